@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// idsOf are the ids of calls, in order.
+// idsOf returns the ids of calls, in order.
 func idsOf(calls []chat.ToolCall) []string {
 	ids := make([]string, len(calls))
 	for i, c := range calls {
@@ -52,19 +52,19 @@ func TestAMessageWithoutCallsStaysAsItIs(t *testing.T) {
 	require.Equal(t, question, chat.WithCallIDs(question))
 }
 
-func TestIDsThatWereMadeStay(t *testing.T) {
+func TestIDsThatWereAssignedAreKept(t *testing.T) {
 	once := chat.WithCallIDs(calls("", "a", "a"))
 	require.Equal(t, once, chat.WithCallIDs(once))
 }
 
-func TestTwoAnswersToOneRequestHaveOtherIDs(t *testing.T) {
+func TestTwoEqualAnswersGetDifferentIDs(t *testing.T) {
 	first, second := idsOf(chat.WithCallIDs(calls("", "")).ToolCalls), idsOf(chat.WithCallIDs(calls("", "")).ToolCalls)
 	for _, id := range first {
 		require.NotContains(t, second, id)
 	}
 }
 
-func TestATestMaySetTheSourceOfIDs(t *testing.T) {
+func TestATestCanMakeIDsDeterministic(t *testing.T) {
 	answer := func() chat.Message {
 		cryptotest.SetGlobalRandom(t, 7)
 		return chat.WithCallIDs(calls("", "a", "a"))

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// The kinds of parts as they are named in JSON.
+// The names of the kinds of parts in JSON.
 const (
 	kindText            = "text"
 	kindImage           = "image"
@@ -22,14 +22,14 @@ const (
 	kindCacheBreakpoint = "cacheBreakpoint"
 )
 
-// textJSON carries a text. JSON strings cannot hold invalid UTF-8, so such text goes in base64.
+// textJSON carries a text, in base64 if it is not valid UTF-8, which a JSON string cannot hold.
 type textJSON struct {
 	Type string  `json:"type"`
 	Text *string `json:"text,omitempty"`
 	Raw  []byte  `json:"base64,omitempty"`
 }
 
-// opaqueJSON carries a value as it is where JSON lets it through unchanged, else in base64.
+// opaqueJSON carries a value as it is if JSON leaves it unchanged, else in base64.
 type opaqueJSON struct {
 	Type   string          `json:"type"`
 	Value  json.RawMessage `json:"value,omitempty"`
@@ -50,7 +50,7 @@ func (ps Parts) MarshalJSON() ([]byte, error) {
 	return plainjson.Marshal(list)
 }
 
-// partJSON is the part in the form in which it is encoded.
+// partJSON returns the form in which a part is encoded.
 func partJSON(p Part) (any, error) {
 	switch p := p.(type) {
 	case Text:
@@ -84,16 +84,16 @@ func partJSON(p Part) (any, error) {
 			CacheBreakpoint
 		}{kindCacheBreakpoint, p}, nil
 	case nil:
-		return nil, fmt.Errorf("it is nil")
+		return nil, errors.New("the part is nil")
 	default:
 		return nil, fmt.Errorf("unknown type %T", p)
 	}
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A part of an unknown type, or with an unknown field, is an
-// error: dropping it would lose it.
+// UnmarshalJSON reads what MarshalJSON writes. A part of an unknown type or with an unknown field is an error, so that
+// nothing is lost.
 func (ps *Parts) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data)) // reads one part at a time, and each once
+	dec := json.NewDecoder(bytes.NewReader(data)) // reads the list one part at a time, without a second copy
 	switch start, err := dec.Token(); {
 	case err != nil:
 		return fmt.Errorf("chat: content: %w", err)
@@ -101,9 +101,9 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 		*ps = nil
 		return nil
 	case start != json.Delim('['):
-		return errors.New("chat: content: it is no list of parts")
+		return errors.New("chat: content: not a list of parts")
 	}
-	dec.DisallowUnknownFields() // what they hold would be lost
+	dec.DisallowUnknownFields() // an unknown field would be lost
 	parts := Parts{}
 	var fields partFields
 	for dec.More() {
@@ -142,7 +142,7 @@ type partFields struct {
 	Lifetime  time.Duration   `json:"lifetime"`
 }
 
-// part is the part of these fields.
+// part returns the part with these fields.
 func (f *partFields) part() (Part, error) {
 	text := ""
 	if f.Text != nil {
@@ -173,11 +173,12 @@ func (f *partFields) part() (Part, error) {
 	}
 }
 
-// errNotUTF8 tells that a value is no JSON text, for it is not UTF-8.
+// errNotUTF8 is returned for a value that is not JSON text because it is not UTF-8. It is always wrapped.
 var errNotUTF8 = errors.New("not UTF-8")
 
-// plainJSON is a value without white space and without the escapes of HTML, which whoever encodes the message may add,
-// as [json.Marshal] and [json.Indent] do. So what was plain when it was written can be had back from any form of it.
+// plainJSON returns a value without white space and without the escapes for HTML, both of which [json.Marshal] and
+// [json.Indent] may add when the message is encoded. A value that was plain when it was written is restored from any
+// form of it.
 func plainJSON(value []byte) ([]byte, error) {
 	if !utf8.Valid(value) {
 		return nil, errNotUTF8
@@ -189,8 +190,7 @@ func plainJSON(value []byte) ([]byte, error) {
 	return []byte(htmlUnescaper.Replace(compact.String())), nil
 }
 
-// htmlUnescaper undoes the escapes that encoding/json makes so that a text may stand in HTML. A backslash that is
-// escaped itself begins none.
+// htmlUnescaper undoes the escapes for HTML of encoding/json. An escaped backslash does not start one.
 var htmlUnescaper = strings.NewReplacer(
 	`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028", `\u2029`, "\u2029",
 )

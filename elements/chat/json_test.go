@@ -27,7 +27,7 @@ var encoders = map[string]func(chat.Message) ([]byte, error){
 	"indented": func(m chat.Message) ([]byte, error) { return json.MarshalIndent(m, "", "\t") },
 }
 
-// requireRoundTrip checks that a message comes back from JSON as it was. A slice may come back nil where it was empty.
+// requireRoundTrip checks that a message comes back from JSON as it was. A slice may come back nil if it was empty.
 func requireRoundTrip(t *testing.T, m chat.Message) {
 	t.Helper()
 	for name, encode := range encoders {
@@ -97,7 +97,7 @@ func TestEveryFieldOfAMessageComesBackFromJSON(t *testing.T) {
 	}
 }
 
-func TestMessageAsJSON(t *testing.T) {
+func TestAMessageHasItsDocumentedJSON(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
 		message chat.Message
@@ -125,7 +125,7 @@ func TestMessageAsJSON(t *testing.T) {
 	}
 }
 
-func TestPartThatCannotBeReadIsAnError(t *testing.T) {
+func TestAPartOfUnknownFormIsAnErrorWhenRead(t *testing.T) {
 	for _, tt := range []struct{ rule, content, want string }{
 		{"an unknown type, which would be lost", `[{"type":"text","text":"a"},{"type":"video","url":"x"}]`, `chat: part 1: unknown type "video"`},
 		{"no type", `[{"text":"a"}]`, `chat: part 0: unknown type ""`},
@@ -144,16 +144,16 @@ func TestPartThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestPartThatCannotBeWrittenIsAnError(t *testing.T) {
+func TestAPartWithoutJSONFormIsAnErrorWhenWritten(t *testing.T) {
 	_, err := json.Marshal(chat.Message{Content: chat.Parts{chat.Text("a"), nil}})
-	require.ErrorContains(t, err, "chat: part 1: it is nil")
+	require.ErrorContains(t, err, "chat: part 1: the part is nil")
 
 	text := chat.Text("a")
 	_, err = json.Marshal(chat.Parts{&text})
 	require.ErrorContains(t, err, "chat: part 0: unknown type *chat.Text")
 }
 
-func TestNoContentIsNull(t *testing.T) {
+func TestContentOfNoPartsIsNull(t *testing.T) {
 	parts := chat.Parts{chat.Text("a")}
 	require.NoError(t, json.Unmarshal([]byte(`null`), &parts))
 	require.Nil(t, parts)

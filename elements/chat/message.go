@@ -2,10 +2,10 @@ package chat
 
 import "strings"
 
-// Role says who speaks.
+// Role is the author of a message.
 type Role string
 
-// The four roles. There is no separate developer role: adapters map [RoleSystem] to what their provider calls it.
+// The four roles. There is no separate developer role: adapters map [RoleSystem] to their provider's name for it.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -16,44 +16,45 @@ const (
 // Message is one message of a conversation.
 type Message struct {
 	Role Role `json:"role"`
-	// Name of the participant, where the provider takes one.
+	// Name of the participant, for providers that take one.
 	Name string `json:"name,omitempty"`
 	// Content in order. An assistant message that only calls tools has none.
 	Content Parts `json:"content,omitempty"`
 	// ToolCalls of an assistant message, in order. More than one are parallel calls.
 	ToolCalls []ToolCall `json:"toolCalls,omitempty"`
-	// ToolCallID of a tool message: the call that it answers.
+	// ToolCallID of a tool message is the id of the call that it answers.
 	ToolCallID string `json:"toolCallId,omitempty"`
-	// IsError of a tool message: the tool failed, and the content says how.
+	// IsError of a tool message reports that the tool failed; the content describes the failure.
 	IsError bool `json:"isError,omitempty"`
 }
 
-// ToolCall is a model's wish to run a tool.
+// ToolCall is a model's request to run a tool.
 type ToolCall struct {
-	// ID that the result refers to, unique among the calls of a conversation. [WithCallIDs] gives ids to calls that came
-	// without one.
+	// ID identifies the call for its result, unique among the calls of a conversation. [WithCallIDs] assigns ids to
+	// calls that came without one.
 	ID string `json:"id"`
 	// Name of the tool.
 	Name string `json:"name"`
-	// Arguments as the model wrote them: JSON text, usually an object. A model cut off may have written less.
+	// Arguments as the model wrote them: JSON text, usually an object. If the model was cut off, the text may be
+	// incomplete.
 	Arguments string `json:"arguments"`
-	// Signature with which the provider recognises the call as its model's, such as Gemini's thought signature. It is
-	// kept byte for byte.
+	// Signature by which the provider recognises the call as its model's, such as Gemini's thought signature. It is kept
+	// byte for byte.
 	Signature string `json:"signature,omitempty"`
 }
 
-// SystemMessage is a system message of one text.
+// SystemMessage returns a system message of one text.
 func SystemMessage(text string) Message { return Message{Role: RoleSystem, Content: Parts{Text(text)}} }
 
-// UserMessage is a user message of one text.
+// UserMessage returns a user message of one text.
 func UserMessage(text string) Message { return Message{Role: RoleUser, Content: Parts{Text(text)}} }
 
-// AssistantMessage is an assistant message of one text.
+// AssistantMessage returns an assistant message of one text.
 func AssistantMessage(text string) Message {
 	return Message{Role: RoleAssistant, Content: Parts{Text(text)}}
 }
 
-// ToolResult is a tool message of one text, the answer to the call with that id.
+// ToolResult returns a tool message of one text that answers the call with that id.
 func ToolResult(callID, text string) Message {
 	return Message{Role: RoleTool, ToolCallID: callID, Content: Parts{Text(text)}}
 }

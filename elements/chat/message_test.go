@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-func TestMessagesOfOneText(t *testing.T) {
+func TestHelpersMakeMessagesOfOneText(t *testing.T) {
 	require.Equal(t, chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Text("a")}}, chat.SystemMessage("a"))
 	require.Equal(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a")}}, chat.UserMessage("a"))
 	require.Equal(t, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a")}}, chat.AssistantMessage("a"))
@@ -50,7 +50,7 @@ func TestModelFuncIsAModel(t *testing.T) {
 	require.Equal(t, "echo", got.Message.Text())
 }
 
-func TestErrorsKeepTheProvidersOwn(t *testing.T) {
+func TestErrorsWrapTheProvidersOwn(t *testing.T) {
 	provider := errors.New("400 bad request")
 	limit := &chat.ContextLimitError{Limit: 128_000, Tokens: 130_000, Err: provider}
 	require.ErrorIs(t, limit, provider)

@@ -10,42 +10,43 @@ import (
 )
 
 // Model answers requests. An implementation is safe for concurrent use, honours the context, and returns a
-// [*ContextLimitError] where the request does not fit and a [*TransientError] where trying again may help.
+// [*ContextLimitError] if the request does not fit the context window and a [*TransientError] if the same request may
+// succeed later.
 //
-// With an error the response holds what had arrived by then, which may be nothing: the text so far, the thinking and the
-// tool calls that were whole, and the usage if it is known. A call cut off in its arguments is left out, and StopReason is
-// not set. An answer that did not arrive whole always comes with an error.
+// Together with an error, the response holds what had arrived by then, which may be nothing: the text so far, the
+// thinking and the tool calls that were complete, and the usage if it is known. A call cut off in its arguments is left
+// out, and StopReason is not set. An incomplete answer always comes with an error.
 //
-// Each call of an answer has an id that no other call of it has, whatever the server sent: see [WithCallIDs].
+// Each call of an answer has an id that no other call of it has, whatever the server sent; see [WithCallIDs].
 type Model interface {
 	Generate(ctx context.Context, req Request) (Response, error)
 }
 
-// ModelFunc is a function that is a [Model].
+// ModelFunc adapts a function to a [Model].
 type ModelFunc func(ctx context.Context, req Request) (Response, error)
 
 // Generate calls f.
 func (f ModelFunc) Generate(ctx context.Context, req Request) (Response, error) { return f(ctx, req) }
 
-// Request is what a model is asked.
+// Request is a request to a model.
 type Request struct {
-	// Messages of the prompt, the last from user or tool.
+	// Messages of the prompt; the last is from user or tool.
 	Messages []Message
-	// Tools that the model is told of.
+	// Tools that the model may call.
 	Tools []Tool
-	// ToolChoice says whether the model may call them. Defaults to [ToolChoiceAuto].
+	// ToolChoice restricts whether the model may call tools. Defaults to [ToolChoiceAuto].
 	ToolChoice ToolChoice
-	// MaxTokens of the answer. Defaults to the model's own limit.
+	// MaxTokens is the maximum length of the answer. Defaults to the model's own limit.
 	MaxTokens int
-	// Temperature of sampling. Nil leaves the model's own.
+	// Temperature of sampling. Nil means the model's default.
 	Temperature *float64
-	// Stream, if set, is called with each piece of the answer as it arrives, never twice at once. Text and thinking come in
-	// order. Calls begin in the order of Message.ToolCalls, and the pieces of one call come in order; the pieces of parallel
-	// calls may alternate. The response holds all that was streamed again.
+	// Stream, if set, is called with each piece of the answer as it arrives, never concurrently. Text and thinking come
+	// in order. Calls start in the order of Message.ToolCalls, and the pieces of one call come in order; the pieces of
+	// parallel calls may alternate. The response repeats all that was streamed.
 	Stream func(Delta)
 }
 
-// ToolChoice says whether a model may call tools.
+// ToolChoice restricts whether a model may call tools.
 type ToolChoice string
 
 // The choices. The zero value is auto.
@@ -59,12 +60,13 @@ const (
 type Response struct {
 	// Message of the assistant: text, tool calls or both.
 	Message Message
-	// Usage as the provider reported it; zero where it did not.
+	// Usage as the provider reported it, zero if it did not.
 	Usage Usage
 	// StopReason says why the answer ended.
 	StopReason StopReason
-	// Compaction is what the provider's own compaction made of the request's history, in parts that only the provider reads. Of a
-	// model that is asked for a summary it is kept beside the summary, as it came. Nil from models that only answer.
+	// Compaction is what the provider's own compaction made of the request's history, in parts that only the provider
+	// reads. Of a model that is asked for a summary it is kept beside the summary, as it came. Nil from models that
+	// only answer.
 	Compaction []Opaque
 }
 
@@ -79,18 +81,18 @@ const (
 	StopFiltered  StopReason = "filtered"
 )
 
-// Usage is what a request took, in tokens.
+// Usage is the number of tokens that a request used.
 type Usage struct {
-	// Input tokens in all, cached ones included.
+	// Input is all input tokens, cached ones included.
 	Input int `json:"input"`
 	// Output tokens, thinking included.
 	Output int `json:"output"`
 	// CacheRead is the part of Input that the provider's cache served.
 	CacheRead int `json:"cacheRead,omitempty"`
-	// CacheWrite is the part of Input that the provider's cache took in.
+	// CacheWrite is the part of Input that the provider's cache stored.
 	CacheWrite int `json:"cacheWrite,omitempty"`
-	// CacheWriteLong is the part of CacheWrite that is kept for the longer of the provider's two lifetimes: an hour with
-	// Anthropic, 12 hours with OpenAI.
+	// CacheWriteLong is the part of CacheWrite that is stored for the longer of the provider's two lifetimes: an hour
+	// with Anthropic, 12 hours with OpenAI.
 	CacheWriteLong int `json:"cacheWriteLong,omitempty"`
 }
 
@@ -98,11 +100,11 @@ type Usage struct {
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Parameters is the JSON schema of the arguments. None, or null, is a tool that takes none.
+	// Parameters is the JSON schema of the arguments. Nil, or null, means that the tool takes none.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// Schema is the schema of the parameters without white space around it, nil where there is none.
+// Schema returns the schema of the parameters without white space around it, nil if there is none.
 func (t Tool) Schema() json.RawMessage {
 	schema := bytes.TrimSpace(t.Parameters)
 	if len(schema) == 0 || string(schema) == "null" {
@@ -111,9 +113,9 @@ func (t Tool) Schema() json.RawMessage {
 	return schema
 }
 
-// ContextLimitError tells that a request is larger than the model's context window.
+// ContextLimitError is returned for a request that is larger than the model's context window.
 type ContextLimitError struct {
-	// Limit of the window and Tokens of the request, 0 where the provider did not say.
+	// Limit of the window and Tokens of the request, 0 if the provider did not state them.
 	Limit, Tokens int
 	// Err is the provider's own error.
 	Err error
@@ -137,41 +139,41 @@ func (e *ContextLimitError) Error() string {
 	return text + ": " + e.Err.Error()
 }
 
-// Unwrap gives the provider's own error.
+// Unwrap returns the provider's own error.
 func (e *ContextLimitError) Unwrap() error { return e.Err }
 
-// TransientError tells that the same request may succeed later: a rate limit, an overload, a lost connection.
+// TransientError is returned if the same request may succeed later: after a rate limit, an overload, a lost connection.
 type TransientError struct {
-	// RetryAfter is how long the provider asks to wait; 0 where it did not say.
+	// RetryAfter is the time that the provider asks to wait, 0 if it did not say.
 	RetryAfter time.Duration
-	// Err is what happened.
+	// Err is the cause.
 	Err error
 }
 
 func (e *TransientError) Error() string { return fmt.Sprintf("chat: try again: %v", e.Err) }
 
-// Unwrap gives what happened.
+// Unwrap returns the cause.
 func (e *TransientError) Unwrap() error { return e.Err }
 
-// AnswerError is the error of an answer that is of no use: it is not an answer of its API (the URL may be another server's,
-// or a proxy stands before it), it is more than is read of one, or it ends in an error that asking again does not mend.
+// AnswerError is returned for an unusable answer: it is not an answer of its API (the URL may be another server's, or a
+// proxy is in between), it is larger than the limit, or it ends in an error that a retry does not resolve.
 type AnswerError struct {
 	// Err is what is wrong with the answer.
 	Err error
 }
 
 func (e *AnswerError) Error() string {
-	return fmt.Sprintf("chat: the answer is of no use: %v", e.Err)
+	return fmt.Sprintf("chat: unusable answer: %v", e.Err)
 }
 
 // Unwrap returns what is wrong with the answer.
 func (e *AnswerError) Unwrap() error { return e.Err }
 
-// RedirectError is the error of a redirect that is not followed: to another scheme, host or port, where
-// the key and the messages would go too, or to itself too often.
+// RedirectError is returned for a redirect that is not followed: to another scheme, host or port, which would receive
+// the key and the messages too, or to itself too often.
 type RedirectError struct {
-	// From is the server that was asked and To where it redirects, each as scheme://host:port, the port only where one was
-	// named.
+	// From is the server that was asked and To the target of its redirect, each as scheme://host:port, with the port
+	// only if one was named.
 	From, To string
 }
 

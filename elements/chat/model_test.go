@@ -20,6 +20,6 @@ func TestARedirectErrorSaysWhatToDo(t *testing.T) {
 
 func TestAnAnswerErrorSaysWhatIsWrong(t *testing.T) {
 	err := &chat.AnswerError{Err: io.ErrNoProgress}
-	require.EqualError(t, err, "chat: the answer is of no use: "+io.ErrNoProgress.Error())
+	require.EqualError(t, err, "chat: unusable answer: "+io.ErrNoProgress.Error())
 	require.ErrorIs(t, err, io.ErrNoProgress)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Part is one piece of a message's content: [Text], [Image], [Document], [Thinking], [Opaque] or [CacheBreakpoint].
-// The set is closed, so that a switch over it can be complete.
+// Part is one piece of a message's content: [Text], [Image], [Document], [Thinking], [Opaque] or [CacheBreakpoint]. No
+// other type implements it, so a switch over these is complete.
 type Part interface{ part() }
 
 // Parts is a message's content, in order.
@@ -16,13 +16,13 @@ type Parts []Part
 // Text is plain text.
 type Text string
 
-// Image is a picture, by reference or inline.
+// Image is a picture, by address or inline.
 type Image struct {
 	// URL of the image: https, or a data URL that holds it in base64.
 	URL string `json:"url"`
-	// Detail asks the provider for a resolution. Defaults to the provider's own choice.
+	// Detail is the resolution that the provider is asked for. Defaults to the provider's own choice.
 	Detail ImageDetail `json:"detail,omitempty"`
-	// MediaType such as "image/png", where it is known apart from the URL.
+	// MediaType such as "image/png", if the URL does not say it.
 	MediaType string `json:"mediaType,omitempty"`
 }
 
@@ -44,35 +44,35 @@ type Document struct {
 	MediaType string `json:"mediaType"`
 }
 
-// NewDocument is a document of these bytes.
+// NewDocument returns a document with these bytes.
 func NewDocument(mediaType string, data []byte) Document {
 	return Document{Data: base64.StdEncoding.EncodeToString(data), MediaType: mediaType}
 }
 
-// Thinking is what a model thought before it answered, with what its provider needs to take it back. It is kept byte
-// for byte: a provider refuses a thinking block of which one letter was changed.
+// Thinking is what a model thought before it answered, with what its provider needs to take it back. It is kept byte for
+// byte: a provider refuses a thinking block in which a single letter was changed.
 type Thinking struct {
-	// Text of the thought; empty where the provider hid it.
+	// Text of the thought, empty if the provider hid it.
 	Text string `json:"text,omitempty"`
-	// Signature with which the provider recognises the text as its model's.
+	// Signature by which the provider recognises the text as its model's.
 	Signature string `json:"signature,omitempty"`
-	// Encrypted is the thought in a form that only the provider reads.
+	// Encrypted is the thought in a form that only the provider can read.
 	Encrypted string `json:"encrypted,omitempty"`
 }
 
-// Opaque is a part that only its provider understands. It is passed through byte for byte.
+// Opaque is a part that only its provider understands. It is passed on byte for byte.
 type Opaque struct {
 	// Value as the provider wrote it.
 	Value json.RawMessage `json:"value"`
-	// Tokens that the value takes, as far as is known. Nothing else can count it.
+	// Tokens that the value takes, if known. No tokenizer can count it.
 	Tokens int `json:"tokens,omitempty"`
 }
 
-// CacheBreakpoint marks how far a prompt is worth caching: everything before it is sent unchanged again.
+// CacheBreakpoint marks the end of a prefix that is worth caching because it is sent unchanged again.
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".
 	Type string `json:"cacheType,omitempty"`
-	// Lifetime that is asked of the cache. Defaults to the provider's own.
+	// Lifetime requested of the cache. Defaults to the provider's own.
 	Lifetime time.Duration `json:"lifetime,omitempty"`
 }
 

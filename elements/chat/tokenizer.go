@@ -1,43 +1,43 @@
 package chat
 
-// Tokenizer counts tokens as one model does. The same input gives the same count every time, and an implementation is
-// safe for concurrent use. Counts are never negative.
+// Tokenizer counts tokens as one model does. The same input must always have the same count, counts are never negative,
+// and an implementation is safe for concurrent use.
 //
-// Counts nearly add up: taking a piece out of a message makes it smaller by no more than half as much again as the piece
-// counts by itself, and 8. A part or a tool call may count more than that in a message, but no more than a second one of it
-// adds there, as long as others of its type are left. Pruning relies on that to count long messages less often; of a
-// tokenizer that breaks it, a little more may be pruned than must be. So it is with a list of
-// tools: without one of them it counts no more, and less by no more than half as much again as that one adds to a list of another,
-// and 8.
+// Counts nearly add up. Let p be the count of a piece by itself: taking the piece out of a message lowers the message's
+// count by at most 1.5·p + 8. A part or a tool call may count more than p in a message, but no more than a second one of
+// it would add there, as long as others of its type are left. Pruning relies on this to count long messages less often;
+// with a tokenizer that breaks it, a little more may be pruned than necessary. The same holds for a list of tools:
+// without one of them the list does not count more, and at most 1.5·p + 8 less, where p is what that tool adds to a list
+// of another.
 //
-// More is asked by optional methods. A [Joiner] says where counts add up. Learns() bool reports whether the same input may count
-// otherwise later, so that no counts of it are kept; nor are they of a type that has no ==. Estimates() bool reports whether counts
-// are only estimates.
+// Optional methods refine this. A [Joiner] knows where counts add up. Learns() bool reports whether the same input may
+// have another count later, so that counts are not kept; they are not kept either for a type that is not comparable.
+// Estimates() bool reports whether counts are only estimates.
 type Tokenizer interface {
-	// CountText counts a text on its own, special tokens as plain text.
+	// CountText counts a text on its own, treating special tokens as plain text.
 	CountText(text string) int
 	// CountPart counts one part of a message's content.
 	CountPart(part Part) int
 	// CountMessage counts a whole message: its parts, role, name, tool calls and what the provider wraps it in.
 	CountMessage(m Message) int
-	// CountTools counts the definitions of the tools that a request declares; 0 where there are none.
+	// CountTools counts the definitions of the tools that a request declares; 0 if there are none.
 	CountTools(tools []Tool) int
 }
 
-// Joiner is a [Tokenizer] that knows where its counts add up. With one, the exact count of a message from which a piece
-// was taken costs a few bytes around the piece; without, the message is counted again. A type that embeds a Joiner and
-// counts messages its own way must bring a CountFrame of its own too.
+// Joiner is a [Tokenizer] that knows where its counts add up. With a Joiner, the exact count of a message from which a
+// piece was taken requires counting a few bytes around the piece; without, the whole message is counted again. A type
+// that embeds a Joiner and overrides CountMessage must override CountFrame too.
 type Joiner interface {
 	Tokenizer
-	// SafeCut tells that a text may be cut between these two characters without a change to its count: in valid UTF-8,
-	// CountText(a+b) is CountText(a) + CountText(b) where a ends in the one and b starts with the other.
+	// SafeCut reports whether a text may be cut between these two characters without a change to its count: in valid
+	// UTF-8, CountText(a+b) is CountText(a) + CountText(b) if a ends with before and b starts with after.
 	SafeCut(before, after rune) bool
-	// CountFrame counts what a message takes besides its text. What the text parts say has no say in it, not even
-	// whether they are empty; how many there are, and what stands beside them, may have. CountMessage is that, and
-	// CountText of the text parts: of all of them joined where joined is true, else of each.
+	// CountFrame counts a message without its text, so that CountMessage is CountFrame plus CountText of the text parts:
+	// of all of them joined if joined is true, else of each. The result may depend on the number of text parts and the
+	// parts beside them, but not on their text, not even on whether it is empty.
 	//
-	// Frames add up too. Which types of parts a message has may decide whether its texts count joined, and what any part
-	// takes; but where others of its type are left, a part takes no more or less than in any message of that role with
+	// Frames add up too. The types of the parts in a message may decide whether its texts are counted joined, and what
+	// each part takes. But as long as others of its type are left, a part adds the same to any message of that role with
 	// the same types of parts, and so does a tool call.
 	CountFrame(m Message) (tokens int, joined bool)
 }

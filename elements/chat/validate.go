@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Rule names a rule that messages or a request obey.
+// Rule names a rule for messages or requests.
 type Rule string
 
-// The rules, each shared by OpenAI, Anthropic and Gemini; what one provider asks beyond them is its adapter's matter.
+// The rules that OpenAI, Anthropic and Gemini share. The adapters add the rules of a single provider.
 const (
 	// RuleRole: the role is one of the four.
 	RuleRole Rule = "known role"
@@ -27,21 +27,21 @@ const (
 	RuleOrphan Rule = "no result without its call"
 	// RuleLast: the last message is the user's or a tool's.
 	RuleLast Rule = "the last message is from user or tool"
-	// RuleThinking: thinking stands before everything else in an assistant message, and is whole.
+	// RuleThinking: thinking precedes everything else in an assistant message, and is complete.
 	RuleThinking Rule = "thinking is whole and first"
 )
 
-// The rules of a request beyond its messages, which [ValidateRequest] checks with them.
+// The rules of a request beyond its messages, which [ValidateRequest] checks too.
 const (
-	// RuleTool: each tool has a name, which no other has, and for parameters a JSON object or nothing.
+	// RuleTool: each tool has a name of its own, and its parameters are a JSON object or absent.
 	RuleTool Rule = "tools are named and described by a schema"
-	// RuleToolChoice: the choice is one of the three, and a call is required only where there is a tool.
+	// RuleToolChoice: the choice is one of the three, and a call is required only if there is a tool.
 	RuleToolChoice Rule = "the tool choice can be met"
 	// RuleMaxTokens: the limit of the answer is not negative.
 	RuleMaxTokens Rule = "the answer has room"
 )
 
-// RequestIndex is the index of a violation or a change that is in the request itself, such as its tools, and in none of
+// RequestIndex is the index of a violation or a repair that concerns the request itself, such as its tools, and none of
 // its messages.
 const RequestIndex = -1
 
@@ -50,25 +50,24 @@ type Violation struct {
 	// Index of the message, from 0, or [RequestIndex].
 	Index int
 	Rule  Rule
-	// Detail says what is wrong there.
+	// Detail describes the violation.
 	Detail string
 }
 
-// String is "message 3: no empty text: part 0 is blank".
+// String returns a text such as "message 3: no empty text: part 0 is blank".
 func (v Violation) String() string { return where(v.Index) + ": " + string(v.Rule) + ": " + v.Detail }
 
-// Repair is one thing that an adapter did to a request so that its provider takes it.
+// Repair describes one change that an adapter made to a request so that its provider accepts it.
 type Repair struct {
-	// Index of the message in the request as it was given, or [RequestIndex]. What was added has the index of a message
-	// beside it.
+	// Index of the message in the original request, or [RequestIndex]. An added message has the index of one beside it.
 	Index int
-	// Rule that asked for it.
+	// Rule that required it.
 	Rule Rule
-	// Detail says what was done.
+	// Detail describes the change.
 	Detail string
 }
 
-// String is "message 3: no empty text: part 0 left out".
+// String returns a text such as "message 3: no empty text: part 0 left out".
 func (c Repair) String() string { return where(c.Index) + ": " + string(c.Rule) + ": " + c.Detail }
 
 func where(index int) string {
@@ -92,8 +91,8 @@ func (e *ValidationError) Error() string {
 	return "chat: " + first
 }
 
-// Validate checks the rules that every provider shares; each [Rule] says what it asks. It returns nil or a
-// [*ValidationError] that lists every violation.
+// Validate checks the rules that every provider shares, see [Rule]. It returns nil or a [*ValidationError] that lists
+// every violation.
 func Validate(messages []Message) error {
 	v := validator{}
 	for i, m := range messages {
@@ -106,7 +105,7 @@ func Validate(messages []Message) error {
 	case messages[n-1].Role != RoleUser && messages[n-1].Role != RoleTool:
 		v.report(n-1, RuleLast, "it is from %s", messages[n-1].Role)
 	}
-	return Invalid(v.violations) // that a call has no answer shows only at a later message
+	return Invalid(v.violations) // a call without an answer is noticed at a later message
 }
 
 // ValidateRequest checks a request by the rules that every provider shares: those of its messages, as [Validate] does, and
@@ -144,7 +143,7 @@ func ValidateRequest(req Request) error {
 	return Invalid(v.violations)
 }
 
-// Invalid is a [*ValidationError] of these violations, put in the order of the messages; nil where there are none.
+// Invalid returns a [*ValidationError] of these violations, sorted by message, and nil if there are none.
 func Invalid(violations []Violation) error {
 	if len(violations) == 0 {
 		return nil
@@ -153,7 +152,7 @@ func Invalid(violations []Violation) error {
 	return &ValidationError{Violations: violations}
 }
 
-// validator walks a list of messages and remembers which calls are still to be answered.
+// validator walks a list of messages and remembers the calls that are not answered yet.
 type validator struct {
 	violations []Violation
 	caller     int             // index of the assistant message whose calls are open
@@ -186,7 +185,7 @@ func (v *validator) message(i int, m Message) {
 	}
 }
 
-// open remembers an assistant message's calls.
+// open records an assistant message's calls.
 func (v *validator) open(i int, calls []ToolCall) {
 	v.caller, v.calls, v.order = i, map[string]bool{}, nil
 	for k, c := range calls {
@@ -206,7 +205,7 @@ func (v *validator) open(i int, calls []ToolCall) {
 	}
 }
 
-// result takes a tool message as the answer to an open call.
+// result matches a tool message to an open call.
 func (v *validator) result(i int, m Message) {
 	answered, known := v.calls[m.ToolCallID]
 	switch {
@@ -219,7 +218,7 @@ func (v *validator) result(i int, m Message) {
 	}
 }
 
-// close reports the calls that were not answered before another message came.
+// close reports the calls that were not answered before the next message.
 func (v *validator) close() {
 	for _, id := range v.order {
 		if !v.calls[id] {

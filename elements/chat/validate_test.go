@@ -32,7 +32,7 @@ var (
 	signed   = chat.Thinking{Text: "hm", Signature: "s"}
 )
 
-func TestValidMessages(t *testing.T) {
+func TestValidMessagesPass(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		messages []chat.Message
@@ -61,7 +61,7 @@ func TestValidMessages(t *testing.T) {
 	}
 }
 
-func TestViolations(t *testing.T) {
+func TestEachViolationNamesItsRuleAndMessage(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		messages []chat.Message
@@ -151,7 +151,7 @@ func requireViolations(t *testing.T, want []string, err error) {
 	}
 }
 
-func TestRequestViolations(t *testing.T) {
+func TestEachViolationOfARequestNamesItsRule(t *testing.T) {
 	count := chat.Tool{Name: "count", Parameters: json.RawMessage(` {"type":"object"}`)}
 	for _, tt := range []struct {
 		rule string
