@@ -115,7 +115,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	}
 }
 
-// lengthTo is how many entries are on a path, none on that to "".
+// lengthTo returns the number of entries on a path, 0 for that to "".
 func lengthTo(t testing.TB, s *history.Session, id string) int {
 	t.Helper()
 	if id == "" {

@@ -13,30 +13,30 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// ClearRule says which old tool output is left out of what a session shows, and what stands in its place. It asks no model,
-// and nothing is lost: the session keeps the output. The zero value clears nothing.
+// ClearRule says which old tool output a session no longer shows, and what replaces it. It asks no model, and nothing is
+// lost: the session keeps the output. The zero value clears nothing.
 //
-// The newest Keep tokens of output stay; a result that is only partly among them stays whole. Of what is older each result
-// goes that is not from one of the Never tools, was not cleared already, and takes more than its placeholder. If all of
-// those together save less than Saves, nothing goes.
+// The newest Keep tokens of output stay; a result that is partly among them stays whole. Each older result is cleared
+// unless it is from one of the Never tools, was cleared already, or takes no more than its placeholder. If all of them
+// together save less than Saves, nothing is cleared.
 type ClearRule struct {
-	// Keep is how many tokens of the newest output stay. 0 turns clearing off.
+	// Keep is the number of tokens of the newest output that stay. 0 turns clearing off.
 	Keep int
-	// KeepStale is how many tokens of the newest output stay if they are stale: a file that a later call modified, or read
-	// again with the same arguments or as a whole, and what a later call put out again to the letter. A call that failed makes
-	// nothing stale. Defaults to Keep.
+	// KeepStale is the number of tokens of the newest output that stay if they are stale. Stale output is a file that a
+	// later call modified, or read again with the same arguments or as a whole, and output that a later call repeated
+	// exactly. A failed call makes nothing stale. Defaults to Keep.
 	KeepStale int
-	// Arguments is the least number of tokens of a text in the arguments of a call at which that text goes too, once what is
-	// put out after it is older than Keep. Arguments count among what Keep keeps then. 0 leaves arguments as they are.
+	// Arguments is the size, in tokens, from which a text in the arguments of a call is cleared too, once the output
+	// after it is older than Keep. Arguments then count towards Keep. 0 leaves arguments as they are.
 	Arguments int
-	// Files say which files the agent's tools read and modify, for KeepStale. Defaults to [DefaultFileTools].
+	// Files says which files the agent's tools read and modify, for KeepStale. Defaults to [DefaultFileTools].
 	Files FileTools
-	// Saves is the fewest tokens that a clearing must save. Defaults to 0: whatever there is.
+	// Saves is the number of tokens that a clearing must save at least. Defaults to 0.
 	Saves int
-	// Never names tools whose output stays, in small or capital letters. It counts among what Keep keeps.
+	// Never names the tools whose output always stays, ignoring case. It counts towards Keep.
 	Never []string
-	// Placeholder returns what stands in place of a result. Defaults to a note that names the entry of the transcript that
-	// has it.
+	// Placeholder returns the replacement for a result. Defaults to a note that names the entry of the transcript that
+	// holds it.
 	Placeholder func(ClearedOutput) string
 }
 
@@ -44,7 +44,7 @@ type ClearRule struct {
 type ClearedOutput struct {
 	// Entry is the id of the result's entry in the session.
 	Entry string
-	// Tool that was called.
+	// Tool is the name of the tool that was called.
 	Tool string
 	// Tokens of the output. A result of more than a mebibyte may be counted as one token more than the rule keeps.
 	Tokens int
@@ -52,7 +52,7 @@ type ClearedOutput struct {
 	Transcript string
 }
 
-// Where is a sentence that tells the model how to get the output back.
+// Where returns a sentence that tells the model where to find the output.
 func (o ClearedOutput) Where() string {
 	if o.Transcript == "" {
 		return "It is entry " + o.Entry + " of the session's transcript; call the tool again if you need it."
@@ -60,25 +60,25 @@ func (o ClearedOutput) Where() string {
 	return "It is entry " + o.Entry + " of the session's transcript at " + plaintext.PathLine(o.Transcript) + "."
 }
 
-// clearNote is the placeholder of a rule that names none.
+// clearNote is the default for [ClearRule.Placeholder].
 func clearNote(o ClearedOutput) string {
 	return "[output of " + strconv.Itoa(o.Tokens) + " tokens left out here]\n" + o.Where()
 }
 
-// Find returns the clearing that the rule makes of a view, and false if it clears nothing. Append it to the session
-// ([Session.Add]) to put it in force. Tokens are counted of whole outputs, before [Limits] cut them.
+// Find returns the clearing that the rule makes of a view, and false if it clears nothing. Add it to the session with
+// [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [Limits] cut them.
 func (r ClearRule) Find(v View, t chat.Tokenizer) (Clearing, bool) {
 	c := r.Look(v, t)
 	return c.Clearing, c.Saved > 0
 }
 
-// Clearable is what a rule would clear, with what it takes to tell when that pays.
+// Clearable describes what a rule would clear, for deciding whether that pays.
 type Clearable struct {
 	Clearing
 	// First is the id of the assistant message of the first round that changes, "" if nothing would be cleared.
 	First string
-	// Carried is what would be cleared, in tokens, times the requests that were sent with it since the rule would have cleared
-	// it, the next one included. A request is told by its answer in the view.
+	// Carried is the number of tokens that would be cleared, times the number of requests, including the next, that were
+	// sent with them since the rule would have cleared them. Requests are counted by their answers in the view.
 	Carried int
 }
 
@@ -87,7 +87,7 @@ func (r ClearRule) never(tool string) bool {
 	return slices.ContainsFunc(r.Never, func(name string) bool { return strings.EqualFold(name, tool) })
 }
 
-// sentResults returns the results that are sent, in the order in which they came.
+// sentResults returns the results that are sent, in the order of arrival.
 func (r Round) sentResults() []Entry {
 	sent := make([]Entry, 0, len(r.Results))
 	seen := map[string]bool{}
@@ -101,7 +101,7 @@ func (r Round) sentResults() []Entry {
 	return sent
 }
 
-// tool returns the name of the tool of a call.
+// tool returns the name of the tool that a call runs.
 func (r Round) tool(call string) string {
 	for _, c := range r.Assistant.Message().ToolCalls {
 		if c.ID == call && call != "" {
@@ -124,10 +124,10 @@ func partsUpTo(t chat.Tokenizer, parts chat.Parts, limit int) int {
 	return n
 }
 
-// checkClearing returns what keeps a clearing from following the entry before.
+// checkClearing returns an error if a clearing cannot follow the entry before.
 func (a *adding) checkClearing(ctx context.Context, c Clearing) error {
 	if len(c.Results) == 0 && len(c.Arguments) == 0 {
-		return errors.New("it names nothing to leave out")
+		return errors.New("it clears nothing")
 	}
 	for i, o := range c.Results {
 		if err := a.checkResult(ctx, o); err != nil {
@@ -175,10 +175,10 @@ func (a *adding) checkArguments(ctx context.Context, o Cleared) error {
 	return nil
 }
 
-// checkCleared returns the node of the entry that a part of a clearing names.
+// checkCleared returns the node of the entry that an element of a clearing names.
 func (a *adding) checkCleared(ctx context.Context, o Cleared) (node, error) {
 	if o.Entry == "" {
-		return node{}, errors.New("it names no entry")
+		return node{}, errors.New("no entry is named")
 	}
 	if blank(o.Text) {
 		return node{}, fmt.Errorf("the text for entry %q is empty", o.Entry)
@@ -187,7 +187,7 @@ func (a *adding) checkCleared(ctx context.Context, o Cleared) (node, error) {
 	switch {
 	case err != nil:
 		return node{}, err
-	case reason == BoundaryCovered: // which changes nothing
+	case reason == BoundaryCovered: // has no effect
 		e, at, err := a.r.lookUp(ctx, a.end, Ref{ID: o.Entry})
 		return newNode(e, at), err
 	case reason != "":

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// Look returns what the rule would clear of a view now; nothing if it saves less than Saves.
+// Look returns what the rule would clear of a view now, and nothing if it saves less than Saves.
 func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 	if r.Keep <= 0 {
 		return Clearable{}
@@ -36,7 +36,7 @@ func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 	return l.clearable()
 }
 
-// looking goes through the rounds of a view, the oldest first.
+// looking walks through the rounds of a view, the oldest first.
 type looking struct {
 	ClearRule
 	t          chat.Tokenizer
@@ -47,20 +47,20 @@ type looking struct {
 
 // output is a tool result, or the arguments of a call.
 type output struct {
-	entry, first string // ids of its entry, and of its round's
+	entry, first string // ids of its entry, and of its round's first
 	round        int
 	call         chat.ToolCall
-	content      chat.Parts // of a result
+	content      chat.Parts // nil for arguments
 	tokens       int
 	sum          int // tokens of this output and all before it
 	failed, done bool
-	stale        int // number of the rounds with the one that made it stale, 0 if none did
+	stale        int // the number of rounds including the one that made it stale, 0 if it is not
 }
 
-// arguments reports whether it is the arguments of a call.
+// arguments reports whether the output is the arguments of a call.
 func (o output) arguments() bool { return o.entry == o.first }
 
-// add takes in the next round.
+// add records the next round.
 func (l *looking) add(round *openRound) {
 	n := l.rounds
 	id := round.Assistant.ID
@@ -93,8 +93,8 @@ func (l *looking) push(o output) {
 	l.outputs = append(l.outputs, o)
 }
 
-// since returns at which request, counted in the rounds before it, at least keep tokens of output were newer than one, and
-// false if they are not yet.
+// since returns the request, by the number of rounds before it, at which at least keep tokens of output were newer than
+// output i, and false if they are not yet.
 func (l *looking) since(i, keep int) (rounds int, ok bool) {
 	sum := l.outputs[i].sum
 	newer := i + sort.Search(len(l.outputs)-i, func(k int) bool { return l.outputs[i+k].sum-sum >= keep })
@@ -104,7 +104,7 @@ func (l *looking) since(i, keep int) (rounds int, ok bool) {
 	return l.outputs[newer].round + 1, true
 }
 
-// clearable is what goes of all that was taken in.
+// clearable returns what the rule clears of all that was recorded.
 func (l *looking) clearable() Clearable {
 	var c Clearable
 	for i, o := range l.outputs {
@@ -135,7 +135,7 @@ func (l *looking) clearable() Clearable {
 	return c
 }
 
-// clearResult clears a result if its placeholder takes less, and returns how many tokens that saves.
+// clearResult clears a result if its placeholder is smaller, and returns the number of tokens saved.
 func (l *looking) clearResult(c *Clearable, o output) int {
 	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
 	saved := o.tokens - l.t.CountText(text)
@@ -146,7 +146,7 @@ func (l *looking) clearResult(c *Clearable, o output) int {
 	return saved
 }
 
-// clearArguments clears the long texts in the arguments of a call, and returns how many tokens that saves.
+// clearArguments clears the long texts in the arguments of a call, and returns the number of tokens saved.
 func (l *looking) clearArguments(c *Clearable, o output) int {
 	if o.tokens < l.Arguments {
 		return 0
@@ -177,8 +177,8 @@ func (l *looking) findStale() {
 	if files == nil {
 		files = DefaultFileTools()
 	}
-	changed, read := map[string]int{}, map[string]int{} // files, read as a whole
-	repeated, put := map[string]int{}, map[string]int{} // calls, and texts
+	changed, read := map[string]int{}, map[string]int{} // by file; read holds those read as a whole
+	repeated, put := map[string]int{}, map[string]int{} // by call, and by text
 	for i := len(l.outputs) - 1; i >= 0; i-- {
 		o := &l.outputs[i]
 		if o.arguments() || o.done || o.failed {

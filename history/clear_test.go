@@ -299,8 +299,8 @@ func TestAddRefusesAClearing(t *testing.T) {
 		c    history.Clearing
 		says string
 	}{
-		{"of nothing", history.Clearing{Saved: 5}, "it names nothing"},
-		{"of no entry", results(history.Cleared{Text: "gone"}), "result 1: it names no entry"},
+		{"of nothing", history.Clearing{Saved: 5}, "it clears nothing"},
+		{"of no entry", results(history.Cleared{Text: "gone"}), "result 1: no entry is named"},
 		{"of an entry that is not there", results(history.Cleared{Entry: "e99", Text: "gone"}), `result 1: entry "e99" is not in the session`},
 		{"of an entry on another branch", results(history.Cleared{Entry: "e3", Text: "gone"}, history.Cleared{Entry: "e5", Text: "gone"}), `result 2: entry "e5" is on another branch`},
 		{"of what is not a result", results(history.Cleared{Entry: "e2", Text: "gone"}), `result 1: entry "e2" is not a tool result`},

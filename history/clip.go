@@ -15,16 +15,16 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Limits say how much of a round is shown, as shares of the window ([elements.Sizing].PromptBudget). What is cut is cut in the
-// prompt only; the session keeps it.
+// Limits bound how much of a round is shown, as fractions of the window ([elements.Sizing].PromptBudget). Texts are cut in
+// the prompt only; the session keeps them whole.
 type Limits struct {
-	// Results is the share that the tool results of one round take together, above 0 and up to 1. Each result takes
-	// at most as much. Defaults to a half, as in Copilot Chat.
+	// Results is the fraction for all tool results of one round together, above 0 and up to 1. A single result may take
+	// all of it. Defaults to 0.5, as in Copilot Chat.
 	Results float64
-	// Arguments is the share that the arguments of one round's tool calls take together. Defaults to an eighth.
+	// Arguments is the fraction for the arguments of one round's tool calls together. Defaults to 0.125.
 	Arguments float64
-	// Head is the part of a cut text that is taken from its start; the rest is taken from its end. Defaults to 0.4, as
-	// in Copilot Chat: the end of an output most often says how it went.
+	// Head is the fraction of a cut text that is taken from its start; the rest is from its end. Defaults to 0.4, as in
+	// Copilot Chat, since the outcome is most often at the end of an output.
 	Head float64
 }
 
@@ -41,7 +41,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// results and arguments are the tokens that those of one round may take, where nothing is left to the defaults.
+// results and arguments return the limits in tokens, with defaults filled in.
 func (l Limits) results(s elements.Sizing) int   { return clamp.Share(l.Results, s.PromptBudget) }
 func (l Limits) arguments(s elements.Sizing) int { return clamp.Share(l.Arguments, s.PromptBudget) }
 
@@ -57,22 +57,22 @@ func (l Limits) check() error {
 	return nil
 }
 
-// Clip cuts the middle out of a text of more than limit tokens, so that what is left, with a mark that says how much
-// is missing, takes at most that. Head is the share of what is kept that comes from the start. A cut is made at the end
-// of a line where one is near. Where not even the mark fits, the mark alone is left, or the text where the mark would
-// take no less. A limit or head below 0 counts as 0, a head above 1 as 1.
+// Clip cuts the middle out of a text of more than limit tokens. The result, with a mark that states how much is missing,
+// takes at most limit tokens. Head is the fraction of the kept text that comes from the start. Cuts are made at the end
+// of a line if one is near. If not even the mark fits, the result is the mark alone, or the text if that takes no more
+// than the mark. A limit or head below 0 counts as 0, a head above 1 as 1.
 func Clip(t chat.Tokenizer, text string, limit int, head float64) string {
 	limit = max(0, limit)
 	total := sizeUpTo(t, text, limit)
 	if total <= limit {
 		return text
 	}
-	// What is huge is not counted, and its mark tells bytes.
+	// A huge text is not counted; its mark states bytes.
 	missing := func(middle string) string { return mark(t.CountText(middle), "tokens") }
 	if huge(text, limit) {
 		missing = func(middle string) string { return mark(len(middle), "bytes") }
 	}
-	room := limit - t.CountText(mark(len(text), "tokens")) - 4 // seams may cost a token or two
+	room := limit - t.CountText(mark(len(text), "tokens")) - 4 // seams may add a token or two
 	for room > 0 {
 		first := min(max(0, clamp.Share(head, room)), room)
 		start := prefix(t, text, first)
@@ -89,16 +89,16 @@ func Clip(t chat.Tokenizer, text string, limit int, head float64) string {
 	return text
 }
 
-// mark stands for what was cut.
+// mark returns the text that replaces what was cut.
 func mark(n int, unit string) string {
 	return fmt.Sprintf("\n[... %d %s cut here; the session's transcript has them ...]\n", n, unit)
 }
 
-// huge tells that a text is so large that it takes more than limit tokens whatever it says, and would be dear to count:
-// the longest tokens there are have 128 bytes.
+// huge reports whether a text is so large that it exceeds limit tokens whatever it says, and would be slow to count: the
+// longest tokens have 128 bytes.
 func huge(text string, limit int) bool { return (len(text)-1<<20)/128 > max(0, limit) }
 
-// sizeUpTo counts a text, but for a huge one only tells that it is over the limit.
+// sizeUpTo counts a text; for a huge one it returns limit+1.
 func sizeUpTo(t chat.Tokenizer, text string, limit int) int {
 	if huge(text, limit) {
 		return max(0, limit) + 1
@@ -106,7 +106,7 @@ func sizeUpTo(t chat.Tokenizer, text string, limit int) int {
 	return t.CountText(text)
 }
 
-// prefix is the longest start of a text of at most limit tokens, near enough.
+// prefix returns approximately the longest start of a text of at most limit tokens.
 func prefix(t chat.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[:n]) }, func(n int) int {
 		return align(n, func(n int) bool { return n == len(text) || utf8.RuneStart(text[n]) })
@@ -117,7 +117,7 @@ func prefix(t chat.Tokenizer, text string, limit int) string {
 	return text[:n]
 }
 
-// suffix is the longest end of a text of at most limit tokens, near enough.
+// suffix returns approximately the longest end of a text of at most limit tokens.
 func suffix(t chat.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[len(text)-n:]) }, func(n int) int {
 		return align(n, func(n int) bool { return n == 0 || utf8.RuneStart(text[len(text)-n]) })
@@ -128,7 +128,7 @@ func suffix(t chat.Tokenizer, text string, limit int) string {
 	return text[len(text)-n:]
 }
 
-// align gives the next smaller length that does not cut a character. In bytes that are no characters it gives n.
+// align returns the largest length up to n that does not cut a character. For bytes that are not UTF-8 it returns n.
 func align(n int, whole func(int) bool) int {
 	for back := range min(utf8.UTFMax, n+1) {
 		if whole(n - back) {
@@ -138,8 +138,8 @@ func align(n int, whole func(int) bool) int {
 	return n
 }
 
-// fill finds how many of size bytes take at most limit tokens: the most, to within a fiftieth. Few counts are taken and
-// none of much more than the limit, since a text may be far larger than a window.
+// fill returns how many of size bytes take at most limit tokens: the maximum, to within a fiftieth. It counts few times
+// and never much more than the limit, since a text may be far larger than a window.
 func fill(size, limit int, count, align func(int) int) int {
 	if limit <= 0 {
 		return 0
@@ -168,11 +168,11 @@ func fill(size, limit int, count, align func(int) int) int {
 	}
 }
 
-// fairly divides a total among sizes: what is smaller than an equal share is given whole, and what that leaves is shared
-// by the rest.
+// fairly divides a total among sizes: a size below an equal share is granted in full, and what it leaves is shared by
+// the others.
 func fairly(sizes []int, total int) []int {
 	given := make([]int, len(sizes))
-	order := make([]int, len(sizes)) // from the smallest on, so that none that comes later is given less
+	order := make([]int, len(sizes)) // from the smallest on, so that none that comes later gets less
 	for i := range order {
 		order[i] = i
 	}
@@ -191,9 +191,8 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
-// MessageWithin is [Turn.Message] where the output of a shell execution takes at most its share of the window, cut as a
-// tool result is: what the user ran may print more than any window holds. What the user, or the application, says
-// itself is never cut.
+// MessageWithin returns [Turn.Message] with the output of a shell execution cut to its share of the window, as a tool
+// result is, because such output may exceed any window. What the user or the application says is never cut.
 func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
 	if shell, ok := t.Start.Body.(Shell); ok {
 		limits = limits.withDefaults()
@@ -203,8 +202,8 @@ func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, boo
 	return t.Message()
 }
 
-// clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay, but for one that takes more
-// than that by itself: a note stands in its place.
+// clipParts cuts the text among parts so that together they take at most limit tokens. Other parts stay, except that one
+// larger than the limit is replaced by a note.
 func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
 	var text strings.Builder
 	at, others, replaced := -1, 0, false
@@ -240,7 +239,7 @@ func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat
 	return kept
 }
 
-// leftOut stands for a part that is too large to be shown and cannot be cut.
+// leftOut returns the note that replaces a part that is too large to show and cannot be cut.
 func leftOut(t chat.Tokenizer, p chat.Part) string {
 	kind := "a value"
 	switch p := p.(type) {
@@ -252,9 +251,9 @@ func leftOut(t chat.Tokenizer, p chat.Part) string {
 	return fmt.Sprintf("[%s of %d tokens left out here; the session's transcript has it]", kind, t.CountPart(p))
 }
 
-// clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
-// JSON still, with its keys in order. Arguments without strings to cut, or that are no JSON, are put as one string in
-// an object of their own. Arguments so short that this would take no less stay as they are.
+// clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. The result is still
+// JSON, with its keys in order. Arguments without strings to cut, or that are not JSON, become one string in an object
+// of their own. Arguments that would not shrink stay as they are.
 func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64) string {
 	if sizeUpTo(t, arguments, limit) <= limit {
 		return arguments
@@ -290,8 +289,8 @@ func object(clipped string) string {
 	return string(line)
 }
 
-// mapStrings rewrites the string values in a JSON object or array and leaves everything else, the order of keys
-// included, as it is.
+// mapStrings rewrites the string values in a JSON object or array and leaves everything else as it is, the order of keys
+// included.
 func mapStrings(text string, f func(string) string) (string, error) {
 	var out bytes.Buffer
 	dec := json.NewDecoder(strings.NewReader(text))

@@ -25,7 +25,7 @@ type clipping struct {
 	missing    int    // tokens that the mark between them tells of
 }
 
-// cuts gives all ways to take a clipped text apart: more than one where the text has marks in it itself.
+// cuts returns all ways to take a clipped text apart: more than one where the text has marks in it itself.
 func cuts(text, clipped string) []clipping {
 	var all []clipping
 	for from := 0; ; {

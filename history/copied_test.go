@@ -29,7 +29,7 @@ func copyTo(t testing.TB, to, from history.Store) {
 	}
 }
 
-// seen is what a session returns of everything in it.
+// seen returns what a session returns of everything in it.
 func seen(t testing.TB, s *history.Session) map[string]any {
 	t.Helper()
 	ctx := t.Context()
@@ -114,7 +114,7 @@ func storeOf(t testing.TB, lines ...history.Line) *history.MemoryStore {
 	return store
 }
 
-// lineAs is a line of an entry as somebody may have written it.
+// lineAs returns a line of an entry as somebody may have written it.
 func lineAs(kind history.EntryType, id, parent, body string) history.Line {
 	l := history.Line{ID: id, Parent: parent, Kind: kind}
 	follows := ""
@@ -129,7 +129,7 @@ func userLine(id, parent string) history.Line {
 	return lineAs("message", id, parent, `{"role":"user","content":[{"type":"text","text":"`+id+`"}]}`)
 }
 
-// What an entry follows, and a compaction cuts at, stands before it. Where it does not, the line is named, or under Salvage left
+// What an entry follows, and a compaction cuts at, stands before it. If it does not, the line is named, or under Salvage left
 // out or mended; nothing goes round in a circle.
 func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
 	t.Parallel()

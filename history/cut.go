@@ -13,84 +13,86 @@ import (
 
 // Cut is a rule that says where a view is cut in two: what is older is covered by a summary, what is newer is kept word
 // for word. The zero value keeps the newest message or round and nothing else. Each field moves the cut further back, or
-// bounds it; they may be combined.
+// limits it; they may be combined.
 //
 // Whatever the rule:
 //
-//  1. Only what the view shows is looked at: what the latest compaction on the path covers is not covered again, and what
-//     was cleared takes what stands in its place.
-//  2. The cut lies at an entry that the model sees: a user's message, a shell command, an assistant's message, a custom
-//     message, a branch summary. It never lies at a tool result, nor at anything that says nothing to the model.
-//  3. It never lies between a call and its result, however late that came and whatever was said between, and so never
-//     within parallel calls.
-//  4. What is kept is never empty. If the newest message or round alone is over a limit it is kept all the same, and
+//  1. Only what the view shows counts: what the latest compaction on the path covers is not covered again, and what was
+//     cleared counts as its placeholder.
+//  2. The cut is at an entry that the model sees: a user's message, a shell command, an assistant's message, a custom
+//     message, a branch summary. It is never at a tool result, nor at anything that says nothing to the model.
+//  3. The cut is never between a call and its result, however late that came and whatever was said in between, and so
+//     never within parallel calls.
+//  4. What is kept is never empty. If the newest message or round alone exceeds a limit it is kept all the same, and
 //     [CutPoint].Over is set.
 //  5. What is covered is never empty: if a rule keeps everything the error is [ErrNoCut].
 //  6. Entries that only the session knows (labels, model changes and the like) right before the cut go with what is
 //     kept, back to something that was said or to a compaction.
-//  7. A turn is not cut between its first message and the round after it: a view shows the first message of a turn that
-//     is cut anyhow.
+//  7. A turn is not cut between its first message and the round after it, because a view shows the first message of a
+//     turn that is cut in any case.
 //
-// The path itself is not read but for its start, and that only if First is set.
+// The path itself is not read, except for its start if First is set.
 type Cut struct {
-	// Tokens is the most that may be kept, as it is shown, with the first message of a turn that is cut. Older entries are
-	// kept as long as they fit. Defaults to no limit.
+	// Tokens is the maximum that is kept, counted as shown, with the first message of a turn that is cut. Older entries
+	// are kept as long as they fit. 0 means no limit.
 	Tokens int
-	// Share of the window ([elements.Sizing].PromptBudget) that may be kept, above 0 and up to 1. With Tokens the smaller of both
-	// counts. Defaults to no limit.
+	// Share is the fraction of the window ([elements.Sizing].PromptBudget) that is kept at most, above 0 and up to 1. If
+	// Tokens is set too, the smaller limit applies. 0 means no limit.
 	Share float64
-	// Messages is how many of the newest messages are enough: older ones are kept until that number is reached. Each message
-	// that is sent counts, tool results too; a round is kept whole, and so there may be more. Tokens and Share go before it:
-	// with them there may be fewer. Off by default.
+	// Messages is the number of newest messages that are enough: older ones are kept until that number is reached. Each
+	// message that is sent counts, tool results too. A round is kept whole, so there may be more. Tokens and Share take
+	// precedence, so there may be fewer. Off by default.
 	Messages int
-	// Rounds is how many of the newest rounds are enough, as Messages is of messages. With both, older ones are kept until
-	// both numbers are reached. Off by default.
+	// Rounds is the number of newest rounds that are enough, as Messages is for messages. If both are set, older entries
+	// are kept until both numbers are reached. Off by default.
 	Rounds int
-	// First is how many messages at the very start of the path are kept besides, at most those of the first 64 entries. A round that is not whole among them is
-	// not kept. Defaults to none.
+	// First is the number of messages at the start of the path that are kept in addition, among the first 64 entries. A
+	// round that is not complete among them is not kept. None by default.
 	First int
-	// ToolBoundary keeps the newest round, whatever was said after it, as long as a call of it has no result: the tool may
-	// be running. It is for a summary that is made while the agent works. Without it a call without a result counts as
-	// interrupted.
+	// ToolBoundary keeps the newest round, whatever was said after it, as long as one of its calls has no result,
+	// because the tool may be running. It is meant for a summary that is made while the agent works. Without it, a call
+	// without a result counts as interrupted. Off by default.
 	ToolBoundary bool
-	// SinceCompaction lets the cut lie only after the entry of the latest compaction: what that had kept is covered now.
+	// SinceCompaction restricts the cut to entries after the latest compaction, so that what that one kept is covered
+	// now. Off by default.
 	SinceCompaction bool
-	// Limits by which rounds are cut when they are shown. Tokens are counted of what is left. If the window is not known (0),
+	// Limits are those by which rounds are shown; tokens are counted of what they leave. If the window is not known (0),
 	// nothing is cut.
 	Limits Limits
 }
 
-// CutPoint is where a view is cut.
+// CutPoint is the result of a [Cut].
 type CutPoint struct {
-	// FirstKept is the id of the first entry that is kept: what a [Compaction] is told.
+	// FirstKept is the id of the first entry that is kept, for [Compaction].FirstKept.
 	FirstKept string
-	// Units of the view, in order. The start of a turn that an earlier compaction cut is among them if the view shows it.
+	// Units of the view, in order. They include the start of a turn that an earlier compaction cut, if the view shows
+	// it.
 	Units []Unit
-	// At is the index in Units at which the cut lies: those before it are covered.
+	// At is the index in Units of the cut: the units before it are covered.
 	At int
-	// Head is the first messages of the path, which are kept besides (see [Cut.First]).
+	// Head holds the first messages of the path, which are kept in addition (see [Cut.First]).
 	Head []chat.Message
-	// Tokens and Messages are what is kept as it is shown, with the first message of the turn that is cut.
+	// Tokens and Messages are the size of what is kept, as shown, with the first message of the turn that is cut.
 	Tokens, Messages int
 	// Over reports whether what is kept takes more tokens than the rule allows.
 	Over bool
 
 	snapshot *snapshot
-	limit    int      // tokens
-	lower    Position // of the first entry that may be covered
-	head     int      // how many of Units are in Head
+	limit    int      // in tokens
+	lower    Position // position of the first entry that may be covered
+	head     int      // the number of Units in Head
 	places   []int    // indexes in Units at which the rule may cut
 }
 
-// Covered returns the units that are covered from now on, and were not before. The start of the turn that is cut is among
-// them although a view goes on to show it; units in Head are not.
+// Covered returns the units that this cut newly covers. They include the start of the turn that is cut, although a view
+// goes on to show it, but not the units in Head.
 func (p CutPoint) Covered() []Unit { return p.Units[min(p.head, p.At):p.At] }
 
 // Kept returns the units that are kept.
 func (p CutPoint) Kept() []Unit { return p.Units[p.At:] }
 
-// TurnPrefix returns the end of Covered that belongs to the turn that the cut lies within. It is empty if the cut lies
-// between two turns.
+// TurnPrefix returns the last units of Covered that belong to the turn that is cut. It is empty if the cut is between
+// two turns.
 func (p CutPoint) TurnPrefix() []Unit {
 	covered := p.Covered()
 	if p.At >= len(p.Units) {
@@ -103,7 +105,7 @@ func (p CutPoint) TurnPrefix() []Unit {
 	return covered[from:]
 }
 
-// Later returns the cut at the next place, which keeps less, and false if the newest round or message alone is kept.
+// Later returns the cut at the next place, which keeps less, and false if only the newest round or message is left.
 func (p CutPoint) Later() (CutPoint, bool) {
 	i := slices.Index(p.places, p.At) + 1
 	if i == 0 || i >= len(p.places) {
@@ -127,8 +129,8 @@ func (p CutPoint) at(place int) CutPoint {
 	return p
 }
 
-// starter is what the first message of the turn takes that a cut at a unit splits, as a view shows it besides; nothing if
-// the cut splits none.
+// starter returns the size of the first message of the turn that a cut at a unit splits, which a view shows in addition;
+// the zero value if the cut splits no turn.
 func (p CutPoint) starter(i int) tail {
 	if start := p.Units[i].start; start >= 0 && start < i {
 		return tailOf(p.Units[start : start+1])
@@ -136,7 +138,7 @@ func (p CutPoint) starter(i int) tail {
 	return tail{}
 }
 
-// tail is what units take as they are shown.
+// tail is the size of units as shown.
 type tail struct{ tokens, messages, rounds int }
 
 func (t tail) plus(o tail) tail {
@@ -154,11 +156,11 @@ func tailOf(units []Unit) (t tail) {
 	return t
 }
 
-// ErrNoCut is the error of a rule that keeps everything, or finds no place to cut at.
+// ErrNoCut is returned by a rule that keeps everything or finds no place to cut at.
 var ErrNoCut = errors.New("history: there is no place to cut at that leaves something to cover")
 
-// Find applies the rule to a view that a session made. The error is [ErrNoCut] if the rule keeps everything or there is no
-// place to cut at, says which field is out of its range, or is that of reading the start of the path.
+// Find applies the rule to a view returned by a session. The error is [ErrNoCut] if the rule keeps everything or there
+// is no place to cut at. It is another error if a field is out of its range or the start of the path cannot be read.
 func (c Cut) Find(ctx context.Context, v View, s elements.Sizing) (CutPoint, error) {
 	p, base, err := c.places(ctx, v, s)
 	if err != nil {
@@ -185,8 +187,9 @@ func (c Cut) Find(ctx context.Context, v View, s elements.Sizing) (CutPoint, err
 	return p.at(at), nil
 }
 
-// Earliest returns the cut at the first place that leaves something covered, which keeps most, whatever the limits of the
-// rule. It is for a prompt that does not fit although the rule keeps everything. The errors are those of Find.
+// Earliest returns the cut at the first place that leaves something covered, ignoring the limits of the rule. It keeps
+// the most, and is meant for a prompt that does not fit although the rule keeps everything. The errors are those of
+// Find.
 func (c Cut) Earliest(ctx context.Context, v View, s elements.Sizing) (CutPoint, error) {
 	p, _, err := c.places(ctx, v, s)
 	if err != nil {
@@ -195,8 +198,8 @@ func (c Cut) Earliest(ctx context.Context, v View, s elements.Sizing) (CutPoint,
 	return p.at(0), nil
 }
 
-// At returns the cut of a view at an entry that is to be the first that is kept, such as that of a [Plan]. Of the rule only
-// First counts. The error is a [*BoundaryError] if the view does not reach back to that entry.
+// At returns the cut of a view whose first kept entry is given, such as that of a [Plan]. Of the rule's fields only
+// First applies. The error is a [*BoundaryError] if the view does not reach back to that entry.
 func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing) (CutPoint, error) {
 	p, _, err := c.places(ctx, v, s)
 	if err != nil && !errors.Is(err, ErrNoCut) {
@@ -218,7 +221,7 @@ func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing
 	return p, nil
 }
 
-// wantsMore reports whether the rule would keep more than a tail that is within its limit.
+// wantsMore reports whether the rule keeps more than a tail that is within its limit.
 func (c Cut) wantsMore(kept tail, limit int) bool {
 	if c.Messages > 0 || c.Rounds > 0 {
 		return kept.messages < c.Messages || kept.rounds < c.Rounds
@@ -226,8 +229,8 @@ func (c Cut) wantsMore(kept tail, limit int) bool {
 	return limit > 0
 }
 
-// places returns a cut point that lies nowhere yet, with the places at which a view may be cut, at least one, and the index
-// of the first unit that may be covered.
+// places returns a cut point without a cut, with the places at which the view may be cut, at least one, and the index of
+// the first unit that may be covered.
 func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint, base int, err error) {
 	limit, err := c.limit(s)
 	if err != nil {
@@ -254,7 +257,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 	}
 
 	base = len(p.Units)
-	last := Position(-1) // of the last result of the units before
+	last := Position(-1) // the position of the last result in the units before
 	running := c.running(p.Units)
 	for i, u := range p.Units {
 		if u.at < sn.boundary {
@@ -263,7 +266,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 		if u.at >= p.lower {
 			base = min(base, i)
 			behindStart := i > 0 && u.start == i-1
-			if behindStart { // rule 7, unless the turn's start is no place itself
+			if behindStart { // rule 7, unless the turn's start is not a place itself
 				behindStart = i-1 == base || len(p.places) > 0 && p.places[len(p.places)-1] == i-1
 			}
 			if i > base && last < u.at && !behindStart {
@@ -280,7 +283,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 	return p, base, nil
 }
 
-// running returns the index of the newest round if the rule keeps it because a call of it has no result, else -1.
+// running returns the index of the newest round if the rule keeps it because one of its calls has no result, else -1.
 func (c Cut) running(units []Unit) int {
 	for i, u := range slices.Backward(units) {
 		switch {
@@ -294,10 +297,10 @@ func (c Cut) running(units []Unit) int {
 	return -1
 }
 
-// errNoSessionsView is the error of a cut of a view that no session made.
-var errNoSessionsView = errors.New("history: the view to cut is of no session: take it from Session.View, ViewAt, ViewWith or ViewIn")
+// errNoSessionsView is returned for a view that was not made by a session.
+var errNoSessionsView = errors.New("history: the view was not made by a session: take it from Session.View, ViewAt, ViewWith or ViewIn")
 
-// limit is the most tokens that may be kept, 0 where there is none.
+// limit returns the maximum number of tokens that may be kept, 0 if there is none.
 func (c Cut) limit(s elements.Sizing) (int, error) {
 	switch {
 	case c.Tokens < 0 || c.Messages < 0 || c.Rounds < 0 || c.First < 0:

@@ -39,7 +39,7 @@ func shownEntries(path []history.Entry) []history.Entry {
 	return path
 }
 
-// caller is the index of the entry whose call a result answers, -1 where there is none.
+// caller returns the index of the entry whose call a result answers, -1 if there is none.
 func (p naivePath) caller(result int) int {
 	for i := result - 1; i >= 0; i-- {
 		if slices.ContainsFunc(p[i].Message().ToolCalls, func(c chat.ToolCall) bool { return c.ID == p[result].Message().ToolCallID }) {
@@ -58,10 +58,10 @@ func (p naivePath) results(assistant int) (list []int) {
 	return list
 }
 
-// unit tells that an entry says something to the model and is no result.
+// unit reports whether an entry says something to the model and is not a result.
 func (p naivePath) unit(i int) bool { return p[i].Message().Role != chat.RoleTool && speaks(p[i]) }
 
-// turn is the index of the entry that starts the turn of a unit, -1 where the path starts without one.
+// turn returns the index of the entry that starts the turn of a unit, -1 if the path starts without one.
 func (p naivePath) turn(i int) int {
 	for ; i >= 0 && !starts(p[i]); i-- {
 	}
@@ -84,8 +84,8 @@ func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens
 	return tokens, len(round.Messages(limits, s))
 }
 
-// naiveCut returns the id of the entry at which a rule cuts, and all at which it may, worked out the slow way: of all places at which a path may be
-// cut, the one that the rule's words ask for.
+// naiveCut returns the id of the entry at which a rule cuts, and all at which it may, worked out the slow way: of all
+// places at which a path may be cut, the one that the rule's words ask for.
 func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at string, all []string, err error) {
 	p := naivePath(shownEntries(path))
 	first, after := 0, 0

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
-// theFive are the rules of the five products.
+// theFive returns the rules of the five products.
 func theFive() map[string]history.Cut {
 	return map[string]history.Cut{
 		"newest round": newestRound, "tool boundary": toolBoundary, "newest tokens": newestTokens,
@@ -35,13 +35,13 @@ func recorded(t testing.TB, path string) []history.Entry {
 	return all(t, session)
 }
 
-// recording gives the messages of a recorded session.
+// recording returns the messages of a recorded session.
 func recording(t testing.TB, path string) []chat.Message {
 	t.Helper()
 	return messagesOf(recorded(t, path))
 }
 
-// messagesOf gives the messages among entries.
+// messagesOf returns the messages among entries.
 func messagesOf(entries []history.Entry) []chat.Message {
 	var messages []chat.Message
 	for _, e := range entries {
@@ -52,7 +52,7 @@ func messagesOf(entries []history.Entry) []chat.Message {
 	return messages
 }
 
-// sent gives what of a view goes to a model.
+// sent returns what of a view goes to a model.
 func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Message {
 	messages := append([]chat.Message(nil), v.Compacted...)
 	for _, turn := range v.Turns {

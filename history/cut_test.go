@@ -134,7 +134,7 @@ func pathOf(sketch string) []history.Entry {
 	return path
 }
 
-// along gives entries one after the other.
+// along returns entries one after the other.
 func along(path []history.Entry) iter.Seq2[history.Entry, error] {
 	return func(yield func(history.Entry, error) bool) {
 		for _, e := range path {
@@ -487,7 +487,7 @@ func requireSame(t testing.TB, want, got []history.Entry) {
 	}
 }
 
-// starts tells that a turn starts at an entry.
+// starts reports whether a turn starts at an entry.
 func starts(e history.Entry) bool {
 	switch e.Type() {
 	case history.TypeMessage:
@@ -500,12 +500,12 @@ func starts(e history.Entry) bool {
 	return false
 }
 
-// wordless tells that an entry is nothing to the model.
+// wordless reports whether an entry is nothing to the model.
 func wordless(e history.Entry) bool {
 	return e.Type() != history.TypeMessage && e.Type() != history.TypeCompaction && !starts(e)
 }
 
-// speaks tells that an entry says something to the model.
+// speaks reports whether an entry says something to the model.
 func speaks(e history.Entry) bool {
 	if e.Type() != history.TypeMessage {
 		return starts(e)
@@ -530,7 +530,7 @@ func speaks(e history.Entry) bool {
 	return false
 }
 
-// anyRule is one of the five, or a random one.
+// anyRule returns one of the five, or a random one.
 func anyRule(r *rand.Rand) history.Cut {
 	five := []history.Cut{newestRound, toolBoundary, newestTokens, firstAndNewest, shareOrMessages}
 	if r.IntN(3) == 0 {
@@ -543,7 +543,7 @@ func anyRule(r *rand.Rand) history.Cut {
 	}
 }
 
-// anyPath is a path of all kinds of entries, results late, missing and of no call among them.
+// anyPath returns a path of all kinds of entries, results late, missing and of no call among them.
 func anyPath(r *rand.Rand) []history.Entry {
 	var words []string
 	for i := range r.IntN(60) {
@@ -620,7 +620,7 @@ func TestLaterKeepsOnePlaceLess(t *testing.T) {
 	}, cuts)
 }
 
-// Where a rule keeps everything, the earliest cut covers least.
+// If a rule keeps everything, the earliest cut covers least.
 func TestEarliestCut(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
 	s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
@@ -634,10 +634,10 @@ func TestEarliestCut(t *testing.T) {
 }
 
 // A view that no session made has no path to cut.
-func TestCutOfAViewOfNoSession(t *testing.T) {
+func TestACutOfAViewWithoutASessionIsAnError(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
 	_, err := history.Cut{}.Find(t.Context(), fields(v), in(1000))
-	require.ErrorContains(t, err, "of no session")
+	require.ErrorContains(t, err, "not made by a session")
 	require.Equal(t, unitIDs(v.Units(history.Limits{}, in(1000))), unitIDs(fields(v).Units(history.Limits{}, in(1000))))
 }
 

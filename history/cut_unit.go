@@ -10,31 +10,32 @@ import (
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
-// Unit is what a cut may stand before: what starts a turn, or a round. An entry that says nothing to the model is not one.
+// Unit is what cuts are made between: the start of a turn, or a round. An entry that says nothing to the model is not a
+// unit.
 type Unit struct {
 	// ID of its first entry.
 	ID string
-	// Last is the id of its last entry: of a round, the result that came last.
+	// Last is the id of its last entry; for a round, that of the result that came last.
 	Last string
-	// Start reports whether it starts a turn, and is not a round.
+	// Start reports whether it is the start of a turn, and not a round.
 	Start bool
-	// Current reports whether it starts the current turn, which a view shows whatever is compacted.
+	// Current reports whether it is the start of the current turn, which a view shows whatever is compacted.
 	Current bool
-	// Messages as they are shown within the limits.
+	// Messages as shown within the limits.
 	Messages []chat.Message
-	// Data that the application keeps with the first of them ([Message]).
+	// Data that the application stores with the first of them ([Message]).
 	Data json.RawMessage
-	// Tokens that they take.
+	// Tokens of Messages.
 	Tokens int
 
-	at, last Position // of its first and its last entry
+	at, last Position // positions of its first and last entries
 	turn     int      // index of its turn
 	start    int      // index of the unit that starts its turn, -1 if none does
 	aborted  bool     // a call of it has no result
 }
 
-// Clipped returns the unit with contents and arguments of calls that take at most limit tokens together. They share them as the
-// results of a round do: what is larger than its share is cut in its middle, of which head is the part that is taken from
+// Clipped returns the unit with contents and arguments of calls cut to limit tokens in all. They share the limit as the
+// results of a round do: a text larger than its share is cut in its middle, and head is the fraction that is taken from
 // the start.
 func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 	var sizes []int
@@ -67,15 +68,15 @@ func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 	return u
 }
 
-// Units returns what the view shows word for word, in order: the first message of each turn and each round, as they are
-// shown within the limits. If the window is not known (0), nothing is cut. Together they are all messages of the view
-// after Compacted, each once. The messages are kept from one call to the next, and must not be changed.
+// Units returns what the view shows word for word, in order: the first message of each turn and each round, as shown
+// within the limits. If the window is not known (0), nothing is cut. Together they hold all messages of the view after
+// Compacted, each once. The messages are shared between calls and must not be changed.
 func (v View) Units(limits Limits, s elements.Sizing) []Unit { return v.shown().units(limits, s) }
 
-// unbounded is a window in which nothing is cut.
+// unbounded is a window so large that nothing is cut.
 const unbounded = 1 << 40
 
-// units returns what [View.Units] does.
+// units implements [View.Units].
 func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 	if s.PromptBudget <= 0 {
 		s.PromptBudget = unbounded
@@ -116,17 +117,17 @@ func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 	return list
 }
 
-// dataOf returns what the application keeps with a message.
+// dataOf returns the data that the application stores with a message.
 func dataOf(e Entry) json.RawMessage {
 	m, _ := e.Body.(Message)
 	return m.Data
 }
 
-// anywhere is behind the end of every store.
+// anywhere is a position after the end of every store.
 const anywhere Position = 1<<63 - 1
 
-// head returns the units at the start of the path that have together at most so many messages, and no result after the unit that
-// follows them, and the position after them. They are among the first 64 entries that are shown.
+// head returns the units at the start of the path with at most that many messages in all, and the position after them.
+// No result of theirs follows a later unit, and they are among the first 64 shown entries.
 func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s elements.Sizing) (head []Unit, end Position, err error) {
 	if messages <= 0 {
 		return nil, 0, nil
@@ -156,7 +157,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 			count = i + 1
 		}
 	}
-	if count == len(units) && len(c.Head) == mostHead && count > 0 && units[count-1].aborted { // its results may come behind
+	if count == len(units) && len(c.Head) == mostHead && count > 0 && units[count-1].aborted { // more of its results may follow
 		count--
 	}
 	if count == 0 {

@@ -32,43 +32,44 @@
 //
 // # The tree
 //
-// Each entry follows another, its parent. Usually that is the one appended before it, which is the leaf. Going back is
-// going on from an earlier entry:
+// Each entry follows another, its parent. Usually that is the entry appended before it, the leaf. To go back is to
+// continue from an earlier entry:
 //
 //	err := session.Branch(ctx, id)                                // an undo
 //	err = session.Append(ctx, chat.UserMessage("Rather this.")) // begins a new branch after that entry
 //
-// What is left is not lost. It is another branch, to which Branch can go back, and [Session.Abandoned] lists it for whoever
-// wants it summarised:
+// The entries left behind stay as another branch, to which Branch can return, and [Session.Abandoned] returns them for
+// a summary:
 //
 //	old := session.Leaf()
 //	summary := summarise(session.Abandoned(ctx, old, id))
 //	session.Add(ctx, history.Entry{Parent: id, Body: history.BranchSummary{From: old, Summary: history.Summary{Text: summary}}})
 //
-// [Session.PathTo] gives the entries from the root to one, and [Turns] and [AllRounds] part such a path: a turn is what
-// the user, or somebody in the user's place, said, and the rounds that answer it; a round is one message of the assistant
-// and the results of its calls.
+// [Session.PathTo] returns the entries from the root to one, and [Turns] splits such a path into turns: a turn is a
+// user message, or what takes its place, and the rounds that answer it; a round is one assistant message and the
+// results of its calls.
 //
 //	for turn, err := range history.Turns(session.PathTo(ctx, "")) { … }
 //
 // # What a model sees
 //
-// [Session.View] is what a model sees of the path to the leaf. Once something was compacted ([Session.Compact]) it begins
-// with the messages of the latest [Compaction] on the path, and goes on with the first entry that this one keeps:
+// [Session.View] returns what a model sees of the path to the leaf. After a compaction ([Session.Compact]) it starts
+// with the messages of the latest [Compaction] on the path, followed by the entries from the first one that the
+// compaction keeps:
 //
 //	entries  e1 user  e2 assistant  e3 user  e4 assistant  e5 compaction, first kept e3  e6 user
 //	view     the compaction's messages         e3 user  e4 assistant                     e6 user
 //
-// Where the model's thinking is to go on, the compaction has that too, and the first assistant message after it begins with
-// it ([Compaction].Thinking).
+// If the model must continue its thinking, the compaction holds that too, and it is put before the first assistant
+// message ([Compaction].Thinking).
 //
-// A [Clearing] leaves old tool output, or old arguments of tool calls, out of what is shown from its place on. It is an entry
-// as well, and holds the finished text that stands in place of each; a branch from before it shows the old output again.
+// A [Clearing] replaces old tool output, or old arguments of tool calls, by placeholders in what is shown from there
+// on. It is an entry as well and holds the text of each placeholder; a branch from before it shows the old output
+// again.
 //
-// A path always gives the same view: that of a session that was opened again is the one before, byte for byte, and one
-// that goes back to before a compaction does not see it. Where a compaction takes its time, it holds its place by the id
-// of an entry: what was said meanwhile is kept, and where that entry is gone the compaction is dropped with a
-// [*BoundaryError].
+// The same path always has the same view: a session that is opened again shows the same bytes, and a branch from before
+// a compaction is not affected by it. A compaction names the entry at which it cuts, so it may take its time: what was
+// said in the meantime is kept, and if that entry is gone the compaction is dropped with a [*BoundaryError].
 //
 // Three elements show the view in a prompt:
 //
@@ -79,55 +80,57 @@
 //		history.TurnRounds{Session: session},   // what the agent has done about it
 //	)
 //
-// One context may pin the view that they show ([WithView]): that at the leaf when a render began, or what a compaction would
-// show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from [ViewIn].
+// [WithView] sets the view that they show: the one at the leaf when a render began, or the one that a compaction would
+// show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from
+// [ViewIn].
 //
-// They are required unless Droppable is set: history that does not fit is an error, which package summarize answers with
-// a compaction, and never silently lost. What they show obeys the providers' rules at any budget; see [Round.Messages].
+// They are required unless Droppable is set: history that does not fit is an error, which package summarize answers
+// with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget; see
+// [Round.Messages].
 //
-// What they show is kept from one render to the next, for one window and one tokenizer that counts the same each time, so
-// that a step of an agent costs what it added.
+// What they show is cached from one render to the next for the same window and tokenizer, unless the tokenizer learns,
+// so that a step of an agent costs only what it added.
 //
 // # Where it may be cut
 //
-// A [Cut] is a rule that says where a view is cut in two: what is older is summarised, what is newer is kept word for word.
-// Its fields may be combined. A cut lies between units ([View.Units]):
-// what starts a turn is one, and so is a round. A call is never parted from its result, and what is kept is never empty:
+// A [Cut] is a rule that says where a view is cut in two: what is older is summarised, what is newer is kept word for
+// word. Its fields may be combined. A cut is between units ([View.Units]): the start of a turn is a unit, and so is a
+// round. A call is never separated from its result, and what is kept is never empty:
 //
 //	view, err := session.View(ctx)
 //	point, err := history.Cut{Tokens: 20_000}.Find(ctx, view, s) // the newest 20,000 tokens are kept
 //	summary := summarise(point.Covered())
 //	err = session.Compact(ctx, history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
-// [CutPoint.Later] is the next cut, which keeps less, and [Cut.Earliest] the first.
+// [CutPoint.Later] returns the next cut, which keeps less, and [Cut.Earliest] the one that keeps the most.
 //
 // Package summarize does this whenever a prompt does not fit.
 //
 // # Less without a model
 //
-// The session keeps every word whatever of these is used; they change what is shown or sent:
+// These change what is shown or sent; the session keeps every word:
 //
 //   - A [ClearRule] finds the [Clearing] of old tool output, each result replaced by a placeholder, to be added to the
 //     session.
-//   - [Limits] bound what the results of one round take of the window; [Clip] cuts one text in its middle.
-//   - A [Truncator] is the last guard before a request: of a list of messages that is too long it leaves the oldest out,
+//   - [Limits] bound the fraction of the window that the results of one round take; [Clip] cuts one text in its middle.
+//   - A [Truncator] is the last guard before a request: it removes the oldest messages from a list that is too long,
 //     and reports what it did.
 //
-// [FileTools] tell which files were read and modified on a path, compacted or not.
+// [FileTools] returns the files that were read and modified on a path, compacted or not.
 //
 // # Secrets
 //
-// [Options.Redact] is a function of your own that is given each text before it is written, and returns what is written in
-// its place:
+// [Options.Redact] is your own function that is called with each text before it is written, and returns what is written
+// instead:
 //
 //	key := regexp.MustCompile(`sk-[A-Za-z0-9]{20,}`)
 //	session, err := history.Open(path, history.Options{
 //		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 //	})
 //
-// It is given all that people, models, tools and the application say, in data and arguments too; [Passage] lists what it is
-// not given. What it changed is neither in the log nor in what is made from the session: views, plans and summaries.
-// [Entry.Redacted] says where that was.
+// It sees everything that people, models, tools and the application say, including data and arguments; [Passage] lists
+// the exceptions. What it replaced is neither in the log nor in what is made from the session: views, plans and
+// summaries. [Entry.Redacted] lists the places.
 //
 // # Sessions of others
 //
@@ -136,39 +139,39 @@
 //
 // # Where it is kept
 //
-// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest tests. Module
-// history/postgres keeps sessions in PostgreSQL, so that any replica of a service serves any of them. A
-// log is opened from its end back to what the newest compaction keeps, and nothing else is read, so that a session of a million
-// entries opens as fast as one of a thousand. Each compaction carries forward what later ones need from before it
-// ([Compaction.Carried]). In memory a session holds what it shows; entries that were read last are in a [Cache] of 64 MiB that
-// all sessions of the process share ([Options.Cache]). What lies further back is read from the store when it is asked for, which
-// is why most methods take a context and return an error.
+// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, for which package
+// historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service serves
+// any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read, so that
+// a session of a million entries opens as fast as one of a thousand. Each compaction carries forward what later ones
+// need from before it ([Compaction.Carried]). In memory a session holds what it shows; recently read entries are in a
+// [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the store on
+// demand, which is why most methods take a context and return an error.
 //
-// A store of your own that panics, returns what cannot be, or has not returned a second after the context ended is a
-// [*StoreError]; the functions of [Options] are looked at alike ([*CallbackError], [*RedactError]).
+// If a store of your own panics, returns an impossible value, or has not returned a second after the context ended, the
+// error is a [*StoreError]. The functions of [Options] are guarded in the same way ([*CallbackError], [*RedactError]).
 //
-// A line that cannot be read is a [*CorruptError] that names it, once it is wanted. [Verify] reads everything and lists what is
-// wrong; [Options.Salvage] opens the log without the lines that cannot be read.
+// A line that cannot be read is a [*CorruptError] that names it, returned when the line is needed. [Verify] reads
+// everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.
 //
-// Ids of entries are 20 letters that sort by time, half of them random, so that two writers do not choose the same one.
-// [Options.IDs] and [Options.Now] take other sources, for tests and replays.
+// Ids of entries are 20 characters that sort by time, half of them random, so that two writers do not choose the same
+// one. [Options.IDs] and [Options.Now] replace the sources, for tests and replays.
 //
 // # Several writers
 //
-// A log in a file has one writer. A store that says that it is [Sharer] may have several, each with a session of its own:
+// A log in a file has one writer. A store that is a [Sharer] may have several, each with a session of its own:
 //
 //	err := session.Append(ctx, answer)
 //	if _, ok := errors.AsType[*history.ConflictError](err); ok {
 //		err = session.Refresh(ctx) // and look at what was said
 //	}
 //
-// What is said comes behind what the session has read, or not at all. Labels, usage, plans, clearings and the like are put behind
-// whatever was appended meanwhile, and so is a compaction, unless its place is gone.
+// What is said is added directly after what the session has read, or not at all. Labels, usage, plans, clearings and
+// the like are added after whatever was appended in the meantime, and so is a compaction, unless its entry is gone.
 //
 // # Erasure
 //
-// [Session.Erase] makes the content of entries unreadable for good, with what compactions, clearings and plans copied of it word
-// for word, and lists the summaries that cover it. [Session.Remove] removes a session.
+// [Session.Erase] erases the content of entries for good, with the word for word copies in compactions, clearings and
+// plans, and lists the summaries that cover it. [Session.Remove] removes a session.
 //
 // # Reading the source
 //

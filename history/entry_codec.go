@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// FormatVersion is the version of the log's format, which its header names. A log of another version is not read.
+// FormatVersion is the version of the log's format, which is in its header. A log of another version is not read.
 const FormatVersion = 3
 
 // headerLine is the first line of a log.
@@ -23,7 +23,7 @@ type headerLine struct {
 	Header
 }
 
-// headLine is what every entry's line begins with.
+// headLine holds the fields that every entry's line starts with.
 type headLine struct {
 	Type   EntryType `json:"type"`
 	ID     string    `json:"id"`
@@ -31,7 +31,7 @@ type headLine struct {
 	Time   time.Time `json:"time"`
 }
 
-// line is an entry as it is written. One of the bodies is set, that which the type names.
+// line is an entry as written. Exactly one body is set, the one that the type names.
 type line struct {
 	headLine
 	Redacted       []string        `json:"redacted,omitempty"`
@@ -55,7 +55,7 @@ type line struct {
 	Erasure        *Erasure        `json:"erasure,omitempty"`
 }
 
-// encode writes the entry as a line, without its end.
+// encode returns the entry as a line, without the line break.
 func (e *Entry) encode() ([]byte, error) {
 	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
 	switch b := e.Body.(type) {
@@ -100,12 +100,13 @@ func (e *Entry) encode() ([]byte, error) {
 	case Unknown:
 		return b.Line, nil
 	default:
-		return nil, fmt.Errorf("a body of type %T: use one of package history, and not a pointer to it", b)
+		return nil, fmt.Errorf("unknown body type %T: use a value of one of package history's types", b)
 	}
 	return validJSON(l)
 }
 
-// validJSON encodes what may hold JSON of others. What is not UTF-8 in that becomes U+FFFD, as it does in all texts.
+// validJSON encodes a value that may hold JSON from elsewhere. Bytes in it that are not UTF-8 become U+FFFD, as in all
+// texts.
 func validJSON(v any) ([]byte, error) {
 	data, err := plainjson.Marshal(v)
 	if err == nil && !utf8.Valid(data) {
@@ -123,19 +124,19 @@ func (l Line) Entry() (Entry, error) {
 	return e, nil
 }
 
-// decode reads a line, its end left off. A field that is not known is an error, for what it holds would be lost unseen: the line
-// is damaged, or of another version.
+// decode reads a line, given without its line break. An unknown field is an error, because its content would be lost
+// unnoticed: the line is damaged, or of another version.
 func decode(raw []byte) (Entry, error) {
 	var l line
 	if err := plainjson.Unmarshal(raw, &l); err != nil {
-		var all struct { // that lines of every type have
+		var all struct { // the fields that lines of every type have
 			headLine
 			Redacted []string `json:"redacted"`
 		}
 		if json.Unmarshal(raw, &all) != nil || all.Type == "" || known(all.Type) {
 			return Entry{}, err
 		}
-		// What a later version writes may mean something else by one of our names.
+		// In an entry of a later version, our names may mean something else.
 		l = line{headLine: all.headLine, Redacted: all.Redacted}
 	}
 	if err := l.check(); err != nil {
@@ -157,11 +158,11 @@ func decode(raw []byte) (Entry, error) {
 		e.Body = b
 	case nil:
 		if known(l.Type) {
-			return Entry{}, fmt.Errorf("it is a %s without one", l.Type)
+			return Entry{}, fmt.Errorf("a %s without a body", l.Type)
 		}
 		for _, t := range knownTypes {
 			if l.body(t) != nil {
-				return Entry{}, fmt.Errorf("it is a %s, and holds a %s", l.Type, t)
+				return Entry{}, fmt.Errorf("a %s that holds a %s", l.Type, t)
 			}
 		}
 		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
@@ -172,7 +173,7 @@ func decode(raw []byte) (Entry, error) {
 	return e, nil
 }
 
-// checkRoles returns an error if a message is from nobody who speaks.
+// checkRoles returns an error if a message has a role that does not speak in a session.
 func checkRoles(messages ...chat.Message) error {
 	for _, m := range messages {
 		switch m.Role {
@@ -184,7 +185,7 @@ func checkRoles(messages ...chat.Message) error {
 	return nil
 }
 
-// body returns the body of a type, nil if the line has none.
+// body returns the body for a type, nil if the line has none.
 func (l *line) body(t EntryType) Body {
 	switch t {
 	case TypeMessage:
@@ -227,7 +228,7 @@ func (l *line) body(t EntryType) Body {
 	return nil
 }
 
-// body is what a line holds, nil where it does not.
+// body returns the value that b points to, nil if b is nil.
 func body[B Body](b *B) Body {
 	if b == nil {
 		return nil
@@ -235,7 +236,7 @@ func body[B Body](b *B) Body {
 	return *b
 }
 
-// check returns what is wrong with the beginning of a line.
+// check returns an error if the start of a line is invalid.
 func (h *headLine) check() error {
 	switch {
 	case h.Type == "":
@@ -250,7 +251,7 @@ func (h *headLine) check() error {
 	return nil
 }
 
-// knownTypes are the types of entries that this version writes.
+// knownTypes lists the types of entries that this version writes.
 var knownTypes = []EntryType{
 	TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
 	TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
@@ -273,7 +274,7 @@ func decodeHeader(body []byte) (Header, error) {
 	return h.Header, nil
 }
 
-// shellJSON carries a shell execution, its output in base64 where it is not UTF-8.
+// shellJSON carries a shell execution, with its output in base64 if that is not UTF-8.
 type shellJSON struct {
 	plainShell
 	Output *string `json:"output,omitempty"`
@@ -282,7 +283,7 @@ type shellJSON struct {
 
 type plainShell Shell
 
-// MarshalJSON writes the output so that every byte of it comes back.
+// MarshalJSON writes the output so that every byte of it is restored.
 func (b Shell) MarshalJSON() ([]byte, error) {
 	j := shellJSON{plainShell: plainShell(b), Output: &b.Output}
 	if !utf8.ValidString(b.Output) {

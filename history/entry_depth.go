@@ -9,18 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is the most levels of objects and arrays that a line may have when it is written, its own object included. Some
-// readers of JSON refuse more than 1,000 (those of Python and Jackson), and encoding/json refuses more than 10,000. Half of
-// the first leaves room for whoever puts a line into a value of their own. Deeper lines that are in a store are read.
+// maxDepth is the maximum number of levels of objects and arrays in a line that is written, its own object included.
+// Some readers of JSON refuse more than 1,000 (those of Python and Jackson), and encoding/json refuses more than 10,000.
+// Half of the former leaves room for programs that wrap a line in values of their own. Deeper lines that are already in
+// a store are read.
 const maxDepth = 500
 
-// DepthError is the error of an entry, or of a header, whose JSON is nested too deep to be read back everywhere. Nothing is
+// DepthError is returned for an entry, or a header, whose JSON is nested too deep to be read back everywhere. Nothing is
 // written.
 type DepthError struct {
-	// Path in the line's JSON to the value at which it becomes too deep, such as "custom.data.a[0].b". A long path is
+	// Path in the line's JSON of the first value that is too deep, such as "custom.data.a[0].b". A long path is
 	// shortened in its middle.
 	Path string
-	// Depth of the line in levels of objects and arrays, and the most that it may have.
+	// Depth of the line in levels of objects and arrays, and the maximum.
 	Depth, Max int
 }
 
@@ -28,7 +29,7 @@ func (e *DepthError) Error() string {
 	return fmt.Sprintf("its JSON is nested %d levels deep, more than %d: at %s: flatten the value, or keep it as text", e.Depth, e.Max, e.Path)
 }
 
-// writable returns the line of an entry, without its end, or an error if it cannot be read back.
+// writable returns the line of an entry, without the line break, or an error if the line could not be read back.
 func (e *Entry) writable() ([]byte, error) {
 	line, err := e.encode()
 	if err != nil {
@@ -46,12 +47,13 @@ func (h *Header) writable() ([]byte, error) {
 	return line, checkDepth(line)
 }
 
-// unencodable returns what is too deep or not valid of the JSON in what could not be encoded, else err.
+// unencodable returns an error that names the JSON value that is too deep or invalid in what could not be encoded, or
+// err if there is none.
 func unencodable(err error, visit func(*visitor)) error {
 	visit(&visitor{value: func(path string, value []byte) []byte {
 		depth, at := depth(value)
 		if depth > maxDepth {
-			above := 1 + strings.Count(path, ".") + strings.Count(path, "[") // the line's object, and those that the path leads through
+			above := 1 + strings.Count(path, ".") + strings.Count(path, "[") // the line's object, and the levels that the path leads through
 			err = &DepthError{Path: path + pathTo(value, at), Depth: above + depth, Max: maxDepth}
 		} else if len(value) > 0 && !json.Valid(value) {
 			err = fmt.Errorf("%s is not valid JSON: %w", path, err)
@@ -70,7 +72,8 @@ func checkDepth(line []byte) error {
 	return &DepthError{Path: strings.TrimPrefix(pathTo(line, at), "."), Depth: depth, Max: maxDepth}
 }
 
-// depth returns how many levels of objects and arrays a value has, and where the first begins that is deeper than maxDepth.
+// depth returns the number of levels of objects and arrays in a value, and where the first one deeper than maxDepth
+// starts.
 func depth(value []byte) (deepest, at int) {
 	depth := 0
 	for i := range tokens(value) {
@@ -89,11 +92,11 @@ func depth(value []byte) (deepest, at int) {
 	return deepest, at
 }
 
-// pathTo returns the path to the token at a place in a value, such as ".a[0].b". Of a long one the middle is left out.
+// pathTo returns the path to the token at a place in a value, such as ".a[0].b". In a long path the middle is left out.
 func pathTo(value []byte, at int) string {
 	const head, tail = 8, 2
-	var steps []string // the last of them to what is next in each container around it
-	var index []int    // of what is next in an array, -1 in an object
+	var steps []string // the last step to the current place in each container around it
+	var index []int    // the index of the current place in an array, -1 in an object
 	var text []byte    // the last string, with its quotes
 	for i, end := range tokens(value) {
 		if i == at {
@@ -110,7 +113,7 @@ func pathTo(value []byte, at int) string {
 		case '"':
 			text = value[i:end]
 		case ':':
-			if top >= 0 && len(text) > 1 { // else it is not valid
+			if top >= 0 && len(text) > 1 { // else it is not valid JSON
 				steps[top] = keyStep(text)
 			}
 		case ',':
@@ -126,7 +129,7 @@ func pathTo(value []byte, at int) string {
 	return strings.Join(steps, "")
 }
 
-// keyStep returns how a path goes on to a key, which is given as it stands in JSON.
+// keyStep returns the step of a path to a key, given as it stands in JSON.
 func keyStep(quoted []byte) string {
 	const longest = 40
 	key := string(quoted[1 : len(quoted)-1])
@@ -139,7 +142,7 @@ func keyStep(quoted []byte) string {
 	return "." + key
 }
 
-// tokens returns where each string, number, literal and delimiter of a JSON value begins and ends.
+// tokens yields the start and the end of each string, number, literal and delimiter of a JSON value.
 func tokens(value []byte) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for i := 0; i < len(value); {
@@ -164,7 +167,7 @@ func tokens(value []byte) iter.Seq2[int, int] {
 	}
 }
 
-// stringEnd returns the end of the JSON string that begins at a place.
+// stringEnd returns the end of the JSON string that starts at a place.
 func stringEnd(value []byte, start int) int {
 	for i := start + 1; ; {
 		n := bytes.IndexByte(value[i:], '"')
@@ -173,7 +176,7 @@ func stringEnd(value []byte, start int) int {
 		}
 		i += n + 1
 		escapes := 0
-		for value[i-2-escapes] == '\\' { // ends at the opening quote
+		for value[i-2-escapes] == '\\' { // stops at the opening quote at the latest
 			escapes++
 		}
 		if escapes%2 == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// deep is an array in an array, and so on, of so many levels.
+// deep returns an array in an array, and so on, of so many levels.
 func deep(levels int) json.RawMessage {
 	return json.RawMessage(strings.Repeat("[", levels) + strings.Repeat("]", levels))
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// idAlphabet has 32 letters in the order of their bytes, none of which is easily taken for another.
+// idAlphabet has 32 characters in the order of their bytes, without those that are easily confused.
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// ids makes ids of 20 letters that sort by the time at which they were made, in milliseconds, and by their order within one
-// millisecond. 50 bits of each are random, so that two writers do not make the same.
+// ids makes ids of 20 characters that sort by the millisecond in which they were made, and within one millisecond in
+// order. 50 bits of each are random, so that two writers do not make the same id.
 type ids struct {
 	mu   sync.Mutex
 	last [20]byte
 }
 
-// timeLetters is how many letters of an id hold the time: 50 bits.
+// timeLetters is the number of characters of an id that hold the time: 50 bits.
 const timeLetters = 10
 
 // next returns a new id.
@@ -27,20 +27,20 @@ func (g *ids) next(now time.Time) string {
 		id[i] = idAlphabet[ms&31]
 		ms >>= 5
 	}
-	_, _ = rand.Read(id[timeLetters:]) // it never fails
+	_, _ = rand.Read(id[timeLetters:]) // never fails
 	for i := timeLetters; i < len(id); i++ {
 		id[i] = idAlphabet[id[i]&31]
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if string(id[:timeLetters]) <= string(g.last[:timeLetters]) { // the same millisecond, or the clock was put back
+	if string(id[:timeLetters]) <= string(g.last[:timeLetters]) { // the same millisecond, or the clock was set back
 		id = after(g.last)
 	}
 	g.last = id
 	return string(id[:])
 }
 
-// after returns the next greater id, in which the last half of the random letters is new.
+// after returns a greater id whose last random characters are new.
 func after(id [20]byte) [20]byte {
 	for i := timeLetters + 4; i >= 0; i-- {
 		at := strings.IndexByte(idAlphabet, id[i])

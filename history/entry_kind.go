@@ -2,7 +2,7 @@ package history
 
 import "github.com/promptree-go/promptree/elements/chat"
 
-// kind is a [EntryType], and for a message who said it.
+// kind is an [EntryType], and for a message also its role.
 type kind uint8
 
 const (
@@ -29,16 +29,17 @@ const (
 	kindErasure
 )
 
-// shown reports whether an entry stands in a view.
+// shown reports whether an entry is part of a view.
 func (k kind) shown() bool { return k >= kindUser && k <= kindBranchSummary }
 
-// startsTurn reports whether a turn begins with an entry.
+// startsTurn reports whether an entry starts a turn.
 func (k kind) startsTurn() bool { return k.shown() && k != kindAssistant && k != kindTool }
 
-// unsaid reports whether an entry is the session's own: no model sees it, and it stands for nothing that one saw.
+// unsaid reports whether an entry is known only to the session: no model sees it, and it does not replace anything that
+// one saw.
 func (k kind) unsaid() bool { return !k.shown() && k != kindCompaction }
 
-// kinds of the types that have one each.
+// kinds of the types whose entries all have the same one.
 var kinds = map[EntryType]kind{
 	TypeShell: kindShell, TypeCustomMessage: kindCustomMessage, TypeBranchSummary: kindBranchSummary,
 	TypeCompaction: kindCompaction, TypeBranch: kindBranch, TypeCustom: kindCustom, TypeLabel: kindLabel,
@@ -47,7 +48,7 @@ var kinds = map[EntryType]kind{
 	TypeErasure: kindErasure,
 }
 
-// kindOf returns the kind of an entry. A message has that of its role, and a shell execution that is hidden is not shown.
+// kindOf returns the kind of an entry. That of a message depends on its role, and a hidden shell command is not shown.
 func kindOf(e Entry) kind {
 	switch b := e.Body.(type) {
 	case Message:
@@ -76,5 +77,5 @@ func (k kind) is(t EntryType) bool {
 	return k == kinds[t] && k != kindOther
 }
 
-// said reports whether somebody said something by the entry, or went another way.
+// said reports whether an entry adds something said, or changes the branch.
 func (k kind) said() bool { return k.shown() || k == kindBranch }

@@ -15,33 +15,34 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Passage is a text that is about to be written to a session, as [Options.Redact] is given it.
+// Passage is a text that is about to be written to a session, as passed to [Options.Redact].
 //
-// These are passages: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
-// wherever in an entry messages stand; commands and their output; summaries, titles, instructions, labels, lists of things to
-// do and errors; the paths of files; the descriptions of tools; and where a session was made from. In values that are JSON
-// each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of tools
-// and in entries of unknown kinds. An empty text is none.
+// Passages are: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
+// wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of things
+// to do and errors; the paths of files; the descriptions of tools; and the source of a session. In JSON values, each
+// string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of tools
+// and in entries of unknown types. Empty texts are not passed.
 //
-// What holds a session together is never shown: ids, types, roles and times; the names of tools, models, policies, fields and
-// parts of the application; levels, states and counts; digests, media types and signatures; and thinking that is encrypted.
+// What holds a session together is never passed: ids, types, roles and times; the names of tools, models, policies,
+// fields and parts of the application; levels, states and counts; digests, media types and signatures; and thinking that
+// is encrypted.
 type Passage struct {
-	// Text that is to be written.
+	// Text that is about to be written.
 	Text string
-	// Type of the entry that it is part of; "session" for the header.
+	// Type of the entry that contains it; "session" for the header.
 	Type EntryType
-	// Role of the message that it is part of; "" if it is part of none.
+	// Role of the message that contains it; "" outside messages.
 	Role chat.Role
 	// Path of its field in the line's JSON, such as "message.content[0].text", "shell.output" or "custom.data".
 	Path string
-	// Key of the value in a field that holds JSON, or of the list that the value is in. "" for a key itself.
+	// Key of the value within a field that holds JSON, or of the list that contains the value. "" for a key itself.
 	Key string
 }
 
-// RedactError is the error of an entry, or of a header, for which [Options.Redact] panicked, ended its goroutine, had not returned a
-// second after the context ended, or returned what cannot be written. Nothing is written.
+// RedactError is returned for an entry, or a header, for which [Options.Redact] panicked, ended its goroutine, had not
+// returned a second after the context ended, or returned what cannot be written. Nothing is written.
 type RedactError struct {
-	// Path of the field that it was given; see [Passage].
+	// Path of the field that was passed; see [Passage].
 	Path string
 	Err  error
 }
@@ -51,10 +52,10 @@ func (e *RedactError) Error() string { return fmt.Sprintf("Options.Redact, at %s
 // Unwrap returns what went wrong.
 func (e *RedactError) Unwrap() error { return e.Err }
 
-// errNotText is the error of a redactor that returned no text.
+// errNotText is the cause of a [RedactError] for text that is not UTF-8.
 var errNotText = errors.New("it returned text that is not valid UTF-8")
 
-// redact puts in place of the texts of an entry what [Options.Redact] returns for them.
+// redact replaces the texts of an entry with what [Options.Redact] returns for them.
 func (s *Session) redact(ctx context.Context, e *Entry) error {
 	if s.options.Redact == nil || e.Body == nil {
 		return nil
@@ -89,7 +90,7 @@ func (s *Session) redactHeader(ctx context.Context, h *Header) error {
 	return nil
 }
 
-// redacted visits texts with a redactor and returns what the visit does, with the paths of what was changed.
+// redacted runs a visit of texts with a redactor and returns its result, with the paths of the fields that changed.
 func redacted[T any](ctx context.Context, redactor func(Passage) string, kind EntryType, visit func(*visitor) T) (T, []string, error) {
 	type outcome struct {
 		value   T
@@ -123,7 +124,7 @@ func redacted[T any](ctx context.Context, redactor func(Passage) string, kind En
 	return *new(T), nil, failed
 }
 
-// union returns the paths of both lists, those of the first first.
+// union returns the paths of both lists, the first list first.
 func union(first, second []string) []string {
 	all := slices.Clone(first)
 	for _, path := range second {
@@ -134,13 +135,13 @@ func union(first, second []string) []string {
 	return all
 }
 
-// markUnknown puts the paths of what was changed at the end of a line of an unknown kind, where they count.
+// markUnknown adds the paths of changed fields at the end of a line of an unknown type, where they take precedence.
 func markUnknown(line []byte, changed []string) []byte {
 	var marked struct {
 		Redacted []string `json:"redacted"`
 	}
 	if json.Unmarshal(line, &marked) != nil {
-		marked.Redacted = nil // it means something else there
+		marked.Redacted = nil // the field means something else there
 	}
 	list, err := plainjson.Marshal(union(marked.Redacted, changed))
 	if err != nil {

@@ -62,7 +62,7 @@ func ExampleOptions_redact() {
 	// tool 404 []
 }
 
-// redacting is a session in memory that replaces secrets, and the store in which it is.
+// redacting returns a session in memory that replaces secrets, and the store in which it is.
 func redacting(t testing.TB, redact func(history.Passage) string) (*history.Session, *history.MemoryStore) {
 	t.Helper()
 	store := &history.MemoryStore{}

@@ -8,9 +8,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Shown gives the message that stands for the entry in a prompt, and false where there is none. A message is itself. A
-// shell execution, a custom message and a branch summary are the user's words, each between tags that say what it is;
-// they never speak for the system. A compaction stands for more than its place, so it is not shown here.
+// Shown returns the message that represents the entry in a prompt, and false if there is none. A message represents
+// itself. A shell command, a custom message and a branch summary become the user's words, each between tags that name
+// it, and never a system message. A compaction replaces more than one entry, so it is not shown here.
 func (e Entry) Shown() (chat.Message, bool) {
 	switch b := e.Body.(type) {
 	case Message:
@@ -54,7 +54,7 @@ func (b CustomMessage) shown() chat.Message {
 	}
 	open += ">\n"
 	parts := chat.Parts{chat.Text(open)}
-	say := func(text string) { // one text after another is one
+	say := func(text string) { // adjacent texts are joined
 		if last, ok := parts[len(parts)-1].(chat.Text); ok {
 			parts[len(parts)-1] = last + chat.Text(text)
 		} else {
@@ -77,5 +77,5 @@ func tagged(tag, attributes, text string) string {
 	return "<" + tag + attributes + ">\n" + strings.TrimSuffix(untagged(tag, text), "\n") + "\n</" + tag + ">"
 }
 
-// untagged takes the meaning of an end tag from what looks like one in a text.
+// untagged escapes what looks like an end tag in a text.
 func untagged(tag, text string) string { return strings.ReplaceAll(text, "</"+tag, "<\\/"+tag) }

@@ -11,13 +11,13 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// visitor goes through the texts of an entry, or of a header, and puts others in their place. What it changes is a copy.
+// visitor walks through the texts of an entry, or of a header, and replaces them. It changes a copy.
 type visitor struct {
-	// show returns what stands in place of a text. It may be nil.
+	// show returns the replacement for a text. It may be nil.
 	show func(Passage) string
-	// value returns what stands in place of a JSON value. By default each string, number and key of it is shown.
+	// value returns the replacement for a JSON value. By default, show is called with each string, number and key in it.
 	value func(path string, value []byte) []byte
-	// changed is told the path of each field that was changed. It may be nil.
+	// changed is called with the path of each field that was changed. It may be nil.
 	changed func(path string)
 	kind    EntryType
 	role    chat.Role
@@ -29,7 +29,7 @@ func (v *visitor) header(h *Header) {
 	h.Data = v.json("data", h.Data)
 }
 
-// body returns a body after its visit.
+// body returns the visited body.
 func (v *visitor) body(body Body) Body {
 	switch b := body.(type) {
 	case Message:
@@ -100,7 +100,7 @@ func (v *visitor) body(body Body) Body {
 		b.Line = v.unknown(b.Line)
 		return b
 	}
-	return body // which has nothing but identifiers and counts
+	return body // holds only identifiers and counts
 }
 
 // each visits the elements of a list, each with its path.
@@ -124,8 +124,8 @@ func (v *visitor) message(path string, m chat.Message) chat.Message {
 	return m
 }
 
-// parts visits content. An image or a document that is changed becomes a text, for it is none any more, and thinking that
-// is changed loses its signature, so that it is not sent.
+// parts visits content. A changed image or document becomes a text, since it is no longer valid, and changed thinking
+// loses its signature, so that it is not sent.
 func (v *visitor) parts(path string, parts chat.Parts) chat.Parts {
 	return each(parts, path, func(path string, part chat.Part) chat.Part {
 		switch p := part.(type) {
@@ -151,7 +151,7 @@ func (v *visitor) parts(path string, parts chat.Parts) chat.Parts {
 	})
 }
 
-// thinking visits thinking that is kept to be sent. What is changed of it is left out.
+// thinking visits thinking that is kept to be sent. Changed thinking is left out.
 func (v *visitor) thinking(path string, list []chat.Thinking) []chat.Thinking {
 	return slices.DeleteFunc(slices.Clone(list), func(t chat.Thinking) bool { return v.text(path, t.Text) != t.Text })
 }
@@ -181,7 +181,7 @@ func (v *visitor) passage(path, key, text string) string {
 	return v.show(Passage{Text: text, Type: v.kind, Role: v.role, Path: path, Key: key})
 }
 
-// arguments visits a text that is JSON, or was cut off and is not.
+// arguments visits the arguments of a call, which are JSON unless they were cut off.
 func (v *visitor) arguments(path, text string) string {
 	if json.Valid([]byte(text)) {
 		return string(v.json(path, []byte(text)))
@@ -189,7 +189,7 @@ func (v *visitor) arguments(path, text string) string {
 	return v.text(path, text)
 }
 
-// json visits a JSON value. One that is not valid, which is not written, stays as it is.
+// json visits a JSON value. An invalid one, which is never written, is left as it is.
 func (v *visitor) json(path string, value []byte) []byte {
 	if v.value != nil {
 		return v.value(path, value)
@@ -197,7 +197,7 @@ func (v *visitor) json(path string, value []byte) []byte {
 	if v.show == nil || !json.Valid(value) {
 		return value
 	}
-	var keys []string // of what is next in each container around it
+	var keys []string // the key of the current place in each container around it
 	var s splice
 	for start, end := range tokens(value) {
 		top := len(keys) - 1
@@ -233,15 +233,14 @@ func (v *visitor) json(path string, value []byte) []byte {
 	return s.all(value)
 }
 
-// unknown visits the line of an entry of an unknown kind: what stands under each of its names, besides those that the
-// lines of all kinds have.
+// unknown visits the line of an entry of an unknown type: all fields but those that every line has.
 func (v *visitor) unknown(line []byte) []byte {
 	if !json.Valid(line) {
 		return line
 	}
 	var s splice
-	var text string               // the last
-	name, from, depth := "", 0, 0 // of the field, and where its value begins
+	var text string               // the last string
+	name, from, depth := "", 0, 0 // name of the field, and where its value starts
 	for start, end := range tokens(line) {
 		switch c := line[start]; {
 		case c == '"':
@@ -264,15 +263,15 @@ func (v *visitor) unknown(line []byte) []byte {
 	return s.all(line)
 }
 
-// common reports whether the lines of all kinds have a field of this name.
+// common reports whether lines of every type have a field of this name.
 func common(name string) bool {
 	return slices.ContainsFunc([]string{"type", "id", "parent", "time", "redacted"}, func(field string) bool { return strings.EqualFold(field, name) })
 }
 
-// splice is a value of which places were replaced, one after the other.
+// splice is a value in which places are replaced, one after the other.
 type splice struct {
 	made []byte
-	next int // place of what was not taken over yet
+	next int // the first place that was not copied yet
 }
 
 func (s *splice) put(value []byte, start, end int, with []byte) {
@@ -280,7 +279,7 @@ func (s *splice) put(value []byte, start, end int, with []byte) {
 	s.next = end
 }
 
-// all returns the value, itself if nothing of it was replaced.
+// all returns the value, unchanged if nothing was replaced.
 func (s *splice) all(value []byte) []byte {
 	if s.next == 0 {
 		return value

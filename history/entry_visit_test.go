@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// secretive is a filler of which every text, key and string is a secret.
+// secretive returns a filler of which every text, key and string is a secret.
 func secretive() *filler {
 	f := &filler{
 		text:   func() string { return "SECRET" },
@@ -138,7 +138,7 @@ func TestEveryTextIsShownButWhatHoldsTheSessionTogether(t *testing.T) {
 	require.Equal(t, []string{".id", ".redacted"}, secrets(t, h))
 }
 
-// encodable is a body as it stands in its line.
+// encodable returns a body as it stands in its line.
 func encodable(b Body) any {
 	if u, ok := b.(Unknown); ok {
 		return u.Line

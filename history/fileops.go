@@ -11,22 +11,23 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// FileTools say which files the agent's tools read and modify, by the names of the tools. A call finds its tool by exactly its
-// name, or else ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is
-// mcp__files__multi_edit. [DefaultFileTools] knows the tools of the usual agents; add your own:
+// FileTools maps the names of the agent's tools to functions that return the files that a call reads and modifies. A
+// call finds its tool by its exact name, or else ignoring case, separators and the name of a server: Read is read,
+// MultiEdit is multi_edit, and so is mcp__files__multi_edit. [DefaultFileTools] knows the tools of the usual agents; add
+// your own:
 //
 //	tools := history.DefaultFileTools()
 //	tools["view"] = history.Reads("file")
 //	tools["apply_patch"] = func(arguments string) history.Files { … }
 type FileTools map[string]FileTool
 
-// FileTool returns the files that a call with these arguments reads and modifies. The arguments are as the model wrote them, and
-// need not be JSON.
+// FileTool returns the files that a call with these arguments reads and modifies. The arguments are as the model wrote
+// them, and need not be JSON.
 type FileTool func(arguments string) Files
 
-// DefaultFileTools returns the tools that read, write and edit files under the names, and with the arguments, that Claude Code,
-// Codex, pi, oh-my-pi, Copilot, stagewise and the usual servers of tools have for them. The files of apply_patch, also as a
-// command of a shell, are those that the patch names. It is the caller's to extend.
+// DefaultFileTools returns a new map of the tools that read, write and edit files in Claude Code, Codex, pi, oh-my-pi,
+// Copilot, stagewise and the usual tool servers, by their names and arguments there. The files of apply_patch, also if
+// it is run as a shell command, are those that the patch names.
 func DefaultFileTools() FileTools {
 	tools := FileTools{}
 	set := func(tool FileTool, kinds ...toolname.Kind) {
@@ -48,7 +49,7 @@ func DefaultFileTools() FileTools {
 	return tools
 }
 
-// patches is a tool that modifies the files which a patch in its arguments names, or else its arguments.
+// patches returns the files that a patch in a call's arguments modifies, or else those that the arguments name.
 func patches(arguments string) Files {
 	if files := toolname.Patched(arguments); len(files) > 0 {
 		return Files{Modified: files}
@@ -56,12 +57,12 @@ func patches(arguments string) Files {
 	return Files{Modified: named(arguments, toolname.Paths())}
 }
 
-// Reads is a tool that reads the files which some of its arguments name: each a text or a list of texts.
+// Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts.
 func Reads(arguments ...string) FileTool {
 	return func(text string) Files { return Files{Read: named(text, arguments)} }
 }
 
-// Modifies is a tool that modifies the files which some of its arguments name: each a text or a list of texts.
+// Modifies returns a tool that modifies the files named by the given arguments, each a text or a list of texts.
 func Modifies(arguments ...string) FileTool {
 	return func(text string) Files { return Files{Modified: named(text, arguments)} }
 }
@@ -70,7 +71,7 @@ func Modifies(arguments ...string) FileTool {
 func named(text string, arguments []string) []string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) != nil {
-		return nil // the model was cut off
+		return nil // the model was cut off, or wrote no JSON
 	}
 	var paths []string
 	for _, name := range arguments {
@@ -85,18 +86,18 @@ func named(text string, arguments []string) []string {
 	return paths
 }
 
-// mostFiles is how many files [FileTools.Of] lists.
+// mostFiles is the maximum number of files that [FileTools.Of] lists.
 const mostFiles = 500
 
-// Of returns the files that were read and modified on a path, such as [Session.PathTo] returns, each once, in the order in which
-// they were touched last. At most 500 are listed, and the others counted ([Files.Left]): left out are those that were read longest
-// ago, then those that were modified longest ago. As in oh-my-pi:
+// Of returns the files that were read and modified on a path, such as the one that [Session.PathTo] returns, each once,
+// the most recently used last. At most 500 are listed, and the others counted ([Files.Left]): first the files read
+// longest ago are left out, then those modified longest ago. As in oh-my-pi:
 //
-//   - The calls of the assistant count, whatever came of them: an edit that failed may have been half made.
-//   - A file that was modified is not among those read.
-//   - They are cumulative: what a compaction covered counts on, by the calls on the path and by the Files of the compaction,
-//     and so do the Files of a branch summary.
-//   - But of a compaction or a branch summary that an extension supplied the Files do not count, and neither does what that
+//   - All calls of the assistant count, whether they succeeded or not: a failed edit may be half done.
+//   - A file that was modified is not listed as read.
+//   - Files are cumulative: what a compaction covered still counts, by the calls on the path and the Files of the
+//     compaction, and so do the Files of a branch summary.
+//   - The Files of a compaction or branch summary that an extension supplied do not count, and neither does what that
 //     compaction covered.
 //
 // The error is that of the path.
@@ -138,16 +139,16 @@ func (t FileTools) Of(path iter.Seq2[Entry, error]) (Files, error) {
 	return merge(ops), nil
 }
 
-// fileOp are files of an entry. Those of a compaction are of the last entry that it covers.
+// fileOp holds the files of an entry. Those of a compaction belong to the last entry that it covers.
 type fileOp struct {
 	at    int
 	files Files
 }
 
-// merge returns each file once, those that were touched last at the end.
+// merge returns each file once, the most recently used last.
 func merge(ops []fileOp) Files {
 	slices.SortStableFunc(ops, func(a, b fileOp) int { return cmp.Compare(a.at, b.at) })
-	touched, modified := map[string]int{}, map[string]bool{} // when, and whether it was changed
+	touched, modified := map[string]int{}, map[string]bool{} // by path: when, and whether it was modified
 	left, n := 0, 0
 	touch := func(path string) {
 		if path != "" {
@@ -163,7 +164,7 @@ func merge(ops []fileOp) Files {
 			touch(path)
 			modified[path] = true
 		}
-		// What a compaction left out may be known from the calls before it.
+		// What a compaction left out may also be known from the calls before it.
 		left = max(left, clamp.Sum(op.files.Left, len(op.files.Read)+len(op.files.Modified)-len(touched)))
 	}
 	files := Files{Left: clamp.Sum(left, max(0, len(touched)-mostFiles))}

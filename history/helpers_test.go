@@ -48,7 +48,7 @@ func (words) CountMessage(m chat.Message) int { return sizingtest.CountMessage(w
 
 func (words) CountTools([]chat.Tool) int { return 0 }
 
-// cases is how many cases a long test runs, a quarter of them under the race detector.
+// cases returns the number of cases that a long test runs, a quarter of them under the race detector.
 func cases(n int) int {
 	if race {
 		return max(1, n/4)
@@ -56,12 +56,12 @@ func cases(n int) int {
 	return n
 }
 
-// in is the sizing of a window.
+// in returns the sizing of a window.
 func in(window int) elements.Sizing {
 	return elements.Sizing{TokenBudget: window, PromptBudget: window, Tokenizer: quarter{}}
 }
 
-// calls is an assistant message that calls the tool "run" once for each id.
+// calls returns an assistant message that calls the tool "run" once for each id.
 func calls(ids ...string) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant}
 	for _, id := range ids {
@@ -70,17 +70,17 @@ func calls(ids ...string) chat.Message {
 	return m
 }
 
-// said is an assistant message of these parts.
+// said returns an assistant message of these parts.
 func said(parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleAssistant, Content: parts}
 }
 
-// result is a tool message of these parts.
+// result returns a tool message of these parts.
 func result(callID string, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleTool, ToolCallID: callID, Content: parts}
 }
 
-// talk is a session in memory in which these messages were said.
+// talk returns a session in memory in which these messages were said.
 func talk(t testing.TB, messages ...chat.Message) *history.Session {
 	t.Helper()
 	s := numbered.Session()
@@ -88,7 +88,7 @@ func talk(t testing.TB, messages ...chat.Message) *history.Session {
 	return s
 }
 
-// summary is a compaction to one user message.
+// summary returns a compaction to one user message.
 func summary(text, firstKept string) history.Compaction {
 	return history.Compaction{Messages: []chat.Message{chat.UserMessage(text)}, FirstKept: firstKept}
 }
@@ -99,7 +99,7 @@ func all(t testing.TB, s *history.Session) []history.Entry {
 	return list(t, s.Entries(t.Context()))
 }
 
-// count is the number of entries of a session.
+// count returns the number of entries of a session.
 func count(t testing.TB, s *history.Session) int {
 	t.Helper()
 	return len(all(t, s))
@@ -116,7 +116,7 @@ func stored(t testing.TB, store history.Store) []string {
 	return list
 }
 
-// lineCount is the number of lines of a session's store.
+// lineCount returns the number of lines of a session's store.
 func lineCount(t testing.TB, s *history.Session) int {
 	t.Helper()
 	n, err := s.Lines(t.Context())
@@ -143,7 +143,7 @@ func list(t testing.TB, entries iter.Seq2[history.Entry, error]) []history.Entry
 	return list
 }
 
-// viewOf gives the view of a session.
+// viewOf returns the view of a session.
 func viewOf(t testing.TB, s *history.Session) history.View {
 	t.Helper()
 	v, err := s.View(t.Context())
@@ -200,7 +200,7 @@ func prompt(s *history.Session) elements.Nodes {
 	}
 }
 
-// rendered gives the messages of a prompt.
+// rendered returns the messages of a prompt.
 func rendered(t testing.TB, root elements.Node, budget int) []chat.Message {
 	t.Helper()
 	r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: quarter{}})
@@ -208,7 +208,7 @@ func rendered(t testing.TB, root elements.Node, budget int) []chat.Message {
 	return r.Messages
 }
 
-// renderedIn gives the messages of a prompt in a context, as text to compare byte for byte.
+// renderedIn returns the messages of a prompt in a context, as text to compare byte for byte.
 func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 	t.Helper()
 	r, err := render.Render(ctx, root, render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
@@ -218,7 +218,7 @@ func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 	return string(data)
 }
 
-// tempFile is the path of a session that is yet to be made.
+// tempFile returns the path of a session that is yet to be made.
 func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.jsonl") }
 
 // opened opens a session for the time of the test.
@@ -238,7 +238,7 @@ func file(t testing.TB, lines ...string) string {
 	return path
 }
 
-// content is what a file holds.
+// content returns what a file holds.
 func content(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -61,7 +61,7 @@ func writeLarge(t testing.TB, path string, size int64) int {
 	return n
 }
 
-// heap is how much memory is in use.
+// heap returns how much memory is in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -182,7 +182,7 @@ func TestFileOfShortLinesIsNoLog(t *testing.T) {
 	require.Less(t, heap()-before, int64(1<<20))
 }
 
-// Where it is asked for, what stands around a line that cannot be read is read.
+// If it is asked for, what stands around a line that cannot be read is read.
 func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 	on := func(id, parent string) string {
 		return strings.NewReplacer(`"e2"`, `"`+id+`"`, `"e1"`, `"`+parent+`"`).Replace(welcome)
@@ -253,13 +253,13 @@ func TestHeaderIsTheCallersToFill(t *testing.T) {
 	require.ErrorContains(t, err, "Sync is 7")
 }
 
-// A store that is no file names the line that cannot be read.
+// A store that is not a file names the line that cannot be read.
 func TestStoreWithoutAPath(t *testing.T) {
 	store := &history.MemoryStore{}
 	_, err := store.Append(t.Context(), 0, history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(header)}, history.Line{ID: "e1", Kind: history.TypeCustom, Data: []byte("{}")})
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.EqualError(t, err, "history: line 2: it has no type; Options.Salvage reads what stands around it")
+	require.EqualError(t, err, "history: line 2: it has no type; set Options.Salvage to skip it")
 	s, err := history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: &historytest.Disk{}}})
 	require.NoError(t, err)
 	require.Equal(t, onDisk, s.Path())

@@ -48,7 +48,7 @@ func (s *sayer) flush(t testing.TB) {
 	s.pending = nil
 }
 
-// text is a few words, now and then many, and now and then no UTF-8.
+// text returns a few words, now and then many, and now and then no UTF-8.
 func (s *sayer) text() string {
 	switch s.IntN(12) {
 	case 0:
@@ -225,7 +225,7 @@ func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 	return s
 }
 
-// naiveShape is what [shape] gives of the view, worked out the slow way from the entries.
+// naiveShape returns what [shape] gives of the view, worked out the slow way from the entries.
 func naiveShape(entries []history.Entry) string {
 	boundary := 0
 	var compacted []chat.Message
@@ -321,7 +321,7 @@ func naiveThinking(entries []history.Entry) map[string][]chat.Thinking {
 	return nil
 }
 
-// thinkingOf is what naiveThinking gives of a view.
+// thinkingOf returns what naiveThinking gives of a view.
 func thinkingOf(v history.View) map[string][]chat.Thinking {
 	var shown map[string][]chat.Thinking
 	for _, t := range v.Turns {
@@ -334,7 +334,7 @@ func thinkingOf(v history.View) map[string][]chat.Thinking {
 	return shown
 }
 
-// told is the name of a message that was sent, "" for a tool's.
+// told returns the name of a message that was sent, "" for a tool's.
 func told(m chat.Message) string {
 	switch {
 	case m.Role == chat.RoleTool:

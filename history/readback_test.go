@@ -64,7 +64,7 @@ func odd(r *rand.Rand, text string, value []byte) *filler {
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// nested is a value of so many arrays.
+// nested returns a value of so many arrays.
 func nested(depth int) []byte { return []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth)) }
 
 // oddEntry returns an entry of a random kind to be added after those of [talked]. Every other one is made to be likely taken.
@@ -114,7 +114,7 @@ func oddEntry(r *rand.Rand, text string, value []byte) Entry {
 	return e
 }
 
-// talked is a session with an open call.
+// talked returns a session with an open call.
 func talked(t testing.TB, h Header) (*Session, *MemoryStore) {
 	t.Helper()
 	store := &MemoryStore{}

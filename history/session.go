@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever appended to.
-// The zero value is an empty session in memory; [Open] keeps one in a file, and [New] wherever a [Store] is. It is safe for
-// concurrent use.
+// Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
+// appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] in any [Store]. It is
+// safe for concurrent use.
 //
-// What was said stays in the store. In memory a session holds what is shown at the leaf, and some hundred bytes for each entry
-// from the place on at which the newest compaction cuts; entries that were read last are in a [Cache] that sessions share.
-// What lies further back is read from the store when it is asked for.
+// What was said stays in the store. In memory a session holds what is shown at the leaf, and some hundred bytes for each
+// entry from the cut of the newest compaction on; recently read entries are in a [Cache] that sessions share. Older
+// entries are read from the store on demand.
 type Session struct {
 	options Options
 
-	writing lock            // one appends at a time; held while the store is waited for
-	ids     ids             // guarded by itself
+	writing lock            // held while appending, and while waiting for the store
+	ids     ids             // safe by itself
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	spare   []string        // ids from Options.IDs that were not used; guarded by writing
 
-	mu     sync.RWMutex // guards what follows, and is never held for long
+	mu     sync.RWMutex // guards the fields below, never held for long
 	store  Store        // nil in memory until the first entry
-	key    uint64       // in the cache
+	key    uint64       // of the session in the cache
 	header Header
-	end    Position // of the store, as far as the session has read it
+	end    Position // end of the store, as far as the session has read it
 	path   path     // to the leaf
 	closed bool
 	claims map[string]bool // see [Session.Claim]
@@ -39,43 +39,46 @@ type Session struct {
 	views views
 }
 
-// Options say how a session is opened. The zero value is the default.
+// Options say how a session is opened. The zero value holds the defaults.
 type Options struct {
-	// File says how the log is written.
+	// File configures the log.
 	File FileOptions
-	// Header of a session that is new. Defaults to a random id and the time.
+	// Header of a new session. Defaults to a random id and the current time.
 	Header Header
-	// MaxLine is the most bytes of a line that is written, in whatever store. Defaults to File.MaxLine.
+	// MaxLine is the maximum length, in bytes, of a line that is written to any store. Defaults to File.MaxLine.
 	MaxLine int64
-	// Redact, if set, is given each text before it is written and returns what is written in its place, so that a secret
-	// reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] says what it is
-	// given. What was changed is listed in [Entry.Redacted]. A session that is opened is not gone through again.
+	// Redact, if set, is called with each text before it is written and returns what is written instead, so that a
+	// secret reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] lists
+	// what it is called with, and [Entry.Redacted] lists what was changed. It is not applied to what is in the store
+	// already.
 	//
-	//   - JSON stays JSON: strings, numbers and keys are shown one by one, and a number that is changed becomes a string.
+	//   - JSON stays JSON: strings, numbers and keys are passed one by one, and a number that is changed becomes a string.
 	//   - An image or a document that is changed becomes a text.
-	//   - Thinking that is changed loses its signature, so that no model is sent it again.
-	//   - A preamble keeps the digest of what it was made from, by which plans find it.
+	//   - Thinking that is changed loses its signature, so that it is not sent to a model again.
+	//   - A preamble keeps the digest of its original, by which plans find it.
 	//
-	// It sees one text at a time; a secret that is cut in two is not seen. If it panics, or returns text that is not valid
-	// UTF-8, nothing is written, and the error is a [*RedactError]. It is called by whoever adds entries, by several at a
-	// time, and holds up none but its caller.
+	// It sees one text at a time, so a secret that spans two texts is missed. If it panics, or returns text that is not
+	// valid UTF-8, nothing is written, and the error is a [*RedactError]. It runs in the goroutine that adds entries,
+	// possibly in several at a time, and blocks only that one.
 	Redact func(Passage) string
-	// Salvage leaves out lines that cannot be read ([Session.Skipped] lists them) and reads what stands around them: an entry
-	// whose parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
-	// what followed it. If the header cannot be read the session has one with the id of its first entry. The log keeps them. It
-	// reads the whole log. A file without an entry in one of its first lines is no log, and refused all the same. Without it a line that cannot be read is a [*CorruptError] once it is wanted: on opening, or when
-	// something asks for it.
+	// Salvage skips lines that cannot be read ([Session.Skipped] lists them) and reads those around them: an entry whose
+	// parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
+	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The
+	// log keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log,
+	// and is refused all the same. Without Salvage, a line that cannot be read is a [*CorruptError] when it is needed.
+	// Off by default.
 	Salvage bool
-	// IDs returns the id of each new entry. An id that an entry has already is passed over. Defaults to 20 letters that sort by
-	// the time, half of them random, so that two writers do not choose the same.
+	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
+	// sort by time, half of them random, so that two writers do not choose the same.
 	IDs func() string
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
-	// Cache of entries that were read or appended last. Defaults to one of 64 MiB that all sessions of the process share.
+	// Cache for entries that were recently read or appended. Defaults to one of 64 MiB that all sessions of the process
+	// share.
 	Cache *Cache
 }
 
-// checkSize returns a [*LineTooLongError] if a line has too many bytes to be written.
+// checkSize returns a [*LineTooLongError] if a line is too long to be written.
 func (o Options) checkSize(line []byte) error {
 	most := cmp.Or(o.MaxLine, o.File.MaxLine, maxLine)
 	if size := int64(len(line)); size > most {
@@ -84,8 +87,9 @@ func (o Options) checkSize(line []byte) error {
 	return nil
 }
 
-// Open opens the session in a file for writing, and makes the file if there is none; see [OpenFile]. The log is read from its end
-// back to what the newest compaction keeps. A line there that cannot be read is a [*CorruptError]; [Verify] reads all.
+// Open opens the session in a file for writing, and creates the file if it is missing; see [OpenFile]. The log is read
+// from its end back to what the newest compaction keeps. A line in that part that cannot be read is a [*CorruptError];
+// [Verify] checks all lines.
 func Open(path string, o Options) (*Session, error) {
 	f, err := OpenFile(path, o.File)
 	if err != nil {
@@ -101,8 +105,8 @@ func Open(path string, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads on. It takes no lock and changes
-// nothing; a torn end is left out.
+// Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads what was appended since.
+// It takes no lock and changes nothing; a torn end is ignored.
 func Read(path string, o Options) (*Session, error) {
 	f, err := ReadFile(path, o.File)
 	if err != nil {
@@ -111,7 +115,7 @@ func Read(path string, o Options) (*Session, error) {
 	return newSession(f, o)
 }
 
-// newSession closes the store if it cannot be a session.
+// newSession returns the session in a store, and closes the store on an error.
 func newSession(store Store, o Options) (*Session, error) {
 	s, err := New(context.Background(), store, o)
 	if err != nil {
@@ -120,11 +124,11 @@ func newSession(store Store, o Options) (*Session, error) {
 	return s, nil
 }
 
-// New returns the session in a store, which it closes when it is closed. An empty store is given a header. Options.File is not
-// looked at.
+// New returns the session in a store, and closes the store with the session. An empty store is given a header.
+// Options.File is ignored.
 func New(ctx context.Context, store Store, o Options) (*Session, error) {
 	if o.MaxLine < 0 {
-		return nil, fmt.Errorf("history: Options.MaxLine is %d: it is a number of bytes, 1 or more, or 0 for the default", o.MaxLine)
+		return nil, fmt.Errorf("history: Options.MaxLine is %d: want 1 byte or more, or 0 for the default", o.MaxLine)
 	}
 	store = guarded(store)
 	s := &Session{options: o, store: store, key: sessions.Add(1)}
@@ -141,7 +145,7 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 		if !ok {
 			return nil, err
 		}
-		end = conflict.End // another has begun it
+		end = conflict.End // another session has written it
 	}
 	if o.Salvage {
 		salvaged, err := salvage(ctx, store)
@@ -156,7 +160,7 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 	}
 	if err != nil {
 		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
-			err = fmt.Errorf("%w; Options.Salvage reads what stands around it", err)
+			err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
 		}
 		return nil, err
 	}
@@ -218,7 +222,7 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	return nil
 }
 
-// Now returns the time by the session's clock ([Options.Now]), which entries get that have none of their own.
+// Now returns the time by the session's clock ([Options.Now]), which is given to entries without a time of their own.
 func (s *Session) Now(ctx context.Context) (time.Time, error) {
 	if s.options.Now != nil {
 		return called(ctx, "Options.Now", s.options.Now)
@@ -226,7 +230,7 @@ func (s *Session) Now(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// reader returns what reads entries. The caller holds mu, or is alone.
+// reader returns a reader of the session's entries. The caller holds mu, or has the only reference.
 func (s *Session) reader() *reader {
 	r := &reader{store: s.store, cache: s.options.Cache, key: s.key}
 	if r.cache == nil {
@@ -235,7 +239,8 @@ func (s *Session) reader() *reader {
 	return r
 }
 
-// state returns the session as it is: what reads its entries, the path to its leaf, and the end of the store as it knows it.
+// state returns the current state of the session: a reader of its entries, the path to its leaf, and the end of the
+// store as it knows it.
 func (s *Session) state() (*reader, path, Position, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -245,7 +250,7 @@ func (s *Session) state() (*reader, path, Position, error) {
 	return s.reader(), s.path, s.end, nil
 }
 
-// begins takes writing, of an open session.
+// begins locks writing, and returns an error if the session is closed.
 func (s *Session) begins(ctx context.Context) error {
 	if _, _, _, err := s.state(); err != nil {
 		return err
@@ -253,15 +258,15 @@ func (s *Session) begins(ctx context.Context) error {
 	return s.writing.take(ctx)
 }
 
-// Header of the session, the zero value for one in memory that nothing was appended to.
+// Header returns the header of the session, and the zero value for one in memory to which nothing was appended.
 func (s *Session) Header() Header {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.header
 }
 
-// Entries returns all entries in the order in which they were appended, as far as the session knows them, one after the other
-// from the store. What they hold is the session's and must not be changed. An error is the last that is returned.
+// Entries returns all entries in the order in which they were appended, as far as the session knows them, read one after
+// the other from the store. What they hold is shared and must not be changed. An error is the last value.
 func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		r, _, end, err := s.state()
@@ -288,8 +293,8 @@ func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	}
 }
 
-// Entry returns the entry of an id, the leaf for "". One that is not shown is looked for in the store, from its end back. The error
-// is a [*NoEntryError] if there is none.
+// Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from its
+// end back. The error is a [*NoEntryError] if there is none.
 func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
 	r, p, end, err := s.state()
 	if err != nil {
@@ -309,7 +314,7 @@ func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
 	return e, err
 }
 
-// Path of the file, absolute, or "" for a session that is in none.
+// Path returns the absolute path of the session's file, "" if it has none.
 func (s *Session) Path() string {
 	if f, ok := s.stored().(interface{ Path() string }); ok {
 		return f.Path()
@@ -317,14 +322,14 @@ func (s *Session) Path() string {
 	return ""
 }
 
-// Transcript returns what a breadcrumb names, the zero value if nothing reads the session's store but the session.
+// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a [Transcriber].
 func (s *Session) Transcript() Transcript {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.reader().transcript()
 }
 
-// Lines returns the number of lines that the store has, the header included; 0 if it does not count them.
+// Lines returns the number of lines in the store, the header included; 0 if the store does not count them.
 func (s *Session) Lines(ctx context.Context) (int, error) {
 	r, p, _, err := s.state()
 	if err != nil {
@@ -333,7 +338,8 @@ func (s *Session) Lines(ctx context.Context) (int, error) {
 	return r.lines(ctx, p)
 }
 
-// lines counts those of a store from the newest compaction on a path on, which says how many were before it.
+// lines counts the lines of a store from the newest compaction on a path on, and adds the number before it, which the
+// compaction holds.
 func (r *reader) lines(ctx context.Context, p path) (int, error) {
 	counter, ok := unwrapped(r.store).(LineCounter)
 	if !ok {
@@ -351,7 +357,7 @@ func (r *reader) lines(ctx context.Context, p path) (int, error) {
 	return before + more, err
 }
 
-// Recovered returns what is known of a torn end that was found on opening, nil if there was none.
+// Recovered describes the torn end that was found on opening, and is nil if there was none.
 func (s *Session) Recovered() *Recovery {
 	if f, ok := s.stored().(interface{ Recovered() *Recovery }); ok {
 		return f.Recovered()
@@ -359,7 +365,7 @@ func (s *Session) Recovered() *Recovery {
 	return nil
 }
 
-// Skipped lists the lines that were left out under [Options.Salvage].
+// Skipped lists the lines that were skipped because of [Options.Salvage].
 func (s *Session) Skipped() []*CorruptError {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -375,9 +381,9 @@ func (s *Session) stored() Store {
 	return unwrapped(s.store)
 }
 
-// Close gives the store up. From then on what needs it fails with [ErrClosed]. It waits for whoever is writing, for 5 seconds; if
-// the store has not returned by then the error says so, and the store is not closed before Close is called again. Closing twice does
-// nothing.
+// Close closes the store. From then on methods that need it fail with [ErrClosed]. Close waits up to 5 seconds for a
+// writer; if the store has not returned by then, Close returns an error that says so, and the store stays open until
+// Close is called again. Closing twice does nothing.
 func (s *Session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -392,5 +398,5 @@ func (s *Session) Close() error {
 	if store == nil || busy != nil {
 		return busy
 	}
-	return store.Close() // which does nothing twice
+	return store.Close() // closing twice does nothing
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises; after a crash in
-// the middle of it some of the first of them may be there.
+// Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises. A crash
+// during Append may leave the first few of them in the store.
 //
-// System messages are refused: what the system says is the prompt's to say anew each time. So is a tool message that answers no
-// open call, tool calls and thinking of anybody but the assistant, a message with two calls of one id or a call without one, and
-// text that JSON cannot hold where only text may stand. An assistant message that was cut short may be empty. A result that
-// comes after its round was compacted is kept, but only the transcript shows it.
+// System messages are refused, because the prompt renders them anew each time. Also refused are a tool message that
+// answers no open call, tool calls and thinking in any message but the assistant's, a message with two calls of one id
+// or a call without one, and text that JSON cannot hold in a field that holds only text. An assistant message that was
+// cut short may be empty. A result that comes after its round was compacted is kept, but only the transcript shows it.
 //
-// If somebody else said something in the same store since the session read it last the error is a [*ConflictError], and nothing
-// is written: call [Session.Refresh], and look at what was said.
+// If another session has appended something said to the same store since this one last read it, the error is a
+// [*ConflictError], and nothing is written: call [Session.Refresh] and read what was said.
 func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {
@@ -30,26 +30,27 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	return err
 }
 
-// Add adds entries of any kind, all or none, and returns them as they were added; what they hold is the session's then. It
+// Add adds entries of any kind, all or none, and returns them as added. The session owns what they hold from then on. It
 // returns once they are as durable as the store promises.
 //
-// What an entry does not say it is given: an ID, the Time, and as its Parent the entry added before it, which for the first is
-// the leaf. One that names another parent begins a branch there, on which the session goes on. Messages are checked as
-// [Session.Append] does, and a compaction as [Session.Compact] does, each on its path. A [Clearing] names tool results and calls
-// on its path, and has a text for each, which for arguments is valid JSON. An [Unknown] entry is written as its line says, so
-// its id and its parent are those of the line.
+// Add fills in what an entry lacks: an ID, the Time, and as its Parent the entry added before it, which for the first is
+// the leaf. An entry that names another parent starts a branch there, and the session continues on that branch. Messages
+// are checked as by [Session.Append], and a compaction as by [Session.Compact], each on its path. A [Clearing] must name
+// tool results and calls on its path, with a text for each, which for arguments is valid JSON. An [Unknown] entry is
+// written as its line says, so its id and its parent are those of the line.
 //
-// An id of the caller's is looked for among all of the store; the first time that reads it whole.
+// An id set by the caller is checked against the whole store, which the first such check reads completely.
 //
-// In a store to which others append, what is said (messages, shell commands, what the application says, branches) comes after what
-// the session has read or not at all: the error is a [*ConflictError] if anything was said meanwhile. Everything else is put
-// behind what was appended meanwhile; a compaction is checked there again.
+// In a store to which others append, what is said (messages, shell commands, custom messages, branches) is only added
+// directly after what the session has read: the error is a [*ConflictError] if anything was said in between. Everything
+// else is added after what was appended in between; a compaction is checked again there.
 //
-// Texts besides those of messages and the output of a shell are made valid UTF-8, Data too, which is kept without white space
-// between its values. An entry whose line would have more than 500 levels of objects and arrays is a [*DepthError], and one whose
-// line would have more than [Options.MaxLine] bytes a [*LineTooLongError]. What is added can be read back as it is returned.
+// Texts other than those of messages and shell output are made valid UTF-8, and so is Data, which is kept without white
+// space between its values. An entry whose line would have more than 500 levels of objects and arrays is a
+// [*DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*LineTooLongError]. What is added
+// can be read back as it is returned.
 //
-// [Options.Redact] is given all texts first.
+// [Options.Redact] sees all texts first.
 func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -64,7 +65,7 @@ func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	return s.add(ctx, entries, false)
 }
 
-// stands reports whether the entry of a node is still where it was. A writer takes back what it could not write whole.
+// stands reports whether the entry of a node is still in its place. A writer removes what it could not write completely.
 func (r *reader) stands(ctx context.Context, n node) bool {
 	for line, err := range r.store.Read(ctx, n.at) {
 		return err == nil && (line.ID == n.id || n.id == "")
@@ -72,7 +73,8 @@ func (r *reader) stands(ctx context.Context, n node) bool {
 	return n.id == ""
 }
 
-// Refresh reads what others have appended to the store since. The session goes on from what was appended last.
+// Refresh reads what others have appended to the store since. The session continues from the entry that was appended
+// last.
 func (s *Session) Refresh(ctx context.Context) error {
 	if err := s.begins(ctx); err != nil {
 		return err
@@ -82,7 +84,7 @@ func (s *Session) Refresh(ctx context.Context) error {
 	if err != nil || r.store == nil {
 		return err
 	}
-	if s.ReadOnly() && !r.stands(ctx, p.last()) { // the writer took it back
+	if s.ReadOnly() && !r.stands(ctx, p.last()) { // the writer removed it
 		if end, err = r.store.End(ctx); err != nil {
 			return err
 		}
@@ -99,7 +101,7 @@ func (s *Session) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// add adds entries. The first may be a root. The caller holds writing.
+// add adds entries. If root is set, the first may be a root. The caller holds writing.
 func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -114,7 +116,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 	if err != nil {
 		return nil, err
 	}
-	var seen []string // of each entry, the one that it follows as far as the caller can know
+	var seen []string // for each entry, the one that it follows as far as the caller can know
 	for {
 		a := adding{s: s, r: r, path: p, end: end, seen: seen}
 		r.staged = map[Position]Entry{}
@@ -154,7 +156,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 	}
 }
 
-// ready makes a store in memory for a session that has none, and begins an empty one.
+// ready creates a store in memory for a session without one, and starts an empty one.
 func (s *Session) ready(ctx context.Context) error {
 	s.mu.Lock()
 	if s.store == nil {
@@ -168,7 +170,7 @@ func (s *Session) ready(ctx context.Context) error {
 	return s.begin(ctx, Header{})
 }
 
-// take makes what was appended the session's.
+// take records what was appended in the session.
 func (s *Session) take(a adding, added []Entry, lines []Line, ends []Position) {
 	for i := len(added) - 1; i >= 0; i-- {
 		at := a.end
@@ -186,7 +188,7 @@ func (s *Session) take(a adding, added []Entry, lines []Line, ends []Position) {
 	s.advance(a.path, a.end, ends[len(ends)-1])
 }
 
-// advance makes a path the session's, of which what stands after a position is new.
+// advance moves the session to a path whose part after the position known is new.
 func (s *Session) advance(p path, known, end Position) {
 	if slices.ContainsFunc(p.nodes[p.indexAt(known):], func(n node) bool { return n.compaction != nil }) {
 		p = p.trimmed()
@@ -196,22 +198,22 @@ func (s *Session) advance(p path, known, end Position) {
 	s.path, s.end = p, end
 }
 
-// news is what others have appended to a store.
+// news describes what others have appended to a store.
 type news struct {
-	path path // to the last of it
+	path path // to the last entry appended
 	end  Position
-	said bool // somebody said something, or went another way
-	// Something was erased.
+	said bool // something was said, or the branch changed
+	// something was erased
 	erased bool
 }
 
-// readOn reads what was appended to the store after a position, at which a path led to the leaf.
+// readOn reads what was appended to the store after the position end, at which the path p led to the leaf.
 func (s *Session) readOn(ctx context.Context, r *reader, p path, end Position) (news, error) {
 	n := news{path: p, end: end}
 	if r.store == nil {
 		return n, nil
 	}
-	if _, err := r.store.End(ctx); err != nil { // a file that is only read looks for its end
+	if _, err := r.store.End(ctx); err != nil { // a reader of a file must look for its new end
 		return news{}, err
 	}
 	for line, err := range r.store.Read(ctx, end) {
@@ -251,14 +253,14 @@ func describe(entries []Entry, i int) string {
 	return fmt.Sprintf("%s %d of %d", kind, i+1, len(entries))
 }
 
-// adding is a session to which entries are about to be added.
+// adding holds the state of entries being added to a session.
 type adding struct {
 	s      *Session
 	r      *reader
-	path   path // to the entry before
+	path   path // to the entry before the next one
 	end    Position
-	staged []path   // to each entry that was staged
-	says   bool     // something is said
+	staged []path   // to each staged entry
+	says   bool     // an entry holds something said
 	seen   []string // see [Session.add]
 	drawn  []string // from Options.IDs
 }
@@ -289,7 +291,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	e.Time = e.Time.UTC().Round(0)
 	switch b := e.Body.(type) {
 	case Usage:
-		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something came between
+		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something was added in between
 			b.Of = before
 		}
 		b.Sent.Time = b.Sent.Time.UTC()
@@ -298,10 +300,10 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		if err := a.checkMessage(ctx, b.Message); err != nil {
 			return Line{}, err
 		}
-		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller's may change
+		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its own
 		e.Body = b
 	case Compaction:
-		if before := a.seen[len(a.staged)]; b.boundary() == "" && before != a.stored() { // it covers no more than was said then
+		if before := a.seen[len(a.staged)]; b.boundary() == "" && before != a.stored() { // it covers no more than was said when it was planned
 			b.LastCovered = before
 		}
 		if err := a.checkCompaction(ctx, b); err != nil {
@@ -347,7 +349,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		return Line{}, err
 	}
 	if m, ok := e.Body.(Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
-		if *e, err = decode(line); err != nil { // as it will be read, and nothing of it is the caller's
+		if *e, err = decode(line); err != nil { // as it will be read, sharing nothing with the caller
 			return Line{}, err
 		}
 	}
@@ -359,7 +361,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	return Line{ID: e.ID, Parent: e.Parent, Kind: e.Type(), Data: line}, nil
 }
 
-// stored returns the entry before, "" if that is about to be added too.
+// stored returns the id of the entry before, "" if that is about to be added too.
 func (a *adding) stored() string {
 	if n := a.path.last(); n.at < a.end {
 		return n.id
@@ -367,13 +369,13 @@ func (a *adding) stored() string {
 	return ""
 }
 
-// isOpaque reports whether a part is opaque: its bytes are the caller's, who may change them.
+// isOpaque reports whether a part is opaque, so that its bytes belong to the caller, who may change them.
 func isOpaque(p chat.Part) bool {
 	_, ok := p.(chat.Opaque)
 	return ok
 }
 
-// place goes to the entry's parent, and checks its id.
+// place moves to the entry's parent, and checks its id.
 func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 	if u, ok := e.Body.(Unknown); ok {
 		line, err := decode(u.Line)
@@ -382,7 +384,7 @@ func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 		case err != nil || headErr != nil:
 			return fmt.Errorf("its line: %w", errors.Join(err, headErr))
 		case head.ID != line.ID || head.Parent != line.Parent || head.Kind != line.Type() || !utf8.ValidString(line.ID):
-			return errors.New("its line says twice which id, parent or type it has, or not in UTF-8")
+			return errors.New("its line has an id, parent or type twice, or not in UTF-8")
 		case known(line.Type()) || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
 			return fmt.Errorf("its line is not one of an unknown %q", u.Kind)
 		case e.ID != "" && e.ID != line.ID || e.Parent != "" && e.Parent != line.Parent:
@@ -411,7 +413,7 @@ func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 	return a.follow(ctx, e.Parent)
 }
 
-// follow goes to an entry.
+// follow moves the path to an entry.
 func (a *adding) follow(ctx context.Context, id string) (err error) {
 	if a.path.last().id == id {
 		return nil
@@ -426,7 +428,7 @@ func (a *adding) follow(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// isTaken reports whether an entry has an id, or one that is about to be added.
+// isTaken reports whether an entry has an id, including those about to be added.
 func (a *adding) isTaken(ctx context.Context, id string) (bool, error) {
 	if slices.ContainsFunc(a.staged, func(p path) bool { return p.last().id == id }) {
 		return true, nil
@@ -434,7 +436,7 @@ func (a *adding) isTaken(ctx context.Context, id string) (bool, error) {
 	return a.s.has(ctx, a.r, id)
 }
 
-// Has reports whether an entry has an id. The first time it reads the whole store.
+// Has reports whether an entry has an id. The first call reads the whole store.
 func (s *Session) Has(ctx context.Context, id string) (bool, error) {
 	if err := s.begins(ctx); err != nil {
 		return false, err
@@ -447,7 +449,7 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) {
 	return s.has(ctx, r, id)
 }
 
-// has reads the ids of the whole store once. The caller holds writing.
+// has reports whether an entry has an id. The first call reads the ids of the whole store. The caller holds writing.
 func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 	if s.taken == nil {
 		taken := map[string]bool{}
@@ -460,7 +462,7 @@ func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 			}
 			taken[line.ID] = true
 			taken[line.Parent] = true // its line may be lost
-			if err != nil {           // the id may be anywhere in it
+			if err != nil {           // a damaged line may hold the id
 				for text := range bytes.SplitSeq(line.Data, []byte{'"'}) {
 					if len(text) <= MaxID {
 						taken[string(text)] = true
@@ -483,7 +485,7 @@ func (a *adding) draw(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// newID returns an id that no entry has. Those of the session's own making are random.
+// newID returns an id that no entry has. Without Options.IDs it is random.
 func (a *adding) newID(ctx context.Context) (string, error) {
 	if a.s.options.IDs == nil {
 		now, err := a.s.Now(ctx)
@@ -509,7 +511,7 @@ func (a *adding) newID(ctx context.Context) (string, error) {
 	return "", errors.New("Options.IDs returned only ids that entries have already")
 }
 
-// checkMessage returns what keeps a message from following the entry before.
+// checkMessage returns an error if a message cannot follow the entry before.
 func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 	switch m.Role {
 	case chat.RoleUser, chat.RoleAssistant:
@@ -542,7 +544,7 @@ func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 	return checkText(m)
 }
 
-// isOpen reports whether a call was made on the path and has no result there.
+// isOpen reports whether the path has a call with that id and no result for it.
 func (a *adding) isOpen(ctx context.Context, callID string) (bool, error) {
 	for _, n := range slices.Backward(a.path.nodes) {
 		if n.compaction != nil {
@@ -566,7 +568,8 @@ func (a *adding) isOpen(ctx context.Context, callID string) (bool, error) {
 	return false, nil
 }
 
-// checkText returns an error for text in a message that JSON cannot hold. Text parts and opaque ones may be of any bytes.
+// checkText returns an error for text in a message that JSON cannot hold. Text parts and opaque parts may hold any
+// bytes.
 func checkText(m chat.Message) error {
 	for _, c := range m.ToolCalls {
 		for _, text := range []string{c.ID, c.Name, c.Arguments, c.Signature} {
@@ -602,10 +605,10 @@ func checkText(m chat.Message) error {
 	return nil
 }
 
-// ErrSystemMessage is the error of a system message that was to be appended.
+// ErrSystemMessage is returned for a system message, which cannot be appended.
 var ErrSystemMessage = errors.New("a system message: the prompt renders it, a session does not keep it")
 
-// PairingError is the error of a tool call and a result that do not belong together.
+// PairingError is returned for a tool call and a result that do not match.
 type PairingError struct {
 	CallID string
 	Reason string

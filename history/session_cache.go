@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Cache holds entries that were read or appended last, of all sessions that share it, within a number of bytes. What was not used
-// for longest goes first. It is safe for concurrent use.
+// Cache holds the entries that were most recently read or appended, of all sessions that share it, within a number of
+// bytes. The least recently used are dropped first. It is safe for concurrent use.
 type Cache struct {
 	most int
 
@@ -28,13 +28,13 @@ type cached struct {
 	size  int
 }
 
-// NewCache returns a cache of at most so many bytes of lines.
+// NewCache returns a cache of at most that many bytes of lines.
 func NewCache(bytes int) *Cache { return &Cache{most: bytes, byKey: map[cacheKey]*list.Element{}} }
 
-// sharedCache is the cache of all sessions that name none.
+// sharedCache is the cache of all sessions without one of their own.
 var sharedCache = NewCache(64 << 20)
 
-// sessions counts those that were opened, to tell them apart in a cache.
+// sessions counts the sessions that were opened, to tell them apart in a cache.
 var sessions atomic.Uint64
 
 func (c *Cache) get(key cacheKey) (Entry, bool) {
@@ -48,9 +48,9 @@ func (c *Cache) get(key cacheKey) (Entry, bool) {
 	return e.Value.(*cached).entry, true
 }
 
-// put takes in an entry, whose line has so many bytes.
+// put adds an entry whose line has that many bytes.
 func (c *Cache) put(key cacheKey, e Entry, line int) {
-	const besides = 512 // what an entry takes besides its text
+	const besides = 512 // memory of an entry besides its text
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(c.byKey[key])
@@ -73,7 +73,7 @@ func (c *Cache) remove(e *list.Element) {
 	c.bytes -= old.size
 }
 
-// forget drops everything of a session.
+// forget drops all entries of a session.
 func (c *Cache) forget(session uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

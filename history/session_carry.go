@@ -9,50 +9,50 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Carried is what a compaction carries forward of everything that stands before it on its path, so that nothing has to go back
-// further. [Session.Add] fills it in. All of it is bounded.
+// Carried is what a compaction carries forward from the path before it, so that no reader has to go back further.
+// [Session.Add] fills it in. All of it is bounded.
 type Carried struct {
-	// Lines of the store before the compaction's own; 0 if the store does not count them.
+	// Lines is the number of lines in the store before the compaction's own; 0 if the store does not count them.
 	Lines int `json:"lines,omitempty"`
-	// Head is the first 64 entries of the path that are shown.
+	// Head holds the first 64 entries of the path that are shown.
 	Head []Ref `json:"head,omitempty"`
-	// Clearings are those of what is among Head, the newest 64.
+	// Clearings holds the newest 64 clearings that concern entries in Head.
 	Clearings []Ref `json:"clearings,omitempty"`
-	// Start is the entry that starts the turn in which the compaction cuts, the zero value if none does.
+	// Start is the entry that starts the turn in which the compaction cuts, the zero value if the cut is between turns.
 	Start Ref `json:"start,omitzero"`
-	// Said is the user's messages: the first, and the newest 999. SaidLeft is how many were between them.
+	// Said holds the user's messages: the first, and the newest 999. SaidLeft is the number left out in between.
 	Said     []Ref `json:"said,omitempty"`
 	SaidLeft int   `json:"saidLeft,omitempty"`
-	// Calls are the ids of calls that have no result yet, the newest 1,000.
+	// Calls holds the ids of calls that have no result yet, the newest 1,000.
 	Calls []string `json:"calls,omitempty"`
-	// Latest is the newest entry of each type.
+	// Latest holds the newest entry of each type.
 	Latest map[EntryType]Ref `json:"latest,omitempty"`
-	// Preambles are the newest 16, by their digests.
+	// Preambles holds the newest 16 by their digests.
 	Preambles map[string]Ref `json:"preambles,omitempty"`
-	// Refusals holds what each model refused last, of the newest 64 models.
+	// Refusals holds the last refusal of each model, for the newest 64 models.
 	Refusals []Refusal `json:"refusals,omitempty"`
-	// Attempts is how often the agent's request was refused since anything was said.
+	// Attempts is the number of times that the agent's request was refused since anything was said.
 	Attempts int `json:"attempts,omitempty"`
 }
 
-// The most that a compaction carries forward.
+// The limits of what a compaction carries forward.
 const (
-	mostHead      = 64 // of clearings too
+	mostHead      = 64 // also the limit for clearings
 	mostSaid      = 1000
 	mostCalls     = 1000
 	mostPreambles = 16
 	mostRefusals  = 64
 )
 
-// Ref names an entry.
+// Ref refers to an entry.
 type Ref struct {
 	ID string `json:"id"`
-	// At is the position at which it stood in its store, 0 if that is not known. It is a hint: a session that was copied has
-	// the entry elsewhere.
+	// At is the entry's position in its store, 0 if that is not known. It is a hint: in a copied session the entry is
+	// elsewhere.
 	At Position `json:"at,omitempty"`
 }
 
-// Carry returns what a compaction that covers the path to an entry would carry forward, the entry "" being the leaf.
+// Carry returns what a compaction that covers the path to an entry would carry forward; "" stands for the leaf.
 func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
 	r, p, err := s.pathTo(ctx, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
 	return r.carriedPast(ctx, p, anywhere)
 }
 
-// carriedPast returns what a compaction at the end of a path that cuts at a position carries forward.
+// carriedPast returns what a compaction that is appended to a path and cuts at a position carries forward.
 func (r *reader) carriedPast(ctx context.Context, p path, cut Position) (Carried, error) {
 	c, err := r.carried(ctx, p)
 	if err != nil {
@@ -74,8 +74,8 @@ func (r *reader) carriedPast(ctx context.Context, p path, cut Position) (Carried
 	return c, err
 }
 
-// turnStart returns the node that starts the turn in which a path is cut, the zero value if none does. The path is cut where the
-// newest compaction on it does, or behind that.
+// turnStart returns the node that starts the turn in which a path is cut, the zero value if the cut is between turns.
+// The path is cut at the cut of its newest compaction or behind it.
 func (r *reader) turnStart(ctx context.Context, p path, cut Position) (node, error) {
 	for _, n := range slices.Backward(p.nodes) {
 		if n.at <= cut && n.kind.startsTurn() {
@@ -97,7 +97,7 @@ func (r *reader) turnStart(ctx context.Context, p path, cut Position) (node, err
 			return node{}, err
 		}
 	}
-	for s, err := range r.back(ctx, p.to(0), anywhere) { // it was lost, or what is carried is wrong
+	for s, err := range r.back(ctx, p.to(0), anywhere) { // the node was lost, or Carried is wrong
 		if err != nil {
 			return node{}, err
 		}
@@ -109,7 +109,7 @@ func (r *reader) turnStart(ctx context.Context, p path, cut Position) (node, err
 	return node{}, nil
 }
 
-// carried returns what a compaction at the end of a path carries forward, wherever it cuts.
+// carried returns what a compaction appended to a path carries forward, wherever it cuts.
 func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
 	var c Carried
 	from := 0
@@ -142,7 +142,7 @@ func (c Carried) clone() Carried {
 	return c
 }
 
-// place notes where entries stand of which that was not known, for they were added together with the compaction.
+// place fills in the positions of entries that had none because they were added together with the compaction.
 func (c *Carried) place(p path) {
 	at := func(r Ref) Ref {
 		if i := p.index(r.ID); r.At == 0 && i >= 0 {
@@ -165,7 +165,7 @@ func (c *Carried) place(p path) {
 	}
 }
 
-// bound leaves out what is more than a compaction carries: another may have written it.
+// bound cuts everything to the limits, which a compaction written by another program may exceed.
 func (c *Carried) bound() {
 	c.Head = c.Head[:min(len(c.Head), mostHead)]
 	c.Clearings, c.Calls, c.Refusals = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Refusals, mostRefusals)
@@ -182,12 +182,12 @@ func (c *Carried) bound() {
 	c.Lines, c.Attempts = max(c.Lines, 0), max(c.Attempts, 0)
 }
 
-// compare orders entries by where they stood. Those of which that is not known are about to be added, and come last.
+// compare orders entries by position. Those without one are about to be added, and come last.
 func (r Ref) compare(o Ref) int {
 	return cmp.Or(cmp.Compare(uint64(r.At-1), uint64(o.At-1)), cmp.Compare(r.ID, o.ID))
 }
 
-// add takes in the next entry of the path.
+// add records the next entry of the path.
 func (c *Carried) add(e Entry, k kind, ref Ref) {
 	if c.Latest == nil {
 		c.Latest = map[EntryType]Ref{}
@@ -227,12 +227,12 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 		}
 	case Preamble:
 		delete(c.Preambles, b.Digest)
-		if len(c.Preambles) == mostPreambles { // the new one stays, wherever the others say that they stood
+		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever positions the others claim
 			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) }))
 		}
 		c.Preambles[b.Digest] = ref
 	case ModelChange:
-		c.Refusals = without(c.Refusals, b.Model) // it may be another by that name
+		c.Refusals = without(c.Refusals, b.Model) // another model may have the same name
 	case Usage:
 		c.Refusals = slices.DeleteFunc(c.Refusals, func(r Refusal) bool { return r.Model == b.Model && r.took(b) })
 	case Refusal:
@@ -243,7 +243,7 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 	}
 }
 
-// took reports whether a model took more than it refused.
+// took reports whether a model accepted more than it had refused.
 func (r Refusal) took(u Usage) bool {
 	return r.Limit > 0 && u.Input > r.Limit || u.Counted > 0 && u.Counted >= r.Counted
 }
@@ -252,10 +252,10 @@ func without(list []Refusal, model string) []Refusal {
 	return slices.DeleteFunc(list, func(r Refusal) bool { return r.Model == model })
 }
 
-// newest returns the last so many of a list.
+// newest returns at most that many elements from the end of a list.
 func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
-// Resolve returns the entries that are named, each once and in the order of the store. Those that are not there are left out.
+// Resolve returns the entries that are referred to, each once and in the order of the store. Missing ones are left out.
 func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 	r, _, end, err := s.state()
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 	return entries, err
 }
 
-// resolve returns the entries that are named and stand before a position, in order, with their nodes.
+// resolve returns the entries that are referred to and are before a position, in order, with their nodes.
 func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]node, []Entry, error) {
 	found, err := r.pick(ctx, before, refs)
 	if err != nil {
@@ -297,8 +297,8 @@ func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]no
 	return nodes, entries, nil
 }
 
-// pick returns those of the entries that are named, by their ids, that stand before a position where they are said to, and are to be
-// read from a store that can return them together.
+// pick returns those of the entries, by id, that are before a position and at their hinted place, and can be read from
+// the store in one call.
 func (r *reader) pick(ctx context.Context, before Position, refs []Ref) (map[string]placed, error) {
 	found := map[string]placed{}
 	g, ok := r.store.(guardedStore)
@@ -335,8 +335,8 @@ func (r *reader) pick(ctx context.Context, before Position, refs []Ref) (map[str
 	return found, nil
 }
 
-// search looks for entries before a position in all of the store, in one pass. A line that cannot be read is an error if one is
-// not found, for it may be there.
+// search looks for entries before a position in the whole store, in one pass. A line that cannot be read is an error if
+// an entry is missing, since it may be that one.
 func (r *reader) search(ctx context.Context, before Position, ids map[string]bool, found map[string]placed) error {
 	if len(ids) == 0 || r.store == nil {
 		return nil
@@ -368,13 +368,13 @@ func (r *reader) search(ctx context.Context, before Position, ids map[string]boo
 	return nil
 }
 
-// placed is an entry and where it stands.
+// placed is an entry and its position.
 type placed struct {
 	entry Entry
 	at    Position
 }
 
-// lookUp returns the entry that is named and stands before a position, and where it stands.
+// lookUp returns the entry that is referred to, and its position, if it is before a position.
 func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
 	if ref.ID == "" || r.store == nil {
 		return Entry{}, 0, &NoEntryError{ID: ref.ID}
@@ -392,7 +392,7 @@ func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, P
 	return Entry{}, 0, &NoEntryError{ID: ref.ID}
 }
 
-// hinted returns the entry that is named if it is about to be added, or stands where it is said to.
+// hinted returns the entry that is referred to if it is about to be added or is at its hinted place.
 func (r *reader) hinted(ctx context.Context, before Position, ref Ref) (placed, bool, error) {
 	for at, e := range r.staged {
 		if e.ID == ref.ID && ref.ID != "" {

@@ -10,26 +10,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Compact adds a compaction after the leaf. From then on the path shows its messages in place of what it covers.
+// Compact adds a compaction after the leaf. From then on, the path shows its messages in place of what it covers.
 //
-// The place at which it cuts is held by the id of an entry, and found again here, however long the summary took: what
-// was appended meanwhile is kept. If the entry is no longer on the path, because of an undo or a switch of branch,
-// another compaction has covered it, or the plan has ended, the compaction is dropped with a [*BoundaryError]: the session is as it
+// The compaction names the entry at which it cuts, so however long the summary took, what was appended in the meantime
+// is kept. If that entry is no longer on the path because of an undo or a switch of branch, if another compaction has
+// covered it, or if the plan has ended, the compaction is dropped with a [*BoundaryError], and the session stays as it
 // was.
 func (s *Session) Compact(ctx context.Context, c Compaction) error {
 	_, err := s.Add(ctx, Entry{Body: c})
 	return err
 }
 
-// BoundaryError is the error of a compaction that was dropped because the entry at which it cuts is not there to cut at any more.
+// BoundaryError is returned for a compaction that was dropped because it can no longer cut at its entry.
 type BoundaryError struct {
 	// ID of the entry: the compaction's FirstKept, or its LastCovered.
 	ID string
-	// Reason why it cannot be cut there.
+	// Reason why the compaction cannot cut there.
 	Reason BoundaryReason
 }
 
-// BoundaryReason says why a compaction was dropped.
+// BoundaryReason is the reason why a compaction was dropped.
 type BoundaryReason string
 
 // The reasons.
@@ -38,24 +38,24 @@ const (
 	BoundaryMissing BoundaryReason = "is not in the session"
 	// BoundaryLeft: the entry is on another branch than the one that is compacted.
 	BoundaryLeft BoundaryReason = "is on another branch"
-	// BoundaryCovered: a compaction that was made before covers the entry.
+	// BoundaryCovered: an earlier compaction covers the entry.
 	BoundaryCovered BoundaryReason = "is covered by an earlier compaction"
-	// BoundaryEnded: the plan that the compaction carries out has ended otherwise. ID is the plan's entry.
+	// BoundaryEnded: the plan that the compaction carries out has already ended. ID is the plan's entry.
 	BoundaryEnded BoundaryReason = "is a plan that has ended"
 )
 
 func (e *BoundaryError) Error() string {
-	return fmt.Sprintf("it is dropped, for entry %q %s", e.ID, e.Reason)
+	return fmt.Sprintf("dropped: entry %q %s", e.ID, e.Reason)
 }
 
-// checkCompaction returns what keeps a compaction from following the entry before.
+// checkCompaction returns an error if a compaction cannot follow the entry before.
 func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 	if len(c.Messages) == 0 {
-		return errors.New("it has no messages to show")
+		return errors.New("no messages to show")
 	}
 	for i, m := range c.Messages {
 		if m.Role != chat.RoleUser {
-			return fmt.Errorf("message %d is from %s: what stands for history is the user's", i+1, m.Role)
+			return fmt.Errorf("message %d is from %s: only user messages may replace history", i+1, m.Role)
 		}
 		if err := checkText(m); err != nil {
 			return fmt.Errorf("message %d: %w", i+1, err)
@@ -70,7 +70,7 @@ func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 		return fmt.Errorf("its thinking: %w", err)
 	}
 	if n := a.path.compaction(); n >= 0 && c.Plan != "" && a.path.nodes[n].compaction.Plan == c.Plan {
-		return &BoundaryError{ID: cmp.Or(c.boundary(), c.Plan), Reason: BoundaryCovered} // another has carried the plan out
+		return &BoundaryError{ID: cmp.Or(c.boundary(), c.Plan), Reason: BoundaryCovered} // another compaction has carried out the plan
 	}
 	if ended, err := a.hasEnded(ctx, c.Plan); err != nil {
 		return err
@@ -79,12 +79,12 @@ func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 	}
 	i, err := a.r.checkBoundary(ctx, a.path, a.end, c)
 	if err == nil && c.FirstKept != "" && !a.path.mayCut(i) {
-		err = fmt.Errorf("entry %q is no place to cut: nothing may be parted from its tool result, and no compaction kept", c.FirstKept)
+		err = fmt.Errorf("cannot cut at entry %q: a tool result stays with its call, and a compaction is not kept", c.FirstKept)
 	}
 	return err
 }
 
-// hasEnded reports whether a plan came to nothing, by the entries after it.
+// hasEnded reports whether a plan was given up, by the entries after it.
 func (a *adding) hasEnded(ctx context.Context, plan string) (bool, error) {
 	for _, n := range slices.Backward(a.path.nodes) {
 		if plan == "" || n.id == plan {
@@ -104,8 +104,8 @@ func (a *adding) hasEnded(ctx context.Context, plan string) (bool, error) {
 	return false, nil
 }
 
-// checkBoundary returns the index of the entry at which a compaction of a path cuts, -1 if it covers everything. The error is a
-// [*BoundaryError] if it cannot cut there.
+// checkBoundary returns the index of the entry at which a compaction cuts a path, -1 if it covers everything. The error
+// is a [*BoundaryError] if it cannot cut there.
 func (r *reader) checkBoundary(ctx context.Context, p path, before Position, c Compaction) (int, error) {
 	id := c.boundary()
 	if id == "" {
@@ -124,7 +124,8 @@ func (r *reader) checkBoundary(ctx context.Context, p path, before Position, c C
 	return i, nil
 }
 
-// locate returns the index of an entry on a path, or the reason why it is not on what the newest compaction left of it.
+// locate returns the index of an entry on the part of a path that the newest compaction left, or the reason why it is
+// not there.
 func (r *reader) locate(ctx context.Context, p path, before Position, id string) (int, BoundaryReason, error) {
 	if i := p.index(id); i >= 0 {
 		return i, "", nil
@@ -155,8 +156,8 @@ func (r *reader) locate(ctx context.Context, p path, before Position, id string)
 	return 0, BoundaryLeft, nil
 }
 
-// mayCut reports whether the entry at an index may be the first that is kept: one that is shown and not a tool result, or what the
-// session knows about such a one that follows.
+// mayCut reports whether the entry at an index may be the first that is kept. It must be one that is shown and not a
+// tool result, or an entry that only the session knows followed by one.
 func (p path) mayCut(i int) bool {
 	for _, n := range p.nodes[i:] {
 		switch {
@@ -169,7 +170,7 @@ func (p path) mayCut(i int) bool {
 	return true
 }
 
-// boundary is the id of the entry that says where it cuts, "" where it covers everything.
+// boundary returns the id of the entry that says where the compaction cuts, "" if it covers everything.
 func (c Compaction) boundary() string {
 	if c.FirstKept != "" {
 		return c.FirstKept

@@ -13,42 +13,45 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Eraser is a store of which lines can be made unreadable, and which can be removed.
+// Eraser is a [Store] whose lines can be made unreadable and which can be removed.
 type Eraser interface {
-	// Replace puts other data in place of that of lines, which stand at their At. It has no more bytes than that had; positions,
-	// ids, parents and kinds stay. It returns once that is durable: all or none is replaced, also after a crash.
+	// Replace overwrites the data of lines, each given with its position At. The new data has at most as many bytes as
+	// the old; positions, ids, parents and kinds stay. It returns once that is durable: all lines are replaced or none,
+	// even after a crash.
 	Replace(ctx context.Context, lines ...Stored) error
 	// Remove removes the session with everything in it, and closes the store.
 	Remove(ctx context.Context) error
 }
 
-// ErrNotErasable is the error of an erasure in a store that is not an [Eraser].
+// ErrNotErasable is returned for an erasure in a store that is not an [Eraser].
 var ErrNotErasable = errors.New("history: the session's store cannot erase")
 
-// Erasure says what was erased. It follows the leaf at which the session was then.
+// Erasure records what was erased. It follows the leaf of the session at that time.
 type Erasure struct {
-	// Entries whose content was erased, by their ids.
+	// Entries lists the ids of the entries whose content was erased.
 	Entries []string `json:"entries"`
-	// Copies are the entries in which something stood word for word that was erased with them: compactions, clearings, plans.
+	// Copies lists the compactions, clearings and plans from which word for word copies of that content were erased too.
 	Copies []string `json:"copies,omitempty"`
-	// Summaries are the compactions and branch summaries that cover what was erased: their words may still tell of it.
+	// Summaries lists the compactions and branch summaries that cover the erased entries. Their words may still reveal
+	// the content.
 	Summaries []string `json:"summaries,omitempty"`
 }
 
-// erasedText stands in place of a text that was erased, if it is not longer.
+// erasedText replaces a text that was erased, unless it is longer than the text.
 const erasedText = "[erased]"
 
-// Erase erases the content of entries for good, and appends an [Erasure], which it returns. Their ids, parents, roles and the ids
-// of calls stay, so that the tree and the rules of providers hold; in place of a text stands "[erased]", or nothing where that
-// would be longer. Arguments of calls become {}, thinking, images, documents, opaque parts and data go.
+// Erase erases the content of entries for good, and appends an [Erasure], which it returns. Their ids, parents, roles
+// and the ids of calls stay, so that the tree and the rules of providers hold. Each text becomes "[erased]", or empty if
+// that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are removed.
 //
-// What compactions, clearings, branch summaries and plans that follow copied word for word goes with it: lines of a text as they
-// stand, and pieces of 32 bytes or more. A summary tells in its own words of what it covers, and is not changed; those that
-// cover what is erased are listed in [Erasure.Summaries]: erase them too if they must not tell of it. Checkpoint files,
-// redactions and what was sent to models are not the session's.
+// Word for word copies in later compactions, clearings, branch summaries and plans are erased too: whole lines of a
+// text, and pieces of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
+// that cover what is erased are listed in [Erasure.Summaries], so erase them too if they must not reveal it. Checkpoint
+// files, redactions and what was sent to models are outside the session and stay.
 //
-// The store must be an [Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the entries. Other
-// sessions that have the store open show what was erased until they refresh. If it fails halfway it can be called again.
+// The store must be an [Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the entries.
+// Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it can be
+// called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	if err := s.begins(ctx); err != nil {
 		return Erasure{}, err
@@ -96,8 +99,8 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	return e.erasure, err
 }
 
-// Remove removes the session from its store with everything in it, and closes it. The store must be an [Eraser], else the error is
-// [ErrNotErasable].
+// Remove removes the session with everything in it from its store, and closes it. The store must be an [Eraser], else
+// the error is [ErrNotErasable].
 func (s *Session) Remove(ctx context.Context) error {
 	if err := s.begins(ctx); err != nil {
 		return err
@@ -122,11 +125,12 @@ func (s *Session) Remove(ctx context.Context) error {
 	return nil
 }
 
-// readAnew drops what is kept in memory, in which something was erased, and reads it anew. The caller holds writing.
+// readAnew drops what is cached of a session in which something was erased, and reads it again. The caller holds
+// writing.
 func (s *Session) readAnew(ctx context.Context, r *reader, end Position) error {
 	r.cache.forget(r.key)
 	anew := *r
-	anew.key = sessions.Add(1) // whoever reads meanwhile may keep what it read under the old one
+	anew.key = sessions.Add(1) // concurrent readers may still store what they read under the old key
 	p, err := anew.open(ctx, end, "")
 	if err != nil {
 		return err
@@ -142,10 +146,10 @@ func (s *Session) readAnew(ctx context.Context, r *reader, end Position) error {
 	return nil
 }
 
-// eraser goes through what follows entries that are erased.
+// eraser walks through the entries that follow erased ones.
 type eraser struct {
 	erasure Erasure
-	below   []map[string]bool // of each entry: those that follow it, and itself
+	below   []map[string]bool // for each entry, the ids of its descendants and its own
 	copies  *copies
 	lines   []Stored
 }
@@ -165,7 +169,7 @@ func (e *eraser) visit(line Stored, entry Entry) error {
 		}
 		after = after || entry.ID != id
 		switch b := entry.Body.(type) {
-		case Compaction: // it cuts behind what is erased unless that is kept
+		case Compaction: // it covers what is erased, unless it keeps that
 			cut := b.boundary()
 			covered = covered || entry.ID != id && (cut == "" || below[cut] && (cut != id || b.FirstKept == ""))
 		case BranchSummary:
@@ -189,7 +193,7 @@ func (e *eraser) visit(line Stored, entry Entry) error {
 		return nil
 	}
 	data, err := entry.encode()
-	if err == nil && len(data) > len(line.Data) { // it was written with less around it
+	if err == nil && len(data) > len(line.Data) { // it was written in a shorter form
 		err = fmt.Errorf("history: entry %q cannot be erased: the line that would stand in its place is longer", entry.ID)
 	}
 	if err != nil {
@@ -200,7 +204,7 @@ func (e *eraser) visit(line Stored, entry Entry) error {
 	return nil
 }
 
-// erasedFor returns what stands in place of a text.
+// erasedFor returns the replacement for a text.
 func erasedFor(text string) string {
 	if len(text) < len(erasedText) {
 		return ""
@@ -255,7 +259,7 @@ func erased(body Body) Body {
 	return v.body(body)
 }
 
-// erasedLine returns the line of an entry of an unknown kind with nothing but who it is.
+// erasedLine returns the line of an entry of an unknown type with nothing but its id, parent and type.
 func erasedLine(line []byte) []byte {
 	var head struct {
 		Type   EntryType `json:"type"`
@@ -272,7 +276,7 @@ func erasedLine(line []byte) []byte {
 	return left
 }
 
-// cleared is what stands in place of a placeholder, which is never empty.
+// cleared returns the replacement for a placeholder, which is never empty.
 func cleared(text string) string {
 	if t := erasedFor(text); t != "" {
 		return t
@@ -292,7 +296,7 @@ func erasedMessage(m chat.Message) chat.Message {
 	return m
 }
 
-// erasedParts returns content of one text, or of none if there was no text.
+// erasedParts returns content with its text erased, and empty content if there was no text.
 func erasedParts(parts chat.Parts) chat.Parts {
 	for _, p := range parts {
 		if text, ok := p.(chat.Text); ok && len(text) >= len(erasedText) {
@@ -302,18 +306,18 @@ func erasedParts(parts chat.Parts) chat.Parts {
 	return nil
 }
 
-// copies finds what of some texts stands in others word for word.
+// copies finds word for word copies of some texts in others.
 type copies struct {
 	texts []string
 	lines map[string]bool // whole lines
 	at    map[string]copied
 }
 
-// copied is where a piece first stands.
+// copied is where a piece first occurs.
 type copied struct{ text, at int }
 
-// pieceSize is how many bytes in a row are a copy wherever they stand; each such row holds a key of keySize at a multiple of it. A
-// line is a copy by itself if it has at least lineSize.
+// pieceSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key of
+// keySize bytes at a multiple of keySize. A whole line of at least lineSize bytes is a copy too.
 const (
 	pieceSize = 32
 	keySize   = pieceSize / 2
@@ -338,7 +342,7 @@ func (c *copies) add(texts []string) {
 	}
 }
 
-// piece returns where the copy begins and ends that holds the key at a place in a text, and false if there is none.
+// piece returns the start and end of the copy that contains the key at a place in a text, and false if there is none.
 func (c *copies) piece(text string, at int) (start, end int, ok bool) {
 	from, ok := c.at[text[at:at+keySize]]
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// node is what is kept in memory of an entry.
+// node is what is kept in memory for an entry.
 type node struct {
 	id         string
 	at         Position
@@ -24,17 +24,17 @@ func newNode(e Entry, at Position) node {
 	return n
 }
 
-// path is the newest part of the path to an entry: from the place at which the newest compaction cuts, or from the root. Positions
-// grow along it. It does not change once others see it.
+// path is the newest part of the path to an entry: from the cut of the newest compaction, or from the root. Positions
+// increase along it. A path that others can see is not changed.
 type path struct {
 	nodes  []node
-	before string // the id of the parent of the first, "" if that is the root
+	before string // the id of the first entry's parent, "" if the first is the root
 }
 
 // whole reports whether the path reaches to the root.
 func (p path) whole() bool { return p.before == "" }
 
-// last returns the node that the path leads to, the zero value if there is none.
+// last returns the last node, and the zero value if there is none.
 func (p path) last() node {
 	if len(p.nodes) == 0 {
 		return node{}
@@ -58,13 +58,13 @@ func (p path) indexAt(at Position) int {
 	return i
 }
 
-// to returns the path to one of its nodes.
+// to returns the path up to one of its nodes.
 func (p path) to(i int) path {
 	p.nodes = p.nodes[: i+1 : i+1]
 	return p
 }
 
-// with returns the path to an entry that follows.
+// with returns the path with one more node.
 func (p path) with(n node) path {
 	p.nodes = append(p.nodes, n)
 	return p
@@ -81,7 +81,7 @@ func (p path) compaction() int {
 }
 
 // boundary returns the position of the first entry that the newest compaction does not cover, the position after that
-// compaction's entry, and the compaction. Without one the positions are 0.
+// compaction's entry, and the compaction. Without a compaction the positions are 0.
 func (p path) boundary() (first, after Position, c Compaction) {
 	i := p.compaction()
 	if i < 0 {
@@ -91,7 +91,8 @@ func (p path) boundary() (first, after Position, c Compaction) {
 	return p.to(i).cut(c, after), after, c
 }
 
-// cut returns the position at which a compaction cuts the path; all if it covers everything, or cuts at no entry of it.
+// cut returns the position at which a compaction cuts the path, and all if it covers everything or its entry is not on
+// the path.
 func (p path) cut(c Compaction, all Position) Position {
 	i := p.index(c.boundary())
 	switch {
@@ -103,14 +104,14 @@ func (p path) cut(c Compaction, all Position) Position {
 	return p.nodes[i].at
 }
 
-// base finds the first node that a path must have, going back: that at which the newest compaction cuts, or the compaction if it
-// covers everything.
+// base finds the first node that a path needs, walking back: the one at which the newest compaction cuts, or the
+// compaction itself if it covers everything.
 type base struct {
-	id string   // of the entry at which it cuts
-	at Position // of the compaction, 0 before it is found
+	id string   // of the entry at which the compaction cuts
+	at Position // of the compaction, 0 until it is found
 }
 
-// reached takes in the next node, going back, and reports whether no more are needed.
+// reached records the next node on the way back, and reports whether no more are needed.
 func (b *base) reached(n node) bool {
 	if b.at == 0 && n.compaction != nil {
 		b.id, b.at = n.compaction.boundary(), n.at
@@ -119,7 +120,7 @@ func (b *base) reached(n node) bool {
 	return b.at != 0 && b.id == n.id
 }
 
-// trimmed returns the path without what comes before its base.
+// trimmed returns the path from its base on.
 func (p path) trimmed() path {
 	var b base
 	for i, n := range slices.Backward(p.nodes) {
@@ -136,10 +137,10 @@ type reader struct {
 	store  Store
 	cache  *Cache
 	key    uint64
-	staged map[Position]Entry // what is not in the store yet
+	staged map[Position]Entry // entries that are not in the store yet
 }
 
-// unsalvaged returns the store with the lines that cannot be read.
+// unsalvaged returns the underlying store, with the lines that cannot be read.
 func unsalvaged(s Store) Store {
 	if salvaged, ok := s.(*salvagedStore); ok {
 		return salvaged.Store
@@ -147,7 +148,7 @@ func unsalvaged(s Store) Store {
 	return s
 }
 
-// unwrapped returns the store that others have, with its abilities.
+// unwrapped returns the caller's own store, with its abilities.
 func unwrapped(s Store) Store {
 	if g, ok := unsalvaged(s).(guardedStore); ok {
 		return g.Store
@@ -155,7 +156,7 @@ func unwrapped(s Store) Store {
 	return unsalvaged(s)
 }
 
-// transcript returns what a breadcrumb names.
+// transcript returns what a breadcrumb refers to.
 func (r *reader) transcript() Transcript {
 	if t, ok := unwrapped(r.store).(Transcriber); ok {
 		return ability(r.store, t.Transcript)
@@ -170,10 +171,10 @@ func (r *reader) cached(at Position) (Entry, bool) {
 	return r.cache.get(cacheKey{r.key, at})
 }
 
-// keep puts an entry into the cache.
+// keep adds an entry to the cache.
 func (r *reader) keep(at Position, e Entry, size int) { r.cache.put(cacheKey{r.key, at}, e, size) }
 
-// decode returns the entry of a line that was read with an error, or with none.
+// decode returns the entry of a line, or the error with which the line was read.
 func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error) {
 	if err != nil && s.End == 0 {
 		return Entry{}, err
@@ -198,7 +199,7 @@ func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error)
 	return e, nil
 }
 
-// corrupt is the error of the line at a position.
+// corrupt returns the error for the line at a position.
 func (r *reader) corrupt(ctx context.Context, at Position, err error) error {
 	if c, ok := errors.AsType[*CorruptError](err); ok {
 		return c
@@ -228,11 +229,11 @@ func (r *reader) load(ctx context.Context, n node) (Entry, error) {
 	return Entry{}, &NoEntryError{ID: n.id}
 }
 
-// between is how many lines are read over rather than reading anew.
+// between is the maximum number of lines that are skipped by reading on instead of seeking.
 const between = 8
 
-// entries returns the entries of nodes, in order. Those that stand near one another in the store are read together. Keep puts
-// what was read into the cache. An error is the last.
+// entries returns the entries of nodes, in order. Entries that are close to one another in the store are read together.
+// If keep is set, what was read is added to the cache. An error is the last value.
 func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for len(nodes) > 0 {
@@ -289,19 +290,18 @@ func (r *reader) list(ctx context.Context, nodes []node) ([]Entry, error) {
 	return list, nil
 }
 
-// open returns the path to an entry that stands before a position, to the last for "", as far back as its base.
+// open returns the path to an entry before a position, and to the last entry for "", as far back as its base.
 func (r *reader) open(ctx context.Context, before Position, id string) (path, error) {
 	return r.extended(ctx, path{before: id}, before, base{})
 }
 
-// extended returns a path with what comes before it, back to its base. The nodes of the path, the newest first, were taken
-// in already.
+// extended returns a path with the nodes before it, back to its base, which has recorded the nodes of the path already.
 func (r *reader) extended(ctx context.Context, p path, before Position, b base) (path, error) {
 	nodes := slices.Clone(p.nodes)
 	slices.Reverse(nodes)
 	p.nodes = nil
 	read, reached := 0, false
-	child := Position(-1) // whose parent is looked for
+	child := Position(-1) // the node whose parent comes next
 	if len(nodes) > 0 {
 		child = nodes[len(nodes)-1].at
 	}
@@ -313,7 +313,7 @@ func (r *reader) extended(ctx context.Context, p path, before Position, b base) 
 		if err != nil {
 			return path{}, err
 		}
-		if read += len(s.Data); read <= r.cache.most/4 { // the newest are wanted first
+		if read += len(s.Data); read <= r.cache.most/4 { // the newest are used first
 			r.keep(s.At, e, len(s.Data))
 		}
 		n := newNode(e, s.At)

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// missing reports whether an error is that of an id that no entry has.
+// missing reports whether an error is a [*NoEntryError].
 func missing(err error) bool {
 	_, ok := errors.AsType[*NoEntryError](err)
 	return ok
 }
 
-// pathTo returns the path to an entry, that to the leaf for "", and what reads its entries.
+// pathTo returns the path to an entry, the leaf for "", and a reader of its entries.
 func (s *Session) pathTo(ctx context.Context, id string) (*reader, path, error) {
 	r, p, end, err := s.state()
 	if err != nil || id == "" {
@@ -24,7 +24,7 @@ func (s *Session) pathTo(ctx context.Context, id string) (*reader, path, error) 
 	return r, p, err
 }
 
-// pathTo returns the path to an entry that is on another path, or stands elsewhere before a position.
+// pathTo returns the path to an entry before a position, which may be on another path.
 func (r *reader) pathTo(ctx context.Context, p path, before Position, id string) (path, error) {
 	i := p.index(id)
 	if i < 0 {
@@ -43,10 +43,11 @@ func (r *reader) pathTo(ctx context.Context, p path, before Position, id string)
 	if p.whole() {
 		return p, nil
 	}
-	return r.extended(ctx, p, p.nodes[0].at, b) // it goes back to before a compaction
+	return r.extended(ctx, p, p.nodes[0].at, b) // the entry precedes a compaction
 }
 
-// wayTo returns a path to an entry of which nothing may be known but its id, what reads it, and the position before which it stands.
+// wayTo returns a path to an entry of which perhaps only the id is known, a reader of its entries, and the position
+// before which the entry is.
 func (s *Session) wayTo(id string) (*reader, path, Position, error) {
 	r, p, end, err := s.state()
 	if err != nil || id == "" {
@@ -61,8 +62,8 @@ func (s *Session) wayTo(id string) (*reader, path, Position, error) {
 	return r, path{before: id}, end, nil
 }
 
-// back returns the nodes of a path that stands before a position from its end to the root, with their lines where they had to be
-// read.
+// back returns the nodes of a path from its end to the root, with their lines if those had to be read. All are before a
+// position.
 func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		for _, n := range slices.Backward(p.nodes) {
@@ -76,7 +77,7 @@ func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[st
 		if len(p.nodes) > 0 {
 			before = p.nodes[0].at
 		}
-		child := len(p.nodes) > 0 // there is one, whose parent is looked for
+		child := len(p.nodes) > 0 // there is a node whose parent comes next
 		for s, err := range r.store.Back(ctx, before, p.before) {
 			if gone, ok := errors.AsType[*NoEntryError](err); ok && child {
 				err = r.corrupt(ctx, before, fmt.Errorf("what it follows does not stand before it: %w", gone))
@@ -89,7 +90,7 @@ func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[st
 	}
 }
 
-// step is an entry on the way back to the root: the node that a path has of it, or else its line.
+// step is an entry on the way back to the root: a node of the path, or a line.
 type step struct {
 	id   string
 	at   Position
@@ -97,7 +98,7 @@ type step struct {
 	line Stored
 }
 
-// entry returns the entry of a step. It must be asked for before the next step is.
+// entry returns the entry of a step. It must be called before the next step is requested.
 func (r *reader) entry(ctx context.Context, s step) (Entry, error) {
 	if s.node.id != "" {
 		return r.load(ctx, s.node)
@@ -105,14 +106,16 @@ func (r *reader) entry(ctx context.Context, s step) (Entry, error) {
 	return r.decode(ctx, s.line, nil)
 }
 
-// Leaf returns the id of the entry at which the session goes on: the one that was appended last. "" in an empty session.
+// Leaf returns the id of the entry that the next one follows: the entry that was appended last. It is "" in an empty
+// session.
 func (s *Session) Leaf() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.path.last().id
 }
 
-// Leaves returns the ids of the entries that none follows, in the order in which they were appended. It reads the whole store.
+// Leaves returns the ids of the entries without a child, in the order in which they were appended. It reads the whole
+// store.
 func (s *Session) Leaves(ctx context.Context) ([]string, error) {
 	var list []string
 	inner := map[string]bool{}
@@ -126,7 +129,7 @@ func (s *Session) Leaves(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(list, func(id string) bool { return inner[id] }), nil
 }
 
-// Labels returns the label that each entry was given last, by the ids of the entries. It reads the whole store.
+// Labels returns the latest label of each entry, by the ids of the entries. It reads the whole store.
 func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
 	labels := map[string]string{}
 	for e, err := range s.Entries(ctx) {
@@ -142,8 +145,8 @@ func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
 	return labels, nil
 }
 
-// PathTo returns the entries from the root to one, that to the leaf for "", one after the other from the store. What they hold
-// must not be changed. An error is the last that is returned.
+// PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. What
+// they hold must not be changed. An error is the last value.
 func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[Entry, error] {
 	return s.entries(ctx, func() (*reader, []node, error) {
 		r, p, end, err := s.wayTo(id)
@@ -155,7 +158,7 @@ func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[Entry, error]
 	})
 }
 
-// since lists the nodes of a path after the step that is the last, in order.
+// since returns the nodes of a path after the step last, in order.
 func (r *reader) since(ctx context.Context, p path, before Position, last func(step) bool) ([]node, error) {
 	var nodes []node
 	for s, err := range r.back(ctx, p, before) {
@@ -171,7 +174,7 @@ func (r *reader) since(ctx context.Context, p path, before Position, last func(s
 	return nodes, nil
 }
 
-// entries returns the entries of nodes that are known once they are asked for.
+// entries returns the entries of nodes, which are determined when the iteration starts.
 func (s *Session) entries(ctx context.Context, nodes func() (*reader, []node, error)) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		r, list, err := nodes()
@@ -187,8 +190,8 @@ func (s *Session) entries(ctx context.Context, nodes func() (*reader, []node, er
 	}
 }
 
-// Back returns the entries from one back to the root, from the leaf for "", the newest first. They are read one after the other,
-// so that breaking off early reads little. What they hold must not be changed. An error is the last that is returned.
+// Back returns the entries from an entry, the leaf for "", back to the root. They are read one after the other, so
+// stopping early reads little. What they hold must not be changed. An error is the last value.
 func (s *Session) Back(ctx context.Context, id string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		r, p, end, err := s.wayTo(id)
@@ -208,8 +211,9 @@ func (s *Session) Back(ctx context.Context, id string) iter.Seq2[Entry, error] {
 	}
 }
 
-// Latest returns the newest entry of a type on the path to the leaf, and false if there is none: the model that answers, the plan
-// of the moment. It does not find messages by their role, nor entries of types that this version does not know.
+// Latest returns the newest entry of a type on the path to the leaf, and false if there is none: for instance the
+// current model or the current list of things to do. It does not find messages by their role, nor entries of unknown
+// types.
 func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error) {
 	r, p, end, err := s.state()
 	if err != nil {
@@ -228,7 +232,7 @@ func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error)
 			return Entry{}, false, nil
 		}
 		e, _, err := r.lookUp(ctx, end, ref)
-		if missing(err) || err == nil && e.Type() != of { // it was lost, or what is carried is wrong
+		if missing(err) || err == nil && e.Type() != of { // it was lost, or Carried is wrong
 			return r.latest(ctx, n, of)
 		}
 		return e, err == nil, err
@@ -236,7 +240,7 @@ func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error)
 	return Entry{}, false, nil
 }
 
-// latest looks for the newest entry of a type on the path to a compaction, one after the other.
+// latest searches for the newest entry of a type on the path to a compaction.
 func (r *reader) latest(ctx context.Context, n node, of EntryType) (Entry, bool, error) {
 	c, err := r.load(ctx, n)
 	if err != nil {
@@ -253,19 +257,19 @@ func (r *reader) latest(ctx context.Context, n node, of EntryType) (Entry, bool,
 	return Entry{}, false, nil
 }
 
-// Ancestor returns the last entry that the paths to two entries share, "" if they share none. As everywhere, the entry "" is the
-// leaf.
+// Ancestor returns the last entry that the paths to two entries share, "" if they share none. For either, "" stands for
+// the leaf.
 func (s *Session) Ancestor(ctx context.Context, a, b string) (string, error) {
 	f, err := s.fork(ctx, a, b)
 	return f.common.id, err
 }
 
-// fork is where two paths part.
+// fork is the place at which two paths part.
 type fork struct {
 	reader *reader
-	from   path // the first of them
+	from   path // the path to the first entry
 	end    Position
-	common step // the last that is on both, the zero value if none is
+	common step // the last step on both, the zero value if there is none
 }
 
 func (s *Session) fork(ctx context.Context, from, to string) (fork, error) {
@@ -299,8 +303,8 @@ func (s *Session) fork(ctx context.Context, from, to string) (fork, error) {
 	return fork{reader: r, from: p, end: end}, errors.Join(errA, errB)
 }
 
-// Abandoned returns what is left behind when the session goes from one leaf to another: the entries after their common ancestor
-// up to the old leaf, in the order of the path. Nothing is if the new leaf follows the old one.
+// Abandoned returns what is left behind when the session moves from one leaf to another: the entries after their common
+// ancestor up to the old leaf, in order. It returns none if the new leaf follows the old one.
 func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entry, error] {
 	return s.entries(ctx, func() (*reader, []node, error) {
 		f, err := s.fork(ctx, from, to)
@@ -312,10 +316,11 @@ func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entr
 	})
 }
 
-// Branch goes on from an entry, on this branch or on another; from "" a new conversation begins. Nothing is lost: what is left is a
-// branch of its own, and can be gone back to. What was compacted or noted after the entry is not on the new path, and so has no
-// part in what is shown. That the leaf is another one is an entry itself ([Branch]), so a session that is opened again goes on
-// there. If somebody said something meanwhile the error is a [*ConflictError].
+// Branch continues the session from an entry on this branch or another; from "" a new conversation starts. Nothing is
+// lost: what is left becomes another branch, to which the session can return. What was compacted or noted after the
+// entry is not on the new path, and so does not affect what is shown. The change of leaf is recorded by a [Branch]
+// entry, so a session that is opened again continues there. If somebody said something in the meantime the error is a
+// [*ConflictError].
 func (s *Session) Branch(ctx context.Context, id string) error {
 	if err := s.begins(ctx); err != nil {
 		return err

@@ -34,7 +34,7 @@ func add(t testing.TB, s *history.Session, bodies ...history.Body) {
 	}
 }
 
-// forked is a session with two branches after e2: e3, e4 and, from e6 on which the leaf is, e7. e5 records the switch.
+// forked returns a session with two branches after e2: e3, e4 and, from e6 on which the leaf is, e7. e5 records the switch.
 //
 //	e1 - e2 - e3 - e4
 //	       \- e5 - e6 - e7
@@ -238,7 +238,7 @@ func TestCutMayStandBeforeWhatTheSessionKnows(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), done("a")))
 	add(t, s, history.ThinkingChange{Level: "high"}, history.Label{Target: "e1", Text: "x"})
 	require.NoError(t, s.Append(t.Context(), answer, user))
-	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e3")), "no place to cut", "a tool result comes next")
+	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e3")), "cannot cut at entry", "a tool result comes next")
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e5")))
 	require.Equal(t, "S | e1: e7() | e8:", shape(viewOf(t, s)))
 }

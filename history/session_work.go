@@ -1,21 +1,21 @@
 package history
 
-// ReadOnly reports whether the session was opened for reading, so that nothing can be added to it.
+// ReadOnly reports whether the session was opened for reading only.
 func (s *Session) ReadOnly() bool {
 	store, ok := s.stored().(ReadOnlyer)
 	return ok && ability(s.stored(), store.ReadOnly)
 }
 
-// Shared reports whether other processes may append to the session's store at the same time. That of a file has one
-// writer, and that in memory is this process's own; a store of your own says so by a method Shared() bool.
+// Shared reports whether other processes may append to the session's store at the same time, as reported by a [Sharer].
+// A file has one writer, and a store in memory belongs to this process.
 func (s *Session) Shared() bool {
 	store, ok := s.stored().(Sharer)
 	return ok && ability(s.stored(), store.Shared)
 }
 
-// Claim claims work on the session for the caller, such as a [Plan] by the id of its entry, and reports whether it was
-// free: false if it is claimed already. Claims are held in memory, for those who work on the session in this process.
-// [Session.Release] ends one.
+// Claim claims work on the session, such as a [Plan] by the id of its entry, and reports whether it succeeded: it
+// returns false if the work is claimed already. Claims are held in memory and coordinate goroutines of this process.
+// [Session.Release] ends a claim.
 func (s *Session) Claim(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,7 @@ func (s *Session) Claim(id string) bool {
 	return true
 }
 
-// Release ends a claim. Without one it does nothing.
+// Release ends a claim. It does nothing if there is none.
 func (s *Session) Release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 // killsEnv is how often a child is killed, where the default is too seldom.
 const killsEnv = "PROMPTREE_HISTORY_KILLS"
 
-// numberedText is the message of a number. Every fourth is large, so that a kill now and then finds a line half written.
+// numberedText returns the message of a number. Every fourth is large, so that a kill now and then finds a line half written.
 func numberedText(n int) string {
 	size := 100
 	if n%4 == 3 {
@@ -33,7 +33,7 @@ func numberedText(n int) string {
 	return fmt.Sprintf("%d%s", n, strings.Repeat(".", size))
 }
 
-// nth is the entry of a number, from 0, in a session that says, calls, compacts and goes back in a loop.
+// nth returns the entry of a number, from 0, in a session that says, calls, compacts and goes back in a loop.
 func nth(n int) history.Entry {
 	id := func(n int) string { return fmt.Sprintf("e%d", n+1) }
 	said := func(m chat.Message) history.Entry { return history.Entry{Body: history.Message{Message: m}} }

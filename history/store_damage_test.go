@@ -61,7 +61,7 @@ func ofEachKind() []history.Body {
 	}
 }
 
-// damageLog is a log with entries of all kinds, branches and compactions, and its entries.
+// damageLog returns a log with entries of all kinds, branches and compactions, and its entries.
 func damageLog(t testing.TB) ([]byte, []history.Entry) {
 	t.Helper()
 	disk := &historytest.Disk{}
@@ -328,7 +328,7 @@ func (d *damaged) write(s *history.Session, salvage bool) []history.Entry {
 	return list
 }
 
-// logOn is a disk on which there is a log.
+// logOn returns a disk on which there is a log.
 func logOn(data []byte) *historytest.Disk {
 	disk := &historytest.Disk{}
 	f, err := disk.Create(onDisk)

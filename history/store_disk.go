@@ -10,14 +10,14 @@ import (
 	"runtime"
 )
 
-// Disk is what a [FileStore] needs of a file system. A test can implement it.
+// Disk is the file system that a [FileStore] uses. Tests can implement their own.
 type Disk interface {
-	// Open opens an existing regular file, for reading only or for reading and writing. It does not follow a symbolic link
-	// and does not block. A file has one writer, whatever its names are, until that closes it or dies: the error is a
-	// [*LockedError] if there is another. It is an [fs.ErrNotExist] if there is no file.
+	// Open opens an existing regular file, for reading only or for reading and writing. It does not follow a symbolic
+	// link and does not block. A file has one writer, whatever its names are, until that one closes it or dies: the
+	// error is a [*LockedError] if there is another writer, and an [fs.ErrNotExist] if there is no such file.
 	Open(path string, readOnly bool) (DiskFile, error)
-	// Create creates a file that only its owner may read, and opens it as its writer. The error is an [fs.ErrExist] if
-	// there is anything at the path, a symbolic link included.
+	// Create creates a file that only its owner may read, and opens it for writing. The error is an [fs.ErrExist] if
+	// anything is at the path, a symbolic link included.
 	Create(path string) (DiskFile, error)
 	// Remove removes a file.
 	Remove(path string) error
@@ -34,22 +34,22 @@ type DiskFile interface {
 	Size() (int64, error)
 	// Truncate cuts the file to a size in bytes.
 	Truncate(size int64) error
-	// Sync returns once what was written is durable.
+	// Sync returns once all writes are durable.
 	Sync() error
-	// Check returns an error unless the path that the file was opened at still leads to it.
+	// Check returns an error unless the path by which the file was opened still leads to it.
 	Check() error
 }
 
-// ErrMoved is the error of an Append to a log that was removed, renamed or replaced since it was opened. Nothing is
-// appended. The next Append succeeds if the log was moved back.
+// ErrMoved is returned by Append if the log was removed, renamed or replaced since it was opened. Nothing is appended.
+// The next Append succeeds if the log was moved back.
 var ErrMoved = errors.New("history: the log is no longer at its path")
 
-// openLog opens a log, for writing also one that is not there yet.
+// openLog opens a log. For writing, it creates a missing one.
 func openLog(d Disk, path string, readOnly bool) (DiskFile, error) {
 	file, err := d.Open(path, readOnly)
 	if !readOnly && errors.Is(err, fs.ErrNotExist) {
 		file, err = d.Create(path)
-		if errors.Is(err, fs.ErrExist) { // another made it in between
+		if errors.Is(err, fs.ErrExist) { // another process created it in between
 			file, err = d.Open(path, readOnly)
 		}
 	}
@@ -85,7 +85,7 @@ func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err erro
 	return path, nil
 }
 
-// checkPath returns an [ErrMoved] unless the log is at its path.
+// checkPath returns [ErrMoved] unless the log is at its path.
 func (f *FileStore) checkPath() error {
 	if err := f.file.Check(); err != nil {
 		return fmt.Errorf("%w: %w: move it back, or close the session and open the log where it is now", ErrMoved, err)
@@ -99,12 +99,12 @@ type osDisk struct{}
 // osFile is a regular file.
 type osFile struct {
 	*os.File
-	info   fs.FileInfo // when it was opened
+	info   fs.FileInfo // from when it was opened
 	locked bool
 }
 
 func (osDisk) Open(path string, readOnly bool) (DiskFile, error) {
-	// Opening a pipe or a device may have an effect on it, so look first. openFlags are for one that takes the file's place
+	// Opening a pipe or a device may have side effects, so look first. openFlags cover one that takes the file's place
 	// in between.
 	info, err := os.Lstat(path)
 	if err == nil {
@@ -132,8 +132,8 @@ func (osDisk) Create(path string) (DiskFile, error) {
 	return openedFile(f, true)
 }
 
-// openedFile returns an open file as a [DiskFile], locked if lock is set. It closes one that is not regular or is locked
-// elsewhere.
+// openedFile returns an open file as a [DiskFile], locked if lock is set. It closes a file that is not regular or is
+// locked elsewhere.
 func openedFile(f *os.File, lock bool) (DiskFile, error) {
 	info, err := f.Stat()
 	if err == nil {
@@ -148,7 +148,7 @@ func openedFile(f *os.File, lock bool) (DiskFile, error) {
 	return osFile{f, info, lock}, nil
 }
 
-// checkRegular returns an error if a log cannot be in what is at a path.
+// checkRegular returns an error if what is at a path cannot be a log.
 func checkRegular(path string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
@@ -165,7 +165,7 @@ func (osDisk) Remove(path string) error { return os.Remove(path) }
 
 func (osDisk) SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // a folder cannot be synced there, nor need it be
+		return nil // there a folder cannot and need not be synced
 	}
 	d, err := os.Open(dir)
 	if err != nil {
@@ -190,8 +190,8 @@ func (f osFile) Check() error {
 	return err
 }
 
-// Close releases the lock before it closes the file: a process that is just being started has a copy of the descriptor
-// for a moment, which would hold the lock.
+// Close releases the lock before it closes the file, because a process that is just being started shares the descriptor
+// for a moment and would hold the lock.
 func (f osFile) Close() error {
 	if f.locked {
 		unlockFile(f.File)
@@ -199,7 +199,7 @@ func (f osFile) Close() error {
 	return f.File.Close()
 }
 
-// realPath returns the absolute path of a file without symbolic links. The file itself need not be there.
+// realPath returns the absolute path of a file without symbolic links. The file itself may be missing.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// openFlags make the opening of anything but a regular file fail or return at once.
+// openFlags make opening anything but a regular file fail or return at once.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// lockFile locks an open file until it is unlocked or closed. The lock belongs to the file, not to its name, and keeps
-// nobody from reading. The error is a [*LockedError] if the file is open elsewhere with a lock, in this process too.
+// lockFile locks an open file until it is unlocked or closed. The lock belongs to the file, not to its name, and does
+// not prevent reading. The error is a [*LockedError] if the file is locked elsewhere, in this process or another.
 func lockFile(f *os.File) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
@@ -21,12 +21,12 @@ func lockFile(f *os.File) error {
 			return nil
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return &LockedError{Path: f.Name()}
-		case !errors.Is(err, syscall.EINTR): // as file systems over a network may return
+		case !errors.Is(err, syscall.EINTR): // network file systems may return it
 			return fmt.Errorf("locking %s: %w", f.Name(), err)
 		}
 	}
 }
 
 func unlockFile(f *os.File) {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing it is the second try
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // if it fails, closing releases the lock
 }

@@ -10,12 +10,12 @@ import (
 
 const openFlags = 0
 
-// lockedByte returns the place of the lock, 4 EiB into the file. A byte that is locked cannot be read by others, and no
-// log reaches that far.
+// lockedByte returns the place of the lock, 4 EiB into the file, because others cannot read a locked byte and no log is
+// that large.
 func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
-// lockFile locks an open file until it is unlocked or closed. The lock belongs to the file, not to its name, and keeps
-// nobody from reading. The error is a [*LockedError] if the file is open elsewhere with a lock, in this process too.
+// lockFile locks an open file until it is unlocked or closed. The lock belongs to the file, not to its name, and does
+// not prevent reading. The error is a [*LockedError] if the file is locked elsewhere, in this process or another.
 func lockFile(f *os.File) error {
 	const exclusive = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	switch err := windows.LockFileEx(windows.Handle(f.Fd()), exclusive, 0, 1, 0, lockedByte()); {
@@ -29,5 +29,5 @@ func lockFile(f *os.File) error {
 }
 
 func unlockFile(f *os.File) {
-	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte()) // closing it is the second try
+	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte()) // if it fails, closing releases the lock
 }

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Sync says when a [FileStore] forces what was appended to the disk, and so what outlives a loss of power. Whatever was
-// acknowledged outlives the death of the process under each of them.
+// Sync says when a [FileStore] forces appended lines to the disk, and so what survives a loss of power. With each of
+// them, whatever was acknowledged survives the death of the process.
 type Sync int
 
 const (
 	// SyncAlways forces each Append before it returns. It is the default.
 	SyncAlways Sync = iota
-	// SyncInterval forces what was appended at most [FileOptions.SyncEvery] later, and on Close.
+	// SyncInterval forces appended lines at most [FileOptions.SyncEvery] later, and on Close.
 	SyncInterval
 	// SyncNever leaves it to the operating system.
 	SyncNever
 )
 
-// FileOptions say how a [FileStore] works. The zero value is the default.
+// FileOptions configure a [FileStore]. The zero value holds the defaults.
 type FileOptions struct {
-	// Sync says when what was appended is forced to the disk. Defaults to [SyncAlways].
+	// Sync says when appended lines are forced to the disk. Defaults to [SyncAlways].
 	Sync Sync
-	// SyncEvery is the longest time under [SyncInterval] for which what was appended is not forced. Defaults to a
+	// SyncEvery is the maximum time that appended lines are not forced to the disk with [SyncInterval]. Defaults to a
 	// second.
 	SyncEvery time.Duration
-	// MaxLine is the most bytes of a line that is read or written, and so the most memory that one takes. Defaults to
-	// 64 MiB.
+	// MaxLine is the maximum length, in bytes, of a line that is read or written, and so the memory that one takes.
+	// Defaults to 64 MiB.
 	MaxLine int64
-	// Disk on which the file is. Defaults to that of the operating system.
+	// Disk that holds the file. Defaults to that of the operating system.
 	Disk Disk
 }
 
@@ -62,32 +62,32 @@ func (o FileOptions) withDefaults() (FileOptions, error) {
 	return o, nil
 }
 
-// FileStore is a [Store] in a file of one JSON object a line that is only ever appended to. One writes to it at a time, by a
-// lock on the file, under whatever name; others may read it meanwhile. Its positions are offsets in bytes. It holds nothing of the file in memory: an id that is
-// asked for is looked for from the end back.
+// FileStore is a [Store] in a file of one JSON object per line that is only ever appended to. It has one writer at a
+// time, enforced by a lock on the file, whatever its name; others may read it at the same time. Its positions are
+// offsets in bytes. It keeps nothing of the file in memory: an id is looked up from the end back.
 type FileStore struct {
 	path     string
 	options  FileOptions
 	file     DiskFile
 	readOnly bool
 
-	writing sync.Mutex // one writes at a time; held while the disk is waited for
-	unsaved bool       // something was written that was not forced
+	writing sync.Mutex // held during writes, and while waiting for the disk
+	unsaved bool       // something was written but not forced
 	timer   *time.Timer
-	torn    int64 // bytes after the last whole line
+	torn    int64 // number of bytes after the last complete line
 	broken  error // why nothing can be written any more
 
-	mu       sync.RWMutex // guards what follows, and is never held for long
-	end      int64        // of the last whole line
+	mu       sync.RWMutex // guards the fields below, never held for long
+	end      int64        // end of the last complete line
 	recovery *Recovery
 	closed   bool
 }
 
-// OpenFile opens the file for writing, and makes it if there is none; an empty file becomes a log. A torn end, as a crash leaves
-// it, is left out; before the first Append it is moved to a new file, of the same name with ".torn", or ".torn.1" and so on if
-// that is taken. While it is open, a file of the same name with ".writer" names the process. The error is a [*LockedError] if
-// another writer has the log open, and a [*CorruptError] if it is not a session. Files that are refused, and files beside the
-// log that promptree did not make, are left as they are.
+// OpenFile opens the file for writing and creates it if it is missing; an empty file becomes a log. A torn end, as a
+// crash leaves it, is ignored; before the first Append it is moved to a new file, of the same name with ".torn", or
+// ".torn.1" and so on if that is taken. While the log is open, a file of the same name with ".writer" names the process.
+// The error is a [*LockedError] if another writer has the log open, and a [*CorruptError] if it is not a session. Files
+// that are refused, and files beside the log that promptree did not create, are left as they are.
 func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	if f, err = newFile(path, o); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	if err := f.open(false); err != nil {
 		return nil, err
 	}
-	if f.end == 0 && f.options.Sync != SyncNever { // it may just have been made
+	if f.end == 0 && f.options.Sync != SyncNever { // it may just have been created
 		if err := f.options.Disk.SyncDir(filepath.Dir(f.path)); err != nil {
 			return nil, fmt.Errorf("history: making %s durable: %w", f.path, err)
 		}
@@ -110,8 +110,8 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	return f, nil
 }
 
-// ReadFile opens the file for reading. It takes no lock and changes nothing; a torn end is left out. [FileStore.End] finds what
-// was appended since. Append fails with [ErrReadOnly].
+// ReadFile opens the file for reading. It takes no lock and changes nothing; a torn end is ignored. [FileStore.End]
+// finds what was appended since. Append fails with [ErrReadOnly].
 func ReadFile(path string, o FileOptions) (*FileStore, error) {
 	f, err := newFile(path, o)
 	if err != nil {
@@ -146,21 +146,21 @@ func newFile(path string, o FileOptions) (*FileStore, error) {
 // ReadOnly reports whether the file was opened by [ReadFile].
 func (f *FileStore) ReadOnly() bool { return f.readOnly }
 
-// Path of the file, absolute.
+// Path returns the absolute path of the file.
 func (f *FileStore) Path() string { return f.path }
 
 // Transcript names the file, for a tool that reads files.
 func (f *FileStore) Transcript() Transcript { return Transcript{Name: f.path} }
 
-// Recovered returns what is known of a torn end that was found on opening, nil if there was none. Its SavedTo is set once it
-// was cut off.
+// Recovered describes the torn end that was found on opening, and is nil if there was none. Its SavedTo is set once the
+// torn end was moved.
 func (f *FileStore) Recovered() *Recovery {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.recovery
 }
 
-// state returns the end of the last whole line, or why nothing can be read.
+// state returns the end of the last complete line, or an error if nothing can be read.
 func (f *FileStore) state(ctx context.Context) (int64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -173,7 +173,7 @@ func (f *FileStore) state(ctx context.Context) (int64, error) {
 	return f.end, nil
 }
 
-// End returns the end of the last whole line, in bytes. In a file that is only read it finds what was appended since.
+// End returns the end of the last complete line, in bytes. In a file that is only read it finds what was appended since.
 func (f *FileStore) End(ctx context.Context) (Position, error) {
 	end, err := f.state(ctx)
 	if err != nil || !f.ReadOnly() {
@@ -181,7 +181,7 @@ func (f *FileStore) End(ctx context.Context) (Position, error) {
 	}
 	size, err := f.file.Size()
 	if err == nil && (size < end || f.checkPosition(end, size) != nil) {
-		end = 0 // what ended there was taken back by the writer
+		end = 0 // the writer took back what ended there
 	}
 	if err == nil {
 		end, err = f.wholeLines(end, size)
@@ -195,7 +195,7 @@ func (f *FileStore) End(ctx context.Context) (Position, error) {
 	return Position(f.end), nil
 }
 
-// readError says why the file could not be read: another may have closed it in the meantime.
+// readError returns the cause of a failed read: the file may have been closed in the meantime.
 func (f *FileStore) readError(err error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -205,8 +205,8 @@ func (f *FileStore) readError(err error) error {
 	return fmt.Errorf("history: reading %s: %w", f.path, err)
 }
 
-// Append adds lines and returns once they are as durable as the [Sync] says. What was written of them is taken back if that
-// fails. The error is an [ErrMoved] if the file is no longer at its path.
+// Append adds lines and returns once they are as durable as [Sync] says. If that fails, what was written of them is
+// taken back. The error is [ErrMoved] if the file is no longer at its path.
 func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
 	if err := CheckLines(lines); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 	if err != nil {
 		err = fmt.Errorf("history: writing to %s: %w", f.path, err)
 	} else {
-		err = f.checkPath() // else what is acknowledged could not be read back
+		err = f.checkPath() // else acknowledged lines could not be read back
 	}
 	if err != nil {
 		if undo := f.file.Truncate(end); undo != nil {
@@ -272,7 +272,8 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 	return ends, nil
 }
 
-// save forces what was written. If that fails nothing more is taken, for what was acknowledged may be lost.
+// save forces what was written to the disk. If that fails nothing more is accepted, because acknowledged lines may be
+// lost.
 func (f *FileStore) save() {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -285,7 +286,7 @@ func (f *FileStore) save() {
 	}
 }
 
-// Close gives the file up; under [SyncInterval] what was written is forced first. Closing twice does nothing.
+// Close closes the file; with [SyncInterval] what was written is forced to the disk first. Closing twice does nothing.
 func (f *FileStore) Close() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -310,7 +311,7 @@ func (f *FileStore) Close() error {
 		if !f.readOnly {
 			removeHolder(f.options.Disk, f.path)
 		}
-		if closing := f.file.Close(); !errors.Is(closing, fs.ErrClosed) { // it may be removed, and closed before
+		if closing := f.file.Close(); !errors.Is(closing, fs.ErrClosed) { // Remove may have closed it before
 			err = errors.Join(err, closing)
 		}
 	}

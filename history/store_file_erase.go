@@ -13,12 +13,12 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// replacement is a line of the file beside a log that says what is being replaced in it, so that a crash in the middle is made good
-// by the next Open. The last of them is the end.
+// replacement is a line of the file beside a log that records what is being replaced in the log, so that the next Open
+// completes a replacement that a crash interrupted. The last line marks the end.
 type replacement struct {
 	Type string `json:"type"` // always replacementType
 	At   int64  `json:"at"`
-	Size int64  `json:"size"` // of what stands there
+	Size int64  `json:"size"` // of the old data
 	Data []byte `json:"data,omitempty"`
 	End  bool   `json:"end,omitempty"`
 }
@@ -28,8 +28,7 @@ const (
 	replacementSuffix = ".erasing"
 )
 
-// Replace puts other data in place of that of lines, with spaces behind it up to the length of the old. What stood there is
-// overwritten.
+// Replace overwrites the data of lines, padded with spaces to the length of the old data.
 func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
 	if len(lines) == 0 {
 		return nil
@@ -86,7 +85,7 @@ func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
 	return f.options.Disk.Remove(path)
 }
 
-// replace overwrites what is replaced.
+// replace carries out the replacements.
 func (f *FileStore) replace(list []replacement) error {
 	for _, r := range list {
 		data := append(bytes.Clone(r.Data), bytes.Repeat([]byte(" "), int(r.Size)-len(r.Data))...)
@@ -97,7 +96,7 @@ func (f *FileStore) replace(list []replacement) error {
 	return f.file.Sync()
 }
 
-// finishReplacing does what a crash left undone of a [FileStore.Replace].
+// finishReplacing completes a [FileStore.Replace] that a crash interrupted.
 func (f *FileStore) finishReplacing() error {
 	path := f.path + replacementSuffix
 	side, err := f.options.Disk.Open(path, true)
@@ -117,7 +116,7 @@ func (f *FileStore) finishReplacing() error {
 	for {
 		var r replacement
 		if err := in.Decode(&r); err != nil {
-			break // nothing was replaced yet
+			break // nothing has been replaced yet
 		}
 		if r.Type != replacementType || r.At < 0 || r.Size < int64(len(r.Data)) || r.Size > f.end || r.At >= f.end-r.Size {
 			return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
@@ -132,13 +131,13 @@ func (f *FileStore) finishReplacing() error {
 	} else if size > 0 && len(list) == 0 {
 		return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
 	}
-	if err = errors.Join(err, side.Close()); err != nil { // Windows removes no file that is open
+	if err = errors.Join(err, side.Close()); err != nil { // Windows does not remove open files
 		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
 	}
 	return f.options.Disk.Remove(path)
 }
 
-// Remove removes the file, and those beside it that hold what was torn off, and closes the store.
+// Remove removes the file and the files beside it that hold torn ends, and closes the store.
 func (f *FileStore) Remove(ctx context.Context) error {
 	f.writing.Lock()
 	_, err := f.state(ctx)
@@ -150,7 +149,7 @@ func (f *FileStore) Remove(ctx context.Context) error {
 	}
 	closed := false
 	if err == nil {
-		if err = f.options.Disk.Remove(f.path); err != nil { // Windows removes no file that is open
+		if err = f.options.Disk.Remove(f.path); err != nil { // Windows does not remove open files
 			closed = true
 			f.unsaved = false
 			err = errors.Join(f.file.Close(), f.options.Disk.Remove(f.path))

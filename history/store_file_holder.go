@@ -11,15 +11,15 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// ErrLocked reports that another process, or another Session in this one, writes to the log. It comes in a
+// ErrLocked is returned if another process, or another Session in this one, writes to the log. It is wrapped in a
 // [*LockedError].
 var ErrLocked = errors.New("history: another writer has the log open")
 
-// LockedError is the error of opening a log that another writes to.
+// LockedError is returned for opening a log that has another writer.
 type LockedError struct {
 	// Path of the log.
 	Path string
-	// Holder is the writer; the zero value if it is not known, as for a log that was opened under another name.
+	// Holder is the writer, and the zero value if it is not known, as for a log that was opened under another name.
 	Holder Holder
 }
 
@@ -43,12 +43,12 @@ func (e *LockedError) Error() string {
 // Unwrap returns [ErrLocked].
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// holderSuffix ends the name of the file beside a log that names its writer, for the [LockedError] of others. The file is
-// not the lock: errors with it are ignored. A file of that name that is not byte for byte what promptree writes was made
-// by somebody else and is left alone.
+// holderSuffix ends the name of the file beside a log that names its writer, for the [LockedError] of others. The file
+// is not the lock, so errors with it are ignored. A file of that name is left alone unless it is byte for byte as
+// promptree writes it.
 const holderSuffix = ".writer"
 
-// maxHolder is the most bytes that are read of such a file.
+// maxHolder is the maximum number of bytes that are read of such a file.
 const maxHolder = 1 << 10
 
 // thisProcess returns this process as a holder.
@@ -80,7 +80,8 @@ func readHolder(d Disk, log string) (h Holder, ok bool) {
 	return h, true
 }
 
-// writeHolder names this process as the writer of a log that it has locked. It replaces the name of a process that died.
+// writeHolder names this process as the writer of a log that it has locked. It overwrites the name of a process that
+// died.
 func writeHolder(d Disk, log string) {
 	path := log + holderSuffix
 	if _, dead := readHolder(d, log); dead {

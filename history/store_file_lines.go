@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// Bytes that are read at once: at first, and of many lines.
+// The number of bytes that are read at once: at first, and when reading many lines.
 const (
 	firstRead = 1 << 13
 	mostRead  = 1 << 18
@@ -49,7 +49,7 @@ func (f *FileStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, e
 	}
 }
 
-// checkPosition returns a [*PositionError] unless a line begins, or the last ends, at a position.
+// checkPosition returns a [*PositionError] unless a line starts at a position, or the last one ends there.
 func (f *FileStore) checkPosition(at, end int64) error {
 	before := []byte{'\n'}
 	if at > 0 && at < end {
@@ -114,7 +114,7 @@ func (f *FileStore) Back(ctx context.Context, before Position, id string) iter.S
 	}
 }
 
-// Count returns the number of lines from a position on.
+// Count returns the number of lines from a position to the end.
 func (f *FileStore) Count(ctx context.Context, from Position) (int, error) {
 	end, err := f.state(ctx)
 	if err == nil {
@@ -130,7 +130,7 @@ func (f *FileStore) Count(ctx context.Context, from Position) (int, error) {
 	return n, nil
 }
 
-// countLines returns how many lines end between two offsets.
+// countLines returns the number of lines that end between two offsets.
 func countLines(ctx context.Context, file io.ReaderAt, from, to int64) (n int, err error) {
 	buffer := make([]byte, min(mostRead, max(0, to-from)))
 	for from < to {
@@ -147,7 +147,7 @@ func countLines(ctx context.Context, file io.ReaderAt, from, to int64) (n int, e
 	return n, nil
 }
 
-// corrupt is the error of the line that begins at an offset.
+// corrupt returns the error for the line that starts at an offset.
 func (f *FileStore) corrupt(at int64, err error) error {
 	n, countErr := countLines(context.Background(), f.file, 0, at)
 	if countErr != nil {
@@ -156,8 +156,8 @@ func (f *FileStore) corrupt(at int64, err error) error {
 	return &CorruptError{Path: f.path, Line: n + 1, Err: err}
 }
 
-// wholeLines returns where the last whole line ends between two offsets, of which the first is the end of one. Lines at the very
-// end that are not JSON are torn writes too, but for the header.
+// wholeLines returns the end of the last complete line between two offsets, of which from is at the end of a line. Lines
+// at the very end that are not JSON count as torn too, except for the header.
 func (f *FileStore) wholeLines(from, to int64) (int64, error) {
 	end, err := lastBreak(f.file, from, to)
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
@@ -173,7 +173,7 @@ func (f *FileStore) wholeLines(from, to int64) (int64, error) {
 	return end, err
 }
 
-// lastBreak returns the offset after the last line break between two offsets, the first of them if there is none.
+// lastBreak returns the offset after the last line break between two offsets, and from if there is none.
 func lastBreak(file io.ReaderAt, from, to int64) (int64, error) {
 	buffer := make([]byte, min(mostRead, to-from))
 	for end := to; end > from; {
@@ -190,16 +190,16 @@ func lastBreak(file io.ReaderAt, from, to int64) (int64, error) {
 	return from, nil
 }
 
-// fileLines reads lines one after the other, forward or back, through a buffer.
+// fileLines reads lines one after the other, forward or backward, through a buffer.
 type fileLines struct {
 	file   io.ReaderAt
-	max    int64  // bytes of a line
-	buffer []byte // what was read last
-	start  int64  // of the buffer in the file
-	size   int    // of the read before
+	max    int64  // maximum bytes of a line
+	buffer []byte // the bytes read last
+	start  int64  // offset of the buffer in the file
+	size   int    // of the previous read
 }
 
-// next returns the line at an offset, and the offset after it. No line goes beyond the end. A line that is too long is an
+// next returns the line at an offset, and the offset after it. No line extends beyond end. A line that is too long is an
 // error with the offset after it; with every other error the offset is 0.
 func (l *fileLines) next(at, end int64) ([]byte, int64, error) {
 	if at < l.start || at > l.start+int64(len(l.buffer)) {
@@ -222,7 +222,7 @@ func (l *fileLines) next(at, end int64) ([]byte, int64, error) {
 	}
 }
 
-// checked returns a line and an offset, with an error if the line is too long.
+// checked returns a line and an offset, and an error if the line is too long.
 func (l *fileLines) checked(line []byte, at int64) ([]byte, int64, error) {
 	if size := int64(len(line)); size > l.max {
 		return nil, at, &LineTooLongError{Bytes: size, Max: l.max}
@@ -230,7 +230,7 @@ func (l *fileLines) checked(line []byte, at int64) ([]byte, int64, error) {
 	return line, at, nil
 }
 
-// skip returns the error of a line that is too long, and the offset after it.
+// skip returns the error for a line that is too long, and the offset after it.
 func (l *fileLines) skip(at, end int64) ([]byte, int64, error) {
 	l.buffer = l.buffer[:0]
 	for next := at; next < end; next = l.start + int64(len(l.buffer)) {
@@ -246,7 +246,7 @@ func (l *fileLines) skip(at, end int64) ([]byte, int64, error) {
 	return nil, 0, io.ErrUnexpectedEOF
 }
 
-// more reads on after the buffer.
+// more reads what follows the buffer.
 func (l *fileLines) more(end int64) error {
 	l.size = min(max(firstRead, 2*l.size), mostRead)
 	from := l.start + int64(len(l.buffer))
@@ -264,14 +264,14 @@ func (l *fileLines) more(end int64) error {
 	return err
 }
 
-// previous returns the line that ends at an offset, its end included, and the offset at which it begins. A line that is too
+// previous returns the line that ends at an offset, with its line break, and the offset of its start. A line that is too
 // long is an error with that offset.
 func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 	if end <= l.start || end > l.start+int64(len(l.buffer)) {
 		l.buffer, l.start = l.buffer[:0], end
 	}
 	l.buffer = l.buffer[:end-l.start]
-	unsearched := len(l.buffer) - 1 // before the line's end
+	unsearched := len(l.buffer) - 1 // before the line break
 	for {
 		if i := bytes.LastIndexByte(l.buffer[:max(0, unsearched)], '\n'); i >= 0 {
 			return l.checked(l.buffer[i+1:len(l.buffer)-1], l.start+int64(i)+1)
@@ -289,7 +289,7 @@ func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 			return nil, 0, err
 		}
 		copy(grown[size:], l.buffer)
-		if len(l.buffer) == 0 { // it begins with the line's end
+		if len(l.buffer) == 0 { // it starts with the line break
 			unsearched = size - 1
 		} else {
 			unsearched = size
@@ -298,7 +298,7 @@ func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 	}
 }
 
-// skipBack returns the error of a line that is too long and ends at an offset, and the offset at which it begins.
+// skipBack returns the error for a line that is too long and ends at an offset, and the offset of its start.
 func (l *fileLines) skipBack(end int64) ([]byte, int64, error) {
 	buffer := make([]byte, mostRead)
 	for at := l.start; at > 0; {
@@ -315,11 +315,11 @@ func (l *fileLines) skipBack(end int64) ([]byte, int64, error) {
 	return nil, 0, &LineTooLongError{Bytes: end - 1, Max: l.max}
 }
 
-// lineOf returns a line of a log by its beginning.
+// lineOf returns a line of a log from the fields at its start.
 func lineOf(raw []byte) (Line, error) {
 	l := Line{Data: raw}
 	kind, id, parent, ok := ownHead(raw)
-	if ok && known(EntryType(kind)) { // what others write may say more behind its beginning
+	if ok && known(EntryType(kind)) { // other programs may repeat the fields further behind
 		l.Kind, l.ID, l.Parent = EntryType(kind), id, parent
 		return l, nil
 	}
@@ -338,7 +338,7 @@ func lineOf(raw []byte) (Line, error) {
 	return l, nil
 }
 
-// ownHead reads the beginning of a line as this package writes it, without looking at the rest.
+// ownHead reads the start of a line as this package writes it, ignoring the rest.
 func ownHead(raw []byte) (kind, id, parent string, ok bool) {
 	text := func(after string) (string, bool) {
 		rest, ok := bytes.CutPrefix(raw, []byte(after))

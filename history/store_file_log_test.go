@@ -26,7 +26,7 @@ const (
 	welcome = `{"type":"message","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","message":{"role":"assistant","content":[{"type":"text","text":"welcome"}]}}`
 )
 
-// everything is a conversation with every field and every kind of part in it.
+// everything returns a conversation with every field and every kind of part in it.
 func everything() []chat.Message {
 	return []chat.Message{
 		{Role: chat.RoleUser, Name: "ann", Content: chat.Parts{
@@ -307,8 +307,8 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		{"an empty line in the middle", []string{header, hello, "", welcome, ""}, 3, "unexpected end"},
 		{"an entry without a type", []string{header, `{"id":"e1"}`, welcome, ""}, 2, "no type"},
 		{"an entry without an id", []string{header, `{"type":"smell"}`, welcome, ""}, 2, "no id"},
-		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without one"},
-		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without one"},
+		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without a body"},
+		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without a body"},
 		{"a file that is no session", []string{"Dear diary,", "today", ""}, 1, "not the header of a session"},
 		{"a file of one line that is no session", []string{"Dear diary,", ""}, 1, "not the header of a session"},
 		{"a file of one line without an end that is no session", []string{"Dear diary,"}, 1, "header of a session"},

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// CorruptError is the error of a line of a log that cannot be read. The log is left as it is.
+// CorruptError is returned for a line of a log that cannot be read. The log is left as it is.
 type CorruptError struct {
-	// Path of the log, "" where it is no file.
+	// Path of the log, "" if it is not a file.
 	Path string
-	// Line from 1.
+	// Line number, from 1.
 	Line int
 	Err  error
 }
@@ -31,13 +31,14 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 type Recovery struct {
 	// Line at which the log was torn, from 1.
 	Line int
-	// Bytes that were cut off.
+	// Bytes is the number of bytes that were cut off.
 	Bytes int64
-	// SavedTo is the file that the bytes were moved to; "" if nothing was changed because the log is only read.
+	// SavedTo is the file to which the bytes were moved, "" if nothing was changed because the log is only read.
 	SavedTo string
 }
 
-// open opens the file, and finds its end and how much follows the last whole line. Only the header and the last lines are read.
+// open opens the file, and finds its end and the bytes after the last complete line. It reads only the header and the
+// last lines.
 func (f *FileStore) open(readOnly bool) (err error) {
 	if f.file, err = openLog(f.options.Disk, f.path, readOnly); err != nil {
 		return err
@@ -71,7 +72,8 @@ func (f *FileStore) open(readOnly bool) (err error) {
 	return nil
 }
 
-// checkHeader returns an error unless the file is a session, or the torn beginning of one. Another file is left alone.
+// checkHeader returns an error unless the file starts with the header of a session or a torn one. Another file is left
+// alone.
 func (f *FileStore) checkHeader(size int64) error {
 	var err error
 	if f.end > 0 {
@@ -84,7 +86,7 @@ func (f *FileStore) checkHeader(size int64) error {
 			_, err = decodeHeader(raw)
 		}
 		if err != nil && f.entryFollows(next) {
-			return nil // it is for the session to say what is wrong
+			return nil // the session reports the details
 		}
 	} else {
 		start := make([]byte, min(size, 1<<10))
@@ -101,8 +103,8 @@ func (f *FileStore) checkHeader(size int64) error {
 	return nil
 }
 
-// entryFollows reports whether one of the three lines from a position on is an entry, by which the file is a log whatever its
-// header is.
+// entryFollows reports whether one of the three lines from a position on is an entry, which shows that the file is a log
+// whatever its header is.
 func (f *FileStore) entryFollows(at int64) bool {
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
 	for range 3 {
@@ -129,8 +131,8 @@ func tornHeader(raw []byte) bool {
 	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
-// mend moves a torn end out of the log, in pieces, for it may be large. It is done once it is known that what comes before
-// it can be read, for else the log is left alone.
+// mend moves a torn end out of the log, in pieces because it may be large. It is called only once everything before the
+// torn end is known to be readable; otherwise the log is left alone.
 func (f *FileStore) mend() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()

@@ -12,11 +12,11 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 )
 
-// StoreError is the error of a store that is not promptree's own: it panicked, ended its goroutine, returned what cannot be, or had
-// not returned a second after the context ended. Whether an Append that did not return has written its lines is not known:
-// [Session.Refresh] finds out, once the store returns.
+// StoreError is returned if a store that is not promptree's own panicked, ended its goroutine, returned an impossible
+// value, or had not returned a second after the context ended. If an Append did not return, it is not known whether its
+// lines were written: call [Session.Refresh] once the store returns.
 type StoreError struct {
-	// Store is its type, and Method the one that was called.
+	// Store is the type of the store, and Method the method that was called.
 	Store, Method string
 	Err           error
 }
@@ -28,8 +28,8 @@ func (e *StoreError) Error() string {
 // Unwrap returns what went wrong.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// CallbackError is the error of a function of [Options] that panicked, ended its goroutine, or had not returned a second after the
-// context ended.
+// CallbackError is returned if a function of [Options] panicked, ended its goroutine, or had not returned a second after
+// the context ended.
 type CallbackError struct {
 	// Name of the function, such as "Options.Now".
 	Name string
@@ -50,10 +50,10 @@ func called[T any](ctx context.Context, name string, f func() T) (T, error) {
 	return value, err
 }
 
-// guardedStore is a store of somebody's own, which may do anything.
+// guardedStore wraps a store that is not promptree's own and may misbehave.
 type guardedStore struct{ Store }
 
-// guarded returns a store that always returns. Our own do.
+// guarded returns a store whose methods always return. Those of our own stores do.
 func guarded(s Store) Store {
 	switch s.(type) {
 	case *FileStore, *MemoryStore:
@@ -62,7 +62,7 @@ func guarded(s Store) Store {
 	return guardedStore{s}
 }
 
-// failed is the error of a method, whose own errors are as they are.
+// failed returns the error for a method. The method's own errors are not wrapped.
 func (g guardedStore) failed(method string, err error) error {
 	if callback.Misbehaved(err) {
 		return g.wrong(method, err)
@@ -110,7 +110,8 @@ func (g guardedStore) Append(ctx context.Context, at Position, lines ...Line) ([
 	return ends, nil
 }
 
-// ability calls a method that has no context. If it fails, or takes 5 seconds, the store does not have what it tells of.
+// ability calls a method without a context that reports an ability. If the method fails, or takes 5 seconds, the store
+// counts as one without that ability.
 func ability[T any](s Store, f func() T) T {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -118,7 +119,7 @@ func ability[T any](s Store, f func() T) T {
 	return value
 }
 
-// closeTime is how long a store may take to close.
+// closeTime is the maximum time for closing a store.
 const closeTime = 5 * time.Second
 
 func (g guardedStore) Close() error {
@@ -159,7 +160,7 @@ func (g guardedStore) Back(ctx context.Context, before Position, id string) iter
 	}
 }
 
-// pick returns the lines at positions, which are in order.
+// pick returns the lines at positions, which are sorted.
 func (g guardedStore) pick(ctx context.Context, p Picker, at []Position) iter.Seq2[Stored, error] {
 	return g.lines(ctx, "Pick", func(ctx context.Context) iter.Seq2[Stored, error] { return p.Pick(ctx, at...) }, func(s Stored) error {
 		i, ok := slices.BinarySearch(at, s.At)
@@ -177,8 +178,8 @@ type stored struct {
 	err  error
 }
 
-// lines returns the lines that a method returns, each once it was looked at. The method runs in a goroutine of its own, which waits
-// while a line is used: its data is valid until the next is asked for.
+// lines returns the lines that a method yields, each checked. The method runs in a goroutine of its own, which waits
+// while a line is used, because its data is valid only until the next line is requested.
 func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[Stored, error], look func(Stored) error) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
@@ -212,7 +213,7 @@ func (g guardedStore) lines(ctx context.Context, method string, read func(contex
 			if !returned {
 				select {
 				case <-done:
-				case <-time.After(callback.Grace): // it is left behind
+				case <-time.After(callback.Grace): // the goroutine is abandoned
 				}
 			}
 		}()
@@ -236,7 +237,7 @@ func (g guardedStore) lines(ctx context.Context, method string, read func(contex
 	}
 }
 
-// await waits for the next line, or for the end of them.
+// await waits for the next line, or for the last.
 func await(ctx context.Context, lines <-chan stored, done <-chan error) (s stored, more bool, err error) {
 	select {
 	case s := <-lines:
@@ -257,16 +258,16 @@ func await(ctx context.Context, lines <-chan stored, done <-chan error) (s store
 	}
 }
 
-// lock is a mutex that is waited for no longer than a context lasts. The zero value is free.
+// lock is a mutex whose waiters give up when their context ends. The zero value is unlocked.
 type lock struct {
 	once sync.Once
 	held chan struct{}
 }
 
-// errBusy is the error of a lock that was waited for.
+// errBusy is returned for a lock that was not released in time.
 var errBusy = errors.New("history: another call has not returned from the session's store")
 
-// take takes the lock. The error wraps the context's cause.
+// take acquires the lock. The error wraps the context's cause.
 func (l *lock) take(ctx context.Context) error {
 	l.once.Do(func() { l.held = make(chan struct{}, 1) })
 	select {

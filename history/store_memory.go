@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// MemoryStore is a [Store] that forgets everything with the process. The zero value is empty. Its positions are numbers of lines.
-// Several sessions may share it.
+// MemoryStore is a [Store] in memory. The zero value is empty. Its positions are line numbers. Several sessions may
+// share it.
 type MemoryStore struct {
 	mu     sync.RWMutex
-	lines  []Line           // only ever appended to
+	lines  []Line           // only appended to
 	places map[string][]int // by id, ascending
 	closed bool
 }
@@ -84,7 +84,7 @@ func (m *MemoryStore) Back(ctx context.Context, before Position, id string) iter
 		}
 		for ; id != ""; id = lines[at].Parent {
 			at = m.place(id, at)
-			if at < 1 { // the header is none
+			if at < 1 { // the header has none
 				yield(Stored{}, &NoEntryError{ID: id})
 				return
 			}
@@ -95,7 +95,7 @@ func (m *MemoryStore) Back(ctx context.Context, before Position, id string) iter
 	}
 }
 
-// place returns the last place before one at which a line has an id, -1 if none has.
+// place returns the last place before the given one at which a line has an id, and -1 if none has.
 func (m *MemoryStore) place(id string, before int) int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -116,7 +116,7 @@ func (m *MemoryStore) Count(ctx context.Context, from Position) (int, error) {
 	return int(end - from), err
 }
 
-// Close gives the store up.
+// Close closes the store.
 func (m *MemoryStore) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,7 +140,7 @@ func storedAt(lines []Line, i int) Stored {
 	return Stored{Line: lines[i], At: Position(i), End: Position(i) + 1}
 }
 
-// Replace puts other data in place of that of lines.
+// Replace overwrites the data of lines.
 func (m *MemoryStore) Replace(ctx context.Context, lines ...Stored) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -150,7 +150,7 @@ func (m *MemoryStore) Replace(ctx context.Context, lines ...Stored) error {
 	if m.closed {
 		return ErrClosed
 	}
-	all := slices.Clone(m.lines) // others may be reading them
+	all := slices.Clone(m.lines) // others may be reading the old lines
 	for _, l := range lines {
 		if l.At <= 0 || int(l.At) >= len(all) {
 			return &PositionError{At: l.At}

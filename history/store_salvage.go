@@ -10,25 +10,26 @@ import (
 	"sync"
 )
 
-// salvagedStore is a store without the lines that cannot be read.
+// salvagedStore is a store that skips lines that cannot be read.
 type salvagedStore struct {
 	Store
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	examined examination
-	lines    []salvagedLine          // that can be read, in order; only ever appended to
-	places   map[string]int          // of them, by id
-	lost     map[string]salvagedLine // the first that followed an entry that was lost, by its id
+	lines    []salvagedLine          // readable lines, in order; only appended to
+	places   map[string]int          // their indexes by id
+	lost     map[string]salvagedLine // by the id of each lost entry, the first line that followed it
 	skipped  []*CorruptError
 }
 
-// salvagedLine is a line that can be read.
+// salvagedLine is a readable line.
 type salvagedLine struct {
 	id, parent string
 	at         Position
 }
 
-// mostSkipped is how many lines may be left out of a log. One with more is something else, and the list would take too much memory.
+// mostSkipped is the maximum number of skipped lines. A file with more is not a log, and the list would take too much
+// memory.
 const mostSkipped = 1 << 20
 
 // salvage examines a store.
@@ -38,7 +39,7 @@ func salvage(ctx context.Context, store Store) (*salvagedStore, error) {
 	return s, err
 }
 
-// all returns all lines that can be read, those that were appended since too.
+// all returns all readable lines, including those appended since.
 func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 	end, err := s.End(ctx)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 	if end <= s.examined.end {
 		return s.lines, nil
 	}
-	var tooMany *CorruptError // the first that has no room among what is left out
+	var tooMany *CorruptError // the first one that exceeds the list
 	err = s.examined.goOn(ctx, s.Store, func(line Stored, before string, wrong *CorruptError) {
 		switch {
 		case wrong != nil && !missing(wrong.Err) && len(s.skipped) < mostSkipped:
@@ -74,14 +75,15 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 	return s.lines, err
 }
 
-// leftOut lists the lines that cannot be read.
+// leftOut returns an error for each line that was skipped.
 func (s *salvagedStore) leftOut() []*CorruptError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clip(s.skipped)
 }
 
-// cut returns a compaction that cuts at an entry that can be read: if that at which it cut was lost, at what followed it.
+// cut returns a compaction that cuts at a readable entry: if the entry at which it cut was lost, at the one that
+// followed it.
 func (s *salvagedStore) cut(c Compaction) Compaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,12 +100,12 @@ func (s *salvagedStore) cut(c Compaction) Compaction {
 	return c
 }
 
-// before returns how many of the lines stand before a position.
+// before returns the number of lines before a position.
 func before(lines []salvagedLine, at Position) int {
 	return sort.Search(len(lines), func(i int) bool { return lines[i].at >= at })
 }
 
-// Read returns the lines that can be read.
+// Read returns the readable lines.
 func (s *salvagedStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		lines, err := s.all(ctx)
@@ -115,7 +117,7 @@ func (s *salvagedStore) Read(ctx context.Context, from Position) iter.Seq2[Store
 		for line, err := range s.Store.Read(ctx, from) {
 			if (err == nil || line.End != 0) && line.At > 0 {
 				if len(lines) == 0 {
-					return // what was appended meanwhile was not examined
+					return // what was appended in the meantime was not examined
 				}
 				if line.At != lines[0].at {
 					continue

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Verify reads everything in a store and returns what is wrong with it, line by line: lines that cannot be read, ids that stand
-// twice, entries whose parent does not stand before them. The error is that of the store.
+// Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
+// that occur twice, entries whose parent does not precede them. The second result is an error of the store itself.
 func Verify(ctx context.Context, store Store) ([]*CorruptError, error) {
 	var list []*CorruptError
 	err := examine(ctx, store, func(_ Stored, _ string, wrong *CorruptError) {
@@ -18,8 +18,8 @@ func Verify(ctx context.Context, store Store) ([]*CorruptError, error) {
 	return list, err
 }
 
-// examine reads everything in a store. Visit is called with each line, the one that stands before it and can be read, and what is
-// wrong with it.
+// examine reads everything in a store and calls visit with each line, the id of the readable line before it, and the
+// error of the line, nil if there is none.
 func examine(ctx context.Context, store Store, visit func(line Stored, before string, wrong *CorruptError)) error {
 	x := examination{known: map[string]bool{}}
 	if err := x.goOn(ctx, store, visit); err != nil {
@@ -31,7 +31,7 @@ func examine(ctx context.Context, store Store, visit func(line Stored, before st
 	return nil
 }
 
-// pathOf returns the path of a store that is a file, "" for another.
+// pathOf returns the path of a store that is a file, "" for any other.
 func pathOf(store Store) string {
 	if f, ok := store.(interface{ Path() string }); ok {
 		return f.Path()
@@ -39,9 +39,9 @@ func pathOf(store Store) string {
 	return ""
 }
 
-// examination is how far a store was examined.
+// examination is the state of examining a store.
 type examination struct {
-	known  map[string]bool // ids of the lines that can be read
+	known  map[string]bool // ids of the readable lines
 	before string          // the last of them
 	lines  int
 	end    Position
@@ -74,7 +74,7 @@ func (x *examination) goOn(ctx context.Context, store Store, visit func(line Sto
 	return nil
 }
 
-// examineLine returns what is wrong with a line, a [*NoEntryError] if it is only that what it follows, or keeps, is missing.
+// examineLine returns the error of a line, a [*NoEntryError] if only its parent, or the entry that it keeps, is missing.
 func examineLine(s Stored, known map[string]bool) error {
 	if s.At == 0 {
 		_, err := decodeHeader(s.Data)

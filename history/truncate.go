@@ -9,76 +9,78 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Truncator is the last guard before a request: of a list of messages that does not fit it leaves the oldest out. It
+// Truncator is the last guard before a request: from a list of messages that does not fit, it removes the oldest. It
 // changes the request and nothing else; a session keeps everything, and the next request may show it again. Compaction
-// comes first, and where that did its work a truncator only reports.
+// comes first, and if that was enough a truncator only reports.
 //
 // The rules are those of the basic truncator of Copilot CLI:
 //
-//  1. Messages and tool definitions are counted apart, and both take of the limit.
-//  2. Orphans go, even where everything fits: results without a call in the assistant message before them, second
-//     results of one call, and calls that no result follows (one that runs cannot be sent yet). An assistant message of
-//     which nothing is left goes too.
-//  3. Where what is left fits the limit, that is all. Else messages go until it takes at most [Truncator.Target] of the
-//     limit, a little below it, so that the next message does not cut again:
+//  1. Messages and tool definitions are counted separately, and both count towards the limit.
+//  2. Orphans are removed even if everything fits: results without a call in the assistant message before them, second
+//     results of one call, and calls without a result (a call that is still running cannot be sent). An assistant message
+//     that becomes empty is removed too.
+//  3. If the rest fits the limit, nothing more is removed. Otherwise messages are removed until the rest takes at most
+//     [Truncator.Target] of the limit, a little below it, so that the next message does not cause another cut:
 //     first the rounds before the latest user message, the oldest first, each an assistant message with all its
 //     results; then the older user messages, the oldest first; last the rounds after the latest user message, the
-//     oldest first, but for the newest one.
-//  4. A user message of which [Truncator.Last] tells goes only where nothing else is left to go, and the rest is still over
-//     the limit: the summary of what was compacted is one.
-//  5. System messages and the latest user message stay, whatever they take. A list without a user message keeps its
+//     oldest first, except for the newest one.
+//  4. A user message for which [Truncator.Last] returns true is removed only if nothing else is left to remove and the
+//     rest still exceeds the limit. The summary of a compaction is an example.
+//  5. System messages and the latest user message stay, whatever their size. A list without a user message keeps its
 //     newest round.
 //
-// Of messages that obey [chat.Validate] what is left does so too. A truncator is safe for concurrent use; its fields are
-// set before the first.
+// If the messages obey [chat.Validate], so does the result. A truncator is safe for concurrent use; its fields must not
+// be changed after the first use.
 type Truncator struct {
-	// Tokenizer that the request is counted with.
+	// Tokenizer that counts the request.
 	Tokenizer chat.Tokenizer
-	// Limit is the most tokens that a request may take, tool definitions included. Defaults to [sizing.DefaultTokens].
+	// Limit is the maximum size of a request in tokens, tool definitions included. Defaults to [sizing.DefaultTokens].
 	Limit int
-	// Target is the share of the limit that is aimed at once it is exceeded, above 0 and up to 1. Defaults to 0.95.
+	// Target is the fraction of the limit to which a request that exceeds it is cut, above 0 and up to 1. Defaults to
+	// 0.95.
 	Target float64
-	// Last tells of user messages that go after everything else. Defaults to none.
+	// Last reports whether a user message is removed after everything else. None by default.
 	Last func(chat.Message) bool
-	// Name by which reports say who truncated. Defaults to "Truncator".
+	// Name of the truncator in reports. Defaults to "Truncator".
 	Name string
 
 	reported atomic.Bool
 }
 
-// Truncation reports what a request took before and after a [Truncator].
+// Truncation reports the size of a request before and after a [Truncator].
 type Truncation struct {
 	// By is the truncator's name.
 	By string
-	// Initial tells that this is the truncator's first report.
+	// Initial reports that this is the truncator's first report.
 	Initial bool
 	// Limit and Target in tokens.
 	Limit, Target int
-	// Before and After are what the request took, and takes. They are equal where nothing was removed.
+	// Before and After are the sizes of the request. They are equal if nothing was removed.
 	Before, After RequestUsage
-	// Over is how many tokens what must stay is over the limit; 0 where the request fits.
+	// Over is the number of tokens by which what must stay exceeds the limit; 0 if the request fits.
 	Over int
 }
 
-// RequestUsage is what a request takes.
+// RequestUsage is the size of a request.
 type RequestUsage struct {
-	// Messages is their number.
+	// Messages is the number of messages.
 	Messages int
 	// System, Conversation and Tools are the tokens of the system messages, of all others, and of the tool definitions.
 	System, Conversation, Tools int
 }
 
-// Tokens of the whole request.
+// Tokens returns the tokens of the whole request.
 func (u RequestUsage) Tokens() int { return u.System + u.Conversation + u.Tools }
 
-// Removed says how many messages and tokens went. Calls that were taken out of a message count as tokens only.
+// Removed returns the number of messages and tokens that were removed. Calls removed from within a message count as
+// tokens only.
 func (t Truncation) Removed() (messages, tokens int) {
 	return t.Before.Messages - t.After.Messages, t.Before.Tokens() - t.After.Tokens()
 }
 
-// Truncate gives the messages that are to be sent. The list that it is given is not changed, and is given back where
-// nothing went. Time and memory grow with the number of messages; each is counted once, and again where calls are taken
-// out of it.
+// Truncate returns the messages to send. The list passed in is not changed, and is returned itself if nothing was
+// removed. Time and memory are proportional to the number of messages; each is counted once, and again if calls are
+// removed from it.
 func (t *Truncator) Truncate(messages []chat.Message, tools []chat.Tool) ([]chat.Message, Truncation) {
 	report := Truncation{By: t.Name, Initial: !t.reported.Swap(true), Limit: t.Limit}
 	if report.By == "" {
@@ -121,7 +123,7 @@ func (t *Truncator) Truncate(messages []chat.Message, tools []chat.Tool) ([]chat
 	return kept, report
 }
 
-// part is where the tokens of a message are counted.
+// part returns the field that counts the tokens of a message.
 func (u *RequestUsage) part(m chat.Message) *int {
 	if m.Role == chat.RoleSystem {
 		return &u.System
@@ -129,7 +131,7 @@ func (u *RequestUsage) part(m chat.Message) *int {
 	return &u.Conversation
 }
 
-// request is a list of messages from which some go.
+// request is a list of messages from which some are removed.
 type request struct {
 	usage RequestUsage
 	items []requestItem
@@ -152,7 +154,7 @@ func (q *request) remove(i int) {
 	*q.usage.part(it.message) -= it.tokens
 }
 
-// removeOrphans takes out results without a call and calls without a result, and tells whether there were any.
+// removeOrphans removes results without a call and calls without a result, and reports whether there were any.
 func (q *request) removeOrphans(t chat.Tokenizer) bool {
 	changed := false
 	for i := 0; i < len(q.items); {
@@ -196,8 +198,8 @@ func (q *request) removeOrphans(t chat.Tokenizer) bool {
 	return changed
 }
 
-// truncate takes messages out until the rest takes at most target tokens, or must stay; those that go last only until it
-// takes at most limit.
+// truncate removes messages until the rest takes at most target tokens or must stay. Messages that go last are removed
+// only until the rest takes at most limit.
 func (q *request) truncate(target, limit int, last func(chat.Message) bool) {
 	fits := func() bool { return q.usage.Tokens() <= target }
 	latest, newest := -1, -1 // the latest user message, the newest assistant message
@@ -231,7 +233,7 @@ func (q *request) truncate(target, limit int, last func(chat.Message) bool) {
 	}
 	rounds(latest+1, newest)
 	for i := 0; i < latest && q.usage.Tokens() > limit; i++ {
-		if q.items[i].message.Role == chat.RoleUser { // only those are left
+		if q.items[i].message.Role == chat.RoleUser { // only user messages that go last are left
 			q.remove(i)
 		}
 	}

@@ -213,7 +213,7 @@ func TestTruncatorAimsBelowTheLimitOnlyOnceItIsExceeded(t *testing.T) {
 	}
 }
 
-// jumbled is a list of messages, valid or not.
+// jumbled returns a list of messages, valid or not.
 func jumbled(r *rand.Rand, valid bool) []chat.Message {
 	var kinds []string
 	for range r.IntN(30) {

@@ -7,26 +7,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// View is what of a session a model sees.
+// View is the part of a session that a model sees.
 //
-// Its fields are the caller's own: elements that are given a view ([WithView]), a [Cut] and a [ClearRule] go by what the
-// session showed when it made the view, whatever was done to the fields since.
+// Its fields belong to the caller: an element given a view ([WithView]), a [Cut] and a [ClearRule] use what the session
+// showed when it made the view, whatever was done to the fields since.
 type View struct {
-	// Compacted stands for what was compacted; empty before the first compaction.
+	// Compacted replaces what was compacted; it is empty before the first compaction.
 	Compacted []chat.Message
 	// Turns that are kept word for word. The last one is the current turn.
 	Turns []Turn
 
-	snapshot *snapshot // that it was made from
+	snapshot *snapshot // the source of the view
 }
 
-// View returns what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that kept
-// and what came after, without what a [Clearing] left out. What starts a turn is kept as long as a round of it is, and what
-// starts the current turn always. The same path gives the same view, whenever and wherever it is read. Its slices are the
-// caller's own; what its entries hold is the session's and must not be changed. Elements use [ViewIn] instead.
+// View returns what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that
+// kept and what came after, with the placeholders of each [Clearing]. The start of a turn is kept as long as one of its
+// rounds is, and the start of the current turn always. The same path always has the same view. Its slices belong to the
+// caller; what its entries hold is shared and must not be changed. Elements use [ViewIn] instead.
 func (s *Session) View(ctx context.Context) (View, error) { return s.ViewAt(ctx, "") }
 
-// ViewAt returns what a model sees of the path to an entry, to the leaf for "".
+// ViewAt returns what a model sees of the path to an entry, the leaf for "".
 func (s *Session) ViewAt(ctx context.Context, id string) (View, error) {
 	sn, err := s.snapshotTo(ctx, id)
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) 
 	return s.snapshot(ctx, r, p)
 }
 
-// ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows what the compaction would
-// make of a prompt before it is written. The error is a [*BoundaryError] if the place at which the compaction cuts is not on the
-// path, or is covered.
+// ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows how the
+// compaction would change a prompt before it is written. The error is a [*BoundaryError] if the entry at which the
+// compaction cuts is not on the path, or is covered.
 func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
 	r, p, end, err := s.state()
 	if err != nil {
@@ -62,18 +62,18 @@ func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
 	return sn.view(), nil
 }
 
-// viewKey finds the view of a session that is pinned in a context.
+// viewKey is the context key for the view of a session.
 type viewKey struct{ session *Session }
 
-// WithView returns a context in which elements show a view of the session: that at the leaf when a render began, so that
-// what is appended meanwhile does not change the prompt halfway, or that of a compaction which is being tried
-// ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
+// WithView returns a context in which elements show a given view of the session: the one at the leaf when a render
+// began, so that what is appended in the meantime does not change the prompt halfway, or the one of a compaction that is
+// being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
 func WithView(ctx context.Context, s *Session, v View) context.Context {
 	return context.WithValue(ctx, viewKey{s}, v.shown())
 }
 
-// ViewIn returns the view of the session that is pinned in a context ([WithView]), or the session's view at its leaf. Every
-// element that shows a session uses it.
+// ViewIn returns the view of the session that was set by [WithView], or the session's view at its leaf. Every element
+// that shows a session uses it.
 func ViewIn(ctx context.Context, s *Session) (View, error) {
 	sn, err := snapshotIn(ctx, s)
 	if err != nil {
@@ -82,7 +82,7 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 	return sn.view(), nil
 }
 
-// snapshotIn returns the snapshot of the view that ViewIn returns.
+// snapshotIn returns the snapshot of the view that [ViewIn] returns.
 func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
 	if sn, ok := ctx.Value(viewKey{s}).(*snapshot); ok {
 		return sn, nil
@@ -90,7 +90,8 @@ func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
 	return s.snapshotTo(ctx, "")
 }
 
-// shown returns the snapshot that the view was made from. For a view that no session made it is made of its fields.
+// shown returns the snapshot from which the view was made. For a view that was not made by a session, it makes one from
+// the fields.
 func (v View) shown() *snapshot {
 	if v.snapshot != nil {
 		return v.snapshot

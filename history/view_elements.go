@@ -8,38 +8,38 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ErrNoSession is the error of an element without a session.
+// ErrNoSession is returned by an element whose Session is not set.
 var ErrNoSession = errors.New("history: the element has no Session")
 
-// Conversation shows the turns that are over, and what stands for those that were compacted. It stands before the
-// user's message.
+// Conversation shows the turns that are over, and the summaries of those that were compacted. Place it before the user's
+// message.
 //
-// It is required unless it is [Conversation.Droppable]: what does not fit is an error, and so a compaction, and not
-// silently lost.
+// It is required unless [Conversation.Droppable] is set: if it does not fit, that is an error, which is answered by a
+// compaction, and nothing is lost silently.
 type Conversation struct {
 	elements.Props
 	Session *Session
-	// Droppable lets rounds be pruned, the oldest first, each whole; a user message goes once its rounds have gone.
-	// What stands for compacted turns goes last.
+	// Droppable lets rounds be pruned, the oldest first, each whole; a user message is pruned after its rounds, and the
+	// replacement of compacted turns last. Off by default.
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
 }
 
-// TurnStart shows the user message that the current turn answers, or what else started it. It is required.
+// TurnStart shows the user message that started the current turn, or whatever else started it. It is required.
 type TurnStart struct {
 	elements.Props
 	Session *Session
-	// Limits of the output of a shell execution that started the turn.
+	// Limits of the output of a shell command that started the turn.
 	Limits Limits
 }
 
-// TurnRounds shows what the agent has done in the current turn. It stands after the user's message, and is required unless
-// it is [TurnRounds.Droppable].
+// TurnRounds shows what the agent has done in the current turn. Place it after the user's message. It is required unless
+// [TurnRounds.Droppable] is set.
 type TurnRounds struct {
 	elements.Props
 	Session *Session
-	// Droppable lets rounds be pruned, the oldest first, each whole.
+	// Droppable lets rounds be pruned, the oldest first, each whole. Off by default.
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
@@ -66,22 +66,23 @@ func (r TurnRounds) ElementProps() elements.Props {
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (c Conversation) ShowsHistory() {}
 
-// IgnoresBudget marks the element as one that takes what it takes.
+// IgnoresBudget marks the element as one whose size does not depend on its budget.
 func (c Conversation) IgnoresBudget() {}
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (r TurnStart) ShowsHistory() {}
 
-// IgnoresBudget marks the element as one that takes what it takes.
+// IgnoresBudget marks the element as one whose size does not depend on its budget.
 func (r TurnStart) IgnoresBudget() {}
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (r TurnRounds) ShowsHistory() {}
 
-// IgnoresBudget marks the element as one that takes what it takes.
+// IgnoresBudget marks the element as one whose size does not depend on its budget.
 func (r TurnRounds) IgnoresBudget() {}
 
-// snapshotFor is what an element with these limits shows of its session; an error where it has none, or a limit is none.
+// snapshotFor returns what an element with these limits shows of its session, or an error if the session is missing or a
+// limit is invalid.
 func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {
 	if s == nil {
 		return nil, ErrNoSession

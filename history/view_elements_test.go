@@ -17,21 +17,21 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// say is a text of 25 tokens that starts with a name.
+// say returns a text of 25 tokens that starts with a name.
 func say(name string) string { return fmt.Sprintf("%-100s", name+" ") }
 
 func userSays(name string) chat.Message { return chat.UserMessage(say(name)) }
 
 func agentSays(name string) chat.Message { return chat.AssistantMessage(say(name)) }
 
-// agentCalls is an assistant message that says something and calls tools.
+// agentCalls returns an assistant message that says something and calls tools.
 func agentCalls(name string, ids ...string) chat.Message {
 	m := agentSays(name)
 	m.ToolCalls = calls(ids...).ToolCalls
 	return m
 }
 
-// names gives the first word of each message.
+// names returns the first word of each message.
 func names(messages []chat.Message) string {
 	var list []string
 	for _, m := range messages {
@@ -40,7 +40,7 @@ func names(messages []chat.Message) string {
 	return strings.Join(list, " ")
 }
 
-// agenda is a session of three turns, the second with parallel calls, the third current.
+// agenda returns a session of three turns, the second with parallel calls, the third current.
 func agenda(t testing.TB) *history.Session {
 	t.Helper()
 	return talk(t,

@@ -9,27 +9,27 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// What stands where a provider asks for a text and there is none.
+// The texts that are sent if a provider requires one and there is none.
 const (
 	noOutput = "(no output)"
 	noResult = "(no result: the call was interrupted)"
 )
 
-// Messages gives the round as it is sent: the assistant message, then one result for each of its calls, in their
-// order. It is empty where the assistant said nothing.
+// Messages returns the round as it is sent: the assistant message, then one result for each of its calls, in their
+// order. It is empty if the assistant said nothing.
 //
 //   - Results together take at most their share of the window, each cut in its middle; so do the calls' arguments.
-//   - A call without a result, as an interruption leaves it, is answered by a note that says so.
-//   - Blank text is left out, and thinking that was cut off before it was signed. An assistant message without text and
-//     calls is left out.
-//   - A call that names no tool was cut off and is left out with its result.
-//   - Thinking that a compaction brought ([Round.Thinking]) comes first.
+//   - A call without a result, as after an interruption, is answered by a note that says so.
+//   - Blank text is left out, and so is thinking that was cut off before it was signed. An assistant message without
+//     text and calls is left out.
+//   - A call without a tool name was cut off and is left out with its result.
+//   - Thinking that a compaction kept ([Round.Thinking]) comes first.
 func (r Round) Messages(limits Limits, s elements.Sizing) []chat.Message {
 	messages, _ := r.within(limits, s)
 	return messages
 }
 
-// within gives the round as it is sent, and tells whether something of it was cut.
+// within returns the round as it is sent, and reports whether something in it was cut.
 func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
 	messages = r.whole()
 	if len(messages) == 0 || fits(messages, limits, s) {
@@ -51,7 +51,7 @@ func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message
 	return messages, true
 }
 
-// fits tells that a round takes no more than its shares of the window, so that nothing is cut.
+// fits reports whether a round is within its shares of the window, so that nothing is cut.
 func fits(round []chat.Message, limits Limits, s elements.Sizing) bool {
 	limits = limits.withDefaults()
 	left := limits.arguments(s)
@@ -69,11 +69,11 @@ func fits(round []chat.Message, limits Limits, s elements.Sizing) bool {
 	return true
 }
 
-// whole gives the round as it is sent where nothing is cut.
+// whole returns the round as it is sent if nothing is cut.
 func (r Round) whole() []chat.Message {
 	assistant := r.Assistant.Message()
 	assistant.Content = sayable(assistant.Content)
-	var calls []chat.ToolCall // the caller's own
+	var calls []chat.ToolCall // a copy of the calls
 	for _, c := range assistant.ToolCalls {
 		if c.ID != "" && c.Name != "" {
 			calls = append(calls, c)
@@ -100,7 +100,7 @@ func (r Round) whole() []chat.Message {
 	return messages
 }
 
-// answers gives the first result of each call that has one.
+// answers returns the first result of each call that has one.
 func (r Round) answers() map[string]chat.Message {
 	answers := make(map[string]chat.Message, len(r.Results))
 	for _, e := range r.Results {
@@ -112,7 +112,7 @@ func (r Round) answers() map[string]chat.Message {
 	return answers
 }
 
-// sayable leaves out what providers refuse: blank text, and thinking that is unsigned or comes after other content.
+// sayable removes what providers refuse: blank text, and thinking that is unsigned or follows other content.
 func sayable(parts chat.Parts) chat.Parts {
 	kept := make(chat.Parts, 0, len(parts))
 	for _, p := range parts {
@@ -125,7 +125,7 @@ func sayable(parts chat.Parts) chat.Parts {
 			}
 		case chat.Thinking:
 			if !whole(p) || hasAnswer(kept) {
-				continue // cut off, or not where providers take it
+				continue // cut off, or in a place where providers refuse it
 			}
 		}
 		kept = append(kept, p)
@@ -133,10 +133,10 @@ func sayable(parts chat.Parts) chat.Parts {
 	return kept
 }
 
-// whole tells that thinking was not cut off before it was signed.
+// whole reports whether thinking is signed or encrypted, and so was not cut off.
 func whole(t chat.Thinking) bool { return t.Signature != "" || t.Encrypted != "" }
 
-// thinks tells that a message is sent with thinking, which then comes first.
+// thinks reports whether a message is sent with thinking, which then comes first.
 func thinks(m chat.Message) bool {
 	return slices.ContainsFunc(sayable(m.Content), func(p chat.Part) bool {
 		_, ok := p.(chat.Thinking)
@@ -144,7 +144,7 @@ func thinks(m chat.Message) bool {
 	})
 }
 
-// answers reports whether an assistant's message is sent: it says something, or calls a tool by its name.
+// answers reports whether an assistant's message is sent: it holds text, or a call with a tool name.
 func answers(m chat.Message) bool {
 	for _, c := range m.ToolCalls {
 		if c.ID != "" && c.Name != "" {
@@ -154,7 +154,7 @@ func answers(m chat.Message) bool {
 	return hasAnswer(sayable(m.Content))
 }
 
-// begun is a message that begins with thinking.
+// begun returns a message with thinking put first.
 func begun(m chat.Message, thinking []chat.Thinking) chat.Message {
 	if len(thinking) == 0 {
 		return m
@@ -167,12 +167,12 @@ func begun(m chat.Message, thinking []chat.Thinking) chat.Message {
 	return m
 }
 
-// blank tells that a text is white space only, for a provider or for the renderer.
+// blank reports whether a text is only white space, for a provider or for the renderer.
 func blank(s string) bool {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }) == ""
 }
 
-// hasAnswer tells that there is something besides thinking and cache breakpoints.
+// hasAnswer reports whether there is something besides thinking and cache breakpoints.
 func hasAnswer(parts chat.Parts) bool {
 	for _, p := range parts {
 		switch p.(type) {
@@ -184,7 +184,7 @@ func hasAnswer(parts chat.Parts) bool {
 	return false
 }
 
-// clipCalls cuts arguments so that they take at most limit tokens together.
+// clipCalls cuts arguments so that together they take at most limit tokens.
 func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
 	sizes := make([]int, len(calls))
 	for i, c := range calls {
@@ -197,7 +197,7 @@ func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64)
 	}
 }
 
-// Message gives what starts the turn as it is sent ([Entry.Shown]), and false where that says nothing.
+// Message returns the start of the turn as it is sent ([Entry.Shown]), and false if it says nothing.
 func (t Turn) Message() (chat.Message, bool) {
 	m, ok := t.Start.Shown()
 	m.Content = sayable(m.Content)

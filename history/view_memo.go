@@ -8,23 +8,22 @@ import (
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
-// memo keeps the element that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
-// What is made for others takes its place, so that a session holds one of each. Where nothing was cut, and would be for
-// others, the element stays the same.
+// memo remembers the element that shows a round, or the start of a turn, for the most recent limits and sizing, so that
+// a session holds one of each. If nothing was cut, and would not be with other limits, the element stays the same.
 type memo struct {
 	last atomic.Pointer[finished]
 	unit atomic.Pointer[measured]
 }
 
-// measured holds the messages of a unit and their tokens, and what they were made for.
+// measured holds the messages of a unit and their tokens, and what they were made with.
 type measured struct {
 	by       finishing
-	messages []chat.Message // none if the unit says nothing
+	messages []chat.Message // empty if the unit says nothing
 	tokens   int
 }
 
-// measure returns the messages that are made for a sizing, and their tokens. Keep says that the tokenizer counts the same
-// each time.
+// measure returns the messages made for a sizing, and their tokens. If keep is set, the tokenizer's counts do not
+// change.
 func (m *memo) measure(by finishing, keep bool, make func() []chat.Message) ([]chat.Message, int) {
 	if last := m.unit.Load(); keep && last != nil && last.by == by {
 		return last.messages, last.tokens
@@ -39,24 +38,24 @@ func (m *memo) measure(by finishing, keep bool, make func() []chat.Message) ([]c
 	return made.messages, made.tokens
 }
 
-// finished is an element of messages, and what it was made for.
+// finished is an element made of messages, and what it was made with.
 type finished struct {
 	by       finishing
-	keep     bool               // which counts the same each time
+	keep     bool               // the tokenizer's counts do not change
 	whole    bool               // nothing was cut
-	messages *elements.Finished // nil where there are none
+	messages *elements.Finished // nil if there are none
 	rank     int
-	ranked   elements.Node // the messages with the rank for their priority
+	ranked   elements.Node // the element with its rank as priority
 }
 
-// finishing is what messages are finished by.
+// finishing holds what determines how messages are finished.
 type finishing struct {
 	limits    Limits
 	window    int
 	tokenizer chat.Tokenizer
 }
 
-// finisher makes nodes for a list in which each has the next higher rank as its priority, so that the first goes first.
+// finisher makes a list of nodes with increasing ranks as priorities, so that the first is pruned first.
 type finisher struct {
 	finishing
 	sizing elements.Sizing
@@ -81,13 +80,13 @@ func (f *finisher) round(r *openRound) {
 	}
 }
 
-// reserve keeps a place for [finisher.opening].
+// reserve keeps a place in the list for [finisher.opening].
 func (f *finisher) reserve() int {
 	f.nodes = append(f.nodes, nil)
 	return len(f.nodes) - 1
 }
 
-// opening fills a place that was kept with what starts a turn. Where that says nothing it takes no rank.
+// opening fills a reserved place with the start of a turn. If that says nothing it gets no rank.
 func (f *finisher) opening(at int, t *openTurn) {
 	made := f.kept(t.opening)
 	if made == nil {
@@ -95,7 +94,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
-		_, shell := t.start.Body.(Shell) // which alone may be cut
+		_, shell := t.start.Body.(Shell) // only this may be cut
 		made = f.fresh(t.opening, !shell, messages...)
 	}
 	if made.messages != nil {
@@ -104,7 +103,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 	}
 }
 
-// kept is what a memo has at the next rank, nil where it has nothing for this.
+// kept returns what a memo holds for the next rank, nil if it was made with something else.
 func (f *finisher) kept(m *memo) *finished {
 	last := m.last.Load()
 	switch {
@@ -120,7 +119,7 @@ func (f *finisher) kept(m *memo) *finished {
 	return f.ranked(m, last.whole, last.messages)
 }
 
-// fresh makes an element of messages.
+// fresh makes an element from messages.
 func (f *finisher) fresh(m *memo, whole bool, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
@@ -129,7 +128,7 @@ func (f *finisher) fresh(m *memo, whole bool, messages ...chat.Message) *finishe
 	return f.ranked(m, whole, element)
 }
 
-// ranked returns messages the next rank. The element stays the same, so that a renderer knows it again.
+// ranked returns messages with the next rank. The element stays the same, so that a renderer recognises it.
 func (f *finisher) ranked(m *memo, whole bool, messages *elements.Finished) *finished {
 	made := &finished{by: f.finishing, keep: f.keep, whole: whole, messages: messages, rank: f.rank}
 	if messages != nil {

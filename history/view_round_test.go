@@ -20,7 +20,7 @@ import (
 
 const noOutput, noResult = "(no output)", "(no result: the call was interrupted)"
 
-// firstRound is the first round of a session in which these messages were said.
+// firstRound returns the first round of a session in which these messages were said.
 func firstRound(t testing.TB, messages ...chat.Message) history.Round {
 	t.Helper()
 	return viewOf(t, talk(t, messages...)).Turns[0].Rounds[0]
@@ -254,7 +254,7 @@ func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
 	})
 }
 
-// callWith is a call with these arguments.
+// callWith returns a call with these arguments.
 func callWith(arguments ...string) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant}
 	for i, a := range arguments {

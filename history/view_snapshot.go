@@ -7,52 +7,52 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// snapshot is what a model sees of the path to a leaf, each turn with what was made of it to be shown. It does not change
-// once it was given out: when the path has grown, what did not change is taken over into the next, so that a step of an
-// agent costs what it added and not the conversation.
+// snapshot is what a model sees of the path to a leaf, with what was made of each turn to show it. It is immutable once
+// it was returned: for a longer path, the next snapshot shares what did not change, so that a step of an agent costs
+// only what it added.
 type snapshot struct {
-	build     int     // number of the snapshot; what bears it may be changed while it is made
-	reader    *reader // nil in a view that no session made
+	build     int     // number of the snapshot; turns and rounds with this number may be changed while it is made
+	reader    *reader // nil in a view that was not made by a session
 	path      path
-	boundary  Position // of the first entry that the newest compaction does not cover
-	after     Position // after that compaction's own entry, 0 without one
+	boundary  Position // position of the first entry that the newest compaction does not cover
+	after     Position // position after that compaction's entry, 0 without one
 	compacted []chat.Message
-	thinking  []chat.Thinking   // of the compaction, until the first assistant message after it
-	turns     []*openTurn       // the first is what comes before a turn's start
-	calls     map[string]callAt // by id; taken along by the next snapshot
+	thinking  []chat.Thinking   // the compaction's, until the first assistant message after it
+	turns     []*openTurn       // the first holds what precedes any start of a turn
+	calls     map[string]callAt // by id; handed on to the next snapshot
 }
 
-// openTurn is a turn whose rounds may still be answered.
+// openTurn is a turn whose calls may still be answered.
 type openTurn struct {
 	build   int
 	start   Entry
-	at      Position // of its start, -1 without one
-	covered bool     // its start is
+	at      Position // position of its start, -1 without one
+	covered bool     // whether its start is
 	opening *memo
 	rounds  []*openRound
 }
 
-// openRound is a round that may still be answered.
+// openRound is a round whose calls may still be answered.
 type openRound struct {
 	build int
 	Round
-	at      Position // of the assistant's message
-	last    Position // of the last result, or at
-	cleared []string // ids of the results that a clearing left out
+	at      Position // position of the assistant's message
+	last    Position // position of the last result, or at
+	cleared []string // ids of the results that were cleared
 	shown   memo
 }
 
-// callAt is the round in which a call was made.
+// callAt is the round that contains a call.
 type callAt struct{ turn, round int }
 
-// views is the snapshot that was made last of a session's leaf.
+// views holds the most recent snapshot of a session's leaf.
 type views struct {
 	making lock // held while a snapshot is made, so that it is made once
 	last   *snapshot
 	builds int
 }
 
-// snapshot returns what a model sees of a path, which is one to the leaf or a look back.
+// snapshot returns what a model sees of a path, to the leaf or to an earlier entry.
 func (s *Session) snapshot(ctx context.Context, r *reader, p path) (*snapshot, error) {
 	if err := s.views.making.take(ctx); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *Session) snapshot(ctx context.Context, r *reader, p path) (*snapshot, e
 	if last != nil && last.path.last() == p.last() && len(p.nodes) > 0 {
 		return last, nil
 	}
-	if leaf := s.Leaf(); p.last().id != leaf { // a look back, or more was appended since
+	if leaf := s.Leaf(); p.last().id != leaf { // an earlier entry, or more was appended since
 		return r.snapshotAt(ctx, p)
 	}
 	s.views.builds++
@@ -84,8 +84,8 @@ func (r *reader) snapshotAt(ctx context.Context, p path) (*snapshot, error) {
 	return r.snapshotFrom(ctx, p, first, after, c)
 }
 
-// snapshotFrom makes a snapshot of a path from the boundary of a compaction on. After is the position after the compaction's
-// entry.
+// snapshotFrom makes a snapshot of a path from the boundary of a compaction on, where after is the position after the
+// compaction's entry.
 func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after Position, c Compaction) (*snapshot, error) {
 	var nodes []node
 	start, err := r.turnStart(ctx, p, boundary)
@@ -107,7 +107,8 @@ func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after Posit
 	return sn, sn.read(ctx, nodes)
 }
 
-// grow returns the snapshot of a path that goes on from that of another, nil if it does not or was compacted since.
+// grow returns the snapshot of a path that continues the path of another snapshot, nil if it does not or was compacted
+// since.
 func (r *reader) grow(ctx context.Context, sn *snapshot, p path, build int) (*snapshot, error) {
 	if sn == nil || len(sn.path.nodes) == 0 {
 		return nil, nil
@@ -130,7 +131,7 @@ func (r *reader) grow(ctx context.Context, sn *snapshot, p path, build int) (*sn
 	return &next, next.read(ctx, nodes)
 }
 
-// read takes in the entries of nodes.
+// read reads and adds the entries of nodes.
 func (sn *snapshot) read(ctx context.Context, nodes []node) error {
 	entries, err := sn.reader.list(ctx, nodes)
 	if err == nil {
@@ -139,7 +140,7 @@ func (sn *snapshot) read(ctx context.Context, nodes []node) error {
 	return err
 }
 
-// add takes in the entries of nodes. What starts a turn before the boundary is covered.
+// add adds the entries of nodes. A start of a turn before the boundary is covered.
 func (sn *snapshot) add(nodes []node, entries []Entry) {
 	for i, e := range entries {
 		m := e.Message()
@@ -148,7 +149,7 @@ func (sn *snapshot) add(nodes []node, entries []Entry) {
 		case k.startsTurn():
 			covered := at < sn.boundary
 			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: at, covered: covered, opening: &memo{}})
-			if !covered { // another turn than the one that was cut
+			if !covered { // not the turn that was cut
 				sn.thinking = nil
 			}
 		case k == kindAssistant:
@@ -179,9 +180,9 @@ func (sn *snapshot) add(nodes []node, entries []Entry) {
 	}
 }
 
-// clear puts the texts of a clearing in the place of what it names. What is not shown it passes over.
+// clear replaces what a clearing names by its texts. It ignores what is not shown.
 func (sn *snapshot) clear(c Clearing) {
-	rounds := map[string]callAt{} // by the ids of their entries
+	rounds := map[string]callAt{} // by entry id
 	for _, list := range [][]Cleared{c.Results, c.Arguments} {
 		for _, o := range list {
 			rounds[o.Entry] = callAt{turn: -1}
@@ -211,7 +212,7 @@ func (sn *snapshot) clear(c Clearing) {
 	}
 }
 
-// clearResult puts a text in the place of a result.
+// clearResult replaces a result by a text.
 func (r *openRound) clearResult(o Cleared) {
 	for i, e := range r.Results {
 		m, ok := e.Body.(Message)
@@ -224,7 +225,7 @@ func (r *openRound) clearResult(o Cleared) {
 	}
 }
 
-// clearArguments puts a text in the place of the arguments of a call.
+// clearArguments replaces the arguments of a call by a text.
 func (r *openRound) clearArguments(o Cleared) {
 	m, ok := r.Assistant.Body.(Message)
 	if !ok || r.Assistant.ID != o.Entry {
@@ -239,7 +240,7 @@ func (r *openRound) clearArguments(o Cleared) {
 	r.Assistant.Body = m
 }
 
-// turn returns a turn that may be changed.
+// turn returns a turn that may be changed, copying it if necessary.
 func (sn *snapshot) turn(at int) *openTurn {
 	t := sn.turns[at]
 	if t.build != sn.build {
@@ -251,7 +252,7 @@ func (sn *snapshot) turn(at int) *openTurn {
 	return t
 }
 
-// round returns a round that may be changed.
+// round returns a round that may be changed, copying it if necessary.
 func (sn *snapshot) round(at callAt) *openRound {
 	turn := sn.turn(at.turn)
 	r := turn.rounds[at.round]
@@ -263,10 +264,10 @@ func (sn *snapshot) round(at callAt) *openRound {
 	return r
 }
 
-// shown lists the turns that are shown: one without rounds is where it is the current turn, or was not covered.
+// shown returns the turns that are shown. A turn without rounds is shown if it is the current one or was not covered.
 func (sn *snapshot) shown() []*openTurn {
 	turns := sn.turns
-	for len(turns) > 0 { // only the first may be left out
+	for len(turns) > 0 { // only the first may be hidden
 		t := turns[0]
 		if current := len(turns) == 1; len(t.rounds) > 0 || t.start.ID != "" && (current || !t.covered) {
 			break
@@ -276,7 +277,7 @@ func (sn *snapshot) shown() []*openTurn {
 	return turns
 }
 
-// view returns the snapshot in slices of the caller's own.
+// view returns the snapshot as a view with slices of its own.
 func (sn *snapshot) view() View {
 	v := View{Compacted: sn.compacted, snapshot: sn}
 	turns := sn.shown()

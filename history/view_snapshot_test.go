@@ -81,7 +81,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 	}
 }
 
-// nodesOf is what an element renders to.
+// nodesOf returns what an element renders to.
 func nodesOf(t testing.TB, e elements.Node, s elements.Sizing) elements.Node {
 	t.Helper()
 	n, err := e.Render(t.Context(), s)
@@ -115,7 +115,7 @@ type weighted struct {
 
 func (w weighted) CountText(text string) int { return w.weight[0] * w.quarter.CountText(text) }
 
-// Where a tokenizer learns, or cannot be told from another, what was cut by its earlier counts is not shown again.
+// If a tokenizer learns, or cannot be told from another, what was cut by its earlier counts is not shown again.
 func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
 	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(100)))
 	show := func(tokenizer chat.Tokenizer) string {

@@ -182,8 +182,8 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 		says string
 	}{
 		{"the first kept entry is there", summary("S", "e99"), `"e99" is not in the session`},
-		{"the first kept entry is no tool result", summary("S", "e7"), `"e7" is no place to cut`},
-		{"the first kept entry is no compaction", summary("S", "e15"), `"e15" is no place to cut`},
+		{"the first kept entry is no tool result", summary("S", "e7"), `cannot cut at entry "e7"`},
+		{"the first kept entry is no compaction", summary("S", "e15"), `cannot cut at entry "e15"`},
 		{"nothing comes back that an earlier compaction covers", summary("S", "e5"), `"e5" is covered`},
 		{"nothing comes back that an earlier compaction covers, a round least", summary("S", "e4"), `"e4" is covered`},
 		{"there is something to show", history.Compaction{FirstKept: "e10"}, "no messages"},

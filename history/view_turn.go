@@ -6,28 +6,28 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Turn is what the user, or somebody in the user's place, said, and the rounds that answer it.
+// Turn is a user message, or what takes its place, and the rounds that answer it.
 type Turn struct {
-	// Start is a user message, a shell execution, a custom message or a branch summary. Its ID is "" where the path
-	// begins without one.
+	// Start is a user message, a shell command, a custom message or a branch summary. Its ID is "" if the path starts
+	// without one.
 	Start  Entry
 	Rounds []Round
-	// Late are results in this turn of calls that were made in one before it. Only [Turns] gives them apart: in a [View]
-	// each stands in the round of its call.
+	// Late holds results in this turn of calls that were made in an earlier one. Only [Turns] separates them: in a
+	// [View] each is in the round of its call.
 	Late []Entry
 }
 
-// Round is one assistant message with all its tool results.
+// Round is one assistant message and the results of all its tool calls.
 type Round struct {
 	Assistant Entry
-	// Results in the order in which they came. A call that was cut short has none.
+	// Results in the order of arrival. A call that was interrupted has none.
 	Results []Entry
-	// Thinking with which the assistant message is shown to begin, where a compaction covered it ([Compaction.Thinking]).
-	// Only a [View] has it.
+	// Thinking that is put before the assistant message because a compaction covered it ([Compaction.Thinking]). Only a
+	// [View] has it.
 	Thinking []chat.Thinking
 }
 
-// Aborted lists the calls of the round that have no result.
+// Aborted returns the calls of the round that have no result.
 func (r Round) Aborted() []chat.ToolCall {
 	var list []chat.ToolCall
 	answers := r.answers()
@@ -39,13 +39,13 @@ func (r Round) Aborted() []chat.ToolCall {
 	return list
 }
 
-// Turns parts a path, such as [Session.PathTo] gives, into its turns. It holds one turn at a time, so a path of any
-// length can be gone through; a result is told from the others by its call, in whatever order they came. Compactions and
-// what is not shown are passed over, and so is a result without a call. An error is the last that is given.
+// Turns splits a path, such as one from [Session.PathTo], into its turns. It holds one turn at a time, so paths of any
+// length can be processed; results are matched to calls by id, in whatever order they came. Compactions, entries that
+// are not shown, and results without a call are skipped. An error is the last value.
 func Turns(path iter.Seq2[Entry, error]) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {
 		var turn Turn
-		round := map[string]int{} // by call, of this turn
+		round := map[string]int{} // index of the round by call id, in this turn
 		late := map[string]bool{} // calls of earlier turns that were not answered
 		begun := false
 		for e, err := range path {
@@ -82,23 +82,6 @@ func Turns(path iter.Seq2[Entry, error]) iter.Seq2[Turn, error] {
 		}
 		if begun {
 			yield(turn, nil)
-		}
-	}
-}
-
-// AllRounds parts a path into its rounds, see [Turns]. What starts a turn and late results are passed over.
-func AllRounds(path iter.Seq2[Entry, error]) iter.Seq2[Round, error] {
-	return func(yield func(Round, error) bool) {
-		for t, err := range Turns(path) {
-			if err != nil {
-				yield(Round{}, err)
-				return
-			}
-			for _, r := range t.Rounds {
-				if !yield(r, nil) {
-					return
-				}
-			}
 		}
 	}
 }

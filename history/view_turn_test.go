@@ -31,7 +31,7 @@ func turnsOf(t testing.TB, path iter.Seq2[history.Entry, error]) string {
 	return strings.Join(turns, " | ")
 }
 
-func TestTurnsOfAPath(t *testing.T) {
+func TestAPathIsSplitIntoTurns(t *testing.T) {
 	said := func(messages ...chat.Message) []history.Body {
 		var bodies []history.Body
 		for _, m := range messages {
@@ -73,44 +73,36 @@ func TestTurnsOfAPath(t *testing.T) {
 			add(t, s, tt.bodies...)
 			require.Equal(t, tt.want, turnsOf(t, s.PathTo(t.Context(), "")))
 			require.Equal(t, tt.want, shape(viewOf(t, s)), "and so in the view")
-			rounds := 0
-			for r, err := range history.AllRounds(s.PathTo(t.Context(), "")) {
-				require.NoError(t, err)
-				require.NotEmpty(t, r.Assistant.ID)
-				rounds++
-			}
-			require.Equal(t, strings.Count(tt.want, "("), rounds)
 		})
 	}
 }
 
 // A path is gone through once, so a result that comes when its turn is over is given apart. The view has it in its round.
-func TestLateResultsAreToldApart(t *testing.T) {
+func TestALateResultIsKeptApartInItsTurn(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"), user, answer, done("b"))
 	require.Equal(t, "e1: e2(e3) | e4: e5() +e6", turnsOf(t, s.PathTo(t.Context(), "")))
 	require.Equal(t, "e1: e2(e3 e6) | e4: e5()", shape(viewOf(t, s)))
 }
 
-func TestAbortedCalls(t *testing.T) {
+func TestCallsWithoutAResultAreAborted(t *testing.T) {
 	s := talk(t, user, calls("a", "b", "c"), done("b"), user, calls("d"), done("d"), answer)
 	var aborted []string
-	for r, err := range history.AllRounds(s.PathTo(t.Context(), "")) {
+	for turn, err := range history.Turns(s.PathTo(t.Context(), "")) {
 		require.NoError(t, err)
-		var names []string
-		for _, c := range r.Aborted() {
-			names = append(names, c.ID)
+		for _, r := range turn.Rounds {
+			var names []string
+			for _, c := range r.Aborted() {
+				names = append(names, c.ID)
+			}
+			aborted = append(aborted, fmt.Sprint(names))
 		}
-		aborted = append(aborted, fmt.Sprint(names))
 	}
 	require.Equal(t, []string{"[a c]", "[]", "[]"}, aborted)
 }
 
-func TestTurnsStopWhereTheyAreTold(t *testing.T) {
+func TestTurnsStopAtABreakOrAnError(t *testing.T) {
 	s := talk(t, said3()...)
 	for range history.Turns(s.PathTo(t.Context(), "")) {
-		break
-	}
-	for range history.AllRounds(s.PathTo(t.Context(), "")) {
 		break
 	}
 	failed := errors.New("the disk")
@@ -121,13 +113,10 @@ func TestTurnsStopWhereTheyAreTold(t *testing.T) {
 		require.ErrorIs(t, err, failed)
 		require.Empty(t, turn)
 	}
-	for _, err := range history.AllRounds(path) {
-		require.ErrorIs(t, err, failed)
-	}
 }
 
 // The turns of a path are those of the view where nothing was compacted and no result came late.
-func TestTurnsAreThoseOfTheView(t *testing.T) {
+func TestTurnsOfAPathAreThoseOfItsView(t *testing.T) {
 	t.Parallel()
 	compared := 0
 	for seed := range uint64(cases(300)) {
@@ -142,7 +131,7 @@ func TestTurnsAreThoseOfTheView(t *testing.T) {
 }
 
 // What is said in the user's place goes to the model as the user's words, between tags.
-func TestEntriesAsTheModelSeesThem(t *testing.T) {
+func TestEntriesInTheUsersPlaceAreShownBetweenTags(t *testing.T) {
 	s := talk(t, user, answer)
 	add(
 		t, s,

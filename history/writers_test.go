@@ -75,7 +75,7 @@ func TestUsageSaysWhatItFollowed(t *testing.T) {
 	require.Equal(t, answer, added[0].Body.(history.Usage).Of)
 }
 
-// Where a line says who it is cannot depend on the store that reads it.
+// The fields of a line must not depend on the store that reads it.
 func TestALineOfAnUnknownKindSaysWhoItIsOnce(t *testing.T) {
 	for rule, line := range map[string]string{
 		"the parent behind the time":     `{"type":"later","id":"x","time":"2026-01-02T03:04:05Z","parent":"e2"}`,

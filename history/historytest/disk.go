@@ -14,34 +14,33 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Disk is a [history.Disk] in memory whose power can be cut, and which can be made to fail. The zero value is empty. It
-// has every folder.
+// Disk is a [history.Disk] in memory that can lose power and can be made to fail. The zero value is empty. Every folder
+// exists.
 type Disk struct {
-	// NoSync takes the effect from every sync: it says that all is durable, and nothing is. A test that passes with it
-	// tests nothing.
+	// NoSync makes every sync succeed without effect. A test that passes with it proves nothing.
 	NoSync bool
 
 	mu     sync.Mutex
 	files  map[string]*diskFile
-	names  map[string]*diskFile // those that are durable
-	life   int                  // counts power cuts
+	names  map[string]*diskFile // the durable names
+	life   int                  // the number of power cuts so far
 	syncs  int
 	failed error
-	spared int // writes and syncs that do not fail yet
+	spared int // the number of writes and syncs before the next failure
 }
 
-// diskFile has what was written and what of it is durable.
+// diskFile holds what was written, and what of it is durable.
 type diskFile struct {
 	written, durable []byte
 	writer           *handle
 }
 
-// ErrPowerCut is the error of a file that was open when the power was cut.
+// ErrPowerCut is returned by a file that was open when the power was cut.
 var ErrPowerCut = errors.New("historytest: the power was cut")
 
-// PowerCut drops all that was not synced: files whose names were not, and what was written to the others. Of what was
-// appended to a file, keep says how many of that many bytes get to the disk all the same; nil keeps none. Open files, and
-// so their locks, are gone.
+// PowerCut drops everything that was not synced: new names, and what was written to files. For a file to which bytes
+// were appended, keep returns how many of them reach the disk all the same; nil means none. Open files are closed, and
+// so lose their locks.
 func (d *Disk) PowerCut(keep func(appended int) int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,14 +60,14 @@ func (d *Disk) PowerCut(keep func(appended int) int) {
 // Fail makes each write and sync fail with an error, until it is called with nil.
 func (d *Disk) Fail(err error) { d.FailAfter(0, err) }
 
-// FailAfter is [Disk.Fail] once so many more writes and syncs have succeeded.
+// FailAfter acts like [Disk.Fail] after n more writes and syncs have succeeded.
 func (d *Disk) FailAfter(n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failed, d.spared = err, n
 }
 
-// fails returns the error of a write or a sync. The caller holds mu.
+// fails returns the error for a write or a sync. The caller holds mu.
 func (d *Disk) fails() error {
 	if d.failed != nil && d.spared > 0 {
 		d.spared--
@@ -77,7 +76,7 @@ func (d *Disk) fails() error {
 	return d.failed
 }
 
-// Syncs is how often a file was synced.
+// Syncs returns the number of times that a file was synced.
 func (d *Disk) Syncs() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +124,7 @@ func (d *Disk) Create(path string) (history.DiskFile, error) {
 	return h, nil
 }
 
-// name gives a name to a file.
+// name links a file under a name.
 func (d *Disk) name(path string, f *diskFile) {
 	if d.files == nil {
 		d.files = map[string]*diskFile{}
@@ -144,7 +143,7 @@ func (d *Disk) Remove(path string) error {
 	return nil
 }
 
-// Link gives a file a second name, in place of whatever has it.
+// Link gives a file a second name, replacing the file that has it.
 func (d *Disk) Link(old, path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

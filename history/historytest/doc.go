@@ -1,4 +1,4 @@
-// Package historytest has the tests that every [history.Store] must pass. Whoever writes a store runs them on it:
+// Package historytest provides the tests that every [history.Store] must pass. Run them on a store of your own:
 //
 //	func TestStore(t *testing.T) {
 //		historytest.Run(t, historytest.Suite{

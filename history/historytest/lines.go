@@ -22,7 +22,7 @@ func header() history.Line {
 	return history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(headerData)}
 }
 
-// line is the entry of a number that follows that of another, 0 for none, with some text.
+// line returns entry n, a child of another, or of none for 0, with some text.
 func line(n, parent int, text string) history.Line {
 	l := history.Line{ID: fmt.Sprintf("e%d", n), Kind: history.TypeCustom}
 	follows := ""
@@ -34,7 +34,8 @@ func line(n, parent int, text string) history.Line {
 	return l
 }
 
-// lines are a header and entries of different sizes, one of them large and one not UTF-8, each of which follows the one before.
+// lines returns a header and entries of different sizes, one of them large and one not UTF-8, each a child of the one
+// before.
 func lines(count int) []history.Line {
 	list := []history.Line{header()}
 	for n := 1; n < count; n++ {
@@ -78,7 +79,7 @@ func read(t testing.TB, seq iter.Seq2[history.Stored, error]) []history.Stored {
 	return list
 }
 
-// both reads from a position on, and back from an entry before another.
+// both reads from a position to the end, and back from the last entry before another position.
 func both(ctx context.Context, store history.Store, from, before history.Position, id string) []iter.Seq2[history.Stored, error] {
 	return []iter.Seq2[history.Stored, error]{store.Read(ctx, from), store.Back(ctx, before, id)}
 }
@@ -248,7 +249,7 @@ func notBefore(t *testing.T, opener opener) {
 	}
 }
 
-// A store may refuse a second line with an id.
+// A store may refuse a second line with the same id.
 func doubled(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(4)
@@ -274,7 +275,7 @@ func doubled(t *testing.T, opener opener) {
 	back(whole[4].At, "e2", 2, 1)
 }
 
-// A read that is cancelled on the way may come to its end all the same.
+// A read that is cancelled halfway may still complete.
 func endsEarly(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := []history.Line{header()}
@@ -297,7 +298,7 @@ func endsEarly(t *testing.T, opener opener) {
 	}
 }
 
-// What is appended on the way may be read or not.
+// A read may include what is appended during it.
 func usedMeanwhile(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(12)
@@ -372,8 +373,7 @@ func isOwn(t *testing.T, opener opener) {
 	requireLines(t, store, all)
 }
 
-// Each writer's lines are there in their order, those of one Append next to each other, and what a reader has seen once stays as
-// it is.
+// The lines of each writer are in order, those of one Append are adjacent, and what a reader has seen does not change.
 func manyAtOnce(t *testing.T, opener opener) {
 	const writers, each = 3, 30
 	store := open(t, opener)
@@ -409,7 +409,7 @@ func manyAtOnce(t *testing.T, opener opener) {
 					return
 				default:
 				}
-				n := 0 // of which each Append after the header makes two
+				n := 0 // each Append after the header makes two
 				for s, err := range store.Read(t.Context(), 0) {
 					if err != nil {
 						t.Error(err)
@@ -505,7 +505,7 @@ func replaces(t *testing.T, opener opener) {
 	after := read(t, store.Read(t.Context(), 0))
 	require.Len(t, after, len(all))
 	for i, s := range after {
-		s.Data = bytes.TrimRight(s.Data, " ") // a store may fill up what is shorter now
+		s.Data = bytes.TrimRight(s.Data, " ") // a store may pad shorter data
 		requireLine(t, all[i], s)
 		require.Equal(t, before[i].At, s.At)
 		require.Equal(t, before[i].End, s.End)

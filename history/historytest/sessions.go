@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// numbered are options under which entries get the ids e1, e2, and so on.
+// numbered returns options that give entries the ids e1, e2, and so on.
 func numbered() history.Options {
 	n := 0
 	return history.Options{IDs: func() string {
@@ -64,7 +64,7 @@ func talk(t *testing.T, store history.Store) *history.Session {
 	return s
 }
 
-// sent lists what a model sees at each entry of a session.
+// sent returns what a model sees at each entry of a session.
 func sent(t *testing.T, s *history.Session) map[string][]chat.Message {
 	t.Helper()
 	all := map[string][]chat.Message{}
@@ -121,7 +121,7 @@ func sessionReopened(t *testing.T, opener opener) {
 	require.Empty(t, cmp.Diff(kept, got[:len(kept)]))
 }
 
-// pair returns two sessions on one store, in which a user has said something.
+// pair returns two sessions on one store that holds a user message.
 func pair(t *testing.T, opener opener) (a, b *history.Session) {
 	t.Helper()
 	store := open(t, opener)
@@ -212,8 +212,8 @@ func texts(v history.View) []string {
 	return list
 }
 
-// Each session says what it wants to and looks at what the other said if it must. In the end all is on one path, each session's in
-// its order, every call with its result behind it.
+// Each session appends its messages, refreshing after a conflict. In the end all are on one path, those of each session
+// in order, every call followed by its result.
 func twoSessions(t *testing.T, opener opener) {
 	store := open(t, opener)
 	twoTalk(t, store, store)
@@ -223,10 +223,10 @@ func twoSessionsApart(t *testing.T, opener opener) {
 	twoTalk(t, open(t, opener), open(t, opener))
 }
 
-// mostConflicts is more than others append in a test, and so more conflicts in a row than there can be.
+// mostConflicts exceeds the number of appends by others in a test, and so the number of conflicts in a row.
 const mostConflicts = 1000
 
-// say appends messages, after what others have said meanwhile.
+// say appends messages, after what others have appended in the meantime.
 func say(ctx context.Context, s *history.Session, messages ...chat.Message) error {
 	for tries := 0; ; tries++ {
 		err := s.Append(ctx, messages...)
@@ -256,7 +256,7 @@ func twoTalk(t *testing.T, store, other history.Store) {
 				}
 				if i%10 == 9 {
 					compactErr := s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}})
-					if _, dropped := errors.AsType[*history.BoundaryError](compactErr); !dropped { // the other's covers it
+					if _, dropped := errors.AsType[*history.BoundaryError](compactErr); !dropped { // the other's compaction covers it
 						err = errors.Join(err, compactErr)
 					}
 				}
@@ -308,8 +308,8 @@ func threeWritersApart(t *testing.T, opener opener) {
 	threeTalk(t, open(t, opener), open(t, opener), open(t, opener))
 }
 
-// One says something, one compacts it, and one counts what it took, as the parts of an agent do in processes of their own. What is
-// said is not held up by the others.
+// One session appends messages, one compacts, and one records usage, as the parts of an agent do in separate processes.
+// The others do not delay the messages.
 func threeTalk(t *testing.T, agents, compactors, counters history.Store) {
 	t.Helper()
 	const rounds, others = 60, 30

@@ -10,15 +10,14 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Suite says how a store is tested.
+// Suite describes the store to test.
 type Suite struct {
-	// New returns what opens one new store, which is empty at first. It is called anew after the store was closed, and then
-	// opens the same lines again, unless the store is volatile.
+	// New returns a function that opens a new store, which is empty at first. The function is called again after the
+	// store was closed, and then opens the same lines again, unless the store is volatile.
 	New func(t *testing.T) func() (history.Store, error)
-	// Volatile stores forget their lines when they are closed, and so can be opened only once.
+	// Volatile stores lose their lines when they are closed, so they are opened only once.
 	Volatile bool
-	// Shared stores let themselves be opened by two at a time, and both append. The others refuse the second with
-	// [history.ErrLocked].
+	// Shared stores can be open twice, and both may append. The others refuse the second with [history.ErrLocked].
 	Shared bool
 }
 
@@ -101,7 +100,7 @@ func open(t *testing.T, opener opener) history.Store {
 	return store
 }
 
-// isOver also shows that closing twice does nothing.
+// isOver also checks that closing twice does nothing.
 func isOver(t *testing.T, opener opener) {
 	store := open(t, opener)
 	end := add(t, store, lines(4)...)

@@ -62,7 +62,7 @@ var mistakes = []string{
 	swallowedError, closeIgnored, closesAll, oneConnection, wrongStart, keepsSlice,
 }
 
-// Shared reports that others may append.
+// Shared reports whether others may append.
 func (s *tableStore) Shared() bool { return true }
 
 // rows returns all rows.

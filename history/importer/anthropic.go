@@ -8,8 +8,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// anthropic reads a message of Anthropic's messages API, version 2023-06-01: one that is sent, or one that is answered
-// with its id, model and usage.
+// anthropic reads a message of Anthropic's messages API, version 2023-06-01: a message of a request, or an answer with
+// its id, model and usage.
 func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *pending) error {
 	role := chat.Role(o.text("role"))
 	switch {

@@ -10,13 +10,13 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// AppendTo adds the recording to a session, as the tree that it is, and leaves the session at the recording's leaf. The
-// session may be new and have the recording's Header; in one that has entries, the recording begins anew.
+// AppendTo adds the recording to a session as the tree that it is, and leaves the session at the recording's leaf. The
+// session may be new and have the recording's Header; in a session with entries, the recording starts a new root.
 //
-// Records keep their ids, unless the session has an entry of that id. Usage that was reported with a message, and its cost, follow it
-// as an entry, and so does what was noted aside. What a session does not take as it is, such as a result without its
-// call or a compaction that cuts where none may, becomes a [history.Custom] named "refused", with a note that says why.
-// Of what is nested too deep ([history.DepthError]) that holds the JSON as a text.
+// Records keep their ids, unless the session has an entry with that id. Usage that was reported with a message, and its
+// cost, follow it as an entry, and so do records noted aside. What the session refuses, such as a result without its
+// call or a compaction at an invalid cut, becomes a [history.Custom] named "refused" with the reason. If the JSON of
+// such a record is nested too deep ([history.DepthError]), it is stored as a text.
 //
 // An error comes from the session's store; what was added before stays.
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
@@ -47,18 +47,18 @@ func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, e
 type appender struct {
 	session *history.Session
 	records map[string]*Record // by id
-	ids     map[string]string  // of the entries, by record
-	after   map[string]string  // of the entry that what follows a record follows, by record
-	cuts    map[string]string  // where a compaction may cut that keeps a result first, by record
+	ids     map[string]string  // of entries, by record
+	after   map[string]string  // id of the entry that a child of the record follows, by record
+	cuts    map[string]string  // for a compaction that keeps a result first, where it may cut, by record
 	made    map[string]bool    // ids that no record has
-	tried   map[string]int     // how often an id was asked for
+	tried   map[string]int     // how often an id was tried
 	batch   []history.Entry
-	lines   []int // of the batch
+	lines   []int // of the records in the batch
 	begun   bool  // a record of the tree was added
 	notes   []Note
 }
 
-// batchSize is how many entries are added at a time.
+// batchSize is the number of entries that are added at a time.
 const batchSize = 256
 
 func (a *appender) record(ctx context.Context, rec *Record) error {
@@ -73,7 +73,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 		if err := a.session.Branch(ctx, ""); err != nil {
 			return fmt.Errorf("importer: %w", err)
 		}
-		if rec.Type() == history.TypeBranch { // which says just that
+		if rec.Type() == history.TypeBranch { // which records the same
 			leaf := a.session.Leaf()
 			a.begun, a.ids[rec.ID], a.after[rec.ID] = true, leaf, leaf
 			return nil
@@ -104,13 +104,13 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 			return err
 		}
 	}
-	if rec.Aside && rec.Parent != "" { // what follows its parent follows it
+	if rec.Aside && rec.Parent != "" { // children of its parent follow it
 		a.after[rec.Parent] = e.ID
 	}
 	return nil
 }
 
-// free is an id that neither the session nor the recording has.
+// free returns an id that neither the session nor the recording uses.
 func (a *appender) free(ctx context.Context, id string) (string, error) {
 	if len(id) > history.MaxID-8 {
 		id = id[:validPrefix([]byte(id[:history.MaxID-8]))]
@@ -132,7 +132,7 @@ func (a *appender) free(ctx context.Context, id string) (string, error) {
 	}
 }
 
-// linked is the body of an entry with the ids of the session in place of the recording's.
+// linked returns the body of an entry with the recording's ids replaced by the session's.
 func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 	switch b := e.Body.(type) {
 	case history.Compaction:
@@ -160,7 +160,7 @@ func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 	case history.PlanEnd:
 		b.Plan = a.ids[b.Plan]
 		return b
-	case history.Unknown: // its line says its id and parent
+	case history.Unknown: // its line holds its id and parent
 		if e.ID != rec.ID || e.Parent != rec.Parent {
 			return history.Custom{Name: string(b.Kind), Data: b.Line}
 		}
@@ -168,7 +168,7 @@ func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 	return e.Body
 }
 
-// cleared returns a clearing's list with the ids of the session.
+// cleared returns a clearing's list with the session's ids.
 func (a *appender) cleared(list []history.Cleared) []history.Cleared {
 	list = slices.Clone(list)
 	for i, c := range list {
@@ -179,9 +179,10 @@ func (a *appender) cleared(list []history.Cleared) []history.Cleared {
 	return list
 }
 
-// cut is the record at which a compaction may cut that keeps one first: no tool result is parted from its call.
+// cut returns the record at which a compaction may cut that keeps the given one first, so that no tool result is
+// separated from its call.
 func (a *appender) cut(id string) string {
-	var passed []string // results, which are not gone through again
+	var passed []string // results, which are not checked again
 	for rec := a.records[id]; rec != nil && rec.Message().Role == chat.RoleTool; rec = a.records[id] {
 		if to, ok := a.cuts[id]; ok {
 			id = to
@@ -210,7 +211,7 @@ func (a *appender) flush(ctx context.Context) error {
 	return err
 }
 
-// take adds entries, and halves of them where they are refused, down to the one that is.
+// take adds entries. If some are refused it adds each half by itself, down to the single entry that is refused.
 func (a *appender) take(ctx context.Context, entries []history.Entry, lines []int) error {
 	if len(entries) == 0 {
 		return nil
@@ -234,11 +235,11 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 			return nil
 		}
 	}
-	return fmt.Errorf("importer: line %d: %w", lines[0], err) // it was not the entry
+	return fmt.Errorf("importer: line %d: %w", lines[0], err) // the entry was not the cause
 }
 
-// refused returns forms in which a session may take a body that it refused: its JSON, the text of that, which is never nested
-// too deep, and nothing.
+// refused returns the forms in which a session may accept a body that it refused: its JSON, the JSON as a text, which is
+// never nested too deep, and nothing.
 func refused(body history.Body) []json.RawMessage {
 	var forms []json.RawMessage
 	if data, err := json.Marshal(body); err == nil {

@@ -49,7 +49,7 @@ func TestAppendTo(t *testing.T) {
 	}
 }
 
-// appended is a session of a recording, which refuses nothing but what is named.
+// appended returns a session of a recording, which refuses nothing but what is named.
 func appended(t *testing.T, r *importer.Recording, refused []string) *history.Session {
 	t.Helper()
 	session, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: r.Header})
@@ -218,7 +218,7 @@ func TestARecordingGoesOutAndInUnchanged(t *testing.T) {
 	}
 }
 
-// appendedLog is the log of a session in which a recording was put.
+// appendedLog returns the log of a session in which a recording was put.
 func appendedLog(t *testing.T, r *importer.Recording) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
@@ -234,8 +234,8 @@ func appendedLog(t *testing.T, r *importer.Recording) []byte {
 
 var offset = regexp.MustCompile(`,"at":\d+`)
 
-// entriesOf are the lines of a dump but for the header, and for the bytes of the log at which a compaction says that things are.
-// Where a conversation begins anew, the session says so in an entry with an id and time of its own.
+// entriesOf returns the lines of a dump but for the header, and for the bytes of the log at which a compaction says
+// that things are. If a conversation begins anew, the session says so in an entry with an id and time of its own.
 func entriesOf(t *testing.T, r *importer.Recording) []string {
 	t.Helper()
 	anew := map[string]bool{}

@@ -8,15 +8,15 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// blocks are the messages that the content of one message of Anthropic's API becomes here: each tool result one of its
-// own, and then the message with everything else.
+// blocks holds the messages for the content of one message of Anthropic's API: one for each tool result, and then one
+// with everything else.
 type blocks struct {
 	results []chat.Message
 	message chat.Message
 }
 
-// readBlocks reads the content of a message as Anthropic's messages API has it, a text or a list of blocks. Text, images,
-// documents, thinking, tool calls and tool results become what they are here, a cache_control becomes a breakpoint after
+// readBlocks reads the content of a message of Anthropic's messages API, a text or a list of blocks. Text, images,
+// documents, thinking, tool calls and tool results become their equivalents, a cache_control becomes a breakpoint after
 // its block, and a block of any other type, such as a search that the provider ran, is kept as it is.
 func readBlocks(role chat.Role, o *object, notes *pending) (blocks, error) {
 	b := blocks{message: chat.Message{Role: role}}
@@ -136,7 +136,7 @@ func appendText(m *chat.Message, text, what string, notes *pending) {
 	m.Content = append(m.Content, chat.Text(text))
 }
 
-// breakpoint adds a cache breakpoint where a block asks for one. What it asks for beyond a known lifetime is left unread.
+// breakpoint adds a cache breakpoint if a block asks for one. What it asks for beyond a known lifetime is left unread.
 func breakpoint(m *chat.Message, o *object) {
 	if !o.is("cache_control", kindObject) {
 		return

@@ -10,14 +10,14 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// builder puts a recording together.
+// builder assembles a recording.
 type builder struct {
 	rec   Recording
 	index map[string]int  // of records, by id
-	notes map[noteKey]int // of notes, by what they are about
-	bad   int             // unreadable lines that have a note of their own
+	notes map[noteKey]int // of notes, by their subject
+	bad   int             // unreadable lines with a note of their own
 	made  int             // ids that were made up
-	tip   string          // the record that was added last and is no aside
+	tip   string          // the record that was added last and is not aside
 }
 
 type noteKey struct {
@@ -29,7 +29,7 @@ func newBuilder() *builder {
 	return &builder{index: map[string]int{}, notes: map[noteKey]int{}}
 }
 
-// add adds a record. Without an id it gets one of its place. A parent must have been added before.
+// add adds a record. If it has no id, it gets one from its place. Its parent must have been added before.
 func (b *builder) add(r Record) error {
 	if r.ID == "" {
 		r.ID = b.madeUp()
@@ -38,7 +38,7 @@ func (b *builder) add(r Record) error {
 		return fmt.Errorf("the id %q has more than %d bytes", clip(r.ID), history.MaxID)
 	}
 	if at, ok := b.index[r.ID]; ok {
-		return fmt.Errorf("the id %q is that of line %d", clip(r.ID), b.rec.Records[at].Line)
+		return fmt.Errorf("the id %q is already used by line %d", clip(r.ID), b.rec.Records[at].Line)
 	}
 	b.index[r.ID] = len(b.rec.Records)
 	b.rec.Records = append(b.rec.Records, r)
@@ -48,7 +48,7 @@ func (b *builder) add(r Record) error {
 	return nil
 }
 
-// madeUp is an id that no record has yet.
+// madeUp returns an id that no record has.
 func (b *builder) madeUp() string {
 	for {
 		b.made++
@@ -58,7 +58,7 @@ func (b *builder) madeUp() string {
 	}
 }
 
-// drop takes back the records and notes that were added since there were so many of them.
+// drop removes the records and notes that were added beyond these numbers.
 func (b *builder) drop(records int, notes int, tip string) {
 	for _, r := range b.rec.Records[records:] {
 		delete(b.index, r.ID)
@@ -75,7 +75,7 @@ func (b *builder) has(id string) bool {
 	return ok
 }
 
-// get is the record with an id that was added. It is valid until the next is added.
+// get returns the record with an id. It is valid until the next is added.
 func (b *builder) get(id string) *Record {
 	if i, ok := b.index[id]; ok {
 		return &b.rec.Records[i]
@@ -83,7 +83,7 @@ func (b *builder) get(id string) *Record {
 	return nil
 }
 
-// note counts something that is left out.
+// note counts something that was left out.
 func (b *builder) note(line int, reason NoteKind, what string) {
 	key := noteKey{reason, clip(what)}
 	if i, ok := b.notes[key]; ok {
@@ -94,7 +94,7 @@ func (b *builder) note(line int, reason NoteKind, what string) {
 	b.rec.Notes = append(b.rec.Notes, Note{Line: line, Count: 1, Kind: reason, What: key.what})
 }
 
-// maxUnreadable is how many unreadable lines have a note each. What follows is counted in the last one.
+// maxUnreadable is the number of unreadable lines with a note each. Further ones are counted in the last note.
 const maxUnreadable = 1000
 
 func (b *builder) unreadable(err *LineError) {
@@ -106,12 +106,12 @@ func (b *builder) unreadable(err *LineError) {
 	b.rec.Notes = append(b.rec.Notes, Note{Line: err.Line, Count: 1, Kind: Unreadable, What: err.Err.Error()})
 }
 
-// pending are the notes of a line that may yet turn out to be unreadable.
+// pending holds the notes of a line that may still turn out to be unreadable.
 type pending []noteKey
 
 func (p *pending) add(reason NoteKind, what string) { *p = append(*p, noteKey{reason, what}) }
 
-// rest notes the fields of an object that nobody has read.
+// rest adds a note for each field of an object that was not read.
 func (p *pending) rest(path string, o *object) {
 	for _, name := range o.rest() {
 		if path != "" {
@@ -127,7 +127,7 @@ func (b *builder) noteAll(line int, notes pending) {
 	}
 }
 
-// recording is what was read.
+// recording returns what was read.
 func (b *builder) recording() (*Recording, error) {
 	if b.rec.Format == "" {
 		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}

@@ -9,13 +9,13 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// chatReader reads messages as OpenAI's chat completions and Anthropic's messages API take them: a list of messages, or
-// a request with one, as a JSON document; or a line for each message or for each request. Of several requests each is a
-// conversation of its own. What a request says besides its messages is kept in one [history.Custom] before them; the
-// words of the system are there too, or in one of their own, for the prompt says them anew.
+// chatReader reads messages in the form of OpenAI's chat completions and Anthropic's messages API: a list of messages,
+// or a request with one, as a JSON document; or one message or request per line. Each of several requests is a
+// conversation of its own. The fields of a request besides its messages are kept in one [history.Custom] before them,
+// and so are system messages, there or in one of their own, because the prompt renders those anew.
 //
-// Both APIs write a conversation of nothing but text alike. The first message that only one of them can have decides,
-// or a field of the request; where there is none, it is OpenAI's. What came before reads the same in both.
+// Both APIs write a text-only conversation in the same way. The format is decided by the first message, or field of a
+// request, that only one of them can have; without one it is OpenAI's. What came before reads the same in both.
 type chatReader struct{ *builder }
 
 func newChat(b *builder) *chatReader { return &chatReader{builder: b} }
@@ -24,7 +24,7 @@ func (c *chatReader) line(number int, o *object, raw []byte) error {
 	return c.read(o, raw, func(int) int { return number })
 }
 
-// read reads a message, or a request; at gives the line of a place in its list of messages.
+// read reads a message, or a request; at returns the line of an offset in its list of messages.
 func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) int) error {
 	if !o.is("messages", kindList) {
 		return c.message(at(0), c.tip, o, raw)
@@ -64,7 +64,7 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 	if err != nil {
 		return fmt.Errorf("messages: %w", err)
 	}
-	if r := c.get(answer); r != nil && r.Usage == (chat.Usage{}) { // logged with the request, it is of its answer
+	if r := c.get(answer); r != nil && r.Usage == (chat.Usage{}) { // usage logged with the request belongs to its answer
 		r.Usage = usage
 	}
 	c.noteAll(at(0), notes)
@@ -77,14 +77,14 @@ func (c *chatReader) finish() error {
 	return nil
 }
 
-// decide sets the format, where nothing has before.
+// decide sets the format unless it is known.
 func (c *chatReader) decide(f Format) {
 	if c.rec.Format == "" {
 		c.rec.Format = f
 	}
 }
 
-// requestFormat tells of which API a request is, "" where it may be of either.
+// requestFormat returns the format of a request, "" if it may be either.
 func requestFormat(o *object) Format {
 	if o.given("system") || o.given("anthropic_version") || o.given("stop_sequences") {
 		return FormatAnthropic
@@ -92,7 +92,7 @@ func requestFormat(o *object) Format {
 	return ""
 }
 
-// messageFormat tells of which API a message is, "" where it may be of either.
+// messageFormat returns the format of a message, "" if it may be either.
 func messageFormat(o *object) Format {
 	switch o.peek("role") {
 	case "system", "developer", "tool", "function":
@@ -107,7 +107,7 @@ func messageFormat(o *object) Format {
 		return ""
 	}
 	var found Format
-	_ = eachObject(o.fields["content"], func(part *object, _ json.RawMessage) error { // who reads it reports errors
+	_ = eachObject(o.fields["content"], func(part *object, _ json.RawMessage) error { // errors are reported when the message is read
 		typ := part.peek("type")
 		switch {
 		case found != "":
@@ -121,7 +121,7 @@ func messageFormat(o *object) Format {
 	return found
 }
 
-// message reads a message that goes on from a parent.
+// message reads a message that follows a parent.
 func (c *chatReader) message(line int, parent string, o *object, raw json.RawMessage) error {
 	if c.rec.Format == "" {
 		c.decide(messageFormat(o))

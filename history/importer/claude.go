@@ -11,21 +11,20 @@ import (
 
 const claudeSnapshot = "file-history-snapshot"
 
-// claudeReader reads the sessions of Claude Code (versions 1.0 and 2.0 of it, whose format has no version of its own): a
-// JSON object a line, those of the conversation linked by uuid and parentUuid into a tree.
+// claudeReader reads the sessions of Claude Code (its versions 1.0 and 2.0; the format has no version of its own): one
+// JSON object per line, those of the conversation linked by uuid and parentUuid into a tree.
 //
-// One answer of the model takes a line for each of its blocks, with one message id, and results may stand between
-// them; they are put together again, and the results follow one another. So the tree branches only where the user went
-// back.
+// An answer of the model takes one line for each of its blocks, with the same message id, and results may come in
+// between. They are put together again, followed by the results, so the tree branches only where the user went back.
 type claudeReader struct {
 	*builder
-	after   map[string]string      // by uuid: the record from which what follows goes on
-	answer  map[string]string      // by record: the answer that it is, or came right after
-	tail    map[string]string      // by answer: the last record that came right after
+	after   map[string]string      // by uuid: the record that the next one follows
+	answer  map[string]string      // by record: the answer that it is, or directly follows
+	tail    map[string]string      // by answer: the last record that directly follows it
 	message map[string]string      // by answer: the provider's id of the message
 	last    string                 // the last record of the conversation, sidechains left out
-	pending history.Compaction     // what is known of a compaction before its summary
-	labels  map[int]history.Custom // by record: a label as the line that it is, for what it names may not be here
+	pending history.Compaction     // the known part of a compaction before its summary
+	labels  map[int]history.Custom // by record: a label as the line that it is, because its target may be missing
 }
 
 func newClaude(b *builder) *claudeReader {
@@ -47,7 +46,7 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 		r.Recorded += "." + subtype
 	}
 	var notes pending
-	if uuid == "" || c.after[uuid] != "" { // not in the tree, or in it already
+	if uuid == "" || c.after[uuid] != "" { // outside the tree, or a duplicate
 		if uuid != "" {
 			notes.add(Repeated, "uuid")
 		}
@@ -58,7 +57,7 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 		return nil
 	}
 	if len(uuid) > history.MaxID-len(claudePart) || c.has(uuid) {
-		return fmt.Errorf("the uuid %q is too long or is taken", clip(uuid))
+		return fmt.Errorf("the uuid %q is too long or used twice", clip(uuid))
 	}
 	if parent == "" {
 		parent = logical
@@ -79,7 +78,7 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 	return nil
 }
 
-// aside keeps what is noted beside the conversation. The summary of a conversation names its last record.
+// aside keeps a record that is not part of the conversation. The summary of a conversation names its last record.
 func (c *claudeReader) aside(r Record, o *object, raw []byte) error {
 	r.Parent, r.Aside = c.last, true
 	if target := o.peek("leafUuid"); r.Recorded == "summary" && target != "" && o.is("summary", kindText) {
@@ -147,10 +146,10 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	}
 	for i := range b.results {
 		if id := claudePartID(uuid, i); c.has(id) {
-			return fmt.Errorf("the uuid %q is taken", clip(id))
+			return fmt.Errorf("the uuid %q is used twice", clip(id))
 		}
 	}
-	// The results come first, for they answer what was said before.
+	// The results come first because they answer earlier calls.
 	for i, result := range b.results {
 		part := r
 		part.Body = history.Message{Message: result}
@@ -172,10 +171,10 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	return c.follow(r, uuid)
 }
 
-// claudePart is room for what [claudePartID] adds to a uuid.
+// claudePart is the longest suffix that [claudePartID] adds to a uuid.
 const claudePart = ".131072"
 
-// claudePartID is the id of a result whose line holds more than it.
+// claudePartID returns the id of a result on a line that holds more than one record.
 func claudePartID(uuid string, i int) string { return fmt.Sprintf("%s.%d", uuid, i+1) }
 
 // answered adds an answer, or the next block of one.
@@ -191,7 +190,7 @@ func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) er
 			c.note(r.Line, NoPlace, "what further lines of an answer say besides it")
 		}
 		before.Body = whole
-		if r.Usage != (chat.Usage{}) { // each line repeats it, the last one has it whole
+		if r.Usage != (chat.Usage{}) { // each line repeats it, and the last is complete
 			before.Usage = r.Usage
 		}
 		c.after[uuid] = first
@@ -205,11 +204,10 @@ func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) er
 	return nil
 }
 
-// maxData is how many bytes of what the lines of one answer say besides it are put together, which is done anew with
-// each line.
+// maxData is the maximum number of bytes of data of one answer's lines that are merged, which is repeated for each line.
 const maxData = 16 << 10
 
-// mergeData is what two lines of one answer say besides it. What both say the later one knows better.
+// mergeData merges the data of two lines of one answer. If both have a field, the later line wins.
 func mergeData(before, after json.RawMessage) json.RawMessage {
 	switch {
 	case before == nil || after == nil:
@@ -219,7 +217,7 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 	}
 	a, errA := parseObject(before)
 	b, errB := parseObject(after)
-	if errA != nil || errB != nil { // they are objects that were made here
+	if errA != nil || errB != nil { // both are objects made here
 		return after
 	}
 	for name, value := range b.fields {
@@ -231,8 +229,8 @@ func mergeData(before, after json.RawMessage) json.RawMessage {
 	return a.remainder()
 }
 
-// follow adds a record to the tree. Results and what else is no message come after one another, whichever line of the
-// answer they name as the one that they go on from.
+// follow adds a record to the tree. Results and other records that are not messages are chained one after the other,
+// whichever line of the answer they name as their parent.
 func (c *claudeReader) follow(r Record, uuid string) error {
 	if uuid != "" {
 		r.ID = uuid
@@ -258,7 +256,7 @@ func (c *claudeReader) follow(r Record, uuid string) error {
 	return nil
 }
 
-// boundary begins a compaction. What replaces the conversation follows as a user message.
+// boundary starts a compaction. Its replacement follows as a user message.
 func (c *claudeReader) boundary(r Record, uuid string, o *object, body history.Custom) error {
 	var compaction history.Compaction
 	if o.is("compactMetadata", kindObject) {
@@ -281,7 +279,7 @@ func (c *claudeReader) boundary(r Record, uuid string, o *object, body history.C
 	return nil
 }
 
-// compacted is the summary of a compaction; older versions write no boundary before it.
+// compacted returns the summary of a compaction. Older versions write no boundary before it.
 func (c *claudeReader) compacted(r Record, uuid string, m chat.Message, data []byte) error {
 	body := c.pending
 	body.Messages, body.Text, body.Data = []chat.Message{m}, m.Text(), data

@@ -8,33 +8,33 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, as its
-// first versions wrote them, a header and then the items alone.
+// codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, in its
+// first versions, a header and then the bare items.
 //
-// The items of a response (reasoning, text, calls) are put together to one assistant message, up to the first result or
-// message of somebody else. A rollback of turns makes a branch.
+// The items of a response (reasoning, text, calls) are put together into one assistant message, up to the first result
+// or message of another role. A rollback of turns makes a branch.
 type codexReader struct {
 	*builder
-	answer   string          // the assistant message to which items are added, "" where the next begins one
-	latest   string          // the assistant message that was begun last since a user spoke
-	reported string          // the assistant message that has usage last
+	answer   string          // the assistant message to which items are added, "" if the next item starts one
+	latest   string          // the newest assistant message since a user message
+	reported string          // the newest assistant message with usage
 	asked    []codexTurn     // the user messages of the path, for a rollback
-	said     map[string]bool // texts of messages and of thinking
-	total    string          // the last reported total, which is repeated
+	said     map[string]bool // texts of messages and thinking
+	total    string          // the last reported total, which Codex repeats
 	model    string
 	effort   string
-	events   map[int]string  // by record: an event's text, which an item may say too
-	prompts  map[string]bool // texts of the events that say what the user typed
+	events   map[int]string  // by record: the text of an event, which an item may repeat
+	prompts  map[string]bool // texts of the events for what the user typed
 }
 
-// codexTurn is a user message and where the conversation stood before.
+// codexTurn is a user message and the record before it.
 type codexTurn struct{ before, text string }
 
 func newCodex(b *builder) *codexReader {
 	return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}
 }
 
-// isCodex tells the first line of a rollout, of either form.
+// isCodex reports whether an object is the first line of a rollout of either form.
 func isCodex(o *object) bool {
 	if o.is("timestamp", kindText) && o.is("type", kindText) && o.is("payload", kindObject) {
 		return true
@@ -54,7 +54,7 @@ func (c *codexReader) line(number int, o *object, raw []byte) error {
 	} else if record := o.peek("record_type"); record != "" {
 		r.Recorded = record
 	} else if r.Recorded != "" {
-		r.Recorded = "response_item" // of the form before
+		r.Recorded = "response_item" // of the earlier form
 	} else {
 		r.Recorded = "session_meta"
 	}
@@ -99,7 +99,7 @@ func (c *codexReader) item(r Record, what string, o *object, raw []byte, item js
 	case i.role == "":
 		r.Recorded, r.Body = r.Recorded+"."+what, history.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
 		return c.add(r)
-	case i.role == chat.RoleSystem: // the prompt's to say anew
+	case i.role == chat.RoleSystem: // the prompt renders it anew
 		r.Body = history.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	}
@@ -132,12 +132,12 @@ func (c *codexReader) item(r Record, what string, o *object, raw []byte, item js
 	return nil
 }
 
-// codexTexts are the events that say a text that an item says too, and the field that holds it.
+// codexTexts maps the events whose text an item repeats to the field that holds it.
 var codexTexts = map[string]string{
 	"user_message": "message", "agent_message": "message", "agent_reasoning": "text", "agent_reasoning_raw_content": "text",
 }
 
-// event reads what Codex told its surface.
+// event reads an event for Codex's user interface.
 func (c *codexReader) event(r Record, what string, o *object) error {
 	switch {
 	case what == "token_count":
@@ -154,7 +154,7 @@ func (c *codexReader) event(r Record, what string, o *object) error {
 		c.rollBack(turns)
 		return nil
 	}
-	r.Aside = true // the answer may go on after it
+	r.Aside = true // the answer may continue after it
 	if field := codexTexts[what]; field != "" {
 		text := o.peek(field)
 		c.events[len(c.rec.Records)] = text
@@ -165,7 +165,7 @@ func (c *codexReader) event(r Record, what string, o *object) error {
 	return c.add(r)
 }
 
-// rollBack goes back before the last turns. What Codex itself said as the user begins none.
+// rollBack goes back before the last turns. Codex's own messages in the user's role do not start one.
 func (c *codexReader) rollBack(turns int) {
 	for ; turns > 0 && len(c.asked) > 0; turns-- {
 		for len(c.asked) > 0 {
@@ -179,7 +179,7 @@ func (c *codexReader) rollBack(turns int) {
 	}
 }
 
-// usage reads what the provider reported for the answer before. Codex repeats it when it hears of its limits anew.
+// usage reads what the provider reported for the answer before. Codex repeats it with each report of its limits.
 func (c *codexReader) usage(r Record, o *object) error {
 	if !o.is("info", kindObject) {
 		r.Aside = true
@@ -199,14 +199,14 @@ func (c *codexReader) usage(r Record, o *object) error {
 	if u.err != nil {
 		return fmt.Errorf("token_count: %w", u.err)
 	}
-	r.Aside = true // kept as it is too: it says how much of a limit is used
+	r.Aside = true // kept as it is too, since it says how much of a limit is used
 	last := c.get(c.latest)
 	switch {
 	case total != "" && total == c.total:
 		return c.add(r)
 	case last != nil && c.reported != last.ID:
 		last.Usage, c.reported = usage, last.ID
-	default: // of a request whose answer is no item
+	default: // of a request whose answer is not an item
 		alone := r
 		alone.Body = history.Usage{Model: c.model, Usage: usage}
 		if err := c.add(alone); err != nil {
@@ -217,7 +217,7 @@ func (c *codexReader) usage(r Record, o *object) error {
 	return c.add(r)
 }
 
-// context keeps the settings of a turn, and records when the model changes or how much it thinks.
+// context keeps the settings of a turn, and records changes of the model or of how much it thinks.
 func (c *codexReader) context(r Record, o *object, custom history.Custom) error {
 	model, effort := o.peek("model"), o.peek("effort")
 	bodies := []history.Body{custom}
@@ -238,9 +238,9 @@ func (c *codexReader) context(r Record, o *object, custom history.Custom) error 
 	return nil
 }
 
-// compacted reads a compaction: the items that replace the conversation, or only the summary. What stands for history is
-// the user's here, so of the items only those of the user are shown, and the encrypted summary as it is; where there are
-// others, the list is kept as it was written too.
+// compacted reads a compaction: the items that replace the conversation, or only the summary. Only a user message can
+// replace history here, so only the user's items are shown, and the encrypted summary as it is; if there are others, the
+// list is kept as written too.
 func (c *codexReader) compacted(r Record, o *object) error {
 	var notes pending
 	var body history.Compaction
@@ -250,7 +250,7 @@ func (c *codexReader) compacted(r Record, o *object) error {
 	if o.given("replacement_history") {
 		o.each("replacement_history", func(item *object, raw json.RawMessage) error {
 			what := item.peek("type")
-			if what == "" { // as a message may be written
+			if what == "" { // a message may be written without a type
 				what = "message"
 			}
 			i, err := codexItem(what, item, raw, &notes)
@@ -290,7 +290,7 @@ func (c *codexReader) compacted(r Record, o *object) error {
 	return nil
 }
 
-// finish leaves out the events whose text an item says.
+// finish removes the events whose text an item repeats.
 func (c *codexReader) finish() error {
 	kept := c.rec.Records[:0]
 	for i, r := range c.rec.Records {

@@ -10,19 +10,19 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// codexPart is what an item of OpenAI's responses API adds to a message.
+// codexPart holds what an item of OpenAI's responses API adds to a message.
 type codexPart struct {
-	role    chat.Role // "" for an item of which nothing is known
+	role    chat.Role // "" for an unknown item
 	content chat.Parts
 	calls   []chat.ToolCall
 	callID  string // of a result
 	isError bool
-	texts   []string // that are in the content
+	texts   []string // the texts in the content
 }
 
 // codexItem reads an item of OpenAI's responses API as Codex writes it. Messages, reasoning, calls and results of
-// functions, custom tools, the local shell and the tool search become what they are here. An item that the provider
-// answered itself, such as a web search, and the encrypted summary of a compaction are kept as they are, in an assistant
+// functions, custom tools, the local shell and the tool search become their equivalents. An item that the provider
+// handled itself, such as a web search, and the encrypted summary of a compaction are kept as they are, in an assistant
 // message.
 func codexItem(what string, o *object, raw json.RawMessage, notes *pending) (codexPart, error) {
 	p := codexPart{role: chat.RoleAssistant}
@@ -42,7 +42,7 @@ func codexItem(what string, o *object, raw json.RawMessage, notes *pending) (cod
 	case "reasoning":
 		p.reasoning(o, notes)
 	case "function_call":
-		// The arguments are a text that holds JSON, as the model wrote it.
+		// The arguments are JSON in a text, as the model wrote it.
 		p.call(o, o.text("name"), o.text("arguments"))
 	case "custom_tool_call":
 		p.call(o, o.text("name"), inputJSON(o.text("input")))
@@ -77,22 +77,22 @@ func opaqueItem(raw json.RawMessage) codexPart {
 	return codexPart{role: chat.RoleAssistant, content: chat.Parts{chat.Opaque{Value: bytes.Clone(raw)}}}
 }
 
-// inputJSON is the text that a model gave a tool which takes no JSON, as the argument that stands for it.
+// inputJSON returns the text input of a tool without JSON arguments as a JSON argument.
 func inputJSON(text string) string {
-	input, _ := plainjson.Marshal(map[string]string{"input": text}) // strings can be encoded
+	input, _ := plainjson.Marshal(map[string]string{"input": text}) // strings always encode
 	return string(input)
 }
 
 func (p *codexPart) call(o *object, name, arguments string) {
 	id := o.optionalText("call_id")
 	if id == "" {
-		id = o.text("id") // where a local shell is called through chat completions
+		id = o.text("id") // for a local shell called through chat completions
 	}
 	p.calls = append(p.calls, chat.ToolCall{ID: id, Name: name, Arguments: arguments})
 }
 
-// reasoning reads a thought: its summary and, of open models, the thought itself; what is encrypted; and its id, by which
-// the provider recognises it.
+// reasoning reads a thought: its summary and, from open models, the thought itself; the encrypted form; and its id, by
+// which the provider recognises it.
 func (p *codexPart) reasoning(o *object, notes *pending) {
 	for _, field := range []string{"summary", "content"} {
 		if !o.given(field) {
@@ -115,7 +115,7 @@ func (p *codexPart) reasoning(o *object, notes *pending) {
 	p.content = chat.Parts{t}
 }
 
-// output reads a result: a text, a list of parts or, in older versions, an object that tells whether it went well.
+// output reads a result: a text, a list of parts or, in older versions, an object that says whether the call succeeded.
 func (p *codexPart) output(o *object, notes *pending) {
 	switch {
 	case o.is("output", kindText):

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// startsDocument tells that a first line which is no object may begin a JSON document over several lines: a list, or an
-// object that goes on.
+// startsDocument reports whether a first line that is not an object may start a JSON document of several lines: a list,
+// or an object that continues.
 func startsDocument(lines *lineReader) bool {
 	first := bytes.TrimSpace(lines.buf)
 	if len(first) == 0 || lines.tooLong || !utf8.Valid(first) {
@@ -23,7 +23,7 @@ func startsDocument(lines *lineReader) bool {
 	return first[0] == '{' && !json.Valid(first) && err == nil
 }
 
-// readDocument reads a recording that is one JSON document, of which the first line was read.
+// readDocument reads a recording that is one JSON document whose first line was read.
 func readDocument(lines *lineReader) (*Recording, error) {
 	first := lines.number
 	data := append(bytes.Clone(lines.buf), '\n')
@@ -55,14 +55,14 @@ func readDocument(lines *lineReader) (*Recording, error) {
 	return b.recording()
 }
 
-// document counts the lines of one, up to the place that was asked for last.
+// document counts the lines of a document up to the offset requested last.
 type document struct {
 	data []byte
 	at   int
-	line int // of that place
+	line int // of that offset
 }
 
-// lineAt is the line of a place, which must not be before the last one.
+// lineAt returns the line of an offset, which must not decrease from call to call.
 func (d *document) lineAt(offset int) int {
 	if offset > d.at {
 		d.line += bytes.Count(d.data[d.at:offset], []byte("\n"))
@@ -111,10 +111,10 @@ func (d *document) read(f *chatReader) error {
 	})
 }
 
-// isChat tells a message or a request.
+// isChat reports whether an object is a message or a request.
 func isChat(o *object) bool { return o.is("messages", kindList) || o.is("role", kindText) }
 
-// valueOffset is where the value of a field begins in an object, that of the last field of the name.
+// valueOffset returns where the value of a field starts in an object, that of the last field of the name.
 func valueOffset(whole json.RawMessage, name string) int {
 	dec := json.NewDecoder(bytes.NewReader(whole))
 	at := 0

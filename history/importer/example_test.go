@@ -43,7 +43,7 @@ func ExampleLineError() {
 	_, err := importer.Read(strings.NewReader(torn))
 	fmt.Println(err)
 	// Output:
-	// importer: line 2: the last line has no end, perhaps it is torn: byte 48: unexpected end of JSON input
+	// importer: line 2: the last line has no line feed, it may be torn: byte 48: unexpected end of JSON input
 }
 
 func ExampleRecording_AppendTo() {

@@ -95,7 +95,7 @@ func dump(t *testing.T, r *importer.Recording) string {
 	return b.String()
 }
 
-// body is what a record says, as JSON.
+// body returns what a record says, as JSON.
 func body(t *testing.T, b history.Body) string {
 	t.Helper()
 	var out bytes.Buffer

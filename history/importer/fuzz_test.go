@@ -204,7 +204,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the number of bytes in use on the heap.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -11,8 +11,7 @@ import (
 // Format names the program that wrote a recording.
 type Format string
 
-// The formats that [Read] knows. What is read of each stands at the type or function that reads it; see the package's
-// documentation.
+// The formats that [Read] knows. The package's documentation says what is read of each.
 const (
 	// FormatPi is a session of the pi coding agent or of oh-my-pi.
 	FormatPi Format = "pi"
@@ -28,30 +27,31 @@ const (
 	FormatPromptree Format = "promptree"
 )
 
-// MaxLine is the length of the longest line that is read unless [Options] say otherwise: 64 MiB, the line feed not
-// counted. A recording that is one JSON document over several lines may be as long in all.
+// MaxLine is the default maximum length of a line, 64 MiB without the line feed. It also limits a recording that is one
+// JSON document of several lines.
 const MaxLine = 64 << 20
 
-// Options say how a recording is read. The zero value refuses what it cannot read.
+// Options configure how a recording is read. The zero value refuses what it cannot read.
 type Options struct {
-	// SkipUnreadable goes on after a line that cannot be read, with a [Note] for each ([Unreadable]). The first line must
-	// be readable, for it tells the format. A JSON document over several lines is read whole or not at all.
+	// SkipUnreadable skips lines that cannot be read, with a [Note] for each ([Unreadable]). The first line must be
+	// readable, because it shows the format. A JSON document of several lines is read whole or not at all. Off by
+	// default.
 	SkipUnreadable bool
-	// MaxLine is the length of the longest line that is read, in bytes. Defaults to [MaxLine].
+	// MaxLine is the maximum length of a line in bytes. Defaults to [MaxLine].
 	MaxLine int
 }
 
-// LineError tells which line of a recording could not be read.
+// LineError is returned for a line of a recording that could not be read.
 type LineError struct {
 	// Line of the recording, from 1.
 	Line int
-	// Err says what is wrong with it.
+	// Err is the cause.
 	Err error
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("importer: line %d: %v", e.Line, e.Err) }
 
-// Unwrap gives what is wrong with the line.
+// Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Read reads a recorded session to its end and detects its format from its content. It returns a [*LineError] for a line
@@ -59,9 +59,9 @@ func (e *LineError) Unwrap() error { return e.Err }
 func Read(r io.Reader) (*Recording, error) { return Options{}.Read(r) }
 
 // format reads the lines of one format into a builder. A line that returns an error may have added records and notes,
-// and has changed nothing else.
+// but must not change anything else.
 type format interface {
-	// line reads an object; raw is the line that holds it, valid during the call.
+	// line reads an object; raw is the line that holds it, valid only during the call.
 	line(number int, o *object, raw []byte) error
 	// finish is called once, after the last line.
 	finish() error
@@ -119,7 +119,8 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	return b.recording()
 }
 
-// detect tells the format from the first line. It looks only at names of fields and types that no other format has.
+// detect returns the reader for the format of the first line. It considers only names of fields and types that no other
+// format has.
 func detect(o *object, b *builder) (format, error) {
 	typ := o.peek("type")
 	switch {
@@ -139,12 +140,12 @@ func detect(o *object, b *builder) (format, error) {
 		return newClaude(b), nil
 	}
 	if typ == "" {
-		return nil, errors.New("it has neither a type nor messages")
+		return nil, errors.New("the first line has neither a type nor messages")
 	}
-	return nil, fmt.Errorf("a line of type %q", clip(typ))
+	return nil, fmt.Errorf("the first line is of type %q", clip(typ))
 }
 
-// unknownFormat says what a recording should have begun with.
+// unknownFormat returns an error that lists how a recording may start.
 func unknownFormat(err error) error {
 	return fmt.Errorf("unknown format: expected a session of pi, Claude Code, Codex or promptree, or the messages of OpenAI or Anthropic as JSON: %w", err)
 }
@@ -158,5 +159,5 @@ func clip(s string) string {
 	return s
 }
 
-// clone copies a line, which is only valid until the next one is read.
+// clone copies a line, which is valid only until the next one is read.
 func clone(raw []byte) json.RawMessage { return json.RawMessage(bytes.Clone(raw)) }

@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// lineReader reads a recording line by line and counts.
+// lineReader reads a recording line by line and counts the lines.
 type lineReader struct {
 	r       *bufio.Reader
-	max     int    // the longest line in bytes
-	readOn  bool   // past a line that is longer, to the next
+	max     int    // maximum bytes of a line
+	readOn  bool   // skip lines that are longer
 	number  int    // of the line read last, from 1
 	buf     []byte // that line
-	tooLong bool   // that line is; it was read past
+	tooLong bool   // whether that line is longer; it was skipped
 }
 
 func newLineReader(r io.Reader, maxLine int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: maxLine}
 }
 
-// object gives the object on the next line that is not blank, and io.EOF where there is none.
+// object returns the object on the next line that is not blank, and io.EOF at the end.
 func (l *lineReader) object() (*object, error) {
 	for {
 		whole, err := l.next()
@@ -40,12 +40,12 @@ func (l *lineReader) object() (*object, error) {
 		case whole:
 			return nil, l.wrap(err)
 		default:
-			return nil, l.wrap(fmt.Errorf("the last line has no end, perhaps it is torn: %w", err))
+			return nil, l.wrap(fmt.Errorf("the last line has no line feed, it may be torn: %w", err))
 		}
 	}
 }
 
-// next reads one line into buf, without its line feed, and tells whether it had one.
+// next reads one line into buf, without its line feed, and reports whether it had one.
 func (l *lineReader) next() (whole bool, err error) {
 	l.buf, l.tooLong = l.buf[:0], false
 	for first := true; ; first = false {
@@ -74,10 +74,10 @@ func (l *lineReader) next() (whole bool, err error) {
 	}
 }
 
-// wrap names the line that was read last.
+// wrap adds the number of the line that was read last to an error.
 func (l *lineReader) wrap(err error) error { return &LineError{Line: l.number, Err: err} }
 
-// parseLine parses a line, unless encoding/json would change what it says.
+// parseLine parses a line, and returns an error if encoding/json would change its content.
 func parseLine(line []byte) (*object, error) {
 	if !utf8.Valid(line) {
 		return nil, fmt.Errorf("byte %d: invalid UTF-8", validPrefix(line)+1)
@@ -85,7 +85,7 @@ func parseLine(line []byte) (*object, error) {
 	return parseObject(line)
 }
 
-// validPrefix is how many bytes of b are valid UTF-8, from its start.
+// validPrefix returns the length in bytes of the longest start of b that is valid UTF-8.
 func validPrefix(b []byte) int {
 	n := 0
 	for n < len(b) {

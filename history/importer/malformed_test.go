@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-func TestMalformed(t *testing.T) {
+func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
 	part := func(role, part string) string {
 		return session(hello, message(`"role":"`+role+`","content":[{"type":"text","text":"a"},`+part+`]`), hello)
@@ -32,18 +32,18 @@ func TestMalformed(t *testing.T) {
 		{"nothing", "", 1, `or the messages of OpenAI or Anthropic as JSON: there is nothing to read`},
 		{"blank lines only", "\n \n", 1, "there is nothing to read"},
 		{"not JSON", "hello\n", 1, "invalid character 'h' looking for beginning of value"},
-		{"no header", hello + "\n", 1, `a line of type "message"`},
-		{"no type", "\n{}\n", 2, "it has neither a type nor messages"},
-		{"a header without id", `{"type":"session"}`, 1, `a line of type "session"`},
+		{"no header", hello + "\n", 1, `the first line is of type "message"`},
+		{"no type", "\n{}\n", 2, "the first line has neither a type nor messages"},
+		{"a header without id", `{"type":"session"}`, 1, `the first line is of type "session"`},
 		{"a title and no header", `{"type":"title","v":1,"title":"a","pad":" "}` + "\n" + hello, 2, `expected the header, found a line of type "message"`},
-		{"a torn header", `{"type":"sess`, 1, "the last line has no end, perhaps it is torn: byte 13: unexpected end of JSON input"},
+		{"a torn header", `{"type":"sess`, 1, "the last line has no line feed, it may be torn: byte 13: unexpected end of JSON input"},
 
 		{"bad JSON", session(hello, `{"type":}`, hello), 3, "byte 9: invalid character '}' looking for beginning of value"},
 		{"two values", session(`{"type":"a"} {"type":"b"}`), 2, "byte 14: invalid character '{' after top-level value"},
 		{"not an object", session(`"message"`), 2, "expected an object, found a text"},
 		{"null", session(`null`), 2, "expected an object, found null"},
-		{"a torn last line", session(hello) + `{"type":"message","mess`, 3, "the last line has no end, perhaps it is torn: byte 23: unexpected end of JSON input"},
-		{"a last line torn in a letter", session(hello) + "{\"type\":\"\xc3", 3, "perhaps it is torn: byte 10: invalid UTF-8"},
+		{"a torn last line", session(hello) + `{"type":"message","mess`, 3, "the last line has no line feed, it may be torn: byte 23: unexpected end of JSON input"},
+		{"a last line torn in a letter", session(hello) + "{\"type\":\"\xc3", 3, "it may be torn: byte 10: invalid UTF-8"},
 		{"invalid UTF-8", session(hello, hello, message("\"role\":\"user\",\"content\":\"\xff\"")), 4, "byte 55: invalid UTF-8"},
 		{"invalid UTF-8 in what is skipped", session("{\"type\":\"label\",\"label\":\"\xed\xa0\xbd\"}"), 2, "byte 26: invalid UTF-8"},
 		{"half a surrogate pair", session(message(`"role":"user","content":"\ud83d"`)), 2, `content: \ud83d is half a surrogate pair`},
@@ -86,9 +86,9 @@ func TestMalformed(t *testing.T) {
 		{"an exit code is a text", session(message(`"role":"bashExecution","command":"ls","output":"","exitCode":"1"`)), 2, "message: bashExecution: exitCode: expected a number, found a text"},
 		{"excludeFromContext is no flag", session(message(`"role":"bashExecution","command":"ls","output":"","excludeFromContext":1`)), 2, "message: bashExecution: excludeFromContext: expected true or false, found a number"},
 		{"usage is no object", session(message(`"role":"assistant","content":[],"usage":5`)), 2, "message: assistant: usage: expected an object, found a number"},
-		{"a count is negative", session(message(`"role":"assistant","content":[],"usage":{"input":-1}`)), 2, "message: assistant: usage: input: -1 is no whole number from 0 to 536870912"},
-		{"a count is broken", session(message(`"role":"assistant","content":[],"usage":{"output":1.5}`)), 2, "message: assistant: usage: output: 1.5 is no whole number from 0 to 536870912"},
-		{"a count is beyond reason", session(message(`"role":"assistant","content":[],"usage":{"cacheRead":99999999999999999999}`)), 2, "message: assistant: usage: cacheRead: 99999999999999999999 is no whole number from 0 to 536870912"},
+		{"a count is negative", session(message(`"role":"assistant","content":[],"usage":{"input":-1}`)), 2, "message: assistant: usage: input: -1 is not a whole number from 0 to 536870912"},
+		{"a count is broken", session(message(`"role":"assistant","content":[],"usage":{"output":1.5}`)), 2, "message: assistant: usage: output: 1.5 is not a whole number from 0 to 536870912"},
+		{"a count is beyond reason", session(message(`"role":"assistant","content":[],"usage":{"cacheRead":99999999999999999999}`)), 2, "message: assistant: usage: cacheRead: 99999999999999999999 is not a whole number from 0 to 536870912"},
 		{"a count is a text", session(message(`"role":"assistant","content":[],"usage":{"cacheWrite":"5"}`)), 2, "message: assistant: usage: cacheWrite: expected a number, found a text"},
 
 		{"an id is no text", linked(`"id":7`), 2, "id: expected a text, found a number"},

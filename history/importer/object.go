@@ -11,9 +11,9 @@ import (
 )
 
 // object is a JSON object, each field as it was written. Its methods read fields strictly: what encoding/json would
-// convert or leave out is an error that names the field. The first error stays in err; what is read after it is empty.
-// A field that was read is taken out, so that what remains in the end is what nobody has looked at. Of a field that
-// stands twice in an object the last one counts, as with every recorder's own parser.
+// convert or leave out is an error that names the field. The first error stays in err, and reads after it return zero
+// values. A field that was read is removed, so that what is left in the end was not read. If a field occurs twice the
+// last one counts, as in every recorder's own parser.
 type object struct {
 	fields map[string]json.RawMessage
 	err    error
@@ -41,7 +41,7 @@ const (
 	kindNull    = "null"
 )
 
-// kind of a valid JSON value, which its first letter tells.
+// kind returns the kind of a valid JSON value from its first byte.
 func kind(raw json.RawMessage) string {
 	switch bytes.TrimLeft(raw, " \t\r\n")[0] {
 	case '{':
@@ -59,13 +59,13 @@ func kind(raw json.RawMessage) string {
 	}
 }
 
-// given tells whether a field is there and not null.
+// given reports whether a field is present and not null.
 func (o *object) given(name string) bool {
 	raw, ok := o.fields[name]
 	return ok && kind(raw) != kindNull
 }
 
-// field is a field that has to be there and of that kind.
+// field returns a required field of a kind.
 func (o *object) field(name, want string) json.RawMessage {
 	raw, ok := o.fields[name]
 	switch {
@@ -82,13 +82,13 @@ func (o *object) field(name, want string) json.RawMessage {
 	return raw
 }
 
-// is tells whether a field is there and of that kind.
+// is reports whether a field is present and of a kind.
 func (o *object) is(name, want string) bool {
 	raw, ok := o.fields[name]
 	return ok && kind(raw) == want
 }
 
-// peek is a text that may be missing or something else, and is then empty. It counts as not read.
+// peek returns a text, and "" if the field is missing or of another kind. The field counts as not read.
 func (o *object) peek(name string) string {
 	if !o.is(name, kindText) {
 		return ""
@@ -100,7 +100,7 @@ func (o *object) peek(name string) string {
 	return s
 }
 
-// raw is a field as it was written, nil where it is missing or null.
+// raw returns a field as it was written, nil if it is missing or null.
 func (o *object) raw(name string) json.RawMessage {
 	if !o.given(name) {
 		return nil
@@ -110,7 +110,7 @@ func (o *object) raw(name string) json.RawMessage {
 	return raw
 }
 
-// compact is a field of any kind as JSON without white space, "" where it is missing or null.
+// compact returns a field of any kind as JSON without white space, "" if it is missing or null.
 func (o *object) compact(name string) string {
 	raw := o.raw(name)
 	if raw == nil || o.err != nil {
@@ -123,7 +123,7 @@ func (o *object) compact(name string) string {
 	return b.String()
 }
 
-// time is a time in RFC 3339, or in milliseconds since 1970, that may be missing. One that is neither is left unread.
+// time returns an optional time in RFC 3339 or in milliseconds since 1970. Any other value is left unread.
 func (o *object) time(name string) time.Time {
 	var t time.Time
 	var err error
@@ -149,7 +149,7 @@ func (o *object) time(name string) time.Time {
 // maxMillis is the end of the year 9999, the last that RFC 3339 can write.
 const maxMillis = 253402300799999
 
-// rest names the fields that were not read and are not null, in order.
+// rest returns the names of the fields that were not read and are not null, in order.
 func (o *object) rest() []string {
 	var names []string
 	for name := range o.fields {
@@ -161,7 +161,7 @@ func (o *object) rest() []string {
 	return names
 }
 
-// text is a text that has to be there.
+// text returns a required text.
 func (o *object) text(name string) string {
 	raw := o.field(name, kindText)
 	if o.err != nil {
@@ -174,7 +174,7 @@ func (o *object) text(name string) string {
 	return s
 }
 
-// optionalText is a text that may be missing or null, and is then empty.
+// optionalText returns a text, and "" if it is missing or null.
 func (o *object) optionalText(name string) string {
 	if !o.given(name) {
 		return ""
@@ -182,7 +182,7 @@ func (o *object) optionalText(name string) string {
 	return o.text(name)
 }
 
-// flag is a boolean that may be missing or null, and is then false.
+// flag returns a boolean, and false if it is missing or null.
 func (o *object) flag(name string) bool {
 	if !o.given(name) {
 		return false
@@ -190,7 +190,7 @@ func (o *object) flag(name string) bool {
 	return string(o.field(name, kindBoolean)) == "true"
 }
 
-// number is a number as it was written, or empty where it is missing or null.
+// number returns a number as it was written, "" if it is missing or null.
 func (o *object) number(name string) string {
 	if !o.given(name) {
 		return ""
@@ -198,10 +198,10 @@ func (o *object) number(name string) string {
 	return string(o.field(name, kindNumber))
 }
 
-// maxCount is the highest count that is read. No model takes as many tokens, and a few of them add up to an int.
+// maxCount is the largest count that is accepted. No model takes as many tokens, and the sum of a few still fits an int.
 const maxCount = 1 << 29
 
-// count is a whole number from 0 to maxCount that may be missing or null, and is then 0.
+// count returns a whole number from 0 to maxCount, and 0 if it is missing or null.
 func (o *object) count(name string) int {
 	number := o.number(name)
 	if number == "" {
@@ -209,12 +209,12 @@ func (o *object) count(name string) int {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || n > maxCount {
-		o.err = fmt.Errorf("%s: %s is no whole number from 0 to %d", name, number, maxCount)
+		o.err = fmt.Errorf("%s: %s is not a whole number from 0 to %d", name, number, maxCount)
 	}
 	return n
 }
 
-// amount is a number from 0 that may be missing or null, and is then 0.
+// amount returns a number of 0 or more, and 0 if it is missing or null.
 func (o *object) amount(name string) float64 {
 	number := o.number(name)
 	if number == "" {
@@ -222,13 +222,13 @@ func (o *object) amount(name string) float64 {
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || f < 0 {
-		o.err = fmt.Errorf("%s: %s is no number from 0", name, clip(number))
+		o.err = fmt.Errorf("%s: %s is not a number of 0 or more", name, clip(number))
 		return 0
 	}
 	return f
 }
 
-// object is an object that has to be there. Its errors are its own.
+// object returns a required object, which records its own errors.
 func (o *object) object(name string) *object {
 	raw := o.field(name, kindObject)
 	if o.err != nil {
@@ -242,11 +242,11 @@ func (o *object) object(name string) *object {
 	return child
 }
 
-// maxItems is how many items a list may have. Objects are much larger in memory than "{}" is in a file.
+// maxItems is the maximum length of a list. An object takes far more memory than "{}" does in a file.
 const maxItems = 1 << 17
 
-// each calls a function for each object of a list that has to be there, with the object as it was written. The
-// function's error is named by the field and the number of the item.
+// each calls f for each object of a required list, with the object as it was written. An error of f is wrapped with the
+// field and the index.
 func (o *object) each(name string, f func(item *object, raw json.RawMessage) error) {
 	raw := o.field(name, kindList)
 	if o.err != nil {
@@ -261,7 +261,7 @@ func eachObject(list json.RawMessage, f func(item *object, raw json.RawMessage) 
 	return eachOffset(list, func(item *object, raw json.RawMessage, _ int) error { return f(item, raw) })
 }
 
-// eachOffset tells the function where in the list the object begins, too.
+// eachOffset is like each, and also passes the offset of the object in the list.
 func eachOffset(list json.RawMessage, f func(item *object, raw json.RawMessage, offset int) error) error {
 	dec := json.NewDecoder(bytes.NewReader(list))
 	if _, err := dec.Token(); err != nil {
@@ -289,7 +289,7 @@ func eachOffset(list json.RawMessage, f func(item *object, raw json.RawMessage, 
 	return nil
 }
 
-// remainder is an object of the fields that were not read and are not null, nil where there are none.
+// remainder returns an object of the fields that were not read and are not null, nil if there are none.
 func (o *object) remainder() json.RawMessage {
 	names := o.rest()
 	if len(names) == 0 {
@@ -297,7 +297,7 @@ func (o *object) remainder() json.RawMessage {
 	}
 	var b bytes.Buffer
 	for i, name := range names {
-		key, _ := json.Marshal(name) // a string can be encoded
+		key, _ := json.Marshal(name) // strings always encode
 		b.WriteByte("{,"[min(i, 1)])
 		b.Write(key)
 		b.WriteByte(':')
@@ -307,7 +307,7 @@ func (o *object) remainder() json.RawMessage {
 	return b.Bytes()
 }
 
-// put sets a field that was read, for the remainder to hold it.
+// put restores a field that was read, so that the remainder holds it.
 func (o *object) put(name string, raw json.RawMessage) {
 	if raw != nil {
 		o.fields[name] = raw

@@ -8,9 +8,9 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// openAI reads a message of OpenAI's chat completions. Calls of functions and custom tools are read, those of the form
-// before tools too: their results name a function and no call, and belong to the last call of it. A refusal, sound and a
-// file that is only named are kept as they are. What other makers add as reasoning_content is thinking.
+// openAI reads a message of OpenAI's chat completions. Calls of functions and custom tools are read, and those of the
+// form before tools: the results of those name a function and not a call, and belong to its last call. A refusal, audio
+// and a file given by id are kept as they are. The field reasoning_content, which other makers add, is thinking.
 func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pending) error {
 	role := o.text("role")
 	m := chat.Message{Role: chat.Role(role)}
@@ -66,7 +66,8 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 	return c.add(r)
 }
 
-// legacyCall is the id of a call that has none, from that of the message that makes it, which its result follows.
+// legacyCall returns an id for a call without one, from that of its message. The call's result comes right after the
+// message.
 func legacyCall(record string) string { return "call-" + record }
 
 // openAIContent reads a text, a list of parts, or nothing.

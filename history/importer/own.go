@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// ownReader reads the logs of package history, version [history.FormatVersion]: a header, then an entry a line.
+// ownReader reads the logs of package history, version [history.FormatVersion]: a header, then one entry per line.
 type ownReader struct {
 	*builder
 	begun bool
@@ -26,7 +26,7 @@ func (p *ownReader) line(number int, o *object, raw []byte) error {
 		return err
 	}
 	if e.Parent != "" && !p.has(e.Parent) {
-		return fmt.Errorf("it follows %q, which is not there", clip(e.Parent))
+		return fmt.Errorf("its parent %q is missing", clip(e.Parent))
 	}
 	return p.add(Record{Line: number, Recorded: string(e.Type()), Entry: e})
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// The types of pi's lines that are looked at. Those of oh-my-pi are among them.
+// The types of pi's lines that are read, including those of oh-my-pi.
 const (
 	piSession = "session"
 	piTitle   = "title"
 )
 
 // piReader reads the sessions of pi (badlogic/pi-mono, versions 1 to 3 of its format) and oh-my-pi (can1357/oh-my-pi,
-// version 3): a header of type "session", before which oh-my-pi may keep a line of type "title", then an entry a line.
-// In version 1 entries have no ids and each goes on from the one before; since version 2 they are a tree.
+// version 3): a header of type "session", before which oh-my-pi may write a line of type "title", then one entry per
+// line. In version 1 entries have no ids and each follows the one before; since version 2 they are a tree.
 type piReader struct {
 	*builder
-	order []string // ids of the lines, the header's first: version 1 names what is kept by its index
+	order []string // ids of the lines, starting with the header's: version 1 refers to the first kept entry by its index
 	begun bool
 }
 
@@ -54,7 +54,7 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 	var notes pending
 	linked := r.ID != ""
 	if parent := o.optionalText("parentId"); linked {
-		// Pi leaves labels out when it copies a session, and does not mend the lines after them.
+		// Pi leaves labels out when it copies a session, but does not fix the parents of the lines after them.
 		if parent != "" && !p.has(parent) {
 			notes.add(Unlinked, "parentId")
 		} else {
@@ -81,7 +81,7 @@ func (p *piReader) finish() error {
 	return nil
 }
 
-// entry reads what an entry says. What a kind of entry has no word for goes into its data, or the whole line does.
+// entry reads the content of an entry. Fields without an equivalent go into its data, or else the whole line does.
 func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error {
 	switch r.Recorded {
 	case "message":
@@ -111,7 +111,7 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		notes.rest("label", o)
 	case "model_change":
 		b := history.ModelChange{Provider: o.optionalText("provider"), Model: o.optionalText("modelId")}
-		if b.Model == "" { // oh-my-pi says both in one
+		if b.Model == "" { // oh-my-pi writes both in one field
 			if b.Model = o.optionalText("model"); strings.Contains(b.Model, "/") {
 				b.Provider, b.Model, _ = strings.Cut(b.Model, "/")
 			}
@@ -152,8 +152,8 @@ func (p *piReader) compaction(r *Record, o *object, notes *pending) error {
 	return o.err
 }
 
-// piSummary reads what compactions and branch summaries share. The lists of files are part of the details where pi made
-// the summary itself.
+// piSummary reads the common fields of compactions and branch summaries. The lists of files are part of the details if
+// pi made the summary itself.
 func piSummary(o *object) history.Summary {
 	s := history.Summary{Text: o.text("summary"), Extension: o.flag("fromHook")}
 	s.Extension = o.flag("fromExtension") || s.Extension

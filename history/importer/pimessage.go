@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// message reads a message by its role; entry is the object that it stands in. Of a role that is not known, the line is
-// kept as it is.
+// message reads a message by its role; entry is the object that contains it. If the role is unknown, the line is kept as
+// it is.
 func (p *piReader) message(r *Record, entry, o *object, raw []byte, notes *pending) error {
 	role := o.text("role")
 	if o.err != nil {
@@ -73,7 +73,7 @@ func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pe
 		return history.CustomMessage{Name: role, Content: m.Content}, err
 	case "branchSummary", "compactionSummary":
 		return history.CustomMessage{Name: role, Content: summaryMessage(o.text("summary")).Content}, o.err
-	default: // the developer's words are the prompt's to say anew
+	default: // the prompt renders the developer's words anew
 		return history.Custom{Name: role, Data: clone(raw)}, nil
 	}
 	return history.Message{Message: m}, err
@@ -90,13 +90,13 @@ func piShell(role string, o *object) history.Shell {
 	if code := o.number("exitCode"); code != "" {
 		var err error
 		if s.ExitCode, err = strconv.Atoi(code); err != nil && o.err == nil {
-			o.err = fmt.Errorf("exitCode: %s is no exit code", clip(code))
+			o.err = fmt.Errorf("exitCode: %s is not an exit code", clip(code))
 		}
 	}
 	return s
 }
 
-// piFiles reads the files that a user mentioned, each as a text that names it, or an image.
+// piFiles reads the files that a user mentioned, each as a text with its name, or as an image.
 func piFiles(m *chat.Message, o *object) error {
 	o.each("files", func(file *object, _ json.RawMessage) error {
 		path := file.text("path")
@@ -117,7 +117,7 @@ func piFiles(m *chat.Message, o *object) error {
 	return o.err
 }
 
-// piContent reads what a message says: a text or, where its role knows only that, a list of parts and tool calls.
+// piContent reads the content of a message: a text or a list of parts and, in some roles, tool calls.
 func piContent(m *chat.Message, o *object, notes *pending) error {
 	if (m.Role == chat.RoleUser || m.Role == chat.RoleSystem) && o.is("content", kindText) {
 		if text := o.text("content"); text != "" {
@@ -150,7 +150,7 @@ func piPart(m *chat.Message, o *object, raw json.RawMessage, notes *pending) err
 		m.ToolCalls = append(m.ToolCalls, piToolCall(o))
 	case (typ == "toolCall" || typ == "thinking") && !assistant:
 		return fmt.Errorf("type %q in a message of role %s", typ, m.Role)
-	default: // of a provider's own, such as a search that it ran itself
+	default: // specific to a provider, such as a search that it ran itself
 		m.Content = append(m.Content, chat.Opaque{Value: raw})
 		return nil
 	}
@@ -168,7 +168,7 @@ func piPart(m *chat.Message, o *object, raw json.RawMessage, notes *pending) err
 	return nil
 }
 
-// piImage reads an image. Oh-my-pi may keep the data in a file of its own and name it here, as blob:….
+// piImage reads an image. Oh-my-pi may store the data in a separate file and refer to it as blob:….
 func piImage(o *object) chat.Part {
 	data, mediaType := o.text("data"), o.text("mimeType")
 	if strings.HasPrefix(data, "blob:") {
@@ -177,8 +177,8 @@ func piImage(o *object) chat.Part {
 	return chat.Image{URL: "data:" + mediaType + ";base64," + data}
 }
 
-// piThinking reads a thought. In a redacted one, the text is a note of pi's that there is none, and the signature is
-// what the provider sent in its place.
+// piThinking reads a thought. The text of a redacted one is only a note by pi, and the signature is what the provider
+// sent instead.
 func piThinking(o *object) chat.Part {
 	text, signature := o.text("thinking"), o.optionalText("thinkingSignature")
 	if o.flag("redacted") {

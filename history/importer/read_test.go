@@ -19,10 +19,10 @@ import (
 
 const header = `{"type":"session","id":"5a1f","timestamp":"2026-01-15T07:58:31.204Z","cwd":"/src"}`
 
-// session is a pi session of a header and these lines.
+// session returns a pi session of a header and these lines.
 func session(lines ...string) string { return header + "\n" + strings.Join(lines, "\n") + "\n" }
 
-// message is a line that holds a message.
+// message returns a line that holds a message.
 func message(fields string) string { return `{"type":"message","message":{` + fields + `}}` }
 
 func TestMessages(t *testing.T) {
@@ -214,13 +214,13 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// shown is the message that stands for a body.
+// shown returns the message that stands for a body.
 func shown(b history.Body) chat.Message {
 	m, _ := history.Entry{Body: b}.Shown()
 	return m
 }
 
-// said are the messages of a conversation.
+// said returns the messages of a conversation.
 func said(r *importer.Recording) []chat.Message {
 	var list []chat.Message
 	for _, m := range r.Conversation() {
@@ -266,7 +266,7 @@ func TestTheCostThatARecorderReckonedIsKept(t *testing.T) {
 	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
 
 	_, err = importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
-	require.ErrorContains(t, err, "usage: total: -1 is no number from 0")
+	require.ErrorContains(t, err, "usage: total: -1 is not a number of 0 or more")
 }
 
 func TestCacheWritesOfAnthropicAreToldApartByLifetime(t *testing.T) {

@@ -73,9 +73,9 @@ func TestMalformedLinesOfEachFormat(t *testing.T) {
 		{"a document: something else", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
 		{"a document: something else in the list", "[\n1]", 1, "part 0: expected an object, found a number"},
 		{"our own: a version to come", `{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 4, this version reads 3"},
-		{"our own: a parent that is not there", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `it follows "c", which is not there`},
-		{"our own: a message without one", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "it is a message without one"},
-		{"an id twice", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is that of line 2`},
+		{"our own: a parent that is not there", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `its parent "c" is missing`},
+		{"our own: a message without one", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "a message without a body"},
+		{"an id twice", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is already used by line 2`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPiOfTheFirstVersionCompactsByIndex(t *testing.T) {
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
 }
 
-// Where a compaction kept a result first, the session keeps its call with it.
+// If a compaction kept a result first, the session keeps its call with it.
 func TestACompactionPartsNoResultFromItsCall(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(session(
 		message(`"role":"user","content":"one"`),

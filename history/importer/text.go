@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// parseText decodes a JSON string. Half a surrogate pair stands for no character, and encoding/json would put U+FFFD
-// in its place.
+// parseText decodes a JSON string. Half a surrogate pair is an error, because encoding/json would replace it by U+FFFD.
 func parseText(raw json.RawMessage) (string, error) {
 	if half := halfSurrogate(raw); half != "" {
 		return "", fmt.Errorf("%s is half a surrogate pair", half)
@@ -19,8 +18,8 @@ func parseText(raw json.RawMessage) (string, error) {
 	return s, err
 }
 
-// halfSurrogate is the first escape in a valid JSON string that stands for half a surrogate pair without its other
-// half, or empty.
+// halfSurrogate returns the first escape in a valid JSON string for half a surrogate pair without its other half, "" if
+// there is none.
 func halfSurrogate(raw []byte) string {
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -28,7 +27,7 @@ func halfSurrogate(raw []byte) string {
 		}
 		r, ok := escapedUnit(raw[i:])
 		if !ok {
-			i++ // the letter after the backslash, which may be one itself
+			i++ // the byte after the backslash, which may be one itself
 			continue
 		}
 		if utf16.IsSurrogate(r) {
@@ -43,7 +42,7 @@ func halfSurrogate(raw []byte) string {
 	return ""
 }
 
-// escapedUnit is the UTF-16 unit of an escape such as \u00e9 at the start of raw.
+// escapedUnit returns the UTF-16 unit of an escape such as \u00e9 at the start of raw.
 func escapedUnit(raw []byte) (rune, bool) {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return 0, false

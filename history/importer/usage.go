@@ -6,8 +6,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// usageNames are what a format calls the counts of usage, where it counts the tokens that the cache served or took in
-// apart from the input, and the object with the total cost in dollars, "" if it has none.
+// usageNames holds a format's names for the counts of usage, if it counts cached tokens separately from the input, and
+// for the object with the total cost in dollars, "" if it has none.
 type usageNames struct{ input, output, cacheRead, cacheWrite, cost string }
 
 var (
@@ -15,7 +15,7 @@ var (
 	piUsage        = usageNames{"input", "output", "cacheRead", "cacheWrite", "cost"}
 )
 
-// read reads the field "usage", if there is one, and what it cost.
+// read reads the field "usage", if present, and the cost.
 func (n usageNames) read(o *object, notes *pending) (_ chat.Usage, cost float64, _ error) {
 	if !o.given("usage") {
 		return chat.Usage{}, 0, nil

@@ -18,10 +18,10 @@ var files embed.FS
 // migrationLock is the advisory lock that is held while the schema changes.
 const migrationLock = 0x70726f6d70747265 // "promptre"
 
-// Migrate brings the schema of a database up to date, and makes it if there is none. It may be called by several processes at
-// once, and while others use the database. The tables are made in the first schema of the connection's search path, and their
-// names begin with "promptree_". A schema that is up to date is read and not changed, for which SELECT on promptree_migrations
-// suffices.
+// Migrate updates the schema of a database, and creates it if it is missing. Several processes may call it at once, and
+// while others use the database. The tables are created in the first schema of the connection's search path, with names
+// that start with "promptree_". A schema that is up to date is read and not changed, for which SELECT on
+// promptree_migrations suffices.
 func Migrate(ctx context.Context, db Pool) error {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -32,7 +32,7 @@ func Migrate(ctx context.Context, db Pool) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", mode, int64(migrationLock)); err != nil {
 			return err
 		}
-		var made bool // asked first: CREATE TABLE IF NOT EXISTS needs the right to make it even if it is there
+		var made bool // checked first, because CREATE TABLE IF NOT EXISTS requires the right to create even if the table exists
 		err := tx.QueryRow(ctx, "SELECT to_regclass(quote_ident(current_schema()) || '.promptree_migrations') IS NOT NULL", mode).Scan(&made)
 		if err == nil && !made {
 			_, err = tx.Exec(ctx, "CREATE TABLE promptree_migrations (version int PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())", mode)

@@ -26,7 +26,7 @@ import (
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
-var cluster *postgrestest.Cluster // nil where there is none
+var cluster *postgrestest.Cluster // nil if there is none
 
 func TestMain(m *testing.M) {
 	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, m.Run))
@@ -55,7 +55,7 @@ func pool(t testing.TB) *pgxpool.Pool {
 	return p
 }
 
-// migrated is a pool whose schema is up to date.
+// migrated returns a pool whose schema is up to date.
 func migrated(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	p := pool(t)
@@ -86,7 +86,7 @@ func (c counting) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (counting) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// counted is a pool like another whose statements are counted.
+// counted returns a pool like another whose statements are counted.
 func counted(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 	t.Helper()
 	config := p.Config()
@@ -229,7 +229,7 @@ func (r receiving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// received is a pool like another, of one connection, with the bytes that it reads.
+// received returns a pool like another, of one connection, with the bytes that it reads.
 func received(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 	t.Helper()
 	config := p.Config()
@@ -533,8 +533,8 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 	require.Empty(t, wrong)
 }
 
-// A connection that is lost is an error, and the session goes on once the database is back: nothing that was acknowledged is lost,
-// and nothing stands twice.
+// A connection that is lost is an error, and the session goes on once the database is back: nothing that was
+// acknowledged is lost, and nothing stands twice.
 func TestASessionOutlivesItsConnections(t *testing.T) {
 	p := migrated(t)
 	s, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Pool is what is used of a pool of connections, such as [github.com/jackc/pgx/v5/pgxpool.Pool].
+// Pool is a pool of connections, such as [github.com/jackc/pgx/v5/pgxpool.Pool].
 type Pool interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
@@ -21,35 +21,37 @@ type Pool interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// mode sends a statement and its arguments in one round trip, without preparing it by name: so a pooler may give each transaction
-// another connection.
+// mode sends a statement and its arguments in one round trip without preparing it by name, so that a pooler may give
+// each transaction another connection.
 const mode = pgx.QueryExecModeExec
 
-// Sessions are the sessions of one tenant. Pool is required. It is safe for concurrent use once its fields are set, and cheap to make.
+// Sessions gives access to the sessions of one tenant. Pool is required. It is safe for concurrent use once its fields
+// are set, and cheap to create.
 type Sessions struct {
 	// Pool of connections to a database that [Migrate] has prepared. It is not closed.
 	Pool Pool
-	// Tenant to whom the sessions belong. "" is a tenant too.
+	// Tenant that owns the sessions. "" is a tenant like any other.
 	Tenant string
-	// Tool is the name of the agent's tool that reads a session, which the breadcrumb beside a summary names. Without one it names
-	// nothing.
+	// Tool is the name of the agent's tool that reads a session, for the breadcrumb beside a summary. Without it there
+	// is no breadcrumb.
 	Tool string
 	// Hooks are called in the transactions of appends. None by default.
 	Hooks []Hook
 }
 
-// Hook does more in the transaction of an append: the lines are there with what it writes, or neither is.
+// Hook adds writes to the transaction of an append, so that both are committed or neither.
 type Hook struct {
-	// Wants reports whether Do is called for lines. An append that no hook wants takes one round trip; one that a hook wants takes
-	// three, and what Do takes. Nil wants all.
+	// Wants reports whether Do is called for lines. An append that no hook wants takes one round trip; one that a hook
+	// wants takes three, plus those of Do. Nil wants all.
 	Wants func(lines []history.Line) bool
-	// Do is called after the lines were written, before the transaction is committed. If it fails the append does, and nothing is
-	// written. It must not use another connection, which would wait for this one's locks. If it takes 10 seconds from one statement
-	// to the next the server ends the transaction, so that a process that is paused does not hold the session.
+	// Do is called after the lines were written, before the transaction is committed. If it fails the append fails, and
+	// nothing is written. It must not use another connection, which would wait for this one's locks. If it takes 10
+	// seconds between two statements the server ends the transaction, so that a paused process does not block the
+	// session.
 	Do func(ctx context.Context, tx pgx.Tx, a Appended) error
 }
 
-// Appended is an append that is about to be committed.
+// Appended describes an append that is about to be committed.
 type Appended struct {
 	Tenant, Name string
 	// At is the position of the first of Lines.
@@ -57,31 +59,32 @@ type Appended struct {
 	Lines []history.Line
 }
 
-// Open opens the session of a name, and makes it if there is none. Close it when the request is done: that costs nothing.
+// Open opens the session with a name, and creates it if it is missing. Close it when the request is done, which costs
+// nothing.
 func (s *Sessions) Open(ctx context.Context, name string, o history.Options) (*history.Session, error) {
 	return history.New(ctx, s.Store(name), o)
 }
 
-// Reopen opens the session of a name as Open does, but makes none. The error is [ErrNoSession] if there is none.
+// Reopen opens the session with a name like Open, but does not create it. The error is [ErrNoSession] if it is missing.
 func (s *Sessions) Reopen(ctx context.Context, name string, o history.Options) (*history.Session, error) {
 	store := s.Store(name)
 	store.existing = true
 	return history.New(ctx, store, o)
 }
 
-// Store returns the store of the session of a name. It has no row before the first append.
+// Store returns the store of the session with a name. It has no row before the first append.
 func (s *Sessions) Store(name string) *Store { return &Store{sessions: s, name: name} }
 
-// Info is what a list says of a session.
+// Info describes a session in a list.
 type Info struct {
 	Name string
-	// Created is when its first line was written, Appended when its newest was, both by the database's clock.
+	// Created is the time of its first line, Appended that of its newest, both by the database's clock.
 	Created, Appended time.Time
-	// Lines that it has, the header included, and their bytes.
+	// Lines is the number of its lines, the header included, and Bytes their size.
 	Lines, Bytes int64
 }
 
-// Info returns what a list says of the session of a name. The error is [ErrNoSession] if there is none.
+// Info describes the session with a name. The error is [ErrNoSession] if it is missing.
 func (s *Sessions) Info(ctx context.Context, name string) (Info, error) {
 	rows, err := s.Pool.Query(ctx, "SELECT name, created, appended, lines, bytes FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.Tenant, name)
 	var info Info
@@ -97,11 +100,10 @@ func (s *Sessions) Info(ctx context.Context, name string) (Info, error) {
 	return info, nil
 }
 
-// listed is how many sessions are read at a time.
+// listed is the number of sessions that are read at a time.
 const listed = 500
 
-// List returns the sessions in the order of their names' bytes, from the first after a name on. An error is the last that is
-// returned.
+// List returns the sessions in the order of their names' bytes, starting after a name. An error is the last value.
 func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for first := after == ""; ; first = false {
@@ -129,8 +131,8 @@ func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error
 	}
 }
 
-// Expire removes sessions to which nobody has appended since a time, at most so many, the oldest first, and returns how many it
-// removed. Whoever has one open is told that it is gone at its next append.
+// Expire removes sessions to which nobody has appended since a time, at most the given number, the oldest first, and
+// returns how many it removed. A process that has one open gets [ErrNoSession] at its next append.
 func (s *Sessions) Expire(ctx context.Context, before time.Time, most int) (removed int, err error) {
 	return s.remove(ctx, `
 		WITH old AS MATERIALIZED (
@@ -138,7 +140,7 @@ func (s *Sessions) Expire(ctx context.Context, before time.Time, most int) (remo
 		) DELETE FROM promptree_sessions AS s USING old WHERE s.session = old.session`, s.Tenant, before, most)
 }
 
-// Clear removes all sessions of the tenant.
+// Clear removes all sessions of the tenant and returns their number.
 func (s *Sessions) Clear(ctx context.Context) (removed int, err error) {
 	return s.remove(ctx, "DELETE FROM promptree_sessions WHERE tenant = $1", s.Tenant)
 }
@@ -151,7 +153,7 @@ func (s *Sessions) remove(ctx context.Context, sql string, args ...any) (int, er
 	return int(tag.RowsAffected()), nil
 }
 
-// failed is the error of something that was tried.
+// failed returns the error of a failed operation.
 func (s *Sessions) failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -15,14 +15,14 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Store is the [history.Store] of one session. Its positions are numbers of lines. Several may be open for one session, in one
-// process or in many.
+// Store is the [history.Store] of one session. Its positions are line numbers. Several may be open for one session, in
+// one process or in many.
 type Store struct {
 	sessions *Sessions
 	name     string
-	key      atomic.Int64 // of the session's row, 0 before it is known
+	key      atomic.Int64 // of the session's row, 0 until it is known
 	closed   atomic.Bool
-	existing bool // it is not made
+	existing bool // a missing session is not created
 }
 
 var (
@@ -34,13 +34,13 @@ var (
 	_ history.Transcriber = (*Store)(nil)
 )
 
-// ErrNoSession is the error of a session that is not there, or was removed while it was open.
+// ErrNoSession is returned for a session that is missing, or was removed while it was open.
 var ErrNoSession = errors.New("postgres: there is no such session, or not any more")
 
-// Shared reports that others may append too.
+// Shared returns true: others may append too.
 func (s *Store) Shared() bool { return true }
 
-// Transcript names the session for [Sessions.Tool].
+// Transcript returns the session's name for [Sessions.Tool].
 func (s *Store) Transcript() history.Transcript {
 	if s.sessions.Tool == "" {
 		return history.Transcript{}
@@ -48,13 +48,13 @@ func (s *Store) Transcript() history.Transcript {
 	return history.Transcript{Name: s.name, Tool: s.sessions.Tool}
 }
 
-// Close gives the store up. The pool stays open.
+// Close closes the store. The pool stays open.
 func (s *Store) Close() error {
 	s.closed.Store(true)
 	return nil
 }
 
-// ready returns why nothing can be done.
+// ready returns an error if the store cannot be used.
 func (s *Store) ready(ctx context.Context) error {
 	switch {
 	case s.closed.Load():
@@ -117,7 +117,7 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 			return nil, err
 		}
 	}
-	if at < 0 || at == 0 && s.key.Load() != 0 { // it has begun
+	if at < 0 || at == 0 && s.key.Load() != 0 { // it has lines already
 		return nil, s.conflict(ctx, at)
 	}
 	if at == 0 && s.existing {
@@ -166,7 +166,7 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 	return ends, nil
 }
 
-// conflict is the error of a position that is taken.
+// conflict returns the error for a position that is taken.
 func (s *Store) conflict(ctx context.Context, at history.Position) error {
 	end, err := s.end(ctx, s.sessions.Pool)
 	if err != nil {
@@ -175,8 +175,8 @@ func (s *Store) conflict(ctx context.Context, at history.Position) error {
 	return &history.ConflictError{At: at, End: end}
 }
 
-// idleInTransaction is how long the server lets a transaction with hooks wait for its process. One that was paused, or cut off, holds
-// the session's row that long, and what it was about to write is not written.
+// idleInTransaction is how long the server lets a transaction with hooks wait for its process. A process that is paused
+// or cut off blocks the session's row for that long, and its append is not written.
 const idleInTransaction = "10s"
 
 // insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
@@ -209,18 +209,19 @@ func (s *Store) insert(ctx context.Context, db querier, at history.Position, lin
 	return key, err
 }
 
-// A page is what is read at a time: a few lines at first, and of so many bytes a line together, or one that is larger.
+// A page is what is read at a time: a few lines at first, and later at most that many bytes in all, or one larger line.
 const (
 	firstLines = 32
 	pageLines  = 512
 	lineBytes  = 2 << 10
 )
 
-// described is how a page is read: a connection asks once what the columns are, without preparing a statement by name, and from then
-// on is sent bytes as they are. In [mode] all is sent as text, in which a byte takes two.
+// described is the mode for reading a page: a connection asks once for the types of the columns, without preparing a
+// statement by name, and from then on receives binary data. In [mode] everything is sent as text, in which a byte takes
+// two.
 const described = pgx.QueryExecModeCacheDescribe
 
-// page reads some of the lines that a condition selects, in the order that it names.
+// page reads some of the lines that a condition selects, in the given order.
 func (s *Store) page(ctx context.Context, where, order string, most int, args ...any) ([]history.Stored, error) {
 	rows, err := s.sessions.Pool.Query(ctx, `
 		SELECT at, id, parent, kind, data FROM (
@@ -245,7 +246,7 @@ func (s *Store) page(ctx context.Context, where, order string, most int, args ..
 	return lines, nil
 }
 
-// known makes sure that the session's key is known, if it has a row.
+// known looks up the session's key, if it has a row.
 func (s *Store) known(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil || s.key.Load() != 0 {
 		return err
@@ -263,7 +264,7 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 		}
 		at := from
 		most := firstLines
-		if from == 0 { // most want no more than the header
+		if from == 0 { // most callers only need the header
 			most = 1
 		}
 		for ; err == nil; most = max(firstLines, min(2*most, pageLines)) {
@@ -283,7 +284,7 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 			if len(lines) > 0 {
 				continue
 			}
-			var end history.Position // or that the session was removed meanwhile
+			var end history.Position // or that the session was removed in the meantime
 			if end, err = s.end(ctx, s.sessions.Pool); err == nil && from > end {
 				err = &history.PositionError{At: from}
 			} else if err == nil {
@@ -294,8 +295,8 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 	}
 }
 
-// Back returns the lines of a path, the newest first. Each page begins with a line of the path, for whatever stands between is of
-// other branches.
+// Back returns the lines of a path, the newest first. Each page starts with a line of the path, because the lines in
+// between belong to other branches.
 func (s *Store) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
 	return func(yield func(history.Stored, error) bool) {
 		if err := s.known(ctx); err != nil {
@@ -309,7 +310,7 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 			if err == nil && newest {
 				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", most, int64(before))
 			} else if err == nil {
-				// No lower bound, which would have the planner expect next to no lines and sort them all.
+				// Without a lower bound, since with one the planner expects almost no lines and sorts them all.
 				lines, err = s.page(ctx, `at <= (SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at > 0 AND at < $4)`,
 					"DESC", most, int64(before), []byte(id))
 			}
@@ -367,7 +368,7 @@ func (s *Store) Pick(ctx context.Context, at ...history.Position) iter.Seq2[hist
 	}
 }
 
-// Count returns the number of lines from a position on.
+// Count returns the number of lines from a position to the end.
 func (s *Store) Count(ctx context.Context, from history.Position) (int, error) {
 	end, err := s.End(ctx)
 	if err == nil && (from < 0 || from > end) {
@@ -376,7 +377,7 @@ func (s *Store) Count(ctx context.Context, from history.Position) (int, error) {
 	return int(end - from), err
 }
 
-// Replace puts other data in place of that of lines, in one transaction.
+// Replace overwrites the data of lines in one transaction.
 func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 	if err := s.known(ctx); err != nil {
 		return err
