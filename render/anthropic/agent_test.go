@@ -38,7 +38,7 @@ func (q quarter) CountPart(p chat.Part) int {
 
 func (q quarter) CountMessage(m chat.Message) int { return sizingtest.CountMessage(q, m) }
 
-// claude is the brain of a server: it counts in rounds of two calls, thinking before them and between them, until it has
+// claude returns the brain of a server: it counts in rounds of two calls, thinking before them and between them, until it has
 // counted often enough, and summarises where it is asked to.
 func claude(rounds int) func(int, request) answer {
 	counted := 0

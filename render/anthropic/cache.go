@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// maxBreakpoints is how many blocks of a request may carry cache_control.
+	// maxBreakpoints is the maximum number of blocks of a request with cache_control.
 	maxBreakpoints = 4
-	// cacheType is the only type of cache that the API has.
+	// cacheType is the API's only type of cache.
 	cacheType = "ephemeral"
-	// shortLifetime is what the API keeps a prefix for unless an hour is asked for.
+	// shortLifetime is how long the API keeps a prefix unless an hour is requested.
 	shortLifetime = 5 * time.Minute
 	longLifetime  = time.Hour
 )
 
-// blockKey names a block of a request: a part of a message's content, one of its calls, or the result that it is.
+// blockKey identifies a block of a request: a part of a message's content, one of its calls, or a whole result.
 type blockKey struct {
 	kind           blockKind
 	message, index int
@@ -38,15 +38,15 @@ const (
 // cacheMark is a block that carries a cache breakpoint.
 type cacheMark struct {
 	block blockKey
-	pos   int // of the block among all
+	pos   int // index of the block among all
 	hour  bool
-	// from are the parts that ask for it, as {kind: blockPart}. Empty where an opaque part carries its own.
+	// from lists the parts that ask for it, as {kind: blockPart}. It is empty if an opaque part carries its own.
 	from []blockKey
-	// static is a mark in the tools or the system prompt.
+	// static reports whether the mark is in the tools or the system prompt.
 	static bool
 }
 
-// message is the message of the breakpoint, as violations name it.
+// message returns the index of the message with the breakpoint, for violations.
 func (m cacheMark) message() int {
 	if len(m.from) > 0 {
 		return m.from[0].message
@@ -54,17 +54,17 @@ func (m cacheMark) message() int {
 	return m.block.message
 }
 
-// cachePlan says which blocks carry cache_control, in the order in which the API caches: tools, system, messages.
+// cachePlan lists the blocks that carry cache_control, in the order in which the API caches: tools, system, messages.
 type cachePlan struct {
 	marks  []cacheMark
-	blocks int      // that were passed
-	last   blockKey // the last block that can carry one
-	pos    int      // of last
-	static bool     // in the tools or the system prompt
+	blocks int      // the number of blocks so far
+	last   blockKey // the last block that can carry a breakpoint
+	pos    int      // index of last
+	static bool     // last is in the tools or the system prompt
 }
 
-// planCache finds the block of each breakpoint: the last one before it that can carry cache_control, which thinking and
-// opaque blocks cannot. A breakpoint before everything has no block and asks for nothing.
+// planCache finds the block for each breakpoint: the last one before it that can carry cache_control, which thinking and
+// opaque blocks cannot. A breakpoint at the very start is ignored.
 func planCache(req chat.Request) *cachePlan {
 	p := &cachePlan{static: true}
 	if len(req.Tools) > 0 {
@@ -88,10 +88,10 @@ func (p *cachePlan) message(i int, m chat.Message) {
 	end := len(m.Content)
 	if m.Role == chat.RoleTool {
 		for end > 0 && isBreakpoint(m.Content[end-1]) {
-			end-- // those at the end of a result are about it as a whole
+			end-- // those at the end apply to the result as a whole
 		}
 	}
-	placed := map[string]bool{} // calls that stand among the content
+	placed := map[string]bool{} // ids of calls that have a place in the content
 	for k, part := range m.Content[:end] {
 		p.part(i, k, m, part, placed)
 	}
@@ -155,13 +155,13 @@ func (p *cachePlan) mark(from blockKey, hour bool) {
 	p.marks = slices.Insert(p.marks, at, mark)
 }
 
-// land makes a block the last that can carry a breakpoint.
+// land records a block as the last one that can carry a breakpoint.
 func (p *cachePlan) land(block blockKey) {
 	p.blocks++
 	p.last, p.pos = block, p.blocks
 }
 
-// control is the cache_control of a block, zero for those without.
+// control returns the cache_control of a block, and the zero value for a block without one.
 func (p *cachePlan) control(block blockKey) sdk.CacheControlEphemeralParam {
 	for _, m := range p.marks {
 		if m.block == block {
@@ -175,9 +175,9 @@ func (p *cachePlan) control(block blockKey) sdk.CacheControlEphemeralParam {
 	return sdk.CacheControlEphemeralParam{}
 }
 
-// surplus picks the marks to give up where there are more than four. Kept are those that opaque parts carry; the last of
-// the tools and the system prompt, all that is left of a prefix once a conversation was compacted; and then the newest,
-// for a growing conversation finds there what the request before it wrote.
+// surplus returns the marks to remove if there are more than four. It keeps those that opaque parts carry; the last one
+// in the tools and the system prompt, which is the only prefix that survives a compaction; and then the newest, where
+// the next request of a growing conversation finds what this one wrote.
 func (p *cachePlan) surplus() []cacheMark {
 	keep := make([]bool, len(p.marks))
 	left := maxBreakpoints

@@ -12,11 +12,11 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// CountTokens asks the API how many tokens of input a request takes, its tools included. The request is mended as
-// [Model.Generate] does it, so that what is counted is what would be sent; OnRepair is not told. Errors are those of
+// CountTokens asks the API for the number of input tokens of a request, tools included. The request is repaired as by
+// [Model.Generate], so that what is counted is what would be sent, but OnRepair is not called. Errors are those of
 // Generate.
 //
-// It is no chat.Tokenizer: it needs the network, and counts no less than a whole request.
+// It is not a chat.Tokenizer: it needs the network, and counts only whole requests.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -31,7 +31,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		System: sdk.MessageCountTokensParamsSystemUnion{OfTextBlockArray: p.System},
 	}
 	for _, t := range p.Tools {
-		// The unions hold the same kinds of tools, each under its own type.
+		// The unions hold the same tools as different types.
 		raw, err := t.MarshalJSON()
 		if err != nil {
 			return 0, err
@@ -43,7 +43,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	switch {
 	case err != nil:
 		return 0, x.Err(ctx, classify(x, err))
-	case count == nil || !count.JSON.InputTokens.Valid(): // nil of JSON's null
+	case count == nil || !count.JSON.InputTokens.Valid(): // also nil for JSON's null
 		return 0, &chat.AnswerError{Err: errors.New("anthropic: the answer holds no count")}
 	}
 	return int(count.InputTokens), nil

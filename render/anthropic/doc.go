@@ -4,28 +4,28 @@
 //	response, err := model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: tools})
 //	err = session.Append(ctx, response.Message)
 //
-// [Model] is a [chat.Model]: agents ask it, and compactors do for their summaries.
+// [Model] is a [chat.Model], for agents and for the summaries of a compactor.
 //
-// # Parts that stand on their own
+// # Using the parts alone
 //
-//   - [Request] turns a request into the SDK's, and [Response] an answer of the SDK into ours, so that the answer goes back
-//     with every block where it was: thinking and its signatures, calls between other blocks, blocks that only the API
+//   - [Request] converts a request to the SDK's types, and [Response] converts an answer back, with every block in its place
+//     for the next request: thinking and its signatures, calls between other blocks, blocks that only the API
 //     understands.
-//   - [Validate] names each rule of the API that a request breaks; [Repair] mends what can be mended and tells of it. A
-//     [Model] does so before each request: histories that other providers' models have written need it.
-//   - [Model.CountTokens] asks the API what a request takes, and [Vision] knows what an image does. There is no tokenizer for
-//     Claude's text that one could run oneself.
+//   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the changes. A
+//     [Model] does so before each request, since histories that other providers' models have written need it.
+//   - [Model.CountTokens] asks the API for the size of a request, and [Vision] computes that of an image. There is no local
+//     tokenizer for Claude's text.
 //
 // # Thinking after a compaction
 //
-// The newest models take thinking only if all that comes before it is as it was when it was thought. Behind a summary, or after
-// a change of tools, it is not, and the API refuses such a request with status 400. A [Model] then sends it again and has
-// that thinking dropped, and so with every request from then on; the model plans anew without it. Thinking.Stale has it
-// dropped from the first request on, or returns the refusal.
+// The newest models accept thinking only if everything before it is unchanged since it was thought. After a summary, or
+// a change of tools, it is not, and the API refuses the request with status 400. A [Model] then sends the request again
+// and has that thinking dropped, as with every later request; the model plans anew without it. With Thinking.Stale it is
+// dropped from the first request on, or the refusal is returned.
 //
 // # Errors
 //
-// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API gives,
-// [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for what is no
-// answer, [*chat.ValidationError] for what was not sent.
+// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API
+// states, [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for
+// unusable answers, [*chat.ValidationError] for a request that was not sent.
 package anthropic

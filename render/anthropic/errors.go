@@ -15,20 +15,20 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// What the API says of a request that is larger than the window.
+// The API's messages for a request that is larger than the window.
 var (
 	promptTooLong = regexp.MustCompile(`prompt is too long(?:: (\d+) tokens > (\d+) maximum)?`)
 	noRoomLeft    = regexp.MustCompile("input length and `?max_tokens`? exceed context limit(?:: (\\d+) \\+ (\\d+) > (\\d+))?")
 )
 
-// classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
-// [*chat.TransientError], a [*chat.AnswerError] or, of any other, one that says what the API said.
+// classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
 func classify(x *provider.Exchange, err error) error {
 	api, ok := errors.AsType[*sdk.Error](err)
 	if !ok {
 		return x.Broken(fmt.Errorf("anthropic: %w", err))
 	}
-	if api.Request != nil { // of which the text has the URL
+	if api.Request != nil { // whose text contains the URL
 		shown := *api.Request
 		shown.URL = x.URL(shown.URL)
 		api.Request = &shown
@@ -57,7 +57,7 @@ func classifyAPI(api *sdk.Error, err error) error {
 	return err
 }
 
-// apiMessage is what the API says in words.
+// apiMessage returns the text of the API's error.
 func apiMessage(api *sdk.Error) string {
 	var body struct {
 		Error struct {
@@ -70,8 +70,8 @@ func apiMessage(api *sdk.Error) string {
 	return body.Error.Message
 }
 
-// contextLimit reads the numbers of a request that is too large; nil where the message is about something else. Where the
-// answer's room is what is too much, the tokens are those of the request with that room.
+// contextLimit reads the numbers of a request that is too large, and returns nil if the message is about something else.
+// If the room for the answer causes the excess, it is included in the tokens.
 func contextLimit(message string) *chat.ContextLimitError {
 	number := func(s string) int {
 		n, _ := strconv.Atoi(s)
@@ -86,7 +86,7 @@ func contextLimit(message string) *chat.ContextLimitError {
 	return nil
 }
 
-// refusesTemperature tells of a model that takes no temperature.
+// refusesTemperature reports whether the model refused a temperature.
 func refusesTemperature(err error) bool {
 	api, ok := errors.AsType[*sdk.Error](err)
 	if !ok || api.StatusCode != http.StatusBadRequest {
@@ -97,7 +97,7 @@ func refusesTemperature(err error) bool {
 		(strings.Contains(message, "deprecated for this model") || strings.Contains(message, "not supported"))
 }
 
-// refusesStale reports whether the API refused thinking behind something that changed since it was thought.
+// refusesStale reports whether the API refused thinking that follows something changed since it was thought.
 func refusesStale(err error) bool {
 	api, ok := errors.AsType[*sdk.Error](err)
 	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(apiMessage(api), "bound to a different conversation")

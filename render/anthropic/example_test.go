@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// local is a server on this machine that speaks as the API does. With a key in ANTHROPIC_API_KEY, sdk.NewClient() is all
+// local returns a server on this machine that speaks as the API does. With a key in ANTHROPIC_API_KEY, sdk.NewClient() is all
 // that a program needs.
 func local(brain func(call int, r request) answer) (sdk.Client, func()) {
 	s := startServer(brain)

@@ -108,7 +108,7 @@ func (d dice) request() chat.Request {
 	return req
 }
 
-// sound is a request that breaks no rule, results in any order.
+// sound returns a request that breaks no rule, results in any order.
 func (d dice) sound() chat.Request {
 	req := ask(question)
 	for n := range d.IntN(8) {

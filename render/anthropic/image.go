@@ -8,14 +8,14 @@ import (
 // Vision is the resolution at which a model looks at images.
 type Vision int
 
-// The resolutions, of models up to Claude Opus 4.6 and of those from Claude Opus 4.7 on that document the high one. The
-// zero value is the standard one.
+// The resolutions: standard, the zero value, for models up to Claude Opus 4.6, and high, for models from Claude Opus 4.7
+// on that document it.
 const (
 	VisionStandard Vision = iota
 	VisionHigh
 )
 
-// limits of an image at a resolution: the longer edge in pixels, and the tokens.
+// limits returns the maximum longer edge of an image, in pixels, and its maximum tokens.
 func (v Vision) limits() (edge, tokens int) {
 	if v == VisionHigh {
 		return 2576, 4784
@@ -23,12 +23,12 @@ func (v Vision) limits() (edge, tokens int) {
 	return 1568, 1568
 }
 
-// patchSide is the edge in pixels of what is one token.
+// patchSide is the edge of a patch, which is one token, in pixels.
 const patchSide = 28
 
-// ImageTokens is what an image of that many pixels takes, by the rule that Anthropic documents: a token for each patch of
-// 28 by 28 pixels that was begun, which is close to width × height / 750, once the image was scaled down, its proportions
-// kept, to the longest edge and the most tokens of the resolution.
+// ImageTokens returns the tokens of an image of that many pixels, by the rule that Anthropic documents: one for each
+// patch of 28 by 28 pixels, or part of one, which is close to width × height / 750, after the image was scaled down
+// proportionally to the maximum edge and tokens of the resolution.
 func (v Vision) ImageTokens(width, height int) int {
 	if width <= 0 || height <= 0 {
 		return 0
@@ -52,8 +52,7 @@ func (v Vision) ImageTokens(width, height int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// CountImage is what an image takes. One whose size is not to be seen, such as one at an address, is counted as the most
-// that any takes.
+// CountImage returns the tokens of an image. An image of unknown size, such as one at an address, counts as the largest.
 func (v Vision) CountImage(p chat.Image) int {
 	width, height, ok := sizing.ImageSize(p)
 	if !ok {

@@ -53,7 +53,7 @@ func (r request) thinks() bool {
 	return r.Thinking["type"] == "enabled" || r.Thinking["type"] == "adaptive"
 }
 
-// sign is the signature of a thought; only what the server signed comes back unchallenged.
+// sign returns the signature of a thought; only what the server signed comes back unchallenged.
 func sign(thought string) string {
 	sum := sha256.Sum256([]byte("salt" + thought))
 	return hex.EncodeToString(sum[:8])

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// imageSource is an image as the API takes it: an https address, or data of a kind that it reads.
+// imageSource converts an image for the API: an https address, or data of a type that it accepts.
 func imageSource(p chat.Image) (sdk.ImageBlockParamSourceUnion, error) {
 	if !utf8.ValidString(p.URL) {
 		return sdk.ImageBlockParamSourceUnion{}, errors.New("the image's URL is not UTF-8")
@@ -45,7 +45,7 @@ func imageSource(p chat.Image) (sdk.ImageBlockParamSourceUnion, error) {
 	}
 }
 
-// splitDataURL takes a data URL apart; inline is false for any other.
+// splitDataURL splits a data URL; inline is false for any other.
 func splitDataURL(u string) (mediaType, data string, inline bool, err error) {
 	const scheme = "data:"
 	if len(u) < len(scheme) || !strings.EqualFold(u[:len(scheme)], scheme) {
@@ -64,7 +64,7 @@ func splitDataURL(u string) (mediaType, data string, inline bool, err error) {
 	return mediaType, data, true, nil
 }
 
-// isBase64 checks data without holding it decoded.
+// isBase64 checks data without decoding all of it at once.
 func isBase64(data string) bool {
 	if len(data)%4 != 0 {
 		return false
@@ -81,7 +81,7 @@ func isBase64(data string) bool {
 	return true
 }
 
-// documentSource is a document as the API takes it: a PDF, or text.
+// documentSource converts a document for the API: a PDF, or text.
 func documentSource(p chat.Document) (sdk.DocumentBlockParamSourceUnion, error) {
 	mediaType, _, err := mime.ParseMediaType(p.MediaType)
 	if err != nil {

@@ -15,65 +15,65 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// DefaultMaxTokens of an answer where neither the request nor the model says.
+// DefaultMaxTokens is the limit of an answer if neither the request nor the model sets one.
 const DefaultMaxTokens = 8192
 
-// minThinking is the smallest thinking budget that the API takes.
+// minThinking is the smallest thinking budget that the API accepts.
 const minThinking = 1024
 
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, with its key. If it sends with something else than an [*http.Client], that follows redirects as it
-	// likes.
+	// Client of the SDK, with its key. If its HTTP client is not an [*http.Client], redirects are up to that client.
 	Client sdk.Client
 	// Name of the model, such as [sdk.ModelClaudeSonnet5].
 	Name string
-	// MaxTokens of an answer where the request does not say; the API asks for a limit. Defaults to [DefaultMaxTokens].
+	// MaxTokens of an answer if the request does not set it; the API requires a limit. Defaults to [DefaultMaxTokens].
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking
-	// MaxImages of a request; the oldest above become notes ([RuleImageCount]). Defaults to 100, which is what models with a window
-	// of 200,000 tokens take. Set 600 for the others.
+	// MaxImages of a request; the oldest beyond it become notes ([RuleImageCount]). Defaults to 100, the limit of models with
+	// a window of 200,000 tokens. Set 600 for the others.
 	MaxImages int
-	// Betas of the API to ask for, as named in the header anthropic-beta.
+	// Betas of the API to request, as named in the header anthropic-beta.
 	Betas []string
-	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
+	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
+	// decides.
 	MaxRetries int
-	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
+	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
 	OnRepair func([]chat.Repair)
-	// Adjust, where it is set, may change each request before it is sent: the API's own tools, metadata, whatever a
-	// [chat.Request] has no words for.
+	// Adjust, if set, may change each request before it is sent: the API's own tools, metadata, whatever a
+	// [chat.Request] has no field for.
 	Adjust func(*sdk.MessageNewParams)
 
-	noTemperature atomic.Bool // the model refused one
-	dropsStale    atomic.Bool // the model refused thinking behind something that changed
+	noTemperature atomic.Bool // the model refused a temperature
+	dropsStale    atomic.Bool // the model refused stale thinking
 }
 
 var _ chat.Model = (*Model)(nil)
 
 // Thinking says whether and how much a model thinks.
 type Thinking struct {
-	// Budget of tokens, 1,024 or more, that older models take. It comes on top of the request's MaxTokens, which are for
-	// the answer.
+	// Budget of tokens, 1,024 or more, for older models. It is added to the request's MaxTokens, which are for the
+	// answer.
 	Budget int
-	// Adaptive lets the model choose, as newer models want it. Its thinking is part of the request's MaxTokens.
+	// Adaptive lets the model choose, for newer models. Its thinking is part of the request's MaxTokens. Off by default.
 	Adaptive bool
-	// Stale says what becomes of thinking behind something that changed since it was thought, such as a summary. Defaults to
+	// Stale says what happens to thinking after a change to what it follows, such as a summary. Defaults to
 	// [StaleLearnt].
 	Stale Stale
 }
 
-// Stale says what becomes of thinking behind something that changed since it was thought: the system text, the tools, or what
-// was said. The newest models refuse such a request unless they are told to drop that thinking, which is a beta of the API.
+// Stale says what happens to thinking after a change to what it follows: the system text, the tools, or what was said.
+// The newest models refuse such a request unless they are told to drop that thinking, by a beta of the API.
 type Stale string
 
-// What becomes of stale thinking.
+// The ways to handle stale thinking.
 const (
-	// StaleLearnt sends a request that is refused for stale thinking again and has it dropped, and so with every request of the
-	// model from then on. Models that take stale thinking are never told anything.
+	// StaleLearnt repeats a request that was refused for stale thinking and has that thinking dropped, as in every later
+	// request of the model. Models that accept stale thinking are not told anything.
 	StaleLearnt Stale = ""
-	// StaleDrop has it dropped with every request.
+	// StaleDrop has it dropped in every request.
 	StaleDrop Stale = "drop"
 	// StaleError returns the refusal.
 	StaleError Stale = "error"
@@ -94,29 +94,29 @@ func (t Thinking) check() error {
 	return nil
 }
 
-// Generate mends the request with [Repair] and sends it. What cannot be mended is a [*chat.ValidationError], and nothing
-// is sent.
+// Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
+// [*chat.ValidationError], and is not sent.
 //
-// The answer is always streamed, for the API wants that of long ones; Request.Stream hears of it or not.
+// The answer is always streamed, because the API requires that of long ones, whether Request.Stream is set or not.
 //
-// While the model thinks, the API takes no temperature and no forced call, and in a tool loop wants the thinking that it
-// gave. So the temperature is not sent with thinking, and thinking is left to the model where a call is required, or
-// where a budget is set and the tool loop began without thinking. What thinking there is in a loop that goes on without a
-// budget that is set is left out, for the API refuses it there. A model that takes no temperature at all, as newer ones do
-// not, is asked again without it, and from then on is sent none. So is one that refuses thinking behind something that changed,
-// with that thinking dropped ([Thinking.Stale]).
+// While the model thinks, the API accepts no temperature and no forced call, and in a tool loop requires the thinking
+// that it returned. So the temperature is not sent with thinking, and thinking is left to the model if a call is
+// required, or if a budget is set and the tool loop began without thinking. Without a budget, thinking in the current
+// loop is left out, because the API would refuse it. A model that refuses any temperature, as newer ones do, is asked
+// again without it, and is not sent one from then on. The same happens for a model that refuses stale thinking, with
+// that thinking dropped ([Thinking.Stale]).
 //
-// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
-// [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
-// to wait; the cause of a context that is done; and otherwise the SDK's, with what the API said. With the error of an answer
-// that broke off comes what had arrived of it, whether Request.Stream is set or not.
+// Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
+// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
+// states one; the cause of a context that is done; and otherwise the SDK's error, with the API's text. The error of an
+// answer that broke off comes with the part that had arrived, whether Request.Stream is set or not.
 //
-// What is read of an answer and told in an error is bounded as package chat has it.
+// The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	told := m.drops() // or another request learns it meanwhile
+	told := m.drops() // another request may learn it in the meantime
 	params, err := m.params(req)
 	if err != nil {
 		return chat.Response{}, err
@@ -139,7 +139,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return r, nil
 }
 
-// dropStale has the API drop stale thinking of a request, if the model may think at all.
+// dropStale tells the API to drop stale thinking of a request, if the model may think at all.
 func (m *Model) dropStale(p *sdk.MessageNewParams) {
 	binding := map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}}
 	switch {
@@ -147,18 +147,18 @@ func (m *Model) dropStale(p *sdk.MessageNewParams) {
 	case p.Thinking.OfEnabled != nil:
 		p.Thinking.OfEnabled.SetExtraFields(binding)
 	case p.Thinking.OfDisabled == nil:
-		if p.Thinking.OfAdaptive == nil { // which is the default of the models that check it
+		if p.Thinking.OfAdaptive == nil { // the default of the models that check it
 			p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
 		}
 		p.Thinking.OfAdaptive.SetExtraFields(binding)
-		p.Temperature = sdk.MessageNewParams{}.Temperature // which the API does not take with thinking
+		p.Temperature = sdk.MessageNewParams{}.Temperature // the API does not accept it with thinking
 	}
 }
 
 // drops reports whether the API is told to drop stale thinking.
 func (m *Model) drops() bool { return m.Thinking.Stale == StaleDrop || m.dropsStale.Load() }
 
-// params is the request as it is sent.
+// params returns the request in the form in which it is sent.
 func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if m.Name == "" {
 		return sdk.MessageNewParams{}, errors.New("anthropic: Model.Name is not set")
@@ -200,9 +200,9 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	return p, nil
 }
 
-// loopThinks tells that no tool loop is under way, or that it began with thinking. The messages of a loop are one turn to the
-// API, which must begin with thinking where a budget is set, and may hold none where none is: a model that does not think
-// between calls thinks at the start alone.
+// loopThinks reports whether no tool loop is under way, or it began with thinking. To the API the messages of a loop are
+// one turn, which must begin with thinking if a budget is set, and must not hold any otherwise: a model that does not
+// think between calls thinks only at the start.
 func loopThinks(messages []chat.Message) bool {
 	thinks := true
 	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {
@@ -213,7 +213,7 @@ func loopThinks(messages []chat.Message) bool {
 	return thinks
 }
 
-// withoutThinking leaves thinking out of the tool loop that is under way.
+// withoutThinking removes thinking from the current tool loop.
 func withoutThinking(messages []chat.Message) []chat.Message {
 	messages = slices.Clone(messages)
 	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {

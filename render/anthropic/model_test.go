@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// answering is a model on a server that always says the same.
+// answering returns a model on a server that always says the same.
 func answering(t *testing.T, a answer) (*anthropic.Model, *server) {
 	s := newServer(t, func(int, request) answer { return a })
 	return &anthropic.Model{Client: s.client(), Name: "claude-test"}, s

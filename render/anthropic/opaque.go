@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Types of blocks that this package looks at.
+// The types of blocks that this package reads.
 const (
 	typeText       = "text"
 	typeThinking   = "thinking"
@@ -21,11 +21,11 @@ const (
 	typeToolResult = "tool_result"
 	typeReference  = "tool_reference"
 	typeCompaction = "compaction"
-	// typeCitations is no block of the API: [Response] keeps under it the citations of the text before it.
+	// typeCitations is not a type of the API: [Response] stores under it the citations of the text before.
 	typeCitations = "citations"
 )
 
-// opaqueBlock is what matters of an opaque part.
+// opaqueBlock holds the fields of an opaque part that this package reads.
 type opaqueBlock struct {
 	Type         string `json:"type"`
 	ID           string `json:"id"`
@@ -39,7 +39,7 @@ type opaqueBlock struct {
 func parseOpaque(p chat.Opaque) (opaqueBlock, error) {
 	var b opaqueBlock
 	if !utf8.Valid(p.Value) || !bytes.HasPrefix(bytes.TrimLeft(p.Value, " \t\r\n"), []byte("{")) {
-		return b, errors.New("it is no JSON object")
+		return b, errors.New("not a JSON object")
 	}
 	if err := json.Unmarshal(p.Value, &b); err != nil {
 		return opaqueBlock{}, fmt.Errorf("it is no block: %w", err)
@@ -50,7 +50,7 @@ func parseOpaque(p chat.Opaque) (opaqueBlock, error) {
 	return b, nil
 }
 
-// call is the index of the call whose place the block marks; -1 where there is none.
+// call returns the index of the call whose place the block marks, -1 if there is none.
 func (b opaqueBlock) call(m chat.Message) int {
 	for k, c := range m.ToolCalls {
 		if c.ID == b.ID {
@@ -60,7 +60,8 @@ func (b opaqueBlock) call(m chat.Message) int {
 	return -1
 }
 
-// assistants tells of blocks that only the assistant says: thinking, the API's own tools with their results, citations, compactions.
+// assistants reports whether only the assistant may use the block: thinking, the API's own tools with their results,
+// citations, compactions.
 func (b opaqueBlock) assistants() bool {
 	switch b.Type {
 	case typeThinking, typeRedacted, typeCitations, typeCompaction:
@@ -71,7 +72,7 @@ func (b opaqueBlock) assistants() bool {
 	return strings.HasSuffix(b.Type, typeToolUse) || strings.HasSuffix(b.Type, typeToolResult)
 }
 
-// users tells of blocks that the assistant never says.
+// users reports whether the assistant may not use the block.
 func (b opaqueBlock) users() bool {
 	switch b.Type {
 	case "image", "document", "search_result", "container_upload":
@@ -84,7 +85,7 @@ func (b opaqueBlock) marks(m chat.Message) bool {
 	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
 }
 
-// placeMark marks the place of a call among the content, for a [chat.Message] keeps its calls apart.
+// placeMark returns a part that marks the place of a call in the content, since [chat.Message] stores calls separately.
 func placeMark(id string) chat.Opaque {
 	return opaqueOf(struct {
 		Type string `json:"type"`
@@ -92,16 +93,16 @@ func placeMark(id string) chat.Opaque {
 	}{typeToolUse, id})
 }
 
-// opaqueOf is a value as an opaque part, encoded without escapes for HTML.
+// opaqueOf returns a value as an opaque part, encoded without escapes for HTML.
 func opaqueOf[T any](v T) chat.Opaque {
 	value, err := plainjson.Marshal(v)
 	if err != nil {
-		panic(err) // strings and raw JSON that was parsed before
+		panic(err) // v holds strings and raw JSON that was parsed before
 	}
 	return chat.Opaque{Value: value}
 }
 
-// opaqueThinking is thinking that does not come first, in the form in which [Response] gives it.
+// opaqueThinking converts thinking that does not come first to the form that [Response] returns.
 func opaqueThinking(t chat.Thinking) chat.Opaque {
 	if t.Encrypted != "" {
 		return opaqueOf(struct {

@@ -9,35 +9,36 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
-// is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
+// Repair changes a request so that [Validate] finds nothing wrong, and returns each change. The original is not
+// modified, and a request that breaks no rule is returned as it was. Depending on the rule:
 //
-//   - An unknown role is taken for the user's ("developer" for the system's). Calls and answers on messages that cannot
-//     hold them are taken off.
-//   - A stale tool_search goes, call and result.
+//   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
+//     hold them are removed.
+//   - A stale tool_search is removed, call and result.
 //   - Results move to their calls. A call without one gets a failed result that says so; a result without its call becomes
-//     a user message. Ids and names of calls are made to fit, arguments that are no object become the field "arguments"
-//     of one.
-//   - Bytes that are no UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts that
-//     are no blocks, calls and results of the API's own tools that have lost each other, and messages in which nothing is
-//     left go; a tool that said nothing says "(no output)". Thinking between other content becomes an opaque part.
-//   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     or size that it does not take, a text says so; and in place of the oldest images, a quarter of what the API takes at a time, if
-//     there are too many.
+//     a user message. Ids and names of calls are made valid, and arguments that are not an object become the field
+//     "arguments" of one.
+//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts that
+//     are not blocks, unpaired calls and results of the API's own tools, and messages that become empty are removed; a tool
+//     result without content becomes "(no output)". Thinking between other content becomes an opaque part.
+//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind or size that
+//     the API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
+//     of the limit at a time.
 //   - A conversation that begins or ends with the assistant gets a user message there, unless it was paused. System
 //     messages at the end move before the question or the round that the model is to answer.
-//   - An assistant message directly after another one loses its thinking, and one that lost some of it the rest. In a tool
-//     loop that is not over, so do all its messages.
-//   - Tools of the history are declared, not to be called, where none are. The second of two tools of a name goes, and a
-//     schema without a type gets one. A call is not required where there are no tools; a limit below 0 is none.
-//   - Of more than four cache breakpoints those that help least go: kept are the last of the tools and the system prompt,
-//     and the newest. An hour asked for after five minutes makes the five minutes an hour.
+//   - An assistant message directly after another one loses its thinking, and one that lost some of it the rest. In an
+//     unfinished tool loop, so do all its messages.
+//   - If no tools are declared, those of the history are, with a choice of none. The second of two tools with the same name
+//     is removed, and a schema without a type gets one. A call is not required if there are no tools; a limit below 0 is
+//     dropped.
+//   - Of more than four cache breakpoints the least useful are removed: the last of the tools and the system prompt is
+//     kept, and the newest. If an hour is requested after five minutes, the five minutes become an hour.
 //
-// What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
-// is not, more than four cache breakpoints in opaque parts, a request without messages.
+// What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
+// tool choice, more than four cache breakpoints in opaque parts, a request without messages.
 func Repair(req chat.Request) (chat.Request, []chat.Repair) { return repair(req, 0) }
 
-// repair is Repair for a model that takes so many images; 0 is the least that any does.
+// repair is Repair for a model that accepts that many images; 0 is the lowest limit of any.
 func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 	r := &repairer{tools: req.Tools, given: len(req.Messages), maxImages: images}
 	for i, m := range req.Messages {
@@ -51,7 +52,7 @@ func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 	r.images()
 	r.serverTools()
 	r.ends()
-	r.serverTools() // a user message at the end closes what was open
+	r.serverTools() // a user message at the end closes open calls
 	r.thinking()
 	out := req
 	out.Messages = make([]chat.Message, len(r.items))
@@ -63,23 +64,23 @@ func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 	return out, r.ByMessage()
 }
 
-// item is a message and its index in the request as it was given.
+// item is a message and its index in the original request.
 type item struct {
 	index  int
 	m      chat.Message
-	broken bool // some of its thinking was left out
+	broken bool // some of its thinking was removed
 }
 
 type repairer struct {
 	provider.Changes
 	items []item
 	tools []chat.Tool
-	given int // messages
+	given int // the number of original messages
 
 	maxImages int
 }
 
-// searches takes out the calls of tool_search that the API would refuse, with their results.
+// searches removes the calls of tool_search that the API would refuse, with their results.
 func (r *repairer) searches() {
 	messages := make([]chat.Message, len(r.items))
 	for i, it := range r.items {
@@ -109,7 +110,7 @@ func (r *repairer) searches() {
 	r.items = kept
 }
 
-// request mends the tools and what concerns them.
+// request repairs the tools and the fields that depend on them.
 func (r *repairer) request(req *chat.Request) {
 	r.Limit(req)
 	var tools []chat.Tool
@@ -136,7 +137,7 @@ func (r *repairer) request(req *chat.Request) {
 	req.Tools = tools
 }
 
-// schema gives an object's schema the type that it lacks.
+// schema adds the missing type to a tool's schema.
 func (r *repairer) schema(t chat.Tool) json.RawMessage {
 	schema := t.Schema()
 	var head map[string]json.RawMessage
@@ -153,7 +154,7 @@ func (r *repairer) schema(t chat.Tool) json.RawMessage {
 	return append(json.RawMessage(`{"type":"object",`), schema[1:]...)
 }
 
-// cache mends the breakpoints of a request that is whole otherwise.
+// cache repairs the breakpoints of a request that is otherwise valid.
 func (r *repairer) cache(req *chat.Request) {
 	drop := map[blockKey]bool{}
 	for _, mark := range planCache(*req).surplus() {
@@ -185,7 +186,7 @@ func (r *repairer) cache(req *chat.Request) {
 	}
 }
 
-// hourAllowed tells whether no opaque part before a mark asks for five minutes.
+// hourAllowed reports whether no opaque part before a mark asks for five minutes.
 func (r *repairer) hourAllowed(plan *cachePlan, n int) bool {
 	return !slices.ContainsFunc(plan.marks[:n], func(m cacheMark) bool { return len(m.from) == 0 && !m.hour })
 }

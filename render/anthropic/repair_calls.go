@@ -9,13 +9,13 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// pair puts the results directly after their calls and makes the ids fit and unique.
+// pair puts the results directly after their calls and makes the ids valid and unique.
 func (r *repairer) pair() {
 	used := map[string]int{}
 	var out []item
 	for n := 0; n < len(r.items); n++ {
 		it := r.items[n]
-		if it.m.Role == chat.RoleTool { // none that a call before it took
+		if it.m.Role == chat.RoleTool { // not matched by an earlier call
 			out = append(out, r.orphan(it))
 			continue
 		}
@@ -24,14 +24,14 @@ func (r *repairer) pair() {
 			continue
 		}
 		results, rest := r.resultsAfter(n)
-		byID := map[string][]int{} // results that no call took yet
+		byID := map[string][]int{} // indexes of unmatched results
 		for k, res := range results {
 			byID[res.m.ToolCallID] = append(byID[res.m.ToolCallID], k)
 		}
 		before := callIDs(it.m)
 		it.m.ToolCalls = r.calls(it, used)
 		it.m.Content = renameMarks(it.m.Content, before, it.m.ToolCalls)
-		answers := make([]string, len(results)) // the call that each answers
+		answers := make([]string, len(results)) // the id of the call that each answers
 		var missing []item
 		for k, c := range it.m.ToolCalls {
 			if at := byID[before[k]]; len(at) > 0 {
@@ -61,7 +61,7 @@ func (r *repairer) pair() {
 	r.items = out
 }
 
-// resultsAfter takes the results of a message apart from what else stands before the next assistant message.
+// resultsAfter separates the results of a message from the rest before the next assistant message.
 func (r *repairer) resultsAfter(n int) (results, rest []item) {
 	interrupted := false
 	for _, it := range r.items[n+1:] {
@@ -81,7 +81,7 @@ func (r *repairer) resultsAfter(n int) (results, rest []item) {
 	return results, rest
 }
 
-// orphan makes a result whose call is not there a user message.
+// orphan turns a result without its call into a user message.
 func (r *repairer) orphan(it item) item {
 	r.Report(it.index, chat.RuleOrphan, "the result of call %q made a user message", it.m.ToolCallID)
 	it.m.Role, it.m.ToolCallID, it.m.IsError = chat.RoleUser, "", false
@@ -97,7 +97,7 @@ func callIDs(m chat.Message) []string {
 	return ids
 }
 
-// calls makes the calls of a message fit the API.
+// calls makes the calls of a message valid.
 func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 	calls := slices.Clone(it.m.ToolCalls)
 	own := map[string]bool{} // ids of this message
@@ -140,7 +140,7 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 	return calls
 }
 
-// fitting replaces what may not be in an id or a name.
+// fitting replaces the characters that are not allowed in an id or a name.
 func fitting(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -151,7 +151,7 @@ func fitting(s string) string {
 	}, s)
 }
 
-// unused is an id that was not used before; used counts how often each was asked for.
+// unused returns an unused id; used counts the requests for each.
 func unused(id string, used map[string]int) string {
 	for {
 		used[id]++
@@ -161,7 +161,7 @@ func unused(id string, used map[string]int) string {
 	}
 }
 
-// object is what a model wrote as arguments, in an object.
+// object returns a model's arguments as an object.
 func object(arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		return "{}"
@@ -169,7 +169,7 @@ func object(arguments string) string {
 	return string(opaqueOf(map[string]string{"arguments": strings.ToValidUTF8(arguments, "\uFFFD")}).Value)
 }
 
-// renameMarks keeps the places of calls whose ids changed.
+// renameMarks updates the marks of calls whose ids changed.
 func renameMarks(content chat.Parts, before []string, calls []chat.ToolCall) chat.Parts {
 	out := slices.Clone(content)
 	taken := map[int]bool{}

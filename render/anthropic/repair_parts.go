@@ -9,10 +9,10 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// parts mends the content of each message, and leaves out the messages in which nothing is left.
+// parts repairs the content of each message, and removes the messages that become empty.
 func (r *repairer) parts() {
 	var out []item
-	var moved []chat.Part // that wait for the user message after the results
+	var moved []chat.Part // parts for the user message after the results
 	flush := func(index int) {
 		if len(moved) > 0 {
 			out = append(out, item{index: index, m: chat.Message{Role: chat.RoleUser, Content: moved}})
@@ -43,7 +43,7 @@ func (r *repairer) parts() {
 	r.items = out
 }
 
-// substance tells of a message that says something besides thinking.
+// substance reports whether a message holds something besides thinking.
 func substance(m chat.Message) bool {
 	return len(m.ToolCalls) > 0 || slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		switch p := p.(type) {
@@ -57,7 +57,7 @@ func substance(m chat.Message) bool {
 	})
 }
 
-// content mends that of one message. What may not stand in it is given apart.
+// content repairs the content of one message, and returns separately what must move elsewhere.
 func (r *repairer) content(it *item) (kept, away chat.Parts) {
 	thinkingOver := false
 	begun := startsWithThinking(it.m)
@@ -99,7 +99,7 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 	return kept, away
 }
 
-// part mends one part where it stands; nil where it goes.
+// part repairs one part in its place, and returns nil if it is removed.
 func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 	switch p := p.(type) {
 	case chat.Text:
@@ -144,12 +144,12 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 
 var errThinking = errors.New("it is not the assistant's, or not whole")
 
-// leftOut is the text that stands for what the API does not take.
+// leftOut returns the text that replaces what the API does not accept.
 func leftOut(why error) chat.Text {
 	return chat.Text(strings.ToValidUTF8("[left out: "+why.Error()+"]", "\uFFFD"))
 }
 
-// ends mends how the conversation begins and ends.
+// ends repairs how the conversation starts and ends.
 func (r *repairer) ends() {
 	last := len(r.items)
 	for last > 0 && r.items[last-1].m.Role == chat.RoleSystem {
@@ -157,7 +157,7 @@ func (r *repairer) ends() {
 	}
 	if system := r.items[last:]; len(system) > 0 && last > 0 {
 		r.Report(system[0].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(system))
-		before := last - 1 // the question or the round that is to be answered
+		before := last - 1 // the question or the round to be answered
 		for before > 0 && r.items[before].m.Role == chat.RoleTool {
 			before--
 		}
@@ -187,7 +187,7 @@ func (r *repairer) ends() {
 	}
 }
 
-// paused tells that the last message is one that the API goes on with.
+// paused reports whether the last message is one that the API continues.
 func (r *repairer) paused() bool {
 	messages := make([]chat.Message, len(r.items))
 	for n, it := range r.items {
@@ -197,8 +197,8 @@ func (r *repairer) paused() bool {
 	return paused
 }
 
-// thinking makes it whole or gone: it goes from assistant messages that are merged with one before them, and from those
-// that have lost some of it.
+// thinking removes thinking that cannot stay complete: from assistant messages that are merged with one before them, and
+// from those that lost some of it.
 func (r *repairer) thinking() {
 	loop := loopStart(r.items)
 	var before chat.Role
@@ -221,7 +221,7 @@ func (r *repairer) thinking() {
 	}
 }
 
-// loopStart is where the tool loop begins that is not over: after the last user message.
+// loopStart returns the index of the start of the current tool loop: after the last user message.
 func loopStart(items []item) int {
 	n := len(items)
 	for n > 0 && items[n-1].m.Role != chat.RoleUser {

@@ -49,7 +49,7 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// said is a message as this server would have said it.
+// said returns a message as this server would have said it.
 func (s *server) said(_ int, m chat.Message) chat.Message {
 	m.Content = slices.Clone(m.Content)
 	var blocks []block

@@ -9,26 +9,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Request is a request in the SDK's form, without a model, which the caller adds, as does [Model]. One that breaks a rule
-// is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it.
+// Request converts a request to the SDK's form, without a model, which the caller adds, as [Model] does. A request that
+// breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
-// Nothing is left out but what the API has no words for:
+// Only what the API has no equivalent for is left out:
 //
-//   - System messages, wherever they stand, become the system prompt, in their order.
-//   - Neighbours of one role become one message; tool messages and the user message after them too.
-//   - [chat.Message.Name], [chat.Image.Detail] and signatures of calls that are not this package's are not sent.
+//   - System messages, wherever they are, become the system prompt, in their order.
+//   - Neighbours of one role become one message; so do tool messages and the user message after them.
+//   - [chat.Message.Name], [chat.Image.Detail] and signatures of calls that are not from this package are not sent.
 //   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message that
-//     is the last tool. One with nothing before it asks for nothing. A lifetime of up to five minutes becomes "5m", a
-//     longer one "1h", the longest there is; none leaves it to the API.
-//   - An answer without a limit gets [DefaultMaxTokens], for the API asks for one.
+//     is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer one "1h",
+//     the maximum; without one the API decides.
+//   - An answer without a limit gets [DefaultMaxTokens], because the API requires one.
 //   - A document of any type of text is sent as plain text.
-//   - A choice of no tools is not sent where there are none, and a tool without parameters takes an empty object.
+//   - A tool choice is not sent if there are no tools, and a tool without parameters takes an empty object.
 //
-// Opaque parts are passed through: every string and number in them as it is written. Between them the SDK leaves out
-// white space, and writes <, > and & as JSON escapes.
+// Opaque parts are sent with every string and number as written. The SDK removes white space between them, and writes <,
+// > and & as JSON escapes.
 func Request(req chat.Request) (sdk.MessageNewParams, error) { return request(req, 0) }
 
-// request is Request for a model that takes so many images; 0 is the least that any does.
+// request is Request for a model that accepts that many images; 0 is the lowest limit of any.
 func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
 	if err := validate(req, images); err != nil {
 		return sdk.MessageNewParams{}, err
@@ -36,7 +36,7 @@ func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
 	return write(req), nil
 }
 
-// write is a valid request in the SDK's form.
+// write converts a valid request to the SDK's form.
 func write(req chat.Request) sdk.MessageNewParams {
 	w := writer{plan: planCache(req)}
 	for i, m := range req.Messages {
@@ -75,7 +75,7 @@ func toolChoice(req chat.Request) sdk.ToolChoiceUnionParam {
 	}
 }
 
-// writer makes the messages of a valid request.
+// writer converts the messages of a valid request.
 type writer struct {
 	plan     *cachePlan
 	prompt   []sdk.TextBlockParam
@@ -134,7 +134,7 @@ func (w *writer) message(i int, m chat.Message) {
 	w.messages = append(w.messages, sdk.MessageParam{Role: role, Content: blocks(i, m)})
 }
 
-// content is that of a user message.
+// content returns the content of a user message.
 func (w *writer) content(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	for k, p := range m.Content {
@@ -152,8 +152,8 @@ func (w *writer) content(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	return out
 }
 
-// assistant is the content of an assistant message and its calls: where [Response] marked their places there, else after
-// it.
+// assistant returns the content of an assistant message and its calls, each at the place that [Response] marked, else
+// after the content.
 func (w *writer) assistant(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	sent := map[int]bool{}
@@ -219,7 +219,7 @@ func (w *writer) call(i, k int, c chat.ToolCall) *sdk.ToolUseBlockParam {
 	return b
 }
 
-// result is a tool message as a block of the user message that follows the calls.
+// result returns a tool message as a block of the user message that follows the calls.
 func (w *writer) result(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 	b := &sdk.ToolResultBlockParam{
 		ToolUseID: m.ToolCallID, CacheControl: w.plan.control(blockKey{kind: blockResult, message: i}),

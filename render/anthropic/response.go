@@ -8,19 +8,19 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// StopPause tells that the API interrupted a long turn of its own tools. The answer so far may be sent back as it is.
+// StopPause reports that the API interrupted a long turn of its own tools. The answer so far may be sent back as it is.
 const StopPause chat.StopReason = "pauseTurn"
 
-// Response is an answer of the API as ours, so that [Request] sends back every block in its place:
+// Response converts an answer of the API, so that [Request] sends back every block in its place:
 //
-//   - Thinking that comes first is a [chat.Thinking], encrypted where it was redacted. Thinking between other blocks, and
-//     every block that has no counterpart, is a [chat.Opaque] with the block as the API wrote it.
+//   - Thinking that comes first is a [chat.Thinking], encrypted if it was redacted. Thinking between other blocks, and
+//     every block without an equivalent, is a [chat.Opaque] with the block as the API wrote it.
 //   - Calls have the ids of [chat.WithCallIDs]. The place of a call that other blocks follow is marked by a [chat.Opaque]
-//     with its id, for a message keeps its calls apart from its content.
-//   - Citations of a text are in a [chat.Opaque] after it. Who called a tool, if not the model itself, is the call's
+//     with its id, since a message stores its calls separately.
+//   - Citations of a text are in a [chat.Opaque] after it. The caller of a tool, if not the model itself, is the call's
 //     signature.
 //
-// An answer that was cut off may have ended in the middle of a call; its arguments are kept as far as they came.
+// An answer that was cut off may end within a call; its arguments are kept as far as they came.
 func Response(m *sdk.Message) chat.Response {
 	r := chat.Response{
 		Message: chat.Message{Role: chat.RoleAssistant},
@@ -88,7 +88,7 @@ func stopReason(s sdk.StopReason) chat.StopReason {
 	}
 }
 
-// textCitations is what keeps the citations of a text; empty where it has none.
+// textCitations returns a part that stores the citations of a text, and an empty one if there are none.
 func textCitations(b sdk.ContentBlockUnion) chat.Opaque {
 	var block opaqueBlock
 	if json.Unmarshal([]byte(b.RawJSON()), &block) != nil || len(block.Citations) == 0 {
@@ -100,13 +100,13 @@ func textCitations(b sdk.ContentBlockUnion) chat.Opaque {
 	}{typeCitations, block.Citations})
 }
 
-// caller is what a call says besides its id, name and arguments.
+// caller holds the fields of a call besides its id, name and arguments.
 type caller struct {
 	Caller  json.RawMessage `json:"caller,omitempty"`
 	Toolset string          `json:"toolset_name,omitempty"`
 }
 
-// callerSignature keeps what a call says of its caller; "" where the model itself called a tool of the request.
+// callerSignature returns a signature that stores a call's caller, "" if the model itself called a tool of the request.
 func callerSignature(b sdk.ContentBlockUnion) string {
 	var c caller
 	if json.Unmarshal([]byte(b.RawJSON()), &c) != nil {
@@ -124,7 +124,7 @@ func callerSignature(b sdk.ContentBlockUnion) string {
 	return string(opaqueOf(c).Value)
 }
 
-// parseCaller reads what callerSignature wrote; false for the signature of another provider.
+// parseCaller reads what callerSignature wrote, and returns false for the signature of another provider.
 func parseCaller(signature string) (caller, bool) {
 	var c caller
 	if len(signature) == 0 || signature[0] != '{' || json.Unmarshal([]byte(signature), &c) != nil {

@@ -99,7 +99,7 @@ func TestAnswerGoesBackAsItCame(t *testing.T) {
 	}
 }
 
-// jsonOf is a value as JSON has it: opaque parts by what they say.
+// jsonOf returns a value as JSON has it: opaque parts by what they say.
 func jsonOf(t *testing.T, v any) (out any) {
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)

@@ -13,76 +13,77 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// The rules of the Messages API, on top of those of [chat.ValidateRequest]. Where a rule of chat says the same, it is not named
-// again: [chat.RuleAnswered] and [chat.RuleOrphan] keep all results of a message in the next user message, and first in
-// it, for [Request] sends the tool messages and the user message after them as one; [chat.RuleEmpty] asks for no blank
-// text, and [chat.RuleLast] for no assistant message at the end.
+// The rules of the Messages API beyond those of [chat.ValidateRequest]. Shared rules are not repeated:
+// [chat.RuleAnswered] and [chat.RuleOrphan] keep all results of a message at the start of the next user message, because
+// [Request] merges the tool messages and the user message after them; [chat.RuleEmpty] forbids blank text, and
+// [chat.RuleLast] an assistant message at the end.
 const (
-	// RuleFirst: the first message besides system messages is the user's. With it roles alternate, for [Request] merges
+	// RuleFirst: the first message besides system messages is the user's. Roles then alternate, because [Request] merges
 	// neighbours of one role.
 	RuleFirst chat.Rule = "the first message is from the user"
-	// RuleUTF8: text, thinking and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the SDK would
-	// replace it unsaid.
+	// RuleUTF8: text, thinking and descriptions of tools are valid UTF-8. JSON cannot hold anything else, and the SDK
+	// would replace it silently.
 	RuleUTF8 chat.Rule = provider.RuleUTF8
-	// RuleCallForm: the id of a call consists of letters, digits, _ and -, its tool's name too and of at most 128.
+	// RuleCallForm: the id of a call consists of letters, digits, _ and -, and so does its tool's name, of at most 128
+	// characters.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
 	// RuleCallUnique: no two calls of a conversation have the same id.
 	RuleCallUnique chat.Rule = "ids of calls are unique"
 	// RuleArguments: the arguments of a call are a JSON object.
 	RuleArguments chat.Rule = "arguments are a JSON object"
-	// RuleErrorResult: the result of a tool that failed holds nothing but text.
+	// RuleErrorResult: the result of a tool that failed holds only text.
 	RuleErrorResult chat.Rule = "a failed result holds only text"
 	// RuleThinkingForm: thinking is text with a signature, or encrypted and nothing else.
 	RuleThinkingForm chat.Rule = "thinking is signed or encrypted"
-	// RuleThinkingMerged: an assistant message after another one, which are sent as one, has no thinking.
+	// RuleThinkingMerged: an assistant message directly after another one, with which it is merged, has no thinking.
 	RuleThinkingMerged chat.Rule = "thinking is first after merging"
 	// RulePlace: images and documents are in user and tool messages.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
 	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
-	// RuleImageSize: no image is of more than 8,000 pixels a side; where there are more than 20, of more than 2,000.
+	// RuleImageSize: an image has at most 8,000 pixels a side, and 2,000 if there are more than 20 images.
 	RuleImageSize chat.Rule = "images are not too large"
 	// RuleImageCount: there are at most 100 images, or [Model].MaxImages.
 	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: an image that is inline has at most 10 MB in base64, and a request with all of them 32 MB.
+	// RuleImageBytes: an inline image has at most 10 MB in base64, and a request with all of them 32 MB.
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is a JSON object with a type and neither a call nor a result of a tool.
+	// RuleOpaque: an opaque part is a JSON object with a type, and not a call or result of a tool.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleServerTool: a call of one of the API's own tools is answered before the next user message, and no such result is
-	// without its call. Only the turn under way may leave one open: one that was paused.
+	// RuleServerTool: a call of one of the API's own tools is answered before the next user message, and no such result
+	// is without its call. Only a turn that was paused may leave one open.
 	RuleServerTool chat.Rule = "calls of the API's own tools keep their results"
-	// RuleCacheType: the type of a cache breakpoint is "ephemeral", or not said.
+	// RuleCacheType: the type of a cache breakpoint is "ephemeral", or empty.
 	RuleCacheType chat.Rule = "cache breakpoints are ephemeral"
 	// RuleCacheCount: at most four blocks carry a cache breakpoint.
 	RuleCacheCount chat.Rule = "at most four cache breakpoints"
 	// RuleCacheOrder: in the order tools, system, messages, no breakpoint of an hour comes after one of five minutes.
 	RuleCacheOrder chat.Rule = "longer cache lifetimes come first"
-	// RuleTools: tools are declared where messages hold calls or results.
+	// RuleTools: tools are declared if messages hold calls or results.
 	RuleTools chat.Rule = "tools are declared where the history has calls"
-	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm, and its schema, if any, of type "object".
+	// RuleToolForm: the name of a declared tool obeys RuleCallForm, and its schema, if any, is of type "object".
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"
-	// RuleToolSearch: there is no call of a client's own tool_search where that is not declared, and none of any tool that
-	// was answered with references to tools. The API looks for what they name among deferred tools, and a [chat.Tool]
-	// cannot be deferred.
+	// RuleToolSearch: a client's own tool_search is called only if it is declared, and no call is answered with
+	// references to tools. The API looks for the referenced tools among deferred ones, and a [chat.Tool] cannot be
+	// deferred.
 	RuleToolSearch chat.Rule = "no stale tool_search"
 )
 
 // toolSearch is the name of the tool with which clients search for deferred tools.
 const toolSearch = "tool_search"
 
-// Forms of ids and names, as the API's reference gives them.
+// The forms of ids and names in the API's reference.
 var (
 	idForm   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 	nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of this package. It returns nil or a
-// [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
+// [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
 //
-// A last message that was paused ([StopPause]) may be the assistant's: it is sent back for the model to go on.
+// A last message that was paused ([StopPause]) may be the assistant's: it is sent back for the model to continue.
 func Validate(req chat.Request) error { return validate(req, 0) }
 
-// validate is Validate for a model that takes so many images; 0 is the least that any does.
+// validate is Validate for a model that accepts that many images; 0 is the lowest limit of any.
 func validate(req chat.Request, images int) error {
 	v := validator{maxImages: images}
 	lonely, paused := serverTools(req.Messages)
@@ -135,7 +136,7 @@ func (v *validator) tools(req chat.Request) {
 	}
 }
 
-// checkSchema looks at what the API looks at first. What is no object is chat's matter.
+// checkSchema checks what the API checks first. Package chat reports schemas that are not objects.
 func checkSchema(schema json.RawMessage) error {
 	var head struct {
 		Type json.RawMessage `json:"type"`
@@ -146,7 +147,7 @@ func checkSchema(schema json.RawMessage) error {
 	return fmt.Errorf("their type is %s, not \"object\"", head.Type)
 }
 
-// order checks what is about a message's neighbours. System messages are sent apart, so they are none.
+// order checks the rules about neighbours. System messages are sent separately and do not count.
 func (v *validator) order(messages []chat.Message) {
 	var before chat.Role
 	for i, m := range messages {
@@ -166,7 +167,7 @@ func (v *validator) order(messages []chat.Message) {
 	}
 }
 
-// startsWithThinking tells of a message in which thinking comes before all else.
+// startsWithThinking reports whether thinking comes before everything else in a message.
 func startsWithThinking(m chat.Message) bool {
 	for _, p := range m.Content {
 		if _, ok := p.(chat.CacheBreakpoint); !ok {
@@ -176,7 +177,7 @@ func startsWithThinking(m chat.Message) bool {
 	return false
 }
 
-// isThinking tells of thinking in either of the forms that [Response] gives it.
+// isThinking reports whether a part is thinking in either of the forms that [Response] returns.
 func isThinking(p chat.Part) bool {
 	switch p := p.(type) {
 	case chat.Thinking:
@@ -207,7 +208,7 @@ func (v *validator) calls(req chat.Request) {
 			}
 		}
 		for _, c := range m.ToolCalls {
-			seen[c.ID] = true // two in one message are chat's matter
+			seen[c.ID] = true // package chat reports two in one message
 		}
 	}
 }
@@ -216,11 +217,11 @@ func isObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text)) && utf8.ValidString(text)
 }
 
-// callKey names a call: its message and its place there.
+// callKey identifies a call by its message and its index there.
 type callKey struct{ message, call int }
 
-// staleSearches finds the calls that the API would refuse: of a tool_search that is not declared, or of any tool that was
-// answered with references.
+// staleSearches returns the calls that the API would refuse: those of a tool_search that is not declared, and those
+// answered with references to tools.
 func staleSearches(req chat.Request) map[callKey]bool {
 	declared := slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Name == toolSearch })
 	stale := map[callKey]bool{}
@@ -262,7 +263,7 @@ func (v *validator) message(i int, m chat.Message) {
 	}
 }
 
-// checkPart tells which rule a part breaks where it stands.
+// checkPart returns the rule that a part of a message breaks.
 func checkPart(m chat.Message, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:

@@ -8,18 +8,18 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// The limits of images that the guide to vision gives, in pixels a side.
+// The limits of images in the API's guide to vision, in pixels a side.
 const (
 	maxImageSide  = 8000
-	manyImages    = 20 // above which the next holds
+	manyImages    = 20 // with more images, the next limit applies
 	manyImageSide = 2000
 )
 
-// maxImages is how many images a request to a model with a window of 200,000 tokens takes. Others take 600.
+// maxImages is the maximum number of images in a request to a model with a window of 200,000 tokens. Others accept 600.
 const maxImages = 100
 
-// imageLimits are those of the guide to vision and of the API's overview, read on 2026-11-23; 0 images are maxImages. On Amazon Bedrock
-// and Google Cloud an image has 5 MB at most.
+// imageLimits returns the limits in the guide to vision and the API's overview, read on 2026-11-23; 0 images stands for
+// maxImages. On Amazon Bedrock and Google Cloud an image has at most 5 MB.
 func imageLimits(images int) provider.ImageLimits {
 	if images <= 0 {
 		images = maxImages
@@ -27,7 +27,7 @@ func imageLimits(images int) provider.ImageLimits {
 	return provider.ImageLimits{Count: images, Each: 10 << 20, All: 32_000_000}
 }
 
-// largeImages finds the images that the API would refuse for their size, as far as it is to be seen.
+// largeImages returns the images that the API would refuse for their size, if that is known.
 func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 	side, images := maxImageSide, 0
 	for _, m := range messages {
@@ -62,7 +62,7 @@ func (v *validator) images(messages []chat.Message) {
 	v.violations = append(v.violations, imageLimits(v.maxImages).ImageViolations(messages)...)
 }
 
-// images puts a text for each image that is too large, and for the oldest if there are too many.
+// images replaces each image that is too large by a text, and the oldest if there are too many.
 func (r *repairer) images() {
 	for _, find := range []func([]chat.Message) []provider.ImageExcess{imageLimits(r.maxImages).Excess, largeImages} {
 		messages := make([]chat.Message, len(r.items))

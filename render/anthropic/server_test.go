@@ -88,7 +88,7 @@ func startServer(brain func(call int, r request) answer) *server {
 	return s
 }
 
-// client is the SDK's client of the server.
+// client returns the SDK's client of the server.
 func (s *server) client() sdk.Client {
 	return sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(s.URL), option.WithAPIKey("key"))
 }
@@ -278,7 +278,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Write(raw)
 }
 
-// thoughtOf is the thinking among blocks, as it must come back.
+// thoughtOf returns the thinking among blocks, as it must come back.
 func thoughtOf(blocks []block) string {
 	var b strings.Builder
 	for _, one := range blocks {

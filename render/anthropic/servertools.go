@@ -10,21 +10,22 @@ import (
 )
 
 // Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of assistant
-// messages: server_tool_use with web_search_tool_result and the like. A result may come messages later where the tool has
-// called a tool of the request in between, but never past a user message.
+// messages: server_tool_use with web_search_tool_result and the like. A result may come messages later if the tool
+// called a tool of the request in between, but never after a user message.
 
-// lonelyBlock is a block of one of the API's own tools that has lost what belongs to it.
+// lonelyBlock is a call of one of the API's own tools without its result, or the reverse.
 type lonelyBlock struct {
 	message, part int
 	detail        string
 }
 
-// serverTools finds the lonely blocks, and tells whether the last message leaves a call open, which the API goes on with.
+// serverTools returns the lonely blocks, and reports whether the last message leaves a call open, which the API then
+// continues.
 func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
 	open := map[string]lonelyBlock{}
 	called := map[string]bool{} // since the last user message
 	last := chat.Role("")
-	run := 0 // where the assistant messages begin that are sent as one
+	run := 0 // the first of the assistant messages that are merged
 	for i, m := range messages {
 		switch m.Role {
 		case chat.RoleSystem:
@@ -62,13 +63,13 @@ func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
 			paused = paused || l.message >= run
 		}
 	}
-	slices.SortFunc(lonely, func(a, b lonelyBlock) int { // those left open were in no order
+	slices.SortFunc(lonely, func(a, b lonelyBlock) int { // open calls were collected from a map
 		return cmp.Or(a.message-b.message, a.part-b.part)
 	})
 	return lonely, paused
 }
 
-// serverBlock is the opaque block that a part is; empty for any other.
+// serverBlock returns the opaque block of a part, and the zero value for any other part.
 func serverBlock(p chat.Part) opaqueBlock {
 	o, ok := p.(chat.Opaque)
 	if !ok {
@@ -86,7 +87,7 @@ func (b opaqueBlock) isResult() bool {
 	return b.Type != typeToolResult && strings.HasSuffix(b.Type, "_"+typeToolResult)
 }
 
-// serverTools takes out lonely blocks, and the messages in which nothing is left.
+// serverTools removes lonely blocks, and the messages that become empty.
 func (r *repairer) serverTools() {
 	for {
 		messages := make([]chat.Message, len(r.items))

@@ -14,7 +14,7 @@ func TestServerToolsKeepTheirResults(t *testing.T) {
 	for _, c := range []struct {
 		rule string
 		req  chat.Request
-		want []chat.Message // nil where nothing is to be mended
+		want []chat.Message // nil if nothing is to be mended
 	}{
 		{"a call with its result", ask(question, assistant(searching("s"), found("s"), chat.Text("Well.")), question), nil},
 		{"a result messages later, past the results of a client's tool",

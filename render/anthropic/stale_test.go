@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
-// binding is a brain that checks thinking as the newest models do: a block counts only behind exactly what it was thought
+// binding returns a brain that checks thinking as the newest models do: a block counts only behind exactly what it was thought
 // behind. It makes one of another brain.
 func binding(brain func(call int, r request) answer) func(call int, r request) answer {
 	var mu sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// stream sends a request and gathers its answer. With an error the response is what had arrived.
+// stream sends a request and collects its answer. With an error, the response is what had arrived.
 func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Messages.NewStreaming(ctx, params, m.options(x)...)
 	defer events.Close()
@@ -32,12 +32,12 @@ func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.Mes
 	return s.response(), nil
 }
 
-// answerStream puts the events of an answer together and streams them.
+// answerStream assembles the events of an answer and streams them.
 type answerStream struct {
-	heard   func(chat.Delta) // nil if nobody listens
+	heard   func(chat.Delta) // nil if the caller does not stream
 	answer  sdk.Message
 	calls   provider.CallStream
-	stopped map[int64]bool // blocks that arrived whole, by index
+	stopped map[int64]bool // complete blocks, by index
 	whole   bool
 }
 
@@ -82,15 +82,15 @@ func (s *answerStream) tell(said bool, d chat.Delta) {
 	}
 }
 
-// end streams what is missing of a block that is whole and a call: arguments that did not come in pieces.
+// end streams the missing rest of a call whose block is complete: arguments that did not come in pieces.
 func (s *answerStream) end(index int64) {
 	if b := s.answer.Content[index]; b.Type == typeToolUse {
 		s.calls.End(index, b.ID, b.Name, string(b.Input))
 	}
 }
 
-// blocks returns the blocks of the answer with the ids under which calls were streamed, and their arguments as they came: the
-// SDK keeps none that are cut off.
+// blocks returns the blocks of the answer, with the ids under which calls were streamed and with arguments as received,
+// since the SDK drops incomplete ones.
 func (s *answerStream) blocks() []sdk.ContentBlockUnion {
 	blocks := slices.Clone(s.answer.Content)
 	calls := s.calls.Calls()

@@ -35,7 +35,7 @@ func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard
 	return heard, response, err
 }
 
-// longCalls is an answer of all that streams.
+// longCalls returns an answer of all that streams.
 func longCalls() answer {
 	return say(think("I need to look."), text("I look. 🙂"), call("a", "count", block{"glob": "a long path/*.go"}),
 		call("b", "now", block{}), call("c", "count", block{"glob": "\"b\""}))

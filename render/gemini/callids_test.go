@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// functionCall is a part that calls with this id, "" for none.
+// functionCall returns a part that calls with this id, "" for none.
 func functionCall(i int, id string) string {
 	if id != "" {
 		id = fmt.Sprintf(`"id":%q,`, id)

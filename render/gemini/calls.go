@@ -15,11 +15,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// SkipSignature is the signature that Gemini documents for calls that its model did not make, or whose own was lost: a
-// history of another model, a call made up. The model then does without the thoughts behind the call.
+// SkipSignature is the signature that Gemini documents for calls that its model did not make, or whose own signature was
+// lost: a history of another model, a made-up call. The model then does without the thoughts behind the call.
 const SkipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
-// functionName is what Gemini takes as the name of a function.
+// functionName matches the names of functions that Gemini accepts.
 var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$`)
 
 // callPart converts a tool call.
@@ -54,7 +54,7 @@ func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
 	}, nil
 }
 
-// readArguments reads the arguments of a call. Nothing at all is an empty object.
+// readArguments reads the arguments of a call. An empty text is an empty object.
 func readArguments(arguments string) (map[string]any, error) {
 	if arguments == "" {
 		return map[string]any{}, nil
@@ -77,7 +77,8 @@ func readArguments(arguments string) (map[string]any, error) {
 	return args, nil
 }
 
-// exactly gives a value that survives the SDK, which has all numbers as float64: a number that does not becomes a string.
+// exactly returns a value that survives the SDK, which stores all numbers as float64: numbers that would change become
+// strings.
 func exactly(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -103,8 +104,8 @@ func exactly(v any) any {
 	return v
 }
 
-// tools turns valid definitions of tools into what Gemini takes; nil where there are none. Schemas go into the field for
-// JSON schemas as they are.
+// tools converts valid definitions of tools, nil if there are none. Schemas go unchanged into the field for JSON
+// schemas.
 func tools(tools []chat.Tool) []*genai.Tool {
 	if len(tools) == 0 {
 		return nil

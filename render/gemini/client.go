@@ -13,10 +13,10 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// NewClient makes a client of the SDK as [genai.NewClient] does, with the same config, nil included, that refuses redirects to
-// another scheme, host or port. Where a [Model] asks, it keeps the arguments of calls as the model wrote them, but for white
-// space: the SDK by itself sorts their keys, and whole numbers beyond 2⁵³ lose digits. A Model with any other client makes
-// such a client of that one's config.
+// NewClient creates a client of the SDK as [genai.NewClient] does, from the same config, which may be nil. The client
+// refuses redirects to another scheme, host or port. For a [Model], it keeps the arguments of calls as the model wrote
+// them except for white space, while the SDK by itself sorts their keys and rounds whole numbers beyond 2⁵³. A Model
+// with any other client creates such a client from that one's config.
 func NewClient(ctx context.Context, config *genai.ClientConfig) (*genai.Client, error) {
 	own := genai.ClientConfig{}
 	if config != nil {
@@ -29,15 +29,15 @@ func NewClient(ctx context.Context, config *genai.ClientConfig) (*genai.Client, 
 	return guard(client)
 }
 
-// guarded returns the client to send with.
+// guarded returns the client for sending.
 func (m *Model) guarded() (*genai.Client, error) {
 	m.own.Do(func() { m.own.client, m.own.err = guard(m.Client) })
 	return m.own.client, m.own.err
 }
 
-// guard returns a client like the given one that sends through a transport. The SDK has no option of a request for that.
+// guard returns a client like the given one with its own transport, for which the SDK has no option of a request.
 func guard(client *genai.Client) (*genai.Client, error) {
-	config := client.ClientConfig() // as completed from the environment
+	config := client.ClientConfig() // completed from the environment
 	if config.HTTPClient == nil {
 		return nil, errors.New("gemini: Model.Client has no HTTP client: make it with NewClient")
 	}
@@ -47,9 +47,9 @@ func guard(client *genai.Client) (*genai.Client, error) {
 	config.HTTPClient = provider.SameOrigin(config.HTTPClient)
 	config.HTTPClient.Transport = transport{config.HTTPClient.Transport}
 	if config.APIKey != "" {
-		config.Credentials = nil // of which the HTTP client was made, and which the SDK does not take with a key
+		config.Credentials = nil // they are part of the HTTP client, and the SDK refuses them together with a key
 	}
-	guarded, err := genai.NewClient(context.Background(), &config) // which asks nobody
+	guarded, err := genai.NewClient(context.Background(), &config) // does not use the network
 	if err != nil {
 		return nil, fmt.Errorf("gemini: Model.Client cannot be copied: %w", err)
 	}
@@ -59,10 +59,10 @@ func guard(client *genai.Client) (*genai.Client, error) {
 // exchange is one request of a model.
 type exchange struct {
 	*provider.Exchange
-	key string // under which the answer is to hold arguments
+	key string // the key under which the answer holds arguments
 }
 
-// exchangeKey is the key of a context for the exchange that a request belongs to.
+// exchangeKey is the context key for the exchange of a request.
 type exchangeKey struct{}
 
 func newExchange(streamed bool) exchange {
@@ -73,7 +73,7 @@ func (x exchange) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// tidy gives the error of an answer a type, and takes out of it what is not to be told.
+// tidy classifies the error of an answer, and removes secrets from it.
 func (x exchange) tidy(err error) error {
 	_, transient := errors.AsType[*chat.TransientError](err)
 	finish, ended := errors.AsType[*FinishError](err)
@@ -86,7 +86,7 @@ func (x exchange) tidy(err error) error {
 	return err
 }
 
-// transport sends the requests of models as their exchanges have it, and others as they are.
+// transport sends the requests of models by their exchanges, and others unchanged.
 type transport struct{ next http.RoundTripper }
 
 // RoundTrip sends a request.

@@ -11,37 +11,38 @@ import (
 	"github.com/promptree-go/promptree/internal/callid"
 )
 
-// Request is a request in the SDK's form, as its GenerateContent takes it, without a model, which the caller adds, as does
-// [Model]. One that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it.
+// Request converts a request to the SDK's form for GenerateContent, without a model, which the caller adds, as [Model]
+// does. A request that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
-//   - System messages at the start become the system instruction. Gemini has no other place for one: a later message
-//     stands where it stood, as user content in <system-message> tags.
-//   - A user message is a content of its own. Assistant messages that follow each other are one content, and so are the
+//   - System messages at the start become the system instruction. Gemini has no place for later ones: each stays where it
+//     is, as user content in <system-message> tags.
+//   - A user message is a content of its own. Consecutive assistant messages are one content, and so are the
 //     tool messages that answer one assistant message, in the order in which its calls are sent.
-//   - Ids that [chat.WithCallIDs] made are not sent: some servers know no ids of calls and refuse them, such as Vertex AI. The
-//     order says which response is whose.
+//   - Ids made by [chat.WithCallIDs] are not sent, because some servers, such as Vertex AI, refuse ids of calls. Responses
+//     are then matched by order.
 //   - A tool's text is the output of a function response, or its error. Images and documents of it go into the response
 //     too; for legacy models they come after all responses, under a line that names the call.
 //   - A text stays a text, and so does each part on its own. A data URL is sent inline, another URL as a reference.
-//   - Opaque parts are Gemini's own: a part as JSON, or one of the two notes that [Response] leaves.
+//   - Opaque parts are Gemini's own: a part as JSON, or one of the two notes that [Response] makes.
 //
-// What Gemini has no word for:
+// What Gemini has no equivalent for:
 //
 //   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own
 //     goes into the config, with [Model.Adjust].
-//   - The name of a user stands before the text ("Ann: hello"); other roles' names are left out.
+//   - The name of a user is put before the text ("Ann: hello"); names of other roles are left out.
 //   - Thinking of another provider is sent as the text of a thought. Its signature and its encrypted form, which nobody
 //     else can read, are left out.
 //   - An image's detail is left out unless [Options.MediaResolution] is set.
-//   - No arguments at all are an empty object. A number in arguments that the SDK cannot hold (it has them as float64)
-//     is a string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
-//   - A choice of no tools is not sent where there are none.
+//   - Empty arguments become an empty object. A number in arguments that the SDK cannot hold (it uses float64)
+//     becomes a string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
+//   - A tool choice is not sent if there are no tools.
 func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	contents, config, _, err := request(req, o)
 	return contents, config, err
 }
 
-// request is a request in the SDK's form, and the arguments of its calls as they are written, in the order of the contents.
+// request converts a request to the SDK's form, and returns the arguments of its calls as written, in the order of the
+// contents.
 func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, []json.RawMessage, error) {
 	if err := Validate(req, o); err != nil {
 		return nil, nil, nil, err
@@ -59,21 +60,22 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	modes := map[chat.ToolChoice]genai.FunctionCallingConfigMode{
 		chat.ToolChoiceNone: genai.FunctionCallingConfigModeNone, chat.ToolChoiceRequired: genai.FunctionCallingConfigModeAny,
 	}
-	if mode := modes[req.ToolChoice]; mode != "" && len(req.Tools) > 0 { // Gemini refuses one where there is nothing to call
+	if mode := modes[req.ToolChoice]; mode != "" && len(req.Tools) > 0 { // Gemini refuses a choice without tools
 		config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: mode}}
 	}
 	return p.Contents, config, written, nil
 }
 
-// Contents is a part of a conversation in the SDK's form, as [Request] has it: messages at which the rules on what follows what are
-// not checked. Results of calls that are not among the messages are left out. What cannot be sent is a [*chat.ValidationError].
+// Contents converts a part of a conversation to the SDK's form, as [Request] does, without checking the rules about the
+// order of messages. Results of calls that are not among the messages are left out. What cannot be sent is a
+// [*chat.ValidationError].
 func Contents(messages []chat.Message, o Options) (system *genai.Content, contents []*genai.Content, err error) {
 	p, violations := convert(messages, o)
 	leaveOutNewIDs(p.Contents)
 	return p.System, p.Contents, chat.Invalid(violations)
 }
 
-// leaveOutNewIDs leaves out the ids of calls and responses that no server gave.
+// leaveOutNewIDs removes the ids of calls and responses that did not come from a server.
 func leaveOutNewIDs(contents []*genai.Content) {
 	for _, content := range contents {
 		for _, p := range content.Parts {
@@ -89,13 +91,13 @@ func leaveOutNewIDs(contents []*genai.Content) {
 
 // prompt is a conversation in the types of Google's SDK.
 type prompt struct {
-	// System instruction, from the system messages that come first; nil where there are none.
+	// System instruction, from the system messages that come first; nil if there are none.
 	System *genai.Content
 	// Contents of the conversation.
 	Contents []*genai.Content
 }
 
-// convert turns messages into what Gemini takes. What cannot be sent is a violation, message by message.
+// convert converts messages. What cannot be sent is a violation, in the order of messages.
 func convert(messages []chat.Message, options Options) (prompt, []chat.Violation) {
 	c := converter{options: options}
 	for i, m := range messages {
@@ -110,15 +112,15 @@ type converter struct {
 	options    Options
 	prompt     prompt
 	violations []chat.Violation
-	begun      bool // a message other than the system's was met
+	begun      bool // a message other than a system message was met
 
-	calls   []chat.ToolCall // of the assistant message before, in the order in which they are sent
-	results []result        // that answer it, so far
+	calls   []chat.ToolCall // of the preceding assistant message, in the order in which they are sent
+	results []result        // results of calls so far
 }
 
-// result is a function response, and the media that stands beside it.
+// result is a function response, and the media sent beside it.
 type result struct {
-	place int // of the call among those that are sent
+	place int // index of the call among those that are sent
 	parts []*genai.Part
 }
 
@@ -157,7 +159,7 @@ func (c *converter) message(i int, m chat.Message) {
 	}
 }
 
-// inOrder returns calls in the order in which they are among the parts of their message.
+// inOrder returns calls in the order of their parts in the message.
 func inOrder(calls []chat.ToolCall, parts []*genai.Part) []chat.ToolCall {
 	places := make(map[string]int, len(calls))
 	for i, p := range parts {
@@ -170,12 +172,12 @@ func inOrder(calls []chat.ToolCall, parts []*genai.Part) []chat.ToolCall {
 	return calls
 }
 
-// result takes a tool message, whose place is that of its call.
+// result adds a tool message in the place of its call.
 func (c *converter) result(i int, m chat.Message) {
 	c.begun = true
 	place := slices.IndexFunc(c.calls, func(call chat.ToolCall) bool { return call.ID == m.ToolCallID })
 	if place < 0 {
-		return // which is chat's matter
+		return // package chat reports it
 	}
 	parts, faults := c.options.responseParts(m, c.calls[place].Name)
 	c.report(i, faults)
@@ -183,7 +185,7 @@ func (c *converter) result(i int, m chat.Message) {
 }
 
 // endResults puts the responses to one message's calls into one content: all responses in the order of their calls, then
-// what stands beside them.
+// their media.
 func (c *converter) endResults() {
 	if len(c.results) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// asJSON is a prompt's contents as they go over the wire.
+// asJSON returns a prompt's contents as they go over the wire.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -124,7 +124,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// last is what must come after messages that end with the system's.
+// last returns what must come after messages that end with the system's.
 func last(messages []chat.Message) []chat.Message {
 	if messages[len(messages)-1].Role == chat.RoleSystem {
 		return []chat.Message{chat.UserMessage("Go on.")}

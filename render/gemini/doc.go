@@ -1,5 +1,5 @@
-// Package gemini sends prompts to Gemini through Google's official SDK, google.golang.org/genai, and takes its answers
-// back without losing anything of them.
+// Package gemini sends prompts to Gemini through Google's official SDK, google.golang.org/genai, and converts its
+// answers without loss.
 //
 // [Model] is a [chat.Model] on a client of the SDK, for the Gemini API and for Google Cloud alike:
 //
@@ -7,16 +7,16 @@
 //	model := &gemini.Model{Client: client, Name: "gemini-3-pro-preview"}
 //	response, err := model.Generate(ctx, chat.Request{Messages: result.Messages, Tools: tools})
 //
-// # Parts that stand on their own
+// # Using the parts alone
 //
-//   - [Request] turns a request into what the SDK takes, and [Response] an answer of the SDK into ours, so that the answer
-//     goes back with every part where it was, its thought signatures byte for byte.
-//   - [Validate] names each rule of the API that a request breaks; [Repair] mends what can be mended and tells of it. A
-//     [Model] does so before each request: histories that other providers' models have written need it.
-//   - [Tokenizer] estimates what a text and an image take, and [Model.CountTokens] asks Gemini.
-//   - [NewClient] makes a client that refuses redirects to other servers.
+//   - [Request] converts a request to the SDK's types, and [Response] converts an answer back, with every part in its place
+//     for the next request and its thought signatures byte for byte.
+//   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the changes. A
+//     [Model] does so before each request, since histories that other providers' models have written need it.
+//   - [Tokenizer] estimates the tokens of texts and images, and [Model.CountTokens] asks Gemini.
+//   - [NewClient] creates a client that refuses redirects to other servers.
 //
-// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API gives,
-// [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for what is no
-// answer, [*chat.ValidationError] for what was not sent.
+// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API
+// states, [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for
+// unusable answers, [*chat.ValidationError] for a request that was not sent.
 package gemini

@@ -14,18 +14,18 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// What Gemini says of a prompt that is too long: the Gemini API, and the same models on Google Cloud. The first number is
-// the request's, the second the limit.
+// The messages for a prompt that is too long, of the Gemini API and of the same models on Google Cloud. The first number
+// is the request's, the second the limit.
 var tooLong = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)input token count \(?(\d+)\)? exceeds the maximum number of tokens allowed \(?(\d+)\)?`),
 	regexp.MustCompile(`(?i)input token count is (\d+) but (?:the )?model only supports up to (\d+)`),
 }
 
-// tooLongUnsaid are words of the same without numbers.
+// tooLongUnsaid matches such messages without numbers.
 var tooLongUnsaid = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
 
-// classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
-// [*chat.TransientError], a [*chat.AnswerError] or, of any other, one that says what the API said.
+// classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
 func classify(x *provider.Exchange, err error) error {
 	wrapped := fmt.Errorf("gemini: %w", err)
 	if api, ok := errors.AsType[genai.APIError](err); ok {
@@ -54,7 +54,7 @@ func classifyAPI(api genai.APIError, err error) error {
 	return err
 }
 
-// number is 0 where the digits are more than an int holds.
+// number returns 0 if the number does not fit an int.
 func number(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {
@@ -63,7 +63,7 @@ func number(digits string) int {
 	return n
 }
 
-// retryAfter reads the RetryInfo among an error's details; 0 where there is none.
+// retryAfter returns the delay in the RetryInfo of an error's details, 0 if there is none.
 func retryAfter(details []map[string]any) time.Duration {
 	for _, d := range details {
 		if d["@type"] != "type.googleapis.com/google.rpc.RetryInfo" {

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// local is a client of a server that gives the same answer to everything. Against the API itself it is
+// local returns a client of a server that gives the same answer to everything. Against the API itself it is
 // gemini.NewClient(ctx, nil), with the key in GEMINI_API_KEY.
 func local(answer string) (client *genai.Client, done func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// judge says why the API refuses a request, "" where it does not. It is written from Google's documentation and the API's
-// own messages, and knows nothing of Validate. Issued holds the ids of the calls that the server made, each with the signature that went with it.
+// judge says why the API refuses a request, "" if it does not. It is written from Google's documentation and the
+// API's own messages, and knows nothing of Validate. Issued holds the ids of the calls that the server made, each with
+// the signature that went with it.
 type judge struct {
 	legacy bool
 	issued map[string]bool
@@ -189,7 +190,7 @@ func sequence(contents []any) string {
 	return ""
 }
 
-// matched tells that each response is to the call of its id, or of its place, and has its name.
+// matched reports that each response is to the call of its id, or of its place, and has its name.
 func matched(calls, responses []object) string {
 	byID := map[any]object{}
 	for _, call := range calls {

@@ -60,7 +60,8 @@ func resolution(detail chat.ImageDetail) *genai.PartMediaResolution {
 	}
 }
 
-// typeByName guesses an image's type from its file name; empty where the name does not say, which Gemini then finds out.
+// typeByName guesses an image's type from its file name, and returns "" if the name does not show it; then Gemini
+// determines it.
 func typeByName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -84,7 +85,7 @@ func typeByName(address string) string {
 	}
 }
 
-// readDataURL reads what comes after "data:".
+// readDataURL reads the part of a data URL after "data:".
 func readDataURL(rest string) (mediaType string, data []byte, err error) {
 	head, body, found := strings.Cut(rest, ",")
 	if !found {
@@ -119,7 +120,7 @@ func documentPart(doc chat.Document) (*genai.Part, error) {
 	return &genai.Part{InlineData: &genai.Blob{Data: data, MIMEType: doc.MediaType}}, nil
 }
 
-// responsePart is the form that media takes in a function response.
+// responsePart converts media for a function response.
 func responsePart(p *genai.Part) *genai.FunctionResponsePart {
 	if p.InlineData != nil {
 		return &genai.FunctionResponsePart{InlineData: &genai.FunctionResponseBlob{

@@ -17,21 +17,22 @@ import (
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, of the Gemini API or of Google Cloud. Requests are sent by a copy of it, see [NewClient].
+	// Client of the SDK, for the Gemini API or Google Cloud. Requests are sent by a copy of it, see [NewClient].
 	Client *genai.Client
 	// Name of the model, such as "gemini-3-pro-preview".
 	Name string
 	// Options of the conversion. Defaults to [OptionsFor] the name.
 	Options *Options
-	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
+	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
+	// decides.
 	MaxRetries int
-	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
+	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
 	OnRepair func([]chat.Repair)
-	// Adjust, where it is set, may change each request before it is sent: thinking, safety, a cache, the API's own tools,
-	// whatever a [chat.Request] has no words for.
+	// Adjust, if set, may change each request before it is sent: thinking, safety, a cache, the API's own tools,
+	// whatever a [chat.Request] has no field for.
 	Adjust func(*genai.GenerateContentConfig)
 
-	own struct { // the client's, but guarded
+	own struct { // a guarded copy of the client
 		sync.Once
 		client *genai.Client
 		err    error
@@ -40,15 +41,15 @@ type Model struct {
 
 var _ chat.Model = (*Model)(nil)
 
-// Generate mends the request with [Repair] and sends it. What cannot be mended is a [*chat.ValidationError], and nothing
-// is sent.
+// Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
+// [*chat.ValidationError], and is not sent.
 //
-// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
-// [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
-// to wait; a [*FinishError] where the answer broke off; the cause of a context that is done; and otherwise the SDK's, with
-// what the API said. With the error of an answer that was streamed comes what had arrived of it.
+// Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
+// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
+// states one; a [*FinishError] if the answer broke off; the cause of a context that is done; and otherwise the SDK's
+// error, with the API's text. The error of a streamed answer comes with the part that had arrived.
 //
-// What is read of an answer and told in an error is bounded as package chat has it.
+// The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -77,7 +78,7 @@ func (m *Model) options() Options {
 	return OptionsFor(m.Name)
 }
 
-// request is what is sent for a request.
+// request converts a request, repaired.
 func (m *Model) request(req chat.Request, tell func([]chat.Repair)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	if m.Client == nil || m.Name == "" {
 		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
@@ -98,7 +99,7 @@ func (m *Model) request(req chat.Request, tell func([]chat.Repair)) ([]*genai.Co
 	return contents, config, nil
 }
 
-// ask has the SDK send a request. An answer that streams is gathered in a.
+// ask sends a request through the SDK. A streamed answer is collected in a.
 func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, a *answer) (whole *genai.GenerateContentResponse, err error) {
 	client, err := m.guarded()
 	if err != nil {
@@ -120,8 +121,8 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 	return a.response(), nil
 }
 
-// otherForm makes an error of a panic of the SDK, which asserts the types of what it is answered and takes an object for
-// granted. A panic in a function of the caller's goes on.
+// otherForm turns a panic of the SDK into an error: the SDK asserts the types in an answer and dereferences missing
+// objects. A panic in a function of the caller's is not recovered.
 func otherForm(err *error, callers *bool) {
 	if *callers {
 		return
@@ -134,11 +135,11 @@ func otherForm(err *error, callers *bool) {
 	}
 }
 
-// errCutOff reports that a stream ended before the answer did.
+// errCutOff is returned for a stream that ended before the answer did.
 var errCutOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
-// CountTokens asks Gemini how many tokens of input a request takes, its tools included. The request is mended as
-// [Model.Generate] does it; OnRepair is not told. Errors are those of Generate.
+// CountTokens asks Gemini for the number of input tokens of a request, tools included. The request is repaired as by
+// [Model.Generate], but OnRepair is not called. Errors are those of Generate.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -149,7 +150,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	}
 	count := &genai.CountTokensConfig{SystemInstruction: config.SystemInstruction, Tools: config.Tools, HTTPOptions: config.HTTPOptions}
 	if m.Client.ClientConfig().Backend != genai.BackendVertexAI {
-		// The Gemini API counts these too, but the SDK has no field for them there.
+		// The Gemini API counts these too, but the SDK has no fields for them.
 		options := *config.HTTPOptions
 		options.ExtrasRequestProvider = func(body map[string]any) map[string]any {
 			body = config.HTTPOptions.ExtrasRequestProvider(body)

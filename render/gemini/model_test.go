@@ -195,7 +195,7 @@ func TestAnswersThatBrokeOff(t *testing.T) {
 	}
 }
 
-// failing is a client of a server that answers with an error.
+// failing returns a client of a server that answers with an error.
 func failing(t *testing.T, code int, status, message string, details ...object) *gemini.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, status, message, details...) }))
 	t.Cleanup(server.Close)

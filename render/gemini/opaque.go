@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// note is what an opaque part says: a part of Gemini's that package chat has no word for, the signature of the part
-// before it, or that a call stands here. One of them is set.
+// note is the content of an opaque part: a part of Gemini's without an equivalent, the signature of the part before it,
+// or the place of a call. Exactly one field is set.
 type note struct {
 	part      *genai.Part
 	signature []byte
@@ -51,7 +51,7 @@ func readOpaque(value json.RawMessage) (note, error) {
 	}
 }
 
-// checkData checks that a part holds one thing, and the whole of it.
+// checkData checks that a part holds exactly one thing, completely.
 func checkData(p *genai.Part) error {
 	n := 0
 	for _, given := range []bool{
@@ -73,7 +73,7 @@ func checkData(p *genai.Part) error {
 	return nil
 }
 
-// isEmpty tells that a part holds none of the things of which every part holds one.
+// isEmpty reports whether a part holds none of the things that a part can hold.
 func isEmpty(p *genai.Part) bool {
 	return p.Text == "" && p.InlineData == nil && p.FileData == nil && p.FunctionCall == nil && p.FunctionResponse == nil &&
 		p.ExecutableCode == nil && p.CodeExecutionResult == nil && p.ToolCall == nil && p.ToolResponse == nil
@@ -88,7 +88,7 @@ func opaquePart(p *genai.Part) (chat.Opaque, error) {
 	return chat.Opaque{Value: value, Tokens: estimate(p.Text)}, nil
 }
 
-// signatureNote and placeNote are the notes that [Response] leaves.
+// signatureNote and placeNote return the notes that [Response] makes.
 func signatureNote(signature []byte) (chat.Opaque, error) {
 	return opaquePart(&genai.Part{ThoughtSignature: signature})
 }
@@ -97,7 +97,7 @@ func placeNote(callID string) (chat.Opaque, error) {
 	return opaquePart(&genai.Part{FunctionCall: &genai.FunctionCall{ID: callID}})
 }
 
-// A call's signature is kept as the base64 that is on the wire.
+// A call's signature is kept in base64, as it is sent.
 func writeSignature(signature []byte) string { return base64.StdEncoding.EncodeToString(signature) }
 
 func readSignature(signature string) ([]byte, error) {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Options say for which kind of model a conversation is meant. The zero value is Gemini 3 and later.
+// Options say for which kind of model a conversation is converted. The zero value is for Gemini 3 and later.
 type Options struct {
-	// Legacy models, those before Gemini 3, take no media in a function response: it is sent beside the response. They do
-	// not ask for thought signatures.
+	// Legacy is for models before Gemini 3. They accept no media in a function response, so it is sent beside the
+	// response, and they do not require thought signatures. Off by default.
 	Legacy bool
-	// MediaResolution sends the detail of an image as the resolution of its part. Not every version of the API takes
-	// that, so by default the detail is left to Gemini.
+	// MediaResolution sends the detail of an image as the resolution of its part, which not every version of the API
+	// accepts. Off by default, which leaves the detail to Gemini.
 	MediaResolution bool
 }
 
-// OptionsFor gives the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". A name
-// that says nothing is taken for a newer model.
+// OptionsFor returns the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". Any other
+// name counts as that of a newer model.
 func OptionsFor(model string) Options {
 	_, version, found := strings.Cut(model, "gemini-")
 	if !found {

@@ -11,13 +11,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// wholeMessage is the part of a fault that is none of one part.
+// wholeMessage is the part index of a fault that concerns the whole message.
 const wholeMessage = -1
 
 // fault is something in a message that cannot be sent.
 type fault struct {
-	part   int // of the content, or wholeMessage
-	call   int // of the tool calls, where part is wholeMessage and rule is of calls
+	part   int // index in the content, or wholeMessage
+	call   int // index of the tool call, if part is wholeMessage and the rule is about calls
 	rule   chat.Rule
 	detail string
 }
@@ -26,7 +26,7 @@ func faultf(part int, rule chat.Rule, format string, args ...any) fault {
 	return fault{part: part, rule: rule, detail: fmt.Sprintf("part %d: ", part) + fmt.Sprintf(format, args...)}
 }
 
-// parts converts the content of a message other than a tool's. Begun tells that a system message is not at the start.
+// parts converts the content of a message other than a tool's. If begun is set, a system message is not at the start.
 func (o Options) parts(m chat.Message, begun bool) ([]*genai.Part, []fault) {
 	switch m.Role {
 	case chat.RoleSystem:
@@ -82,7 +82,7 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 		case part == nil:
 		case named == 1 && len(parts) == 1 && part.Text != "":
 			parts[0].Text += " " + part.Text
-			named = 0 // the name has a text to go with
+			named = 0 // the name is put before a text
 		default:
 			parts = append(parts, part)
 		}
@@ -95,7 +95,7 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 	return parts, faults
 }
 
-// part converts a part that may stand in a user's or a model's content; nil where nothing is to be sent.
+// part converts a part of a user's or a model's content, and returns nil if nothing is sent.
 func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 	var part *genai.Part
 	var err error
@@ -127,11 +127,11 @@ func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 	return part, nil
 }
 
-// modelParts converts an assistant message: its content, with each call where a note says that it stands, and the other
+// modelParts converts an assistant message: its content, with each call at the place that a note marks, and the other
 // calls at the end.
 func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault) {
 	calls, faults := callParts(m.ToolCalls)
-	var waiting []byte // a signature whose part is still to come
+	var waiting []byte // a signature without its part so far
 	waitingPart := 0
 	add := func(p *genai.Part) {
 		if waiting != nil && p.ThoughtSignature == nil {
@@ -192,7 +192,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 	return parts, faults
 }
 
-// callList is the function calls of a message that are not in their place yet.
+// callList holds the function calls of a message that have no place yet.
 type callList struct {
 	ids   []string
 	parts []*genai.Part // nil once taken
@@ -203,7 +203,7 @@ func callParts(calls []chat.ToolCall) (list callList, faults []fault) {
 		part, callFaults := callPart(k, call)
 		faults = append(faults, callFaults...)
 		if part == nil {
-			part = &genai.Part{} // it has its place all the same
+			part = &genai.Part{} // its place is taken all the same
 		}
 		list.ids = append(list.ids, call.ID)
 		list.parts = append(list.parts, part)
@@ -231,7 +231,7 @@ func (l *callList) rest() []*genai.Part {
 	return parts
 }
 
-// responseParts converts a tool message to a function response, and after it what stands beside it.
+// responseParts converts a tool message to a function response, followed by the media beside it.
 func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []fault) {
 	response := &genai.FunctionResponse{ID: m.ToolCallID, Name: name}
 	var text strings.Builder

@@ -12,21 +12,22 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// The SDK holds the arguments of a call as a Go map, in which whole numbers beyond 2⁵³ lose digits and keys their order. So
-// the arguments of an answer are hidden from it: where a Model asks, a transport puts them as a text under a key that this
-// request alone knows, and Response takes the text. On the way out a hook of the SDK puts the text back in place of the map.
+// The SDK stores the arguments of a call as a Go map, in which keys lose their order and whole numbers beyond 2⁵³ lose
+// digits. So the arguments of an answer are hidden from it: for a Model, a transport moves them as a text under a key
+// that only this request knows, and Response reads the text. For requests, a hook of the SDK replaces the map by the
+// text.
 
 // wrapBody wraps the arguments in an answer.
 func wrapBody(response *http.Response, r *http.Request, key string) *http.Response {
 	body := &wrappedBody{Closer: response.Body, in: bufio.NewReader(response.Body), key: key}
-	body.events = r.URL.Query().Get("alt") == "sse" // how the SDK asks for a stream
+	body.events = r.URL.Query().Get("alt") == "sse" // the SDK asks for a stream in this way
 	response.Body, response.ContentLength = body, -1
 	response.Header.Del("Content-Length")
 	return response
 }
 
-// wrappedBody is an answer of which the arguments are wrapped, an event at a time where it is streamed. The SDK reads
-// each, and an answer that is not streamed, into memory as well.
+// wrappedBody is an answer with its arguments wrapped, one event at a time if it is streamed. The SDK also reads each
+// event, and an answer that is not streamed, into memory.
 type wrappedBody struct {
 	io.Closer
 	in     *bufio.Reader
@@ -36,7 +37,7 @@ type wrappedBody struct {
 	err    error
 }
 
-// Read gives what is next of the answer.
+// Read returns the next bytes of the answer.
 func (b *wrappedBody) Read(p []byte) (int, error) {
 	for len(b.out) == 0 && b.err == nil {
 		if b.events {
@@ -53,7 +54,7 @@ func (b *wrappedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// event reads the lines up to an empty one. The SDK looks through a whole event whenever there is more of it.
+// event reads the lines up to an empty one. The SDK scans a whole event each time more of it arrives.
 func (b *wrappedBody) event() (event []byte, err error) {
 	for err == nil {
 		var line []byte
@@ -80,7 +81,8 @@ func (b *wrappedBody) wrap(answer []byte) []byte {
 	return wrapArguments(answer, b.key)
 }
 
-// wrapArguments puts the arguments of each call of an answer as a text under a key. What is no answer stays as it is.
+// wrapArguments moves the arguments of each call in an answer as a text under a key. Anything that is not an answer
+// stays as it is.
 func wrapArguments(answer []byte, key string) []byte {
 	return within(answer, func(args json.RawMessage) json.RawMessage {
 		var plain bytes.Buffer
@@ -95,7 +97,7 @@ func wrapArguments(answer []byte, key string) []byte {
 	}, "candidates", "*", "content", "parts", "*", "functionCall", "args")
 }
 
-// within changes the value that stands under a path of keys, * for each member of a list.
+// within changes the value at a path of keys, where * stands for each element of a list.
 func within(value json.RawMessage, change func(json.RawMessage) json.RawMessage, path ...string) json.RawMessage {
 	if len(path) == 0 {
 		return change(value)
@@ -125,7 +127,7 @@ func within(value json.RawMessage, change func(json.RawMessage) json.RawMessage,
 	return raw
 }
 
-// sendRawArguments has the SDK send the arguments of calls, in the order of the contents, as they are written.
+// sendRawArguments makes the SDK send the arguments of calls as written, in the order of the contents.
 func sendRawArguments(config *genai.GenerateContentConfig, written []json.RawMessage) {
 	if config.HTTPOptions == nil {
 		config.HTTPOptions = &genai.HTTPOptions{}
@@ -148,8 +150,8 @@ func sendRawArguments(config *genai.GenerateContentConfig, written []json.RawMes
 	}
 }
 
-// argumentsOf are the arguments of the calls in contents, in order, as they are written in the messages. The calls of a
-// message stand in contents together, if in another order.
+// argumentsOf returns the arguments of the calls in contents, in order, as written in the messages. The calls of a
+// message are adjacent in contents, possibly in another order.
 func argumentsOf(contents []*genai.Content, messages []chat.Message) (written []json.RawMessage) {
 	var ids []string
 	for _, content := range contents {

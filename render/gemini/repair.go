@@ -11,27 +11,28 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
-// is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
+// Repair changes a request so that [Validate] finds nothing wrong, and returns each change. The original is not
+// modified, and a request that breaks no rule is returned as it was. Depending on the rule:
 //
-//   - An unknown role is taken for the user's ("developer" for the system's). Calls and answers on messages that cannot
-//     hold them are taken off.
-//   - Results move to their calls. A call without one is left out, as Gemini wants it; a result without its call becomes a
-//     user message. Ids and names of calls are made to fit, arguments that are no object become the field "arguments" of
-//     one.
-//   - Bytes that are no UTF-8 are replaced. Blank text, unsigned or late thinking, opaque parts of other providers, and
-//     messages in which nothing is left go; a tool that said nothing says "(no output)".
-//   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     that it does not take, a text says so; and in place of the oldest images, a quarter of what the API takes at a time, if
-//     there are too many.
-//   - A thought signature that is no base64 is left out. In the current turn, a call that lacks its signature gets
+//   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
+//     hold them are removed.
+//   - Results move to their calls. A call without one is removed, as Gemini requires; a result without its call becomes a
+//     user message. Ids and names of calls are made valid, and arguments that are not an object become the field
+//     "arguments" of one.
+//   - Bytes that are not UTF-8 are replaced. Blank text, unsigned or late thinking, opaque parts of other providers, and
+//     messages that become empty are removed; a tool result without content becomes "(no output)".
+//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the API
+//     does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter of the
+//     limit at a time.
+//   - A thought signature that is not base64 is removed. In the current turn, a call without its signature gets
 //     [SkipSignature].
-//   - Before a call that nothing comes before, and after an answer that nothing follows, a user message is added. System
+//   - Before a call at the start, and after an answer at the end, a user message is added. System
 //     messages at the end move before the question or the round that the model is to answer.
-//   - The second of two tools of a name goes. A call is not required where there are no tools; a limit below 0 is none.
+//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below 0
+//     is dropped.
 //
-// What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
-// is not, a request without messages.
+// What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
+// tool choice, a request without messages.
 func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	if Validate(req, o) == nil {
 		return req, nil
@@ -65,7 +66,7 @@ type repairer struct {
 	out     []provider.Indexed
 }
 
-// clean mends what is wrong in a message by itself, as far as it has no say in which call and result belong together.
+// clean repairs a single message, except for the matching of calls and results.
 func (r *repairer) clean(i int, m chat.Message) {
 	m = r.Fields(i, m)
 	m.Content = r.content(i, m)
@@ -81,7 +82,7 @@ func (r *repairer) clean(i int, m chat.Message) {
 	r.out = append(r.out, provider.Indexed{Message: m, Index: i})
 }
 
-// content leaves out what no provider takes.
+// content removes what no provider accepts.
 func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	kept := make(chat.Parts, 0, len(m.Content))
 	thinkingOver := false
@@ -111,7 +112,7 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	return kept
 }
 
-// isBare tells that a message has neither content nor calls.
+// isBare reports whether a message has neither content nor calls.
 func isBare(m chat.Message) bool {
 	for _, p := range m.Content {
 		switch p.(type) {
@@ -123,7 +124,7 @@ func isBare(m chat.Message) bool {
 	return len(m.ToolCalls) == 0
 }
 
-// calls mends names, arguments and signatures.
+// calls repairs names, arguments and signatures.
 func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	calls = slices.Clone(calls)
 	for k := range calls {
@@ -139,7 +140,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 			case RuleArguments:
 				r.Report(i, f.rule, "those of call %q put into an object", c.ID)
 				wrapped, err := plainjson.Marshal(map[string]string{"arguments": c.Arguments})
-				if err != nil { // a string is always JSON
+				if err != nil { // a string is always valid JSON
 					wrapped = json.RawMessage(`{}`)
 				}
 				c.Arguments = string(wrapped)
@@ -155,7 +156,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	return calls
 }
 
-// takenName makes a name that Gemini takes.
+// takenName returns a name that Gemini accepts.
 func takenName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_.:-", c) {
@@ -169,7 +170,7 @@ func takenName(name string) string {
 	return name[:min(len(name), 128)]
 }
 
-// pair moves results to their calls, leaves out calls without results, and gives calls ids of their own.
+// pair moves results to their calls, removes calls without results, and gives calls ids of their own.
 func (r *repairer) pair() {
 	messages := r.out
 	results, taken := provider.ResultsOf(messages)
@@ -183,7 +184,7 @@ func (r *repairer) pair() {
 	}
 }
 
-// orphan makes a result whose call is not there a user message.
+// orphan turns a result without its call into a user message.
 func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
@@ -191,13 +192,14 @@ func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	return m
 }
 
-// round mends the message i with the results of its calls. Results of one id answer the calls of that id in order.
+// round repairs message i with the results of its calls. Several results with one id answer the calls with that id in
+// order.
 func (r *repairer) round(i int, m provider.Indexed, results []int, messages []provider.Indexed) {
-	waiting := map[string][]int{} // calls by their id
+	waiting := map[string][]int{} // indexes of calls by id
 	for k, c := range m.ToolCalls {
 		waiting[c.ID] = append(waiting[c.ID], k)
 	}
-	answers := make([]int, len(results)) // the call that each result answers
+	answers := make([]int, len(results)) // the index of the call that each result answers
 	answered := make([]bool, len(m.ToolCalls))
 	for k, at := range results {
 		id := messages[at].ToolCallID
@@ -224,7 +226,7 @@ func (r *repairer) round(i int, m provider.Indexed, results []int, messages []pr
 	renamed := m.ToolCalls
 	m.ToolCalls = calls
 	r.out = append(r.out, m)
-	next := i + 1 // where the result is if it is in its place
+	next := i + 1 // the index of the result if it is in its place
 	for k, at := range results {
 		for next < at && messages[next].Role == chat.RoleTool {
 			next++
@@ -238,7 +240,7 @@ func (r *repairer) round(i int, m provider.Indexed, results []int, messages []pr
 	}
 }
 
-// freeID is an id that no call of the message has; last is the number that was given last to each.
+// freeID returns an id that no call of the message has; last is the last number that was appended to each.
 func freeID(id string, taken map[string]bool, original map[string][]int, last map[string]int) string {
 	if id == "" {
 		id = "call"
@@ -252,7 +254,7 @@ func freeID(id string, taken map[string]bool, original map[string][]int, last ma
 	}
 }
 
-// mendParts replaces or leaves out parts that cannot be sent. Without one part another may be wrong: a note that spoke of
+// mendParts replaces or removes parts that cannot be sent. A removed part may invalidate another, such as a note about
 // it.
 func (r *repairer) mendParts(m *provider.Indexed) {
 	for {
@@ -264,7 +266,7 @@ func (r *repairer) mendParts(m *provider.Indexed) {
 		}
 		bad := map[int]fault{}
 		for _, f := range faults {
-			if f.part >= 0 && f.rule != RulePlace { // which is mended by moving it
+			if f.part >= 0 && f.rule != RulePlace { // repaired by moving it
 				bad[f.part] = f
 			}
 		}
@@ -294,10 +296,10 @@ func (r *repairer) mendParts(m *provider.Indexed) {
 	}
 }
 
-// leftOut is the text that stands for what the API does not take.
+// leftOut returns the text that replaces what the API does not accept.
 func leftOut(why string) chat.Text { return chat.Text("[left out: " + why + "]") }
 
-// move takes images and documents of system messages to a user message behind it.
+// move moves images and documents of system messages to a user message behind them.
 func (r *repairer) move() {
 	var out []provider.Indexed
 	for _, m := range r.out {
@@ -326,7 +328,7 @@ func (r *repairer) move() {
 	r.out = out
 }
 
-// start sees to it that the first call follows something.
+// start makes sure that the first call follows something.
 func (r *repairer) start() {
 	start := 0
 	for start < len(r.out) && r.out[start].Role == chat.RoleSystem {
@@ -343,7 +345,7 @@ func (r *repairer) start() {
 	}
 }
 
-// sign gives the calls of the current turn the signature that they lack.
+// sign adds the missing signatures to the calls of the current turn.
 func (r *repairer) sign() {
 	if r.options.Legacy {
 		return
@@ -352,7 +354,7 @@ func (r *repairer) sign() {
 		m := &r.out[k]
 		switch {
 		case m.Role == chat.RoleUser || m.Role == chat.RoleSystem:
-			return // what came before is no longer the current turn; a system message at the start has nothing before it
+			return // what came before is not in the current turn; a system message at the start has nothing before it
 		case len(m.ToolCalls) == 0:
 			continue
 		}

@@ -51,7 +51,7 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// said is a message as Gemini would have said it.
+// said returns a message as Gemini would have said it.
 func (j judge) said(n int, m chat.Message) chat.Message {
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, is := p.(chat.Thinking); return is })
 	m.ToolCalls = slices.Clone(m.ToolCalls)
@@ -92,7 +92,7 @@ func TestReplayOfAnotherModelsSession(t *testing.T) {
 	}.Run(t)
 }
 
-// refused is why the API refuses a conversation; "" where it does not.
+// refused is why the API refuses a conversation; "" if it does not.
 func refused(t *testing.T, j judge, req chat.Request, options gemini.Options) string {
 	t.Helper()
 	contents, config, err := gemini.Request(req, options)

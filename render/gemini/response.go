@@ -13,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// fromContent turns what a model said into an assistant message, see [Response]. Arguments may stand under a key as they
-// were written, see [NewClient].
+// fromContent converts a model's content to an assistant message, see [Response]. Arguments may be stored as written
+// under a key, see [NewClient].
 func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleAssistant}
 	if content == nil {
@@ -62,7 +62,7 @@ func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	return m, nil
 }
 
-// lastOther is the index of the last part that is sent back and is no call, -1 where there is none.
+// lastOther returns the index of the last part that is sent back and is not a call, -1 if there is none.
 func lastOther(parts []*genai.Part) int {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if p := parts[i]; p != nil && p.FunctionCall == nil && (!isEmpty(p) || len(p.ThoughtSignature) > 0) {
@@ -72,7 +72,7 @@ func lastOther(parts []*genai.Part) int {
 	return -1
 }
 
-// isWhole reports whether the arguments of a call did not come in pieces.
+// isWhole reports whether the arguments of a call are complete and did not come in pieces.
 func isWhole(f *genai.FunctionCall) bool {
 	return len(f.PartialArgs) == 0 && (f.WillContinue == nil || !*f.WillContinue)
 }
@@ -95,7 +95,7 @@ func fromCall(p *genai.Part, ids *chat.CallIDs, key string) (chat.ToolCall, erro
 	return call, nil
 }
 
-// fromPart keeps a part in our words where they say all of it but its signature; else the whole of it as it is.
+// fromPart converts a part if the result holds all of it but its signature; else it keeps the whole part as it is.
 func fromPart(p *genai.Part) (part chat.Part, whole bool, err error) {
 	plain := *p
 	plain.ThoughtSignature = nil
@@ -115,11 +115,11 @@ func fromPart(p *genai.Part) (part chat.Part, whole bool, err error) {
 	}
 }
 
-// FinishError tells that an answer ended in a way that leaves nothing to use.
+// FinishError is returned for an answer that ended in a way that leaves nothing to use.
 type FinishError struct {
 	// Reason that Gemini gave, such as MALFORMED_FUNCTION_CALL.
 	Reason genai.FinishReason
-	// Message of Gemini's about it, if any.
+	// Message by Gemini about it, if any.
 	Message string
 }
 
@@ -131,26 +131,26 @@ func (e *FinishError) Error() string {
 	return text
 }
 
-// Response is an answer of the API as ours, from its first candidate, so that [Request] makes the same content of it
-// again:
+// Response converts an answer of the API, from its first candidate, so that [Request] converts it back to the same
+// content:
 //
-//   - A text is a [chat.Text], an image a [chat.Image], another file inline a [chat.Document].
-//   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is on
-//     the wire. A call without an id, or with one of another call, gets an id as [chat.WithCallIDs] does, which is not sent
-//     back. Where something else comes after a call, an opaque note {"functionCall":{"id":…}} in the content marks the
-//     call's place; calls without one stand at the end.
+//   - A text is a [chat.Text], an image a [chat.Image], another inline file a [chat.Document].
+//   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is
+//     sent. A call without an id, or with that of another call, gets an id as from [chat.WithCallIDs], which is not sent
+//     back. If something else comes after a call, an opaque note {"functionCall":{"id":…}} in the content marks the
+//     call's place; calls without a note are at the end.
 //   - The thought signature of another part is an opaque note {"thoughtSignature":…} right after it. A signature that
-//     came alone, as the last piece of a stream does, is one too; it goes back with the part before it that is no
-//     thought, and where there is none with the part after it.
+//     came alone, as in the last piece of a stream, is a note too; it is sent back with the part before it that is not a
+//     thought, and if there is none with the part after it.
 //   - Anything else is an opaque part that holds the part as JSON: thoughts and their summaries, code and its result, a
-//     text of white space only, what Gemini invents next. A thought is no [chat.Thinking], because Gemini signs the
-//     answer and not the thought, and an unsigned [chat.Thinking] is one that other providers refuse.
+//     text of white space only, future kinds of parts. A thought is not a [chat.Thinking], because Gemini signs the
+//     answer and not the thought, and other providers refuse an unsigned [chat.Thinking].
 //   - Parts without any content are left out.
 //
-// A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is what came before
-// that. A function call that the model did not get right is a [*FinishError] in a [*chat.TransientError]: it is made anew
-// when asked again. So is an answer without a candidate. Other errors tell of an answer with nothing in it, of a part that
-// JSON cannot hold, or of a call that is not whole.
+// A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is what came
+// before. A malformed function call is a [*FinishError] in a [*chat.TransientError], since the model makes it anew when
+// asked again; so is an answer without a candidate. Other errors are an empty answer, a part that JSON cannot hold, or
+// an incomplete call.
 func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "") }
 
 func response(r *genai.GenerateContentResponse, key string) (chat.Response, error) {
@@ -186,7 +186,7 @@ func response(r *genai.GenerateContentResponse, key string) (chat.Response, erro
 	return response, nil
 }
 
-// usage is what a request took. Gemini counts cached tokens into the prompt's, and thoughts beside the
+// usage returns the usage of a request. Gemini counts cached tokens in the prompt's, and thoughts apart from the
 // answer's; the prompts of its own tools count as input.
 func usage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
 	if u == nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// The rules of Gemini beyond those of [chat.ValidateRequest], which [Validate] checks with them.
+// Gemini's rules beyond those of [chat.ValidateRequest], both of which [Validate] checks.
 const (
-	// RuleCallTurn: a function call comes after a user's turn or a function response, and so never first.
+	// RuleCallTurn: a function call follows a user's turn or a function response, and so is never first.
 	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
-	// RuleCounts: the turn after a turn of function calls has a response for each call, and no other.
+	// RuleCounts: the turn after function calls has one response for each call, and no other.
 	RuleCounts chat.Rule = "as many function responses as function calls"
-	// RuleEmptyPart: every content has a part, and every part holds something. A thought signature alone is nothing.
+	// RuleEmptyPart: every content has a part, and every part holds something besides a thought signature.
 	RuleEmptyPart chat.Rule = "no empty parts"
-	// RuleUTF8: text, arguments, and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the SDK
-	// would replace it unsaid.
+	// RuleUTF8: text, arguments, and descriptions of tools are valid UTF-8. JSON cannot hold anything else, and the SDK
+	// would replace it silently.
 	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user, assistant and tool messages.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
@@ -31,27 +31,27 @@ const (
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is a part of Gemini's, or a note of [Response] that fits its message.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each message
-	// has its thought signature. Legacy models do not ask for it.
+	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each
+	// message has its thought signature. Legacy models do not require it.
 	RuleSignature chat.Rule = "calls of the current turn carry their thought signature"
-	// RuleSignatureForm: a thought signature is the base64 that Gemini wrote. That it is still the same is for Gemini to
-	// see: keep it as it is.
+	// RuleSignatureForm: a thought signature is base64, as Gemini writes it. Only Gemini can check that it is unchanged.
 	RuleSignatureForm chat.Rule = "thought signatures are base64"
 	// RuleArguments: the arguments of a call are a JSON object.
 	RuleArguments chat.Rule = "arguments are a JSON object"
-	// RuleCallForm: the name of a function that was called begins with a letter or an underscore, and has letters, digits
-	// and any of "_.:-" after that, 128 in all.
+	// RuleCallForm: the name of a called function starts with a letter or an underscore, followed by letters, digits and
+	// any of "_.:-", at most 128 characters in all.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm.
+	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 )
 
-// imageLimits are the number of images that Vertex AI documents, where the Gemini API takes 3,600, and the bytes that the Gemini API takes
-// inline since January 2026 (blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits). Read on 2026-11-23.
+// imageLimits are the number of images that Vertex AI documents, where the Gemini API takes 3,600, and the bytes that
+// the Gemini API takes inline since January 2026
+// (blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits). Read on 2026-11-23.
 var imageLimits = provider.ImageLimits{Count: 3000, All: 100_000_000}
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of Gemini. It returns nil or a
-// [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
+// [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
 func Validate(req chat.Request, o Options) error {
 	var violations []chat.Violation
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
@@ -72,7 +72,7 @@ func Validate(req chat.Request, o Options) error {
 	return chat.Invalid(violations)
 }
 
-// turns checks the rules on what follows what.
+// turns checks the rules about the order of messages.
 func turns(messages []chat.Message, options Options) (violations []chat.Violation) {
 	report := func(i int, rule chat.Rule, detail string) {
 		violations = append(violations, chat.Violation{Index: i, Rule: rule, Detail: detail})
@@ -105,8 +105,8 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 	return violations
 }
 
-// currentTurn is the index of the last message that speaks for the user, -1 where there is none. A system message that
-// is not at the start is sent as one.
+// currentTurn returns the index of the last message sent as the user's, -1 if there is none. A system message that is
+// not at the start is one.
 func currentTurn(messages []chat.Message) int {
 	start := instructions(messages)
 	for i := len(messages) - 1; i >= start; i-- {
@@ -117,7 +117,7 @@ func currentTurn(messages []chat.Message) int {
 	return -1
 }
 
-// instructions is the number of system messages at the start.
+// instructions returns the number of system messages at the start.
 func instructions(messages []chat.Message) int {
 	for i, m := range messages {
 		if m.Role != chat.RoleSystem {
@@ -127,7 +127,7 @@ func instructions(messages []chat.Message) int {
 	return len(messages)
 }
 
-// firstCall is the index of the call that is sent first, and whether a signature goes with it.
+// firstCall returns the index of the call that is sent first, and whether it has a signature.
 func (o Options) firstCall(m chat.Message) (index int, signed bool) {
 	parts, _ := o.modelParts(m)
 	for _, p := range parts {
@@ -137,7 +137,7 @@ func (o Options) firstCall(m chat.Message) (index int, signed bool) {
 		index = slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == p.FunctionCall.ID })
 		return index, len(p.ThoughtSignature) > 0
 	}
-	return 0, m.ToolCalls[0].Signature != "" // no call can be sent as it is, which is said elsewhere
+	return 0, m.ToolCalls[0].Signature != "" // no call can be sent as it is, which another rule reports
 }
 
 // answersAfter counts the tool messages right after message i.

@@ -144,7 +144,7 @@ var breaches = []struct {
 	},
 }
 
-// asking is a request of nothing but messages.
+// asking returns a request of nothing but messages.
 func asking(messages []chat.Message) chat.Request { return chat.Request{Messages: messages} }
 
 // Each rule is named, the API refuses what breaks it, and what Repair makes of it the API takes.

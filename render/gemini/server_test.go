@@ -171,12 +171,12 @@ func refuse(w http.ResponseWriter, code int, status, message string, details ...
 	_ = json.NewEncoder(w).Encode(object{"error": e})
 }
 
-// says is a reply of one piece that holds these parts, JSON each.
+// says returns a reply of one piece that holds these parts, JSON each.
 func says(parts ...string) func(object) []string {
 	return func(object) []string { return []string{piece("STOP", parts...)} }
 }
 
-// piece is a piece of an answer; the reason of its end is empty where it goes on.
+// piece returns a piece of an answer; the reason of its end is empty if it goes on.
 func piece(finish string, parts ...string) string {
 	p := `{"candidates":[{"content":{"role":"model","parts":[` + strings.Join(parts, ",") + `]},"index":0`
 	if finish != "" {

@@ -11,22 +11,22 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// answer streams the pieces of an answer and puts them together. Texts that follow each other are one text, as they are
-// in an answer that is not streamed, unless one is signed: a signed part is not to be merged with another.
+// answer streams the pieces of an answer and assembles them. Consecutive texts are joined, as in an answer that is not
+// streamed, unless one is signed, because a signed part must not be merged with another.
 type answer struct {
 	stream  func(chat.Delta)
 	telling bool   // stream is being called
-	key     string // of arguments as they were written, see [NewClient]
+	key     string // the key of arguments as written, see [NewClient]
 	ids     chat.CallIDs
 	calls   int
 
-	whole     genai.GenerateContentResponse // what is known so far, but for the candidate
+	whole     genai.GenerateContentResponse // what is known so far, except for the candidate
 	candidate genai.Candidate
 	parts     []*genai.Part
-	text      strings.Builder // of the last part, where that is a text that may go on
+	text      strings.Builder // the last part's text, if it may continue
 }
 
-// add takes a piece of the answer and streams its texts, thoughts and calls.
+// add adds a piece of the answer and streams its texts, thoughts and calls.
 func (a *answer) add(piece *genai.GenerateContentResponse) {
 	if piece.UsageMetadata != nil {
 		a.whole.UsageMetadata = piece.UsageMetadata
@@ -61,8 +61,8 @@ func (a *answer) add(piece *genai.GenerateContentResponse) {
 	}
 }
 
-// call streams a call, which comes whole, and gives it the id that it has in the response. A call that is not as it should
-// be is not streamed: the answer is refused at its end.
+// call streams a call, which comes complete, with the id that it has in the response. A malformed call is not streamed,
+// because the answer is refused at its end.
 func (a *answer) call(p *genai.Part) {
 	call, err := fromCall(p, &a.ids, a.key)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *answer) tell(d chat.Delta) {
 	a.telling = false
 }
 
-// part adds a part, or lets the last text go on.
+// part adds a part, or appends to the last text.
 func (a *answer) part(p *genai.Part) {
 	goesOn := isPlainText(p) && a.text.Len() > 0 && a.parts[len(a.parts)-1].Thought == p.Thought
 	if !goesOn {
@@ -92,7 +92,7 @@ func (a *answer) part(p *genai.Part) {
 	}
 }
 
-// endText gives the last part the whole of its text.
+// endText sets the complete text of the last part.
 func (a *answer) endText() {
 	if a.text.Len() > 0 {
 		a.parts[len(a.parts)-1].Text = a.text.String()
@@ -100,17 +100,17 @@ func (a *answer) endText() {
 	}
 }
 
-// isPlainText tells that a part is text, or a thought's text, and nothing else.
+// isPlainText reports whether a part is text, or a thought's text, and nothing else.
 func isPlainText(p *genai.Part) bool {
 	return p.Text != "" && reflect.DeepEqual(*p, genai.Part{Text: p.Text, Thought: p.Thought})
 }
 
-// finished tells that the answer came to its end, or that there will be none.
+// finished reports whether the answer came to its end, or that there will be none.
 func (a *answer) finished() bool {
 	return a.candidate.FinishReason != "" || a.whole.PromptFeedback != nil && a.whole.PromptFeedback.BlockReason != ""
 }
 
-// response is the answer as it would have come in one piece.
+// response returns the answer as it would have come in one piece.
 func (a *answer) response() *genai.GenerateContentResponse {
 	a.endText()
 	if a.candidate.FinishReason != "" || len(a.parts) > 0 {

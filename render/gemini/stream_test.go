@@ -33,7 +33,7 @@ func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard
 	return heard, response, err
 }
 
-// streaming is a model on a server that sends these pieces, and leaves the connection open after them if it is to hang.
+// streaming returns a model on a server that sends these pieces, and leaves the connection open after them if it is to hang.
 func streaming(t *testing.T, hang bool, pieces ...string) *gemini.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // a server sees that its client left only once it has read all

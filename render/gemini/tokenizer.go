@@ -135,7 +135,7 @@ func (t Tokenizer) CountTools(tools []chat.Tool) int {
 	return n
 }
 
-// ImageTokens is what an image of that many pixels takes, by the rule that Google publishes for the models since Gemini
+// ImageTokens returns what an image of that many pixels takes, by the rule that Google publishes for the models since Gemini
 // 2.0: 258 tokens where both sides are at most 384 pixels. Else it is cut into tiles, each 258 tokens: a tile's side is
 // two thirds of the image's shorter side, but at least 256 and at most 768 pixels.
 //

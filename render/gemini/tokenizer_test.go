@@ -31,7 +31,7 @@ func TestImageTokens(t *testing.T) {
 	}
 }
 
-func TestCountPart(t *testing.T) {
+func TestAPartCountsByItsKind(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		part chat.Part

@@ -11,7 +11,7 @@ const (
 	Responses       API = "responses"
 )
 
-// String names the API as its documentation does.
+// String returns the API's name in OpenAI's documentation.
 func (a API) String() string {
 	if a == Responses {
 		return "Responses"
@@ -21,15 +21,15 @@ func (a API) String() string {
 
 // Options of a conversion. The zero value suits any server that speaks the API; [OptionsFor] knows OpenAI's models.
 type Options struct {
-	// Developer sends system messages under the role "developer", as OpenAI's reasoning models have it.
+	// Developer sends system messages with the role "developer", as OpenAI's reasoning models expect. Off by default.
 	Developer bool
-	// Breakpoints sends cache breakpoints as prompt_cache_breakpoint, which GPT-5.6 and later take. Without it they are
-	// left out: OpenAI's other models cache by prefix on their own, and the same prefix sent again is found.
+	// Breakpoints sends cache breakpoints as prompt_cache_breakpoint, which GPT-5.6 and later accept. Without it they
+	// are left out: OpenAI's other models cache prefixes by themselves. Off by default.
 	Breakpoints bool
 }
 
-// OptionsFor gives the options for a model by its name, as OpenAI documents it: "developer" for reasoning models (o1 and
-// later, GPT-5 and later), cache breakpoints for GPT-5.6 and later. Of any other name nothing is assumed.
+// OptionsFor returns the options for a model by its name, as OpenAI documents them: "developer" for reasoning models (o1
+// and later, GPT-5 and later), cache breakpoints for GPT-5.6 and later. For any other name it returns the zero value.
 func OptionsFor(model string) Options {
 	o := Options{Developer: reasons(model)}
 	if v, ok := gptVersion(model); ok && !v.less(version{5, 6}) {
@@ -38,7 +38,7 @@ func OptionsFor(model string) Options {
 	return o
 }
 
-// reasons tells of a model that OpenAI counts among its reasoning models.
+// reasons reports whether OpenAI lists a model among its reasoning models.
 func reasons(model string) bool {
 	model = baseName(model)
 	for _, series := range [...]string{"o1", "o3", "o4-mini", "codex-mini"} {
@@ -50,11 +50,11 @@ func reasons(model string) bool {
 	return ok && !v.less(version{5, 0}) && !isChatModel(model)
 }
 
-// isChatModel tells of the models behind ChatGPT, such as gpt-5-chat-latest, which do not reason.
+// isChatModel reports whether a model is one of those behind ChatGPT, such as gpt-5-chat-latest, which do not reason.
 func isChatModel(model string) bool { return strings.Contains(model, "-chat") }
 
-// takesTemperature tells whether a model takes a temperature: reasoning models refuse it, save GPT-5.1 to GPT-5.5 while
-// their effort is "none". GPT-5.1, GPT-5.2 and GPT-5.4 start from that effort; what later ones start from is not
+// takesTemperature reports whether a model accepts a temperature. Reasoning models refuse it, except GPT-5.1 to GPT-5.5
+// while their effort is "none". GPT-5.1, GPT-5.2 and GPT-5.4 have that effort by default; for later ones nothing is
 // assumed.
 func takesTemperature(model, effort string) bool {
 	if !reasons(model) {
@@ -68,7 +68,7 @@ func takesTemperature(model, effort string) bool {
 	return effort == "none" || effort == "" && (v == version{5, 1} || v == version{5, 2} || v == version{5, 4})
 }
 
-// baseName is a model's name without the vendor that gateways put before it and without its tuning.
+// baseName returns a model's name without a gateway's vendor prefix and without fine-tuning.
 func baseName(model string) string {
 	if tuned, ok := strings.CutPrefix(model, "ft:"); ok {
 		model, _, _ = strings.Cut(tuned, ":")
@@ -76,14 +76,14 @@ func baseName(model string) string {
 	return strings.TrimPrefix(strings.ToLower(model), "openai/")
 }
 
-// version of a GPT.
+// version of a GPT model.
 type version struct{ major, minor int }
 
 func (v version) less(w version) bool {
 	return v.major < w.major || v.major == w.major && v.minor < w.minor
 }
 
-// gptVersion reads the version from a name such as "gpt-5.6-sol"; false where it has none.
+// gptVersion reads the version from a name such as "gpt-5.6-sol"; false if it has none.
 func gptVersion(model string) (version, bool) {
 	rest, ok := strings.CutPrefix(baseName(model), "gpt-")
 	if !ok {

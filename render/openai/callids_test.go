@@ -33,7 +33,7 @@ func callsOf(ids ...string) []item {
 	return items
 }
 
-// results are the results in a request of either API.
+// results returns the results in a request of either API.
 func results(request gjson.Result) (ids, texts []string) {
 	for _, m := range append(request.Get("messages").Array(), request.Get("input").Array()...) {
 		switch {

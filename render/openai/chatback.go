@@ -8,10 +8,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ChatResponse is an answer of Chat Completions as ours, from its first choice: what a server shows of its thinking as
-// [chat.Thinking], with the name of its field as the signature, by which [ChatRequest] gives it back; the text; a refusal
-// as an opaque part, for it is no answer; and the calls, with the ids of [chat.WithCallIDs]. An answer without a choice is a
-// [*chat.TransientError].
+// ChatResponse converts an answer of Chat Completions, from its first choice: thinking that a server shows as
+// [chat.Thinking], with the name of its field as the signature, by which [ChatRequest] sends it back; the text; a
+// refusal as an opaque part, because it is not an answer; and the calls, with the ids of [chat.WithCallIDs]. An answer
+// without a choice is a [*chat.TransientError].
 func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
 	if len(answer.Choices) == 0 {
 		return chat.Response{}, emptyAnswer()
@@ -39,7 +39,7 @@ func messageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
 	return chat.WithCallIDs(a.message())
 }
 
-// textOf is a JSON string's text; "" of any other value.
+// textOf returns a JSON string's text, "" for any other value.
 func textOf(raw string) string {
 	var s string
 	if json.Unmarshal([]byte(raw), &s) != nil {
@@ -48,9 +48,9 @@ func textOf(raw string) string {
 	return s
 }
 
-// chatAnswer is an answer of Chat Completions, whole or as it comes in.
+// chatAnswer is an answer of Chat Completions, complete or still streaming.
 type chatAnswer struct {
-	field, thought string // what the server shows of the model's thinking, and in which field
+	field, thought string // the thinking that the server shows, and its field
 	text, refusal  string
 	calls          []chat.ToolCall
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ChatRequest is a request in the SDK's form for Chat Completions, without a model, which the caller adds, as does
-// [Model]. One that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it.
+// ChatRequest converts a request to the SDK's form for Chat Completions, without a model, which the caller adds, as
+// [Model] does. A request that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs
+// it.
 //
-// What that API has no word for:
+// What that API has no equivalent for:
 //
-//   - Thinking that came from a server's own field (reasoning_content, as local servers have it) goes back in that field.
+//   - Thinking from a server's own field (reasoning_content, as local servers have it) goes back in that field.
 //     Any other is left out: OpenAI's models think anew in each round there.
 //   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
 //     the round.
@@ -24,9 +25,9 @@ import (
 //   - A document has no name, so it is sent under one that fits its type.
 //   - What a message keeps for the Responses API (ids, phases, places of calls) is left out.
 //   - Cache breakpoints: see [Options].
-//   - A choice of no tools is not sent where there are none.
+//   - A tool choice is not sent if there are no tools.
 //
-// Schemas of tools stay as they were written, their properties in their order.
+// Schemas of tools stay as they were written, with their properties in order.
 func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, error) {
 	if err := Validate(req, ChatCompletions); err != nil {
 		return sdk.ChatCompletionNewParams{}, err
@@ -35,7 +36,7 @@ func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, erro
 		Messages: chatMessages(req.Messages, o), Tools: chatTools(req.Tools),
 		MaxCompletionTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
 	}
-	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 { // OpenAI takes no choice where there are no tools
+	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 { // OpenAI refuses a choice without tools
 		params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
 	}
 	return params, nil
@@ -55,7 +56,7 @@ func temperature(t *float64) param.Opt[float64] {
 	return param.NewOpt(*t)
 }
 
-// chatMessages gives valid messages as Chat Completions takes them.
+// chatMessages converts valid messages for Chat Completions.
 func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessageParamUnion {
 	c := chatWriter{options: o}
 	if o.Breakpoints {
@@ -75,10 +76,10 @@ type chatWriter struct {
 	options Options
 	marks   map[spot]string
 	out     []sdk.ChatCompletionMessageParamUnion
-	shown   []sdk.ChatCompletionContentPartUnionParam // images and documents of the results of this round
+	shown   []sdk.ChatCompletionContentPartUnionParam // images and documents in the results of this round
 }
 
-// flush sends what the round's results held besides text.
+// flush sends the images and documents of the round's results.
 func (c *chatWriter) flush() {
 	if len(c.shown) > 0 {
 		c.out = append(c.out, sdk.UserMessage(c.shown))
@@ -129,7 +130,7 @@ func (c *chatWriter) user(i int, m chat.Message) sdk.ChatCompletionMessageParamU
 	return sdk.ChatCompletionMessageParamUnion{OfUser: &out}
 }
 
-// userPart is a part of a user's content, with a breakpoint at its end where it is marked.
+// userPart converts a part of a user's content. If marked is set, it ends in a breakpoint.
 func userPart(p chat.Part, ttl string, marked bool) (sdk.ChatCompletionContentPartUnionParam, bool) {
 	switch p := p.(type) {
 	case chat.Text:
@@ -168,7 +169,7 @@ func textPart(text, ttl string, marked bool) *sdk.ChatCompletionContentPartTextP
 	return &out
 }
 
-// plain tells of content that is text and nothing else, which is sent as one string.
+// plain reports whether content is only text, which is sent as one string.
 func (c *chatWriter) plain(i int, m chat.Message) bool {
 	for k, p := range m.Content {
 		switch p.(type) {
@@ -184,7 +185,7 @@ func (c *chatWriter) plain(i int, m chat.Message) bool {
 	return true
 }
 
-// texts is content of a role that has only text: one string, or a list where something is marked or opaque.
+// texts converts content of a role that has only text: to one string, or to a list if a part is marked or opaque.
 func (c *chatWriter) texts(i int, m chat.Message) (param.Opt[string], []sdk.ChatCompletionContentPartTextParam) {
 	list := []sdk.ChatCompletionContentPartTextParam{}
 	lists := false
@@ -226,12 +227,12 @@ func (c *chatWriter) tool(i int, m chat.Message) sdk.ChatCompletionMessageParamU
 	return sdk.ChatCompletionMessageParamUnion{OfTool: &out}
 }
 
-// shownText stands before what a tool's result held besides text.
+// shownText returns the text before the images and documents of a tool's result.
 func shownText(callID string) string {
 	return fmt.Sprintf("What tool call %q returned besides text:", callID)
 }
 
-// followsText stands for the text of a result that has none.
+// followsText replaces the text of a result that has none.
 const followsText = "(It follows in the next user message.)"
 
 func assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
@@ -267,7 +268,7 @@ func assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &out}
 }
 
-// reasoningFields are the fields in which a server that shows its thinking takes it back.
+// reasoningFields returns the fields in which a server that shows its thinking expects it back.
 func reasoningFields(m chat.Message) map[string]any {
 	var fields map[string]any
 	for _, p := range m.Content {
@@ -293,8 +294,8 @@ func isReasoningField(name string) bool {
 	return false
 }
 
-// reasoningFieldNames are where servers other than OpenAI's put what the model thought: DeepSeek, vLLM and llama.cpp in
-// the first, OpenRouter and newer vLLM in the second.
+// reasoningFieldNames are the fields in which servers other than OpenAI's return thinking: DeepSeek, vLLM and llama.cpp
+// use the first, OpenRouter and newer vLLM the second.
 var reasoningFieldNames = [...]string{"reasoning_content", "reasoning"}
 
 func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {

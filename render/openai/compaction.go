@@ -14,22 +14,23 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Compaction is a [chat.Model] for summaries that has OpenAI compact the history too (POST /responses/compact): the answer is a summary
-// in words, and beside it, in [chat.Response].Compaction, the item that OpenAI made, encrypted. A compactor keeps both: a model of the
-// Responses API is shown the words and the item, any other the words.
+// Compaction is a [chat.Model] for summaries that has OpenAI compact the history too (POST /responses/compact): the
+// answer is a summary in words, and beside it, in [chat.Response].Compaction, the item that OpenAI made, encrypted. A
+// compactor keeps both: a model of the Responses API is shown the words and the item, any other the words.
 //
 //	compactor.Models = map[string]summarize.Target{"compaction": {Model: openai.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
-// What is compacted are the messages before the last, which asks for the summary. So prompts that show the history as messages, and
-// not as text, have something to compact; of any other the answer is the words alone. Nothing in the item can be redacted or erased apart.
+// What is compacted are the messages before the last, which asks for the summary. So prompts that show the history as
+// messages, and not as text, have something to compact; of any other the answer is the words alone. Nothing in the item
+// can be redacted or erased apart.
 type Compaction struct {
 	// Model that compacts, with the API [Responses].
 	Model *Model
 	// Words writes the summary in words. Defaults to Model.
 	Words chat.Model
-	// OnError, if set, is called with the error of a compaction that failed, from the goroutine of Generate. The answer is the words alone
-	// then.
+	// OnError, if set, is called with the error of a compaction that failed, from the goroutine of Generate. The answer
+	// is the words alone then.
 	OnError func(error)
 }
 

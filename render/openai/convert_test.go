@@ -174,7 +174,7 @@ func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
 	}
 }
 
-// with is an item with another value of a field.
+// with returns an item with another value of a field.
 func with(it item, key string, value any) item {
 	out := maps.Clone(it)
 	out[key] = value
@@ -304,7 +304,7 @@ func TestCustomCallsOfChat(t *testing.T) {
 	requireJSON(t, `[{"type":"custom_tool_call","call_id":"c1","name":"sh","input":"ls"},{"type":"custom_tool_call_output","call_id":"c1","output":"a"}]`, items)
 }
 
-// output is a list of items as the SDK gives it.
+// output returns a list of items as the SDK gives it.
 func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
 	t.Helper()
 	var out []responses.ResponseOutputItemUnion
@@ -312,7 +312,7 @@ func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
 	return out
 }
 
-// plain is a list of items without what says nothing: empty lists, nulls, empty ids, and the status of what is whole. A
+// plain returns a list of items without what says nothing: empty lists, nulls, empty ids, and the status of what is whole. A
 // text alone is the same as a list of one.
 func plain(t testing.TB, items any) []map[string]any {
 	t.Helper()

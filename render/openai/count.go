@@ -11,17 +11,17 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Counter counts messages as an API is sent them, with a tokenizer such as that of package sizing/tiktoken. The difference
-// is what [ChatRequest] and [ItemsRequest] make of a message:
+// Counter returns a tokenizer that counts messages as they are sent to an API, using a tokenizer such as that of package
+// sizing/tiktoken. It differs from the latter where [ChatRequest] and [ItemsRequest] change a message:
 //
-//   - thinking that is left out counts nothing;
-//   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. What is taken is
-//     the rule of thumb of OpenAI's own Codex: three quarters of the length, less 650 bytes, at 4 bytes a token;
-//   - what a message keeps for itself (heads and places of items) counts nothing;
-//   - images and documents of a tool's result count with the user message in which Chat Completions gets them.
+//   - thinking that is left out counts 0;
+//   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. The estimate is
+//     that of OpenAI's own Codex: three quarters of the length, less 650 bytes, at 4 bytes a token;
+//   - what a message keeps for itself (heads and places of items) counts 0;
+//   - images and documents of a tool's result count in the user message in which Chat Completions receives them.
 //
-// OpenAI publishes no rule for what an item of the Responses API takes beyond its texts; that of Chat Completions is
-// taken. [Model.CountTokens] asks OpenAI.
+// OpenAI publishes no rule for what an item of the Responses API costs beyond its texts; the rule of Chat Completions is
+// used. [Model.CountTokens] asks OpenAI.
 func Counter(api API, t chat.Tokenizer) chat.Tokenizer {
 	c := counter{Tokenizer: t, api: api}
 	if j, ok := t.(chat.Joiner); ok {
@@ -41,7 +41,7 @@ func (c counter) CountMessage(m chat.Message) int {
 	return c.Tokenizer.CountMessage(sent) + more
 }
 
-// CountPart counts what is sent of a part of the assistant's, and of any other as the tokenizer does.
+// CountPart counts what is sent of a part of the assistant's, and any other part as the tokenizer does.
 func (c counter) CountPart(p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Thinking:
@@ -58,7 +58,7 @@ func (c counter) CountPart(p chat.Part) int {
 	return c.Tokenizer.CountPart(p)
 }
 
-// sent is a message without what is not sent or counted otherwise, and the tokens of the latter.
+// sent returns a message without what is not sent or is counted differently, and the tokens of the latter.
 func (c counter) sent(m chat.Message) (chat.Message, int) {
 	content := make(chat.Parts, 0, len(m.Content))
 	more, shown := 0, false
@@ -89,7 +89,7 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 	return m, more
 }
 
-// thinking tells whether the text of a thought is sent, and what it takes besides.
+// thinking reports whether the text of a thought is sent, and the tokens that it costs besides.
 func (c counter) thinking(t chat.Thinking) (text bool, more int) {
 	if c.api == ChatCompletions {
 		return isReasoningField(t.Signature), 0
@@ -103,25 +103,25 @@ func (c counter) thinking(t chat.Thinking) (text bool, more int) {
 	return false, encryptedTokens(len(t.Encrypted))
 }
 
-// encryptedTokens estimates what a thought takes of which only the length in encrypted form is known.
+// encryptedTokens estimates the tokens of a thought from the length of its encrypted form.
 func encryptedTokens(length int) int {
 	const overhead, bytesPerToken = 650, 4
 	return max(0, length/4*3-overhead) / bytesPerToken
 }
 
-// keptOnly tells of a part that is not sent as it is.
+// keptOnly reports whether a part is not sent as it is.
 func (c counter) keptOnly(p chat.Opaque) bool {
 	at, _ := c.api.placeOf(chat.RoleAssistant, p)
 	return at == asHead || at == asCall || at == asItem && c.api == ChatCompletions
 }
 
-// joiner is a counter on a tokenizer that knows where its counts add up.
+// joiner is a counter whose tokenizer is a [chat.Joiner].
 type joiner struct {
 	counter
 	inner chat.Joiner
 }
 
-// SafeCut is the tokenizer's own.
+// SafeCut calls the tokenizer's own method.
 func (j joiner) SafeCut(before, after rune) bool { return j.inner.SafeCut(before, after) }
 
 // CountFrame counts what is sent of a message besides its text.
@@ -131,9 +131,9 @@ func (j joiner) CountFrame(m chat.Message) (int, bool) {
 	return tokens + more, joined
 }
 
-// CountTokens asks OpenAI how many tokens of input a request takes, its tools included, in the form of the Responses API,
-// whatever the model's API is: the two are a few tokens apart. The request is mended as [Model.Generate] does it; OnRepair
-// is not told. Errors are those of Generate. Other servers seldom know this request.
+// CountTokens asks OpenAI for the number of input tokens of a request, tools included, in the form of the Responses API,
+// whatever the model's API is: the two differ by a few tokens. The request is repaired as by [Model.Generate], but
+// OnRepair is not called. Errors are those of Generate. Few other servers support this request.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -154,7 +154,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	switch {
 	case err != nil:
 		return 0, x.Err(ctx, classify(x, err))
-	case count == nil || !count.JSON.InputTokens.Valid(): // nil of JSON's null
+	case count == nil || !count.JSON.InputTokens.Valid(): // also nil for JSON's null
 		return 0, &chat.AnswerError{Err: errors.New("openai: the answer holds no count")}
 	}
 	return int(count.InputTokens), nil

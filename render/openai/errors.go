@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// refusal is what a server said: as the body of an HTTP error, or in the middle of a stream.
+// refusal is an error reported by a server, as the body of an HTTP error or within a stream.
 type refusal struct {
 	status              int // 0 in a stream
 	code, kind, message string
@@ -30,8 +30,8 @@ type refusal struct {
 	err                 error
 }
 
-// classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
-// [*chat.TransientError], a [*chat.AnswerError] or, of any other, one that says what the server said.
+// classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the server's text.
 func classify(x *provider.Exchange, err error) error {
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
 		return refusal{
@@ -44,16 +44,16 @@ func classify(x *provider.Exchange, err error) error {
 	return x.Broken(fmt.Errorf("openai: %w", err))
 }
 
-// inForm is a middleware of the SDK's client that puts errors into the form that it reads, {"error":{"message":…}}. Not
-// every server writes them so: some the object alone (vLLM), some a text (Ollama), and a proxy a page. Without it the SDK
-// would lose the status.
+// inForm is a middleware for the SDK's client that converts errors to the form that it reads, {"error":{"message":…}}.
+// Some servers write the inner object alone (vLLM), some a text (Ollama), and a proxy a page. Without it the SDK would
+// lose the status.
 func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	response, err := next(request)
 	if err != nil || response.StatusCode < http.StatusBadRequest {
 		return response, err
 	}
 	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close() // of which nothing more is wanted
+	_ = response.Body.Close() // the rest is not needed
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,10 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 	return response, nil
 }
 
-// errBrokenOff tells that a stream ended before its answer did.
+// errBrokenOff is returned for a stream that ended before its answer did.
 var errBrokenOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
-// refusalOf reads a refusal from the JSON of an error object, whatever is around it.
+// refusalOf reads a refusal from the JSON of an error object, however it is nested.
 func refusalOf(raw string, err error) refusal {
 	object := gjson.Parse(raw)
 	for _, path := range [...]string{"response.error", "error"} {
@@ -114,7 +114,7 @@ func (r refusal) classify() error {
 }
 
 func (r refusal) said() string {
-	text := plaintext.Cut(strings.ToValidUTF8(r.message, ""), 1000) // of a proxy's error page
+	text := plaintext.Cut(strings.ToValidUTF8(r.message, ""), 1000) // a proxy's error page may be long
 	if text == "" {
 		text = "no reason given"
 	}
@@ -124,13 +124,13 @@ func (r refusal) said() string {
 	return text
 }
 
-// limitCodes are codes and types that say that a request is too large: OpenAI's, GitHub's, llama.cpp's.
+// limitCodes are codes and types of errors for requests that are too large: OpenAI's, GitHub's, llama.cpp's.
 var limitCodes = map[string]bool{
 	"context_length_exceeded": true, "model_max_prompt_tokens_exceeded": true, "exceed_context_size_error": true,
 }
 
-// limitText is how servers say it in words: OpenAI in its two APIs and for GPT-5, OpenAI's rate limiter of a request that
-// alone is over the limit, vLLM, llama.cpp, Ollama, LM Studio, GitHub.
+// limitText matches the messages for such errors: OpenAI's in its two APIs and for GPT-5, those of OpenAI's rate limiter
+// for a single request over the limit, and those of vLLM, llama.cpp, Ollama, LM Studio and GitHub.
 var limitText = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`maximum context length`,
 	`exceeds? the (?:model'?s )?(?:maximum )?context (?:window|length|size)`,
@@ -143,7 +143,7 @@ var limitText = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`prompt token count of [\d,]+ exceeds`,
 }, "|"))
 
-// tooLarge tells that a smaller request would be taken.
+// tooLarge reports whether a smaller request would be accepted.
 func (r refusal) tooLarge() bool {
 	if r.status == http.StatusRequestEntityTooLarge || limitCodes[r.code] || limitCodes[r.kind] {
 		return true
@@ -158,7 +158,7 @@ var (
 		`keep the first) ([\d,]+)|request \(([\d,]+) tokens`)
 )
 
-// numbers are the limit and the tokens that the refusal speaks of; 0 where it does not.
+// numbers returns the limit and the tokens that the refusal states, 0 if it does not.
 func (r refusal) numbers() (limit, tokens int) {
 	limit, tokens = number(limitNumber, r.message), number(tokensNumber, r.message)
 	if limit == 0 { // llama.cpp has them as fields
@@ -180,7 +180,7 @@ func number(pattern *regexp.Regexp, text string) int {
 	return 0
 }
 
-// passing tells that the same request may be taken later. An account without money is not among that.
+// passing reports whether the same request may be accepted later. For an account without money it returns false.
 func (r refusal) passing() bool {
 	if r.code == "insufficient_quota" || r.kind == "insufficient_quota" {
 		return false
@@ -200,10 +200,10 @@ func (r refusal) passing() bool {
 	}
 }
 
-// tryAgainIn is how OpenAI's messages say when: "Please try again in 1m30.5s", "in 20ms".
+// tryAgainIn matches the wait in OpenAI's messages: "Please try again in 1m30.5s", "in 20ms".
 var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)`)
 
-// wait is how long the message asks to wait; 0 where it does not say.
+// wait returns the time that the message asks to wait, 0 if it does not say.
 func (r refusal) wait() time.Duration {
 	if m := tryAgainIn.FindStringSubmatch(r.message); m != nil {
 		if wait, err := time.ParseDuration(m[1]); err == nil {

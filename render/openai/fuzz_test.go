@@ -25,7 +25,7 @@ func (s *source) pick(n int) int {
 	return int(b) % n
 }
 
-// one is one of the choices.
+// one returns one of the choices.
 func one[T any](s *source, choices ...T) T { return choices[s.pick(len(choices))] }
 
 // anyHistory makes a history of anything, most of it wrong somewhere.
@@ -112,7 +112,7 @@ func FuzzRepair(f *testing.F) {
 	})
 }
 
-// judged is what the server says of a request with these messages.
+// judged returns what the server says of a request with these messages.
 func judged(t *testing.T, api openai.API, messages []chat.Message, breakpoints bool) string {
 	t.Helper()
 	request := item{"model": "gpt-5.6"}

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// emptyAnswer tells that a server answered without an answer.
+// emptyAnswer returns the error for an answer without content.
 func emptyAnswer() error {
 	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
 }
@@ -31,7 +31,7 @@ func (m *Model) generateChat(ctx context.Context, x *provider.Exchange, params s
 	return ChatResponse(answer)
 }
 
-// streamChat reads an answer as it comes in.
+// streamChat reads an answer while it streams.
 func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Chat.Completions.NewStreaming(ctx, params, m.requestOptions(x)...)
 	defer events.Close()
@@ -58,7 +58,7 @@ func chatUsage(u sdk.CompletionUsage) chat.Usage {
 	}
 }
 
-// stopOf is why an answer of Chat Completions ended.
+// stopOf returns the reason why an answer of Chat Completions ended.
 func stopOf(finish string, m chat.Message) chat.StopReason {
 	switch {
 	case finish == "length":
@@ -72,7 +72,7 @@ func stopOf(finish string, m chat.Message) chat.StopReason {
 	}
 }
 
-// isRefusal tells of an answer in which the model says that it will not answer.
+// isRefusal reports whether the model refused to answer.
 func isRefusal(m chat.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		o, ok := p.(chat.Opaque)
@@ -94,7 +94,7 @@ func (m *Model) generateItems(ctx context.Context, x *provider.Exchange, params 
 	return ItemsResponse(answer)
 }
 
-// streamItems reads an answer as it comes in.
+// streamItems reads an answer while it streams.
 func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Responses.NewStreaming(ctx, params, m.requestOptions(x)...)
 	defer events.Close()
@@ -119,15 +119,15 @@ func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params re
 		return s.partial(), err
 	}
 	for i, item := range output {
-		s.end(int64(i), item) // of servers that do not stream calls
+		s.end(int64(i), item) // some servers do not stream calls
 	}
 	return response, nil
 }
 
-// errStream is the error under one that came as an event.
+// errStream is wrapped by the error of a stream that reported an error as an event.
 var errStream = errors.New("the server ended the stream with an error")
 
-// errFailed is the error under one that a response holds.
+// errFailed is wrapped by the error of a response that reports one.
 var errFailed = errors.New("the response failed")
 
 func itemsUsage(u responses.ResponseUsage) chat.Usage {

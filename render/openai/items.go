@@ -9,24 +9,24 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ItemsRequest is a request in the SDK's form for the Responses API, without a model, which the caller adds, as does
-// [Model]. One that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it. Its input
-// stands for itself: nothing in it refers to what OpenAI has stored. An assistant message becomes its reasoning, its texts
-// and its calls, each where the model had it.
+// ItemsRequest converts a request to the SDK's form for the Responses API, without a model, which the caller adds, as
+// [Model] does. A request that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs
+// it. The input is complete: nothing in it refers to what OpenAI has stored. An assistant message becomes its reasoning,
+// its texts and its calls, in the model's order.
 //
-// What that API has no word for:
+// What that API has no equivalent for:
 //
-//   - Thinking of another provider is left out: no model can read it back. What [ItemsResponse] made is kept byte for
-//     byte, and goes back with its id, summary and encrypted content.
-//   - The id of a message or call is sent only together with the reasoning that it followed, for OpenAI refuses the one
+//   - Thinking of another provider is left out, since no model can read it. Thinking from [ItemsResponse] is sent back
+//     byte for byte, with its id, summary and encrypted content.
+//   - The id of a message or call is sent only together with the reasoning that it followed, because OpenAI refuses one
 //     without the other.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
-//   - A document has no name, so it is sent under one that fits its type. Participants have none at all.
+//   - A document has no name, so it is sent under one that fits its type. Names of participants are not sent.
 //   - Cache breakpoints: see [Options].
-//   - A choice of no tools is not sent where there are none, and a tool without parameters takes an empty object. No tool
-//     is strict, for a strict schema must be of a narrower form.
+//   - A tool choice is not sent if there are no tools, and a tool without parameters takes an empty object. No tool is
+//     strict, because a strict schema has a narrower form.
 //
-// Schemas of tools stay as they were written, their properties in their order.
+// Schemas of tools stay as they were written, with their properties in order.
 func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, error) {
 	if err := Validate(req, Responses); err != nil {
 		return responses.ResponseNewParams{}, err
@@ -41,7 +41,7 @@ func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, err
 	return params, nil
 }
 
-// items gives valid messages as the Responses API takes them.
+// items converts valid messages for the Responses API.
 func items(messages []chat.Message, o Options) responses.ResponseInputParam {
 	w := itemWriter{options: o, custom: map[string]bool{}}
 	if o.Breakpoints {
@@ -64,14 +64,14 @@ type itemWriter struct {
 	options Options
 	marks   map[spot]string
 	out     responses.ResponseInputParam
-	custom  map[string]bool // ids of the calls whose outputs are of the custom kind
+	custom  map[string]bool // ids of the calls whose outputs are custom
 }
 
 func (w *itemWriter) raw(item json.RawMessage) {
 	w.out = append(w.out, param.Override[responses.ResponseInputItemUnionParam](item))
 }
 
-// input writes a system or user message, around items that stand in it.
+// input writes a system or user message, split around items in it.
 func (w *itemWriter) input(i int, m chat.Message) {
 	role := responses.EasyInputMessageRole(m.Role)
 	if m.Role == chat.RoleSystem && w.options.Developer {
@@ -102,7 +102,7 @@ func (w *itemWriter) input(i int, m chat.Message) {
 	flush()
 }
 
-// content is some of a message's parts: one string where they are text and nothing else, or a list.
+// content converts some parts of a message: to one string if all are text, or to a list.
 func (w *itemWriter) content(i int, m chat.Message, parts []int) (param.Opt[string], responses.ResponseInputMessageContentListParam) {
 	list := responses.ResponseInputMessageContentListParam{}
 	text, plain := "", true
@@ -145,7 +145,7 @@ func (w *itemWriter) content(i int, m chat.Message, parts []int) (param.Opt[stri
 	return param.Opt[string]{}, list
 }
 
-// detail is the resolution asked for, which this API wants said.
+// detail returns the requested resolution, which this API requires.
 func detail(p chat.Image) chat.ImageDetail {
 	if p.Detail == "" {
 		return chat.DetailAuto
@@ -171,14 +171,14 @@ func (w *itemWriter) output(i int, m chat.Message) {
 	}
 	out := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(m.ToolCallID)}
 	out.Output.OfString = text
-	if content != nil { // the same JSON under types of another name
+	if content != nil { // the JSON is the same, the type's name is not
 		out.Output = param.Override[responses.ResponseInputItemFunctionCallOutputOutputUnionParam](content)
 	}
 	w.out = append(w.out, responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &out})
 }
 
-// assistant writes a message's items in the order in which the model made them: the content, and the calls where a part
-// keeps their place, else after it.
+// assistant writes a message's items in the order in which the model made them: the content, and each call at the place
+// that a part keeps for it, else after the content.
 func (w *itemWriter) assistant(m chat.Message) {
 	a := assistantWriter{itemWriter: w, ids: map[string]bool{}}
 	sent := map[string]bool{}
@@ -224,12 +224,12 @@ func (w *itemWriter) assistant(m chat.Message) {
 	}
 }
 
-// assistantWriter collects a message item's content until it is whole.
+// assistantWriter collects the content of a message item until it is complete.
 type assistantWriter struct {
 	*itemWriter
 	head    object
 	content []json.RawMessage
-	words   []string        // the texts of the content, while it is nothing else
+	words   []string        // the texts of the content, if it is nothing else
 	ids     map[string]bool // of the reasoning items sent
 }
 
@@ -238,7 +238,7 @@ func (a *assistantWriter) reasoning(item json.RawMessage, id string) {
 	a.raw(item)
 }
 
-// text adds a text to the message item, with what its head keeps for it.
+// text adds a text to the message item, with the fields that its head keeps for it.
 func (a *assistantWriter) text(text string) {
 	part := object{}
 	var kept []json.RawMessage
@@ -280,7 +280,7 @@ func (a *assistantWriter) flush() {
 	}
 }
 
-// whole is what is kept of an item, without its id where the reasoning is missing that the id belongs to.
+// whole returns the stored fields of an item, without its id if the reasoning is missing to which the id belongs.
 func (a *assistantWriter) whole(kept object) object {
 	item := object{}
 	for key, value := range kept {
@@ -293,7 +293,7 @@ func (a *assistantWriter) whole(kept object) object {
 	return item
 }
 
-// followsKey is where what is kept of an item names the reasoning item that it followed.
+// followsKey is the field in which a stored item names the reasoning item that it followed.
 const followsKey = "follows"
 
 func (a *assistantWriter) call(call chat.ToolCall) {
@@ -319,7 +319,7 @@ func (a *assistantWriter) call(call chat.ToolCall) {
 	}})
 }
 
-// reasoningItem is the item that a thought was, and its id; nil where it was none of this API.
+// reasoningItem returns the original item of a thought, and its id; nil if it did not come from this API.
 func reasoningItem(t chat.Thinking) (json.RawMessage, string) {
 	item := objectOf([]byte(t.Signature))
 	if item == nil {

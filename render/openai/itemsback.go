@@ -11,26 +11,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ItemsResponse is an answer of the Responses API as ours. Sent back by [ItemsRequest], each item is what it was and
-// stands where it stood:
+// ItemsResponse converts an answer of the Responses API. Sent back by [ItemsRequest], each item is unchanged and in its
+// place:
 //
 //   - reasoning before everything else is [chat.Thinking]: its summary as the text, its encrypted content, and the rest
 //     of the item as the signature. Reasoning after that is an opaque part;
-//   - a message's texts are [chat.Text]. Where the item has more to it than words (its id, if it followed reasoning; its
-//     phase; annotations), an opaque part without the words stands before them. A refusal is an opaque part;
-//   - calls are tool calls with the ids of [chat.WithCallIDs], and the rest of the item as their signature. Where other items
+//   - a message's texts are [chat.Text]. If the item has more than text (its id, if it followed reasoning; its
+//     phase; annotations), an opaque part with the other fields precedes it. A refusal is an opaque part;
+//   - calls are tool calls with the ids of [chat.WithCallIDs], and the rest of the item as their signature. If other items
 //     come after a call, an opaque part keeps its place;
-//   - any other item (a web search, a compaction) is an opaque part, word for word.
+//   - any other item (a web search, a compaction) is an opaque part, unchanged.
 //
-// A message or call that followed no reasoning loses the id of its item, which nothing refers to.
+// A message or call that did not follow reasoning loses the id of its item, to which nothing refers.
 //
-// An answer that failed is the error that it holds, as [Model.Generate] gives it; one without any item is a
+// For an answer that failed, the error is the one that it holds, as from [Model.Generate]; for one without items it is a
 // [*chat.TransientError].
 func ItemsResponse(answer *responses.Response) (chat.Response, error) {
 	return itemsResponse(answer, answer.Output, new(chat.CallIDs))
 }
 
-// itemsResponse reads an answer of which the items may have come before it, and the ids of its calls.
+// itemsResponse converts an answer whose items, and the ids of whose calls, may have been streamed before.
 func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) (chat.Response, error) {
 	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
 		if !answer.JSON.Error.Valid() {
@@ -52,14 +52,14 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 	return response, nil
 }
 
-// isObject reports whether an item is one, and not null.
+// isObject reports whether an item is a JSON object.
 func isObject(item responses.ResponseOutputItemUnion) bool {
 	return objectOf([]byte(item.RawJSON())) != nil
 }
 
 func messageOfItems(output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) chat.Message {
 	r := itemReader{m: chat.Message{Role: chat.RoleAssistant}}
-	last := -1 // the last item that is no call
+	last := -1 // the last item that is not a call
 	for i, item := range output {
 		if !isCall(item.Type) {
 			last = i
@@ -89,9 +89,9 @@ func isCall(kind string) bool { return kind == "function_call" || kind == custom
 
 type itemReader struct {
 	m       chat.Message
-	calls   []chat.ToolCall // that are still to come
-	follows string          // id of the reasoning before
-	begun   bool            // something other than thinking has come
+	calls   []chat.ToolCall // the calls that follow
+	follows string          // id of the preceding reasoning
+	begun   bool            // something other than thinking was read
 }
 
 func (r *itemReader) opaque(value json.RawMessage) {
@@ -113,7 +113,7 @@ func (r *itemReader) reasoning(o object, raw string) {
 	o.drop("status", `"completed"`, "null")
 	o.drop("content", "[]", "null")
 	if o["content"] == nil && oneText(o["summary"]) {
-		delete(o, "summary") // the text says it
+		delete(o, "summary") // the text holds it
 	} else if t.Text == "" {
 		t.Text = joined(o["content"], "reasoning_text")
 	}
@@ -121,7 +121,7 @@ func (r *itemReader) reasoning(o object, raw string) {
 	r.m.Content = append(r.m.Content, t)
 }
 
-// oneText tells of a summary that is rebuilt from its text: none, or one part and nothing but words in it.
+// oneText reports whether a summary can be rebuilt from its text: it is empty, or one part with only text.
 func oneText(summary json.RawMessage) bool {
 	var parts []object
 	if json.Unmarshal(summary, &parts) != nil || len(parts) > 1 {
@@ -130,7 +130,7 @@ func oneText(summary json.RawMessage) bool {
 	return len(parts) == 0 || len(parts[0]) == 2 && parts[0].text("type") == "summary_text" && parts[0].text("text") != ""
 }
 
-// joined is what a list of parts says, its paragraphs apart.
+// joined returns the texts in a list of parts, separated as paragraphs.
 func joined(list json.RawMessage, kind string) string {
 	var parts []object
 	if json.Unmarshal(list, &parts) != nil {
@@ -153,7 +153,7 @@ func (r *itemReader) message(o object) {
 	}
 	var parts chat.Parts
 	kept := make([]json.RawMessage, 0, len(content))
-	more := false // than words
+	more := false // the item has fields besides the text
 	for _, c := range content {
 		if c.text("type") != "output_text" {
 			parts = append(parts, chat.Opaque{Value: c.raw()})
@@ -179,7 +179,7 @@ func (r *itemReader) message(o object) {
 	r.m.Content = append(r.m.Content, parts...)
 }
 
-// kept is what is left of an item without these fields. Its id is kept where it matters: after reasoning.
+// kept returns an item without these fields. Its id is kept only after reasoning, where it is needed.
 func (r *itemReader) kept(o object, without ...string) object {
 	kept := object{}
 	for key, value := range o {

@@ -19,7 +19,7 @@ var (
 	reasoners   = regexp.MustCompile(`^(o[13](-.*)?|o4-mini.*|gpt-5(-mini|-nano)?(-20.*)?)$`)
 )
 
-// judgeChat says why a request to Chat Completions is refused; "" where it is not.
+// judgeChat says why a request to Chat Completions is refused; "" if it is not.
 func judgeChat(r gjson.Result) string {
 	messages := r.Get("messages").Array()
 	if len(messages) == 0 {
@@ -218,7 +218,7 @@ func (m memory) issue(items []item) {
 	}
 }
 
-// judge says why a request to the Responses API is refused; "" where it is not.
+// judge says why a request to the Responses API is refused; "" if it is not.
 func (m memory) judge(r gjson.Result) string {
 	if why := judgeOptions(r, "max_tokens"); why != "" {
 		return why

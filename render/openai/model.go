@@ -20,8 +20,8 @@ var _ chat.Model = (*Model)(nil)
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, with its key and the URL of the server: any that speaks the API. If it sends with something else
-	// than an [*http.Client], that follows redirects as it likes.
+	// Client of the SDK, with its key and the URL of any server that speaks the API. If its HTTP client is not an
+	// [*http.Client], redirects are up to that client.
 	Client sdk.Client
 	// Name of the model, such as "gpt-5.2".
 	Name string
@@ -31,38 +31,39 @@ type Model struct {
 	Options *Options
 	// Effort of reasoning, such as "low". Defaults to the model's own.
 	Effort string
-	// Summary of the reasoning that the Responses API is asked for, such as "auto". Defaults to none, so there is none
-	// to stream either.
+	// Summary of the reasoning that the Responses API is asked for, such as "auto". None by default, so no thinking is
+	// streamed.
 	Summary string
-	// CacheKey brings requests with one beginning to one cache: the id of the session, say. Defaults to none.
+	// CacheKey directs requests that start alike to the same cache: the id of the session, for example. None by default.
 	CacheKey string
 	// MaxTokensField sends the limit of the answer to Chat Completions as max_tokens, for older servers that do not know
-	// max_completion_tokens.
+	// max_completion_tokens. Off by default.
 	MaxTokensField bool
-	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
+	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
+	// decides.
 	MaxRetries int
-	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
+	// OnRepair, if set, is called with what [Repair] changed in a request before it is sent.
 	OnRepair func([]chat.Repair)
-	// AdjustChat and AdjustItems, where they are set, may change each request before it is sent: the API's own tools,
-	// metadata, whatever a [chat.Request] has no words for.
+	// AdjustChat and AdjustItems, if set, may change each request before it is sent: the API's own tools, metadata,
+	// whatever a [chat.Request] has no field for.
 	AdjustChat  func(*sdk.ChatCompletionNewParams)
 	AdjustItems func(*responses.ResponseNewParams)
 }
 
-// Generate mends the request with [Repair] and sends it. What cannot be mended is a [*chat.ValidationError], and nothing
-// is sent.
+// Generate repairs the request with [Repair] and sends it. A request that cannot be repaired is a
+// [*chat.ValidationError], and is not sent.
 //
-// The limit of the answer counts its reasoning too, as OpenAI has it. A temperature is not sent to models that refuse any:
-// OpenAI's reasoning models, save GPT-5.1 to GPT-5.5 at the effort "none". Answers of the Responses API are not stored, and
-// bring their reasoning in encrypted form.
+// The limit of the answer includes its reasoning, as OpenAI counts it. A temperature is not sent to models that refuse
+// it: OpenAI's reasoning models, except GPT-5.1 to GPT-5.5 at the effort "none". Answers of the Responses API are not
+// stored, and include their reasoning in encrypted form.
 //
-// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the server's numbers; a
-// [*chat.TransientError] for rate limits, overload, the server's own faults and lost connections, with the time that it
-// asks to wait; the cause of a context that is done; and otherwise the SDK's, with what the server said. With the error of
-// an answer that was streamed comes what had arrived of it. Chat Completions does not say where a call ends: one that was
-// the last to arrive is whole if its arguments are a JSON object.
+// Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
+// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
+// server states one; the cause of a context that is done; and otherwise the SDK's error, with the server's text. The
+// error of a streamed answer comes with the part that had arrived. Chat Completions does not mark the end of a call: the
+// last one to arrive counts as complete if its arguments are a JSON object.
 //
-// What is read of an answer and told in an error is bounded as package chat has it.
+// The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -89,7 +90,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return r, x.Err(ctx, err)
 }
 
-// prepare mends a request and tells of it.
+// prepare repairs a request and reports the changes to tell.
 func (m *Model) prepare(req chat.Request, tell func([]chat.Repair)) (chat.Request, error) {
 	switch {
 	case m.Name == "":
@@ -117,7 +118,7 @@ func (m *Model) requestOptions(x *provider.Exchange) []option.RequestOption {
 	}
 }
 
-// withoutTemperature is the request without what the model would refuse.
+// withoutTemperature returns the request without a temperature that the model would refuse.
 func (m *Model) withoutTemperature(req chat.Request) chat.Request {
 	if !takesTemperature(m.Name, m.Effort) {
 		req.Temperature = nil
@@ -125,7 +126,7 @@ func (m *Model) withoutTemperature(req chat.Request) chat.Request {
 	return req
 }
 
-// chatRequest is what is sent to Chat Completions.
+// chatRequest returns the request for Chat Completions.
 func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, error) {
 	params, err := ChatRequest(m.withoutTemperature(req), m.options())
 	if err != nil {
@@ -145,7 +146,7 @@ func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, erro
 	return params, nil
 }
 
-// itemsRequest is what is sent to the Responses API.
+// itemsRequest returns the request for the Responses API.
 func (m *Model) itemsRequest(req chat.Request) (responses.ResponseNewParams, error) {
 	params, err := ItemsRequest(m.withoutTemperature(req), m.options())
 	if err != nil {
@@ -155,7 +156,7 @@ func (m *Model) itemsRequest(req chat.Request) (responses.ResponseNewParams, err
 	params.Reasoning = shared.ReasoningParam{
 		Effort: shared.ReasoningEffort(m.Effort), Summary: shared.ReasoningSummary(m.Summary),
 	}
-	if reasons(m.Name) { // OpenAI refuses it of other models' requests
+	if reasons(m.Name) { // OpenAI refuses it for other models
 		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 	}
 	if m.AdjustItems != nil {

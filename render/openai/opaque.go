@@ -9,11 +9,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// object is a JSON object of which the values are kept as they are. It is written with its keys in order, so that what
-// is sent twice is the same twice.
+// object is a JSON object whose values are kept as they are. It is written with its keys in order, so that it is written
+// the same way each time.
 type object map[string]json.RawMessage
 
-// objectOf reads a JSON object; nil where it is none.
+// objectOf reads a JSON object; nil if it is not one.
 func objectOf(raw []byte) object {
 	var o object
 	if !utf8.Valid(raw) || json.Unmarshal(raw, &o) != nil {
@@ -22,7 +22,7 @@ func objectOf(raw []byte) object {
 	return o
 }
 
-// text is a field that holds a text; "" where it does not.
+// text returns a field that holds a text, "" if it does not.
 func (o object) text(key string) string {
 	var s string
 	if json.Unmarshal(o[key], &s) != nil {
@@ -33,7 +33,7 @@ func (o object) text(key string) string {
 
 func (o object) set(key, value string) { o[key] = quoted(value) }
 
-// drop removes a field that says nothing but one of these values.
+// drop removes a field if its value is one of these.
 func (o object) drop(key string, values ...string) {
 	if raw, ok := o[key]; ok && slices.Contains(values, string(raw)) {
 		delete(o, key)
@@ -56,21 +56,21 @@ func quoted(s string) json.RawMessage {
 	return raw
 }
 
-// place is what an opaque part is to an API.
+// place is the role of an opaque part in a request to an API.
 type place int
 
 const (
-	nowhere   place = iota // not OpenAI's, or not fit for the role
+	nowhere   place = iota // not OpenAI's, or not valid for the role
 	asContent              // a part of the message's content
-	asItem                 // an item of its own; to Chat Completions, reasoning that it has no place for
-	asHead                 // the message item, without its words, to which the texts after it belong
-	asCall                 // where a call stands that is among the message's tool calls
+	asItem                 // an item of its own; for Chat Completions, reasoning that it does not take
+	asHead                 // the fields of the message item to which the following texts belong
+	asCall                 // the place of a call that is among the message's tool calls
 )
 
-// Heads and places of calls are how a message keeps what its [chat.Message] has no word for: a message item or a call of
-// the Responses API without what the message says elsewhere. An item as the API writes it has a role or a name.
+// Heads and places of calls store fields of a message item or a call of the Responses API that [chat.Message] has no
+// field for. They lack a role and a name, which an item as the API writes it has.
 
-// placeOf tells what an opaque part of a message of that role is to an API, and gives it as an object.
+// placeOf returns the place of an opaque part in a message of that role, and the part as an object.
 func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 	o := objectOf(part.Value)
 	kind := o.text("type")
@@ -109,7 +109,7 @@ func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 	return nowhere, nil
 }
 
-// contentTypes are the content parts that each API takes from each role.
+// contentTypes are the content parts that each API accepts from each role.
 var contentTypes = map[API]map[chat.Role][]string{
 	ChatCompletions: {
 		chat.RoleSystem:    {"text"},
@@ -125,8 +125,8 @@ var contentTypes = map[API]map[chat.Role][]string{
 	},
 }
 
-// isItem tells of the types of items that the Responses API takes, other than the calls and outputs that messages have
-// words for.
+// isItem reports whether the Responses API accepts items of a type, other than the calls and outputs that messages
+// represent.
 func isItem(kind string) bool {
 	switch kind {
 	case "message", "compaction", "compaction_trigger", "item_reference", "additional_tools",

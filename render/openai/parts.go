@@ -11,12 +11,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// spot is a part of a list of messages.
+// spot is the place of a part in a list of messages.
 type spot struct{ message, part int }
 
-// breakpoints gives the spots after which the prompt is worth caching, and for how long. A breakpoint marks the part
-// before it; where that can carry none (the assistant's, thinking, opaque ones), the nearest before it that can: the
-// prefix is a little shorter and as good.
+// breakpoints returns the spots after which the prompt is worth caching, and for how long. A breakpoint marks the part
+// before it; if that cannot carry one (the assistant's, thinking, opaque parts), it moves to the nearest earlier part
+// that can, which makes the prefix slightly shorter.
 func (a API) breakpoints(messages []chat.Message) map[spot]string {
 	marks := map[spot]string{}
 	var last spot
@@ -33,7 +33,7 @@ func (a API) breakpoints(messages []chat.Message) map[spot]string {
 	return marks
 }
 
-// carries tells of the parts on which OpenAI takes a breakpoint.
+// carries reports whether OpenAI accepts a breakpoint on a part.
 func (a API) carries(role chat.Role, p chat.Part) bool {
 	if role == chat.RoleAssistant {
 		return false
@@ -48,7 +48,8 @@ func (a API) carries(role chat.Role, p chat.Part) bool {
 	}
 }
 
-// lifetime is the shorter of OpenAI's two lifetimes that is long enough, else the longer; "" leaves it to OpenAI.
+// lifetime returns the shorter of OpenAI's two lifetimes that is long enough, else the longer; "" leaves the choice to
+// OpenAI.
 func lifetime(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -60,7 +61,7 @@ func lifetime(d time.Duration) string {
 	}
 }
 
-// dataURL is a document as both APIs take it.
+// dataURL returns a document in the form that both APIs accept.
 func dataURL(d chat.Document) string { return "data:" + mediaType(d) + ";base64," + d.Data }
 
 func mediaType(d chat.Document) string {
@@ -79,7 +80,7 @@ var extensions = map[string]string{
 	"text/plain": "txt", "text/markdown": "md", "text/html": "html", "text/csv": "csv", "text/xml": "xml",
 }
 
-// fileName is a name for a document, which has none and must have one: OpenAI tells by its end how to read the file.
+// fileName returns a name for a document, which OpenAI requires: it determines from the extension how to read the file.
 func fileName(d chat.Document) string {
 	base, _, _ := strings.Cut(mediaType(d), ";")
 	ext := extensions[strings.ToLower(strings.TrimSpace(base))]
@@ -93,8 +94,8 @@ func fileName(d chat.Document) string {
 	return "document." + ext
 }
 
-// checkPart tells which rule a part breaks where it stands. Thinking, breakpoints and what a message keeps for the other
-// API are left out by rule and not told here.
+// checkPart returns the rule that a part breaks. Thinking, breakpoints and parts stored for the other API are left out
+// when sending and are not reported.
 func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
@@ -143,7 +144,8 @@ func checkDocument(p chat.Document) error {
 	return nil
 }
 
-// checkPlace checks where an image or a document stands. A tool's go to Chat Completions in a user message of their own.
+// checkPlace checks whether an image or a document is allowed in a message. Those of a tool go to Chat Completions in a
+// separate user message.
 func (a API) checkPlace(role chat.Role, what string) error {
 	switch {
 	case role == chat.RoleAssistant:

@@ -11,25 +11,26 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
-// is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
+// Repair changes a request so that [Validate] finds nothing wrong, and returns each change. The original is not
+// modified, and a request that breaks no rule is returned as it was. Depending on the rule:
 //
-//   - An unknown role is taken for the user's ("developer" for the system's). Calls and answers on messages that cannot
-//     hold them are taken off.
+//   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
+//     hold them are removed.
 //   - Results move to their calls. A call without one gets a failed result that says so; a result without its call becomes
-//     a user message. Ids and names of calls, and names of participants, are made to fit.
-//   - Bytes that are no UTF-8 are replaced. Blank text, thinking that no provider signed, opaque parts of other providers,
-//     and messages in which nothing is left go; a tool that said nothing says "(no output)". Reasoning between other
-//     content becomes an opaque part, and goes where nothing follows it or nobody can read it back.
-//   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     that it does not take, a text says so; and in place of the oldest images, a quarter of what the API takes at a time, if
-//     there are too many.
-//   - System messages at the end move before the question or the round that the model is to answer. After an answer that
-//     nothing follows a user message is added.
-//   - The second of two tools of a name goes. A call is not required where there are no tools; a limit below 0 is none.
+//     a user message. Ids and names of calls, and names of participants, are made valid.
+//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that no provider signed, opaque parts of other providers,
+//     and messages that become empty are removed; a tool result without content becomes "(no output)". Reasoning between
+//     other content becomes an opaque part, and is removed if nothing follows it or nobody can read it back.
+//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the API
+//     does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter of the
+//     limit at a time.
+//   - System messages at the end move before the question or the round that the model is to answer. After an answer at
+//     the end, a user message is added.
+//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below 0
+//     is dropped.
 //
-// What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
-// is not, a request without messages.
+// What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
+// tool choice, a request without messages.
 func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 	r := repairer{api: api}
 	for i, m := range req.Messages {
@@ -51,14 +52,14 @@ type repairer struct {
 	provider.Changes
 	api  API
 	list []provider.Indexed
-	made map[string]int // how often an id was made of another
+	made map[string]int // number of ids made from an id
 }
 
 func (r *repairer) add(i int, m chat.Message) {
 	r.list = append(r.list, provider.Indexed{Message: m, Index: i})
 }
 
-// mend mends a message by itself.
+// mend repairs a single message.
 func (r *repairer) mend(i int, m chat.Message) chat.Message {
 	m = r.Fields(i, m)
 	if r.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != plainName(m.Name) {
@@ -101,7 +102,7 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 			said = true
 		}
 		switch rule, err := r.api.checkPart(m.Role, p); {
-		case err == nil, rule == RulePlace: // which is mended when the rounds are whole
+		case err == nil, rule == RulePlace: // repaired once the rounds are complete
 			out = append(out, p)
 		case rule == RuleOpaque:
 			r.Report(i, rule, "part %d left out: %v", k, err)
@@ -116,7 +117,7 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	return out
 }
 
-// sameValue compares parts that may have been left out, but for opaque ones, which are never changed.
+// sameValue reports whether two parts are equal. Opaque parts are never changed and count as equal.
 func sameValue(a, b chat.Part) bool {
 	if isOpaque(a) || isOpaque(b) {
 		return isOpaque(a) && isOpaque(b)
@@ -124,10 +125,10 @@ func sameValue(a, b chat.Part) bool {
 	return a == b
 }
 
-// leftOut is the text that stands for what the API does not take.
+// leftOut returns the text that replaces what the API does not accept.
 func leftOut(why error) chat.Text { return chat.Text("[left out: " + why.Error() + "]") }
 
-// thinking says why a thought cannot stay; "" where it can.
+// thinking returns the reason why a thought must be removed, "" if it may stay.
 func (r *repairer) thinking(role chat.Role, t chat.Thinking, said bool) (chat.Rule, string) {
 	raw, _ := reasoningItem(t)
 	rule, err := r.api.checkPart(role, t)
@@ -176,9 +177,9 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	return out
 }
 
-// fresh is an id made of another one that is not taken. The same list gives the same ids.
+// fresh returns an unused id derived from another one. The same list yields the same ids.
 func (r *repairer) fresh(id string, taken func(string) bool) string {
-	const length = 24 // of its hash: no two are the same
+	const length = 24 // of its hash, so that ids do not collide
 	if r.made == nil {
 		r.made = map[string]int{}
 	}
@@ -191,7 +192,7 @@ func (r *repairer) fresh(id string, taken func(string) bool) string {
 	}
 }
 
-// pair puts each result behind its call.
+// pair moves each result behind its call.
 func (r *repairer) pair() {
 	results, taken := provider.ResultsOf(r.list)
 	out := make([]provider.Indexed, 0, len(r.list))
@@ -204,7 +205,7 @@ func (r *repairer) pair() {
 		}
 		out = append(out, m)
 		answered := map[string]bool{}
-		next := i + 1 // where the result is if it is in its place
+		next := i + 1 // the index of the result if it is in its place
 		for _, at := range results[i] {
 			for next < at && r.list[next].Role == chat.RoleTool {
 				next++
@@ -225,11 +226,11 @@ func (r *repairer) pair() {
 	r.list = out
 }
 
-// orphan makes a result whose call is not there a user message.
+// orphan turns a result without its call into a user message.
 func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
-	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, r.content(m.Index, m.Message)...) // by a user's rules
+	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, r.content(m.Index, m.Message)...) // by the rules for user messages
 	return m
 }
 
@@ -279,7 +280,7 @@ func (r *repairer) rename() {
 	}
 }
 
-// renamed is an assistant message with other ids for its calls, in the parts that keep their places too.
+// renamed returns an assistant message with other ids for its calls, in the parts that keep their places too.
 func renamed(m chat.Message, names map[string]string) chat.Message {
 	if len(names) == 0 {
 		return m
@@ -304,14 +305,14 @@ func renamed(m chat.Message, names map[string]string) chat.Message {
 	return m
 }
 
-// reason drops reasoning that cannot be sent.
+// reason removes reasoning that cannot be sent.
 func (r *repairer) reason() {
 	for i := range r.list {
 		m := &r.list[i]
 		if m.Role != chat.RoleAssistant {
 			continue
 		}
-		for { // that one goes may leave the one before it without what follows
+		for { // removing one may leave the one before it without its follower
 			found := brokenReasoning(m.Message)
 			if len(found) == 0 {
 				break
@@ -323,11 +324,12 @@ func (r *repairer) reason() {
 	}
 }
 
-// move takes images and documents from where the API takes none to a user message behind the message and its results.
+// move moves images and documents from messages that cannot hold them to a user message behind the message and its
+// results.
 func (r *repairer) move() {
 	var out []provider.Indexed
 	var moved chat.Parts
-	index := 0 // of the message that they are from
+	index := 0 // of the source message
 	flush := func() {
 		if len(moved) > 0 {
 			out = append(out, provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: moved}, Index: index})
@@ -360,7 +362,7 @@ func (r *repairer) move() {
 	r.list = out
 }
 
-// fit is an image or a document as a user may send it.
+// fit returns an image or a document in a form that a user may send.
 func (r *repairer) fit(p chat.Part) chat.Part {
 	if _, err := r.api.checkPart(chat.RoleUser, p); err != nil {
 		return leftOut(err)
@@ -368,7 +370,7 @@ func (r *repairer) fit(p chat.Part) chat.Part {
 	return p
 }
 
-// prune drops messages in which nothing is left.
+// prune removes messages that became empty.
 func (r *repairer) prune() {
 	r.list = slices.DeleteFunc(r.list, func(m provider.Indexed) bool {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.substance(m.Message) {

@@ -57,7 +57,7 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// openAI is an answer as a model of OpenAI's would have given it over Responses, with encrypted reasoning before it.
+// openAI returns an answer as a model of OpenAI's would have given it over Responses, with encrypted reasoning before it.
 func openAI(given memory, n int, m chat.Message) chat.Message {
 	if m.Role != chat.RoleAssistant {
 		return m
@@ -83,7 +83,7 @@ func check(t *testing.T, api openai.API, r replaytest.Request, given memory) {
 	}
 }
 
-// judgedRequest is what the server says of a request; "" where it takes it.
+// judgedRequest returns what the server says of a request; "" if it takes it.
 func judgedRequest(t *testing.T, api openai.API, req chat.Request, given memory) string {
 	t.Helper()
 	if api == openai.Responses {

@@ -10,11 +10,11 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// The rules that OpenAI has beyond those of [chat.ValidateRequest], which [Validate] checks with them. That every tool call
-// is answered, that no result is without its call, and that results come directly after it, are among the shared ones.
+// OpenAI's rules beyond those of [chat.ValidateRequest], both of which [Validate] checks. The shared rules include that
+// every tool call is answered, no result is without its call, and results directly follow their calls.
 const (
-	// RuleUTF8: text, arguments, names and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the
-	// SDK would replace it unsaid.
+	// RuleUTF8: text, arguments, and names and descriptions of tools are valid UTF-8. JSON cannot hold anything else,
+	// and the SDK would replace it silently.
 	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user and tool messages; in Responses in system messages too.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
@@ -22,32 +22,33 @@ const (
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
 	// RuleImageCount: there are at most 1,500 images.
 	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: with the images that are inline a request has at most 512 MB.
+	// RuleImageBytes: a request, with its inline images, has at most 512 MB.
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is one that the API takes from the message's role.
+	// RuleOpaque: an opaque part is one that the API accepts from the message's role.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleCallForm: the id of a call is of 40 characters at most in Chat Completions, of 64 in Responses; its tool's name is
-	// of letters, digits, _ and -, and of 64 at most.
+	// RuleCallForm: a call's id has at most 40 characters in Chat Completions, 64 in Responses; its tool's name consists
+	// of at most 64 letters, digits, _ and -.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleCallUnique: in Responses no two calls of a conversation have the same id, for outputs are matched by it.
+	// RuleCallUnique: in Responses no two calls of a conversation have the same id, because outputs are matched by it.
 	RuleCallUnique chat.Rule = "ids of calls are unique"
-	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm.
+	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"
-	// RuleName: in Chat Completions a participant's name has no white space and none of < | \ / >, and 64 characters at
-	// most. Responses has no names.
+	// RuleName: in Chat Completions a participant's name has at most 64 characters, none of them white space or < | \ /
+	// >. Responses has no names.
 	RuleName chat.Rule = "names of participants are plain"
-	// RuleReasoning: in Responses a reasoning item keeps the item that followed it, a message or a call of the same
-	// answer.
+	// RuleReasoning: in Responses a reasoning item is followed by the item that followed it, a message or a call of the
+	// same answer.
 	RuleReasoning chat.Rule = "a reasoning item keeps the item that follows it"
-	// RuleReadable: in Responses a reasoning item has its encrypted content, or its text in the open, as local servers
-	// have it. OpenAI finds no other once it is not stored.
+	// RuleReadable: in Responses a reasoning item has its encrypted content, or its text in plain form, as from local
+	// servers. OpenAI cannot find any other, since nothing is stored.
 	RuleReadable chat.Rule = "a reasoning item can be read back"
 )
 
-// imageLimits are those of the guide to images and vision (developers.openai.com/api/docs/guides/images-vision), read on 2026-11-23.
+// imageLimits are those of the guide to images and vision (developers.openai.com/api/docs/guides/images-vision), read on
+// 2026-11-23.
 var imageLimits = provider.ImageLimits{Count: 1500, All: 512_000_000}
 
-// limits of names and ids, in characters.
+// limits of names and ids, in characters
 const (
 	maxName         = 64
 	maxChatCallID   = 40
@@ -62,7 +63,7 @@ func (a API) maxCallID() int {
 }
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of an API of OpenAI. It returns nil or a
-// [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
+// [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
 func Validate(req chat.Request, api API) error {
 	v := validator{api: api, seen: map[string]bool{}}
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
@@ -134,7 +135,7 @@ func (v *validator) message(i int, m chat.Message) {
 	}
 }
 
-// keepsOnly tells of a message of which nothing but what it keeps for one API is left.
+// keepsOnly reports whether a message holds only what it stores for one API.
 func keepsOnly(api API, m chat.Message) bool {
 	return slices.ContainsFunc(m.Content, isOpaque) && !api.substance(m)
 }
@@ -144,7 +145,7 @@ func isOpaque(p chat.Part) bool {
 	return ok
 }
 
-// substance tells of content that says something to an API.
+// substance reports whether content says something to an API.
 func (a API) substance(m chat.Message) bool {
 	for _, p := range m.Content {
 		switch p := p.(type) {
@@ -160,17 +161,17 @@ func (a API) substance(m chat.Message) bool {
 	return false
 }
 
-// broken is a reasoning item that cannot be sent.
+// broken describes a reasoning item that cannot be sent.
 type broken struct {
 	part   int
 	rule   chat.Rule
 	detail string
 }
 
-// brokenReasoning finds the reasoning items of an assistant message that OpenAI would refuse.
+// brokenReasoning returns the reasoning items of an assistant message that OpenAI would refuse.
 func brokenReasoning(m chat.Message) []broken {
 	var found []broken
-	pending := -1 // the last reasoning part that nothing has followed yet
+	pending := -1 // the last reasoning part without a follower so far
 	placed := map[string]bool{}
 	for k, p := range m.Content {
 		var item object
@@ -210,7 +211,7 @@ func brokenReasoning(m chat.Message) []broken {
 	return found
 }
 
-// plainName is a participant's name as Chat Completions takes it.
+// plainName returns a participant's name in the form that Chat Completions accepts.
 func plainName(name string) string {
 	return clean(name, func(r rune) bool {
 		switch r {
@@ -222,14 +223,14 @@ func plainName(name string) string {
 	})
 }
 
-// toolName is a tool's name as OpenAI takes it.
+// toolName returns a tool's name in the form that OpenAI accepts.
 func toolName(name string) string {
 	return clean(name, func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 	})
 }
 
-// clean puts a _ for each character that is not taken, and cuts what is too long.
+// clean replaces each character that is not allowed by _, and cuts the name to its maximum length.
 func clean(name string, taken func(rune) bool) string {
 	out := make([]rune, 0, min(len(name), maxName))
 	for _, r := range name {

@@ -20,13 +20,13 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// made is the id that takes another's place: a hash of it, so that the same history gives the same requests.
+// made returns the id that takes another's place: a hash of it, so that the same history gives the same requests.
 func made(id string) string {
 	sum := sha256.Sum256([]byte("0:" + id))
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// asked is an assistant message that calls a tool.
+// asked returns an assistant message that calls a tool.
 func asked(ids ...string) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant}
 	for _, id := range ids {

@@ -11,15 +11,15 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// chatStream puts the chunks of Chat Completions together and streams them.
+// chatStream assembles the chunks of Chat Completions and streams them.
 type chatStream struct {
 	stream                 func(chat.Delta)
-	field                  string // that shows thinking
+	field                  string // the field that shows thinking
 	thought, text, refusal strings.Builder
-	thinking               bool // the thought may go on
+	thinking               bool // the thought may continue
 	calls                  provider.CallStream
 	usage                  chat.Usage
-	finish                 string // reason, "" before the end
+	finish                 string // the reason, "" before the end
 }
 
 func (s *chatStream) add(chunk sdk.ChatCompletionChunk) {
@@ -62,7 +62,7 @@ func (s *chatStream) add(chunk sdk.ChatCompletionChunk) {
 	}
 }
 
-// answer returns the answer as far as it arrived, with these calls.
+// answer returns what has arrived of the answer, with these calls.
 func (s *chatStream) answer(calls []chat.ToolCall) chatAnswer {
 	return chatAnswer{field: s.field, thought: s.thought.String(), text: s.text.String(), refusal: s.refusal.String(), calls: calls}
 }
@@ -74,7 +74,8 @@ func (s *chatStream) partial() chat.Response {
 	ended := s.finish != "" && s.finish != "length"
 	var whole []chat.ToolCall
 	for i, c := range calls {
-		// A call has no end of its own. Arguments that are not JSON, such as none or a custom tool's, end with the next call.
+		// The end of a call is not marked. Arguments that are not JSON, such as none or a custom tool's, end with the
+		// next call.
 		object := strings.HasPrefix(c.Arguments, "{")
 		if c.Name != "" && (ended || provider.WholeArguments(c.Arguments) || !object && i < last) {
 			whole = append(whole, c)
@@ -87,17 +88,17 @@ func (s *chatStream) partial() chat.Response {
 	return provider.Partial(a.message(), s.usage)
 }
 
-// itemStream puts the events of the Responses API together and streams them.
+// itemStream assembles the events of the Responses API and streams them.
 type itemStream struct {
 	stream  func(chat.Delta)
-	done    []responses.ResponseOutputItemUnion // what arrived whole
-	text    strings.Builder                     // of a message that did not
+	done    []responses.ResponseOutputItemUnion // items that are complete
+	text    strings.Builder                     // of a message that is not
 	calls   provider.CallStream
 	thought apart
-	answer  *responses.Response // at the end
+	answer  *responses.Response // set at the end
 }
 
-// add takes an event. The error is that of an event that ends the stream with one.
+// add processes an event. It returns the error of an event that ends the stream with one.
 func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 	switch event.Type {
 	case "response.output_text.delta":
@@ -130,7 +131,7 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 	return nil
 }
 
-// end streams what is missing of an item that is whole and a call.
+// end streams the missing rest of a call whose item is complete.
 func (s *itemStream) end(index int64, item responses.ResponseOutputItemUnion) {
 	if o := objectOf([]byte(item.RawJSON())); o != nil && isCall(item.Type) {
 		call := callOf(o)
@@ -153,13 +154,13 @@ func (s *itemStream) partial() chat.Response {
 	return provider.Partial(m, usage)
 }
 
-// apart remembers which part of a summary came last, so that the parts stand apart as they do in the message.
+// apart remembers the last part of a summary, so that parts are separated as in the message.
 type apart struct {
 	item          string
 	summary, text int64
 }
 
-// between is what stands between the part that came last and that of the event.
+// between returns the separator between the last part and that of the event.
 func (p *apart) between(e responses.ResponseStreamEventUnion) string {
 	was := *p
 	*p = apart{item: e.ItemID, summary: e.SummaryIndex, text: e.ContentIndex}

@@ -157,7 +157,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	}
 }
 
-// chunks is a model of Chat Completions on a server that sends these deltas, and then the end or nothing more.
+// chunks returns a model of Chat Completions on a server that sends these deltas, and then the end or nothing more.
 func chunks(t *testing.T, end string, deltas ...string) *openai.Model {
 	s := newServer(t, nil)
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
