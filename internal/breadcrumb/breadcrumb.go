@@ -1,4 +1,4 @@
-// Package breadcrumb writes the pointer to a transcript that stands beside a summary.
+// Package breadcrumb writes the pointer to the transcript that is placed beside a summary.
 package breadcrumb
 
 import (
@@ -14,8 +14,9 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// Text says where the full transcript lies and how it is read: its path, how many lines it has, the tool with which the agent
-// reads files, and an example of a call ([Find]), of which the last two may be "". Without a path it is "".
+// Text returns a text that says where the full transcript is and how to read it: its path, its number of lines, the tool
+// with which the agent reads files, and an example of a call ([Find]). The last two may be "". Without a path the text
+// is "".
 func Text(path string, lines int, tool, example string) string {
 	if path == "" {
 		return ""
@@ -43,7 +44,7 @@ const (
 	exampleLines    = 20
 )
 
-// call is the example with the values of the transcript.
+// call returns the example with the transcript's values filled in.
 func call(path string, lines int, example string) string {
 	from := max(1, lines-exampleLines)
 	return strings.NewReplacer(
@@ -51,11 +52,11 @@ func call(path string, lines int, example string) string {
 	).Replace(example)
 }
 
-// quotedPath is a path as a string of JSON in which no tag opens or closes. Whoever decodes it gets the path.
+// quotedPath returns a path as a JSON string without opening or closing tags. Decoded, it is the path.
 func quotedPath(path string) string {
 	quoted, err := plainjson.Marshal(path)
 	if err != nil {
-		return strconv.Quote(path) // a string always encodes
+		return strconv.Quote(path) // strings always encode
 	}
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(string(quoted))
 }
@@ -68,9 +69,9 @@ var (
 	endParameters   = []string{"endline", "end", "lineend", "toline", "endlineonebased", "to"}
 )
 
-// Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
-// by its name reads files. The example is a call of it with the arguments that its schema has, in which {path}, {from} and
-// {to} stand for what [Text] knows; it is "" if the schema names no argument for a path.
+// Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that reads
+// files by its name. The example is a call of it with the arguments in its schema, in which {path}, {from} and {to}
+// stand for values that [Text] fills in; it is "" if the schema has no argument for a path.
 func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
 	at := slices.IndexFunc(tools, func(t chat.Tool) bool { return preferred != "" && t.Name == preferred })
 	if at < 0 {
@@ -85,7 +86,7 @@ func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
 	return tools[at].Name, exampleOf(tools[at]), true
 }
 
-// exampleOf is a call that reads some lines of a file; "" if the tool's schema does not say how.
+// exampleOf returns a call that reads some lines of a file, "" if the tool's schema does not show how.
 func exampleOf(tool chat.Tool) string {
 	var schema struct {
 		Properties map[string]struct {

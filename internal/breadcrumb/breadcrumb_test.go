@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// tool is one with parameters of these types, given as "name:type".
+// tool returns one with parameters of these types, given as "name:type".
 func tool(name string, parameters ...string) chat.Tool {
 	properties := map[string]map[string]string{}
 	for _, p := range parameters {

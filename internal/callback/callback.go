@@ -1,4 +1,4 @@
-// Package callback runs functions of others, which may panic, end their goroutine, or never return.
+// Package callback runs functions of callers, which may panic, end their goroutine, or never return.
 package callback
 
 import (
@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// Grace is how long a function has to return once its context has ended, before it is left behind.
+// Grace is the time that a function has to return once its context has ended, before it is abandoned.
 const Grace = time.Second
 
-// PanicError is the error of a function that panicked.
+// PanicError is returned for a function that panicked.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-// Panicked returns the error of a panic, with the stack of whoever recovers it.
+// Panicked returns the error for a panic, with the stack of the goroutine that recovers it.
 func Panicked(value any) *PanicError { return &PanicError{Value: value, Stack: debug.Stack()} }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("it panicked: %v", e.Value) }
 
-// Unwrap returns what it panicked with, if that is an error.
+// Unwrap returns the value of the panic if that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// ErrExited is the error of a function that ended its goroutine ([runtime.Goexit]) instead of returning.
+// ErrExited is returned for a function that ended its goroutine ([runtime.Goexit]) instead of returning.
 var ErrExited = errors.New("it ended its goroutine instead of returning")
 
-// LeftError is the error of a function that was left behind: it has not returned although its context has ended.
+// LeftError is returned for a function that was abandoned: it has not returned although its context has ended.
 type LeftError struct {
 	// Cause of the context's end.
 	Cause error
@@ -43,19 +43,19 @@ func (e *LeftError) Error() string { return fmt.Sprintf("it has not returned: %v
 // Unwrap returns the cause.
 func (e *LeftError) Unwrap() error { return e.Cause }
 
-// Misbehaved reports whether an error of [Call] says that the function panicked, ended its goroutine or was left behind. Any
-// other is what the function returned.
+// Misbehaved reports whether an error of [Call] means that the function panicked, ended its goroutine or was abandoned.
+// Any other error was returned by the function.
 func Misbehaved(err error) bool {
-	switch err.(type) { // not errors.As: what it returned may tell of another function
+	switch err.(type) { // not errors.As: a returned error may wrap one about another function
 	case *PanicError, *LeftError:
 		return true
 	}
 	return err == ErrExited
 }
 
-// Call runs a function in a goroutine of its own and returns what it returns. The error is a [*PanicError] if it panics,
-// [ErrExited] if it ends its goroutine, and a [*LeftError] if it has not returned a second after its context ended: then
-// nobody waits for it any more, and what it returns is lost.
+// Call runs a function in a goroutine of its own and returns its results. The error is a [*PanicError] if it panics,
+// [ErrExited] if it ends its goroutine, and a [*LeftError] if it has not returned a second after its context ended; then
+// its results are dropped.
 func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -87,16 +87,17 @@ func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 	}
 }
 
-// Do is [Call] of a function that returns nothing but an error.
+// Do runs a function as [Call] does that returns only an error.
 func Do(ctx context.Context, f func(context.Context) error) error {
 	_, err := Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return err
 }
 
-// WriteTime is how long a store may take for what is written in any case, once nobody waits for it any more.
+// WriteTime is the time that a store has for writes that continue after the caller has stopped waiting.
 const WriteTime = 10 * time.Second
 
-// Outlive returns a context that ends [WriteTime] after the given one, with its cause. It is for what is written in any case.
+// Outlive returns a context that ends [WriteTime] after the given one, with its cause, for writes that must not be
+// interrupted.
 func Outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

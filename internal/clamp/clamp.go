@@ -1,9 +1,9 @@
-// Package clamp computes with numbers from outside, which may be as large as their types allow, without overflow.
+// Package clamp computes without overflow with numbers from outside, which may be as large as their types allow.
 package clamp
 
 import "math"
 
-// Int returns the integer part of a number; the largest or smallest int if it is beyond it, and 0 if it is NaN.
+// Int returns the integer part of a number, the largest or smallest int if it is out of range, and 0 for NaN.
 func Int(f float64) int {
 	switch {
 	case math.IsNaN(f):
@@ -16,10 +16,10 @@ func Int(f float64) int {
 	return int(f)
 }
 
-// Share returns the part of a number of tokens that a share from 0 to 1 is.
+// Share returns a fraction, from 0 to 1, of a number of tokens.
 func Share(share float64, of int) int { return Int(share * float64(of)) }
 
-// Sum returns the sum of two numbers; the largest or smallest int if it is beyond it.
+// Sum returns the sum of two numbers, and the largest or smallest int if it is out of range.
 func Sum(a, b int) int {
 	sum := a + b
 	switch {

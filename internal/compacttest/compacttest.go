@@ -1,4 +1,4 @@
-// Package compacttest has what tests of compaction work with: a session, a compactor on it and a scripted model.
+// Package compacttest helps to test compaction: a session with a compactor and a scripted model.
 package compacttest
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// Quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+// Quarter is the tokenizer of most tests: one token for each four bytes, rounded up, and 3 more for a message.
 type Quarter = sizingtest.Quarter
 
-// Count is what messages take together.
+// Count returns the sum of the tokens of messages.
 func Count(t chat.Tokenizer, messages []chat.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -38,10 +38,10 @@ func Count(t chat.Tokenizer, messages []chat.Message) int {
 	return n
 }
 
-// Words is a text of so many tokens by quarter.
+// Words returns a text of that many tokens by [Quarter].
 func Words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
 
-// Output is what the tool of a round gives: a text of so many tokens with a mark at both ends.
+// Output returns what the tool of a round gives: a text of so many tokens with a mark at both ends.
 func Output(n, tokens int) string {
 	mark := fmt.Sprintf("[output %03d]", n)
 	return mark + strings.Repeat("\nabc", max(0, tokens-6)) + mark
@@ -60,7 +60,7 @@ func Outputs(text string) []int {
 	return list
 }
 
-// Round is an assistant message that reads a file, and the result, of about so many tokens in all.
+// Round returns an assistant message that reads a file, and the result, of about that many tokens in all.
 func Round(n, tokens int) []chat.Message {
 	id := fmt.Sprintf("call-%d", n)
 	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
@@ -68,7 +68,7 @@ func Round(n, tokens int) []chat.Message {
 	return []chat.Message{m, chat.ToolResult(id, Output(n, tokens-15))}
 }
 
-// Rounds are the rounds from a number to another, of about so many tokens each.
+// Rounds returns the rounds of two numbers and those in between, of about that many tokens each.
 func Rounds(from, to, tokens int) []chat.Message {
 	var list []chat.Message
 	for n := from; n <= to; n++ {
@@ -77,10 +77,10 @@ func Rounds(from, to, tokens int) []chat.Message {
 	return list
 }
 
-// Task is what the user asks in most tests. It is full of what must not be touched.
+// Task is what the user asks in most tests, with characters that must stay unchanged.
 const Task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
 
-// Prompt shows a session as an agent does, with more elements before the end.
+// Prompt returns an agent's prompt that shows a session, with more elements before the end.
 func Prompt(s *history.Session, more ...elements.Node) elements.Nodes {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
@@ -96,28 +96,28 @@ type Desk struct {
 	*summarize.Compactor
 	T      testing.TB
 	Script *models.Script
-	Heard  *[]summarize.Event // but for those of usage and answers
+	Heard  *[]summarize.Event // all but those of usage and answers
 }
 
-// Budget of most tests, and what a round takes so that six of them are too many.
+// The budget of most tests, and the size of a round of which six exceed it.
 const (
 	Budget      = 4000
 	RoundTokens = 700
 )
 
-// New is a desk with a session in memory, in which these messages were said.
+// New returns a desk with a session in memory that holds these messages.
 func New(t testing.TB, messages ...chat.Message) Desk {
 	t.Helper()
 	return Of(t, numbered.Session(), messages...)
 }
 
-// NewFile is a desk with a session in a file.
+// NewFile returns a desk with a session in a file.
 func NewFile(t testing.TB, messages ...chat.Message) Desk {
 	t.Helper()
 	return Of(t, Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
 }
 
-// Of is a desk with a session, in which these messages are said.
+// Of returns a desk with a session, to which these messages are appended.
 func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	t.Helper()
 	if len(messages) > 0 {
@@ -136,27 +136,27 @@ func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	return d
 }
 
-// foreground is a policy that compacts where a prompt does not fit, and on no other occasion.
+// foreground returns a policy that compacts only if a prompt does not fit.
 func foreground() summarize.Policy {
 	p := copilotchat.Policy()
 	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError
 	return p
 }
 
-// Overflowing is a turn of six rounds, which is more than the budget.
+// Overflowing returns a turn of six rounds, which exceeds the budget.
 func Overflowing() []chat.Message {
 	return append([]chat.Message{chat.UserMessage(Task)}, Rounds(1, 6, RoundTokens)...)
 }
 
-// Answers sets the steps of the script that are still to come.
+// Answers sets the remaining steps of the script.
 func (d Desk) Answers(steps ...models.Step) {
 	d.Script.Steps = append(d.Script.Steps[:len(d.Requests())], steps...)
 }
 
-// Always sets the same step for as many requests as there may be.
+// Always sets the same step for any number of requests.
 func (d Desk) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
 
-// PendingNow returns how far a compaction is that was begun before.
+// PendingNow returns the state of a compaction that was started before.
 func (d Desk) PendingNow() summarize.Pending {
 	d.T.Helper()
 	p, err := d.Pending(context.Background())
@@ -170,7 +170,7 @@ func (d Desk) Say(messages ...chat.Message) {
 	require.NoError(d.T, d.Session.Append(context.Background(), messages...))
 }
 
-// Fill appends short turns, and a last message of the user's, so that the whole prompt takes exactly so many tokens.
+// Fill appends short turns, and a last user message, so that the whole prompt has exactly that many tokens.
 func (d Desk) Fill(tokens int) {
 	d.T.Helper()
 	system := []chat.Message{chat.SystemMessage("You are a coding agent.")}
@@ -183,24 +183,25 @@ func (d Desk) Fill(tokens int) {
 	d.Say(append(list, chat.UserMessage(Words(left-3)))...)
 }
 
-// TakesIn makes the window of the model so large that the messages of a request for a summary take so much at the most.
+// TakesIn sets the window of the model so that the messages of a request for a summary may have at most that many
+// tokens.
 func (d Desk) TakesIn(tokens int) {
 	const answer = 1
 	d.Policy.Ask.MaxTokens = answer
 	d.Target.ContextWindow = tokens + answer
 }
 
-// Requests returns what the script was asked.
+// Requests returns the requests that the script received.
 func (d Desk) Requests() []chat.Request { return d.Script.Requests() }
 
-// Request returns the only one that the script was asked.
+// Request returns the only request that the script received.
 func (d Desk) Request() chat.Request {
 	d.T.Helper()
 	require.Len(d.T, d.Requests(), 1)
 	return d.Requests()[0]
 }
 
-// Messages renders the prompt, which must fit and obey the providers.
+// Messages renders the prompt, which must fit and obey the providers' rules.
 func (d Desk) Messages() []chat.Message {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), Prompt(d.Session))
@@ -211,7 +212,7 @@ func (d Desk) Messages() []chat.Message {
 	return r.Messages
 }
 
-// Fails renders the prompt, which must not come to fit.
+// Fails renders the prompt, which must not fit.
 func (d Desk) Fails() *summarize.FailedError {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), Prompt(d.Session))
@@ -221,7 +222,7 @@ func (d Desk) Fails() *summarize.FailedError {
 	return failed
 }
 
-// Entries of a session, in order.
+// Entries returns the entries of a session, in order.
 func Entries(t testing.TB, s *history.Session) []history.Entry {
 	t.Helper()
 	var list []history.Entry
@@ -237,10 +238,10 @@ func ViewOf(t testing.TB, s *history.Session) history.View {
 	t.Helper()
 	v, err := s.View(t.Context())
 	require.NoError(t, err)
-	return history.View{Compacted: v.Compacted, Turns: v.Turns} // without what it was made from, to be compared
+	return history.View{Compacted: v.Compacted, Turns: v.Turns} // without its source, for comparison
 }
 
-// Compactions of a session, in order.
+// Compactions returns the compactions of a session, in order.
 func Compactions(s *history.Session) []history.Compaction {
 	var list []history.Compaction
 	for e, err := range s.Entries(context.Background()) {
@@ -268,7 +269,7 @@ func Said(s *history.Session) []chat.Message {
 	return list
 }
 
-// Kept are the ids of the assistant messages that the view shows.
+// Kept returns the ids of the assistant messages that the view shows.
 func Kept(s *history.Session) []string {
 	var ids []string
 	v, err := s.View(context.Background())
@@ -305,7 +306,7 @@ func Opened(t testing.TB, path string) *history.Session {
 	return s
 }
 
-// Content is what a file holds.
+// Content returns what a file holds.
 func Content(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -333,7 +334,7 @@ func Text(messages []chat.Message) string {
 	return b.String()
 }
 
-// Stopped is an answer that ended for a reason.
+// Stopped returns an answer that ended for a reason.
 func Stopped(why chat.StopReason, answer string) models.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil

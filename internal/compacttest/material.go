@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Stuff is what a compaction works with, with something in every field.
+// Stuff returns what a compaction works with, with something in every field.
 func Stuff() summarize.Material {
 	covered := append([]chat.Message{chat.UserMessage("Fix the build & mind <b>.")}, Rounds(1, 2, 40)...)
 	covered = append(covered, chat.UserMessage("And the tests."))
@@ -35,7 +35,7 @@ func Stuff() summarize.Material {
 	}
 }
 
-// Again is what a second compaction works with, with something said besides.
+// Again returns what a second compaction works with, with something said besides.
 func Again() summarize.Material {
 	m := Stuff()
 	m.PreviousSummary = "## Goal\n\nYou started a project in <dir> & more; see [](path:a.go)."
@@ -78,7 +78,7 @@ func Written(messages []chat.Message) string {
 	return b.String()
 }
 
-// Done is what there is once a summary was written, with something in every field.
+// Done returns what there is once a summary was written, with something in every field.
 func Done() summarize.Material {
 	m := Stuff()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
@@ -138,7 +138,7 @@ func Whole(t testing.TB, node elements.Node) string {
 	return strings.TrimSuffix(got, "\n")
 }
 
-// ToolUse is an assistant's message with one call, and its result.
+// ToolUse returns an assistant's message with one call, and its result.
 func ToolUse(name, arguments, result string) []chat.Message {
 	return []chat.Message{
 		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}}},
@@ -152,7 +152,7 @@ func Failing(messages []chat.Message) []chat.Message {
 	return messages
 }
 
-// Talk is a conversation with something of everything.
+// Talk returns a conversation with something of everything.
 func Talk() []chat.Message {
 	failure := chat.ToolResult("b", "undefined: <x>")
 	failure.IsError = true
@@ -181,7 +181,7 @@ func MentionsLog(m chat.Message, _ json.RawMessage) []string {
 	return nil
 }
 
-// Marked are the marks that a text still shows, in the order in which they are listed.
+// Marked returns the marks that a text still shows, in the order in which they are listed.
 func Marked(text string, marks ...string) string {
 	var list []string
 	for _, m := range marks {

@@ -1,5 +1,6 @@
-// Package costsim plays sessions of an agent as numbers: how much each request adds to the history, and whether the cache is
-// cold. It says what a rule of compaction costs on them, and what the best compactions would have cost for who knows the end.
+// Package costsim simulates sessions of an agent as numbers: what each request adds to the history, and whether the
+// cache is cold. It computes what a rule of compaction costs, and what the best compactions would have cost in
+// hindsight.
 package costsim
 
 import (
@@ -13,29 +14,29 @@ import (
 type Session struct {
 	// Head of each request, in tokens: tools and system prompt.
 	Head int
-	// Added to the history before each request, in tokens.
+	// Added is what is added to the history before each request, in tokens.
 	Added []int
-	// Cold says of each request whether the cache has nothing of it, whatever was sent before.
+	// Cold reports for each request whether the cache holds nothing of it, whatever was sent before.
 	Cold []bool
 }
 
-// Settings say what a compaction is.
+// Settings describe a compaction.
 type Settings struct {
 	Prices sizing.Prices
-	// Summarizer has the prices of the model that writes summaries; the agent's by default.
+	// Summarizer holds the prices of the model that writes summaries. Defaults to the agent's.
 	Summarizer sizing.Prices
-	// Summary and Kept tokens of each compaction.
+	// Summary and Kept are the tokens of each compaction.
 	Summary, Kept int
 }
 
-// compaction is the one that may be made before request i of so large an input.
+// compaction returns the compaction before request i, which has that input.
 func (s Session) compaction(at Settings, i, input int) sizing.Carry {
 	return sizing.Carry{
 		Input: input, Head: s.Head, Summary: at.Summary, Kept: at.Kept, Cold: s.Cold[i], Summarizer: at.Summarizer,
 	}
 }
 
-// request is what one costs, of whose input so much is in the cache unless that is cold.
+// request returns what a request costs if that many tokens of its input are cached, unless the cache is cold.
 func (s Session) request(at Settings, i, input, cached int) float64 {
 	if s.Cold[i] {
 		cached = 0
@@ -43,10 +44,10 @@ func (s Session) request(at Settings, i, input, cached int) float64 {
 	return at.Prices.Of(at.Prices.Foretell(sizing.Planned{Input: input, Cached: cached})).Total()
 }
 
-// Rule says whether to compact before a request. Inputs are those of the requests since the last compaction.
+// Rule reports whether to compact before a request. Inputs are those of the requests since the last compaction.
 type Rule func(c sizing.Carry, inputs []int) bool
 
-// Carry is the rule of ski rental: compact once carrying the history has cost alpha times what compacting costs.
+// Carry returns the ski rental rule: compact once carrying the history has cost alpha times what compacting costs.
 func Carry(prices sizing.Prices, alpha float64) Rule {
 	return func(c sizing.Carry, inputs []int) bool {
 		carried := prices.Carrying(c, c.Input)
@@ -57,15 +58,15 @@ func Carry(prices sizing.Prices, alpha float64) Rule {
 	}
 }
 
-// Fixed is the rule of a fixed limit.
+// Fixed returns the rule that compacts at a fixed limit.
 func Fixed(tokens int) Rule {
 	return func(c sizing.Carry, _ []int) bool { return c.Input >= tokens }
 }
 
-// Never is the rule of no compaction.
+// Never returns false: it is the rule of no compaction.
 func Never(sizing.Carry, []int) bool { return false }
 
-// Cost is what a session costs under a rule, in dollars, and how often it is compacted. Answers are not in it. Nothing is
+// Cost returns what a session costs under a rule, in dollars, without answers, and the number of compactions. Nothing is
 // compacted unless the input is larger than what a compaction leaves.
 func (s Session) Cost(at Settings, rule Rule) (dollars float64, compactions int) {
 	input, cached := s.Head, 0
@@ -84,16 +85,16 @@ func (s Session) Cost(at Settings, rule Rule) (dollars float64, compactions int)
 	return dollars, compactions
 }
 
-// Optimum is the least that the session could cost: what the best compactions cost that who knows the end would choose.
+// Optimum returns the minimum cost of the session: that of the best compactions in hindsight.
 func (s Session) Optimum(at Settings) float64 {
 	n := len(s.Added)
-	best := make([]float64, n) // least cost of what comes from request i on, if a compaction is made before it, without the summary
-	sum := make([]int, n+1)    // tokens added before each
+	best := make([]float64, n) // minimum cost from request i on, if the history is compacted before it, without the summary
+	sum := make([]int, n+1)    // tokens added before each request
 	for i, added := range s.Added {
 		sum[i+1] = sum[i] + added
 	}
 	base := s.Head + at.Summary + at.Kept
-	// from is the least cost from request i on, if the history is what start and the requests from i on add.
+	// from returns the minimum cost from request i on, if the history holds what start and the later requests add.
 	from := func(i, start, cached int) float64 {
 		least, paid := math.Inf(1), 0.0
 		for k := i; k < n; k++ {
@@ -120,7 +121,7 @@ func (s Session) Optimum(at Settings) float64 {
 	return from(0, s.Head, 0)
 }
 
-// Shape is how a history grows.
+// Shape is the way in which a history grows.
 type Shape string
 
 // The shapes.
@@ -133,11 +134,11 @@ const (
 	Falling     Shape = "falling"
 )
 
-// Shapes are all of them.
+// Shapes lists all shapes.
 var Shapes = []Shape{Constant, Exponential, HeavyTailed, Bursts, Rising, Falling}
 
-// Synthetic makes a session by a seed: of so many requests that add so much each on average, of which a share is cold. The
-// head takes 3,000 tokens.
+// Synthetic makes a session from a seed, with a number of requests that add mean tokens each on average, a fraction of
+// them cold. The head has 3,000 tokens.
 func Synthetic(shape Shape, seed uint64, requests, mean int, cold float64) Session {
 	r := rand.New(rand.NewPCG(seed, 29))
 	s := Session{Head: 3000, Added: make([]int, requests), Cold: make([]bool, requests)}
@@ -147,9 +148,9 @@ func Synthetic(shape Shape, seed uint64, requests, mean int, cold float64) Sessi
 		switch shape {
 		case Exponential:
 			grown = r.ExpFloat64()
-		case HeavyTailed: // Pareto with the exponent 1.2, whose mean is 6; cut at 50 times that
+		case HeavyTailed: // Pareto with exponent 1.2, whose mean is 6, cut at 50 times that
 			grown = min(50, math.Pow(1-r.Float64(), -1/1.2)/6)
-		case Bursts: // one request in ten adds most
+		case Bursts: // one request in ten adds the most
 			grown = 0.2
 			if r.IntN(10) == 0 {
 				grown = 8.2

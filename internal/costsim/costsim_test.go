@@ -17,7 +17,7 @@ func prices(write, read float64) sizing.Prices {
 	return sizing.Prices{Rates: sizing.Rates{Input: 5, CacheWrite: 5 * write, CacheRead: 5 * read, Output: 25}, Lifetime: 5 * time.Minute}
 }
 
-// everyWay is the least that a session costs by trying all ways to compact it.
+// everyWay returns the least that a session costs by trying all ways to compact it.
 func everyWay(s costsim.Session, at costsim.Settings) float64 {
 	least := math.Inf(1)
 	for ways := range 1 << len(s.Added) {
@@ -66,7 +66,7 @@ func TestSyntheticSessionsAreTheSameBySeed(t *testing.T) {
 	}
 }
 
-// regret is what a rule costs on a session, as a multiple of what the best compactions cost.
+// regret returns what a rule costs on a session, as a multiple of what the best compactions cost.
 func regret(s costsim.Session, at costsim.Settings, rule costsim.Rule) float64 {
 	cost, _ := s.Cost(at, rule)
 	return cost / s.Optimum(at)

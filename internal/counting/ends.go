@@ -6,12 +6,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Ends is where a text may first and last be cut without a change to its count, whatever it is joined with: before
-// head, where the count of the text may depend on what stands before it, and after tail, where it may depend on what
-// comes next. Both are offsets in bytes, within the text and not at its ends. Where there is only one place they are
-// equal, where there is none ok is false. Each end is scanned only as far as needed.
+// Ends returns the first and the last place at which a text may be cut without a change to its count, whatever it is
+// joined with. Before head its count may depend on what precedes it, after tail on what follows. Both are byte offsets
+// within the text, not at its ends, and equal if there is only one place. If there is none, ok is false. Each end is
+// scanned only as far as needed.
 //
-// A place beside a byte that is not UTF-8 is none, for the byte may become part of a character when the text is joined.
+// A place beside a byte that is not UTF-8 does not count, because the byte may become part of a character when the text
+// is joined.
 func Ends(j chat.Joiner, text string) (head, tail int, ok bool) {
 	before, n := utf8.DecodeRuneInString(text)
 	for head = n; head < len(text); {
@@ -38,10 +39,10 @@ func Ends(j chat.Joiner, text string) (head, tail int, ok bool) {
 	return head, tail, true
 }
 
-// safe tells that a text may be cut between two characters, given with their lengths in bytes.
+// safe reports whether a text may be cut between two characters, given with their lengths in bytes.
 func safe(j chat.Joiner, before rune, n int, after rune, m int) bool {
 	return valid(before, n) && valid(after, m) && j.SafeCut(before, after)
 }
 
-// valid tells a character from a byte that is none.
+// valid reports whether a rune is a character and not an invalid byte.
 func valid(r rune, n int) bool { return r != utf8.RuneError || n > 1 }

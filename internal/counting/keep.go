@@ -7,8 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// MayKeep reports whether what a tokenizer counted may be kept and used again: it does not learn, and can be told from other
-// tokenizers.
+// MayKeep reports whether the counts of a tokenizer may be kept and used again: it does not learn, and is comparable.
 func MayKeep(t chat.Tokenizer) bool {
 	if l, ok := t.(interface{ Learns() bool }); ok && l.Learns() {
 		return false

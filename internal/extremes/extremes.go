@@ -1,4 +1,4 @@
-// Package extremes gives tests values with numbers at the ends of their types.
+// Package extremes provides values with numbers at the limits of their types, for tests.
 package extremes
 
 import (
@@ -14,17 +14,18 @@ var (
 	Floats = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1, 0}
 )
 
-// Each calls check with copies of a value in each of which one exported number is replaced by an extreme: an int, an int64, a
-// float64 or one of their kin, in structs, slices and interfaces and behind pointers. Field is its path, such as "Cut.Tokens".
+// Each calls check with copies of a value, in each of which one exported number is replaced by an extreme: an int, an
+// int64, a float64 or a type based on one, in structs, slices and interfaces and behind pointers. Field is its path,
+// such as "Cut.Tokens".
 func Each[T any](value T, check func(field string, number any, changed T)) {
 	each(reflect.ValueOf(&value).Elem(), "", func(field string, number any, changed reflect.Value) {
 		check(field, number, changed.Interface().(T))
 	})
 }
 
-// each calls put with the copies of a value.
+// each calls put with each copy of a value.
 func each(v reflect.Value, path string, put func(field string, number any, changed reflect.Value)) {
-	// inner puts copies of v in which what set sets is changed.
+	// inner calls put with copies of v in which set changes a part.
 	inner := func(part reflect.Value, path string, set func(whole, part reflect.Value)) {
 		each(part, path, func(field string, number any, changed reflect.Value) {
 			whole := reflect.New(v.Type()).Elem()

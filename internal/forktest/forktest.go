@@ -148,7 +148,7 @@ func (l Layout) split(t *testing.T, body string) (parts []string, rest string) {
 	return parts, written(t, fields)
 }
 
-// written is a value as JSON, with the keys of objects in order.
+// written returns a value as JSON, with the keys of objects in order.
 func written(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

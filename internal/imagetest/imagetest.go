@@ -7,12 +7,12 @@ import (
 	"hash/crc32"
 )
 
-// DataURL is a data URL of a file.
+// DataURL returns a data URL of a file.
 func DataURL(mediaType string, file []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(file)
 }
 
-// PNG is a data URL of the head of a PNG of that many pixels, and nothing after it.
+// PNG returns a data URL of the head of a PNG of that many pixels, and nothing after it.
 func PNG(width, height int) string {
 	be := binary.BigEndian
 	chunk := be.AppendUint32([]byte("IHDR"), uint32(width))

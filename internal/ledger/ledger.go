@@ -1,4 +1,4 @@
-// Package ledger reads from a session what its entries say about compaction.
+// Package ledger reads what a session's entries record about compaction.
 package ledger
 
 import (
@@ -11,46 +11,47 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Ledger holds what the entries on a path say about compaction: plans and how they ended, what providers reported and refused.
-// It is read from the session alone, so that any process that opens it knows the same.
+// Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported and
+// refused. It is read from the session alone, so every process that opens the session has the same ledger.
 type Ledger struct {
-	leaf string // the entry up to which it was read
+	leaf string // the last entry that was read
 	// Steps is the number of answers of the agent since the last compaction.
 	Steps int
-	// Answered is when the newest answer was appended since the last compaction or change of model, zero if none was.
+	// Answered is the time of the newest answer since the last compaction or change of model, zero if there is none.
 	Answered time.Time
-	// What was reported of the newest request since the last compaction, clearing or change of model.
+	// The report for the newest request since the last compaction, clearing or change of model.
 	reported report
-	// Inputs of the requests that were reported since the last compaction, in tokens of the provider.
+	// Inputs of the reported requests since the last compaction, in tokens by the provider's count.
 	Inputs []int
-	// Last is what was reported of the newest request of which something is remembered, since the last compaction or change of
+	// Last is the report for the newest request with [history.Usage.Sent] set, since the last compaction or change of
 	// model. Cleared reports whether old tool output was cleared since.
 	Last    history.Usage
 	Cleared bool
-	// Pending is the plan that has not ended, nil if there is none.
+	// Pending is the plan without an end, nil if there is none.
 	Pending *Plan
-	// Ended is the plan that ended last, End how it did.
+	// Ended is the last plan that ended, and End its end.
 	Ended history.Plan
 	End   history.PlanEnd
-	// Failures in a row since the last compaction; Failure is the newest, or a compaction that was cancelled since.
+	// Failures is the number of consecutive failures since the last compaction, and Failure the newest of them or a
+	// later cancellation.
 	Failures int
 	Failure  history.PlanEnd
 	// FailedAt is the number of steps at that time.
 	FailedAt int
 	failed   time.Time
-	// Refused are requests for a summary that came to nothing for a reason that stays, since the last compaction.
+	// Refused holds the requests for a summary that failed for a permanent reason since the last compaction.
 	Refused map[history.SummaryRequest]bool
-	// Finished are the answers to requests for parts of a summary that was not finished, since the last compaction.
+	// Finished holds the answers for parts of an unfinished summary since the last compaction.
 	Finished map[history.SummaryRequest]string
-	// What each model refused last as too large.
+	// The last refusal of each model for a request that was too large.
 	refusals map[string]history.Refusal
-	// Attempts is how often the agent's request was refused since anything was said.
+	// Attempts is the number of times that the agent's request was refused since anything was said.
 	Attempts int
-	// Preambles are the entries of the preambles that are stored, by their digests.
+	// Preambles refers to the entries of stored preambles by their digests.
 	Preambles map[string]history.Ref
 }
 
-// report is what a provider said that a request took, and our own count of it.
+// report holds the usage that a provider reported for a request, and our own count of it.
 type report struct {
 	model          string
 	input, counted int
@@ -68,8 +69,8 @@ const planPlaced history.PlanOutcome = "placed"
 // maxPause is the longest pause, in steps.
 const maxPause = 64
 
-// Read returns the ledger of the path to a session's leaf. What was read before is taken over if the path goes on from it.
-// Otherwise it is read back to the newest compaction, which carries forward what is before it.
+// Read returns the ledger of the path to a session's leaf. It extends the given one if the path continues from there.
+// Otherwise it reads back to the newest compaction, which carries forward what is before it.
 func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) {
 	leaf := s.Leaf()
 	if l != nil && l.leaf == leaf {
@@ -77,7 +78,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 	}
 	var added []history.Entry // the newest first
 	known, compacted := false, false
-	first := "" // that is read, once a compaction says so: its plan
+	first := "" // the first entry to read, once the plan of a compaction is known
 	for e, err := range s.Back(ctx, leaf) {
 		if err != nil {
 			return nil, err
@@ -86,18 +87,18 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 			known = true
 			break
 		}
-		if !tells(e) { // the rest matters by its kind alone
+		if !tells(e) { // of the others only the type matters
 			e.Body = nil
 		}
 		added = append(added, e)
 		c, compaction := e.Body.(history.Compaction)
 		switch {
-		case compaction && !compacted: // the newest
+		case compaction && !compacted: // the newest compaction
 			compacted, first = true, c.Plan
 		case e.ID != first && !compaction:
 			continue
 		}
-		if first == "" || e.ID == first || c.Plan != first { // nothing is needed of what is before
+		if first == "" || e.ID == first || c.Plan != first { // nothing before it is needed
 			break
 		}
 	}
@@ -115,7 +116,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 	return next, nil
 }
 
-// tells reports whether a ledger looks at more of an entry than that it is there.
+// tells reports whether a ledger needs more of an entry than its presence.
 func tells(e history.Entry) bool {
 	switch b := e.Body.(type) {
 	case history.Message:
@@ -127,11 +128,11 @@ func tells(e history.Entry) bool {
 	return false
 }
 
-// add takes in the next entry of the path.
+// add records the next entry of the path.
 func (l *Ledger) add(e history.Entry) {
 	switch b := e.Body.(type) {
 	case history.Message:
-		l.Attempts = 0 // what is said ends a series of refusals
+		l.Attempts = 0 // something said ends a series of refusals
 		if b.Role == chat.RoleAssistant {
 			l.Steps++
 			l.Answered = e.Time
@@ -142,7 +143,7 @@ func (l *Ledger) add(e history.Entry) {
 		l.reported, l.Cleared = report{}, true
 	case history.ModelChange:
 		l.reported, l.Last, l.Answered = report{}, history.Usage{}, time.Time{}
-		delete(l.refusals, b.Model) // it may be another by that name
+		delete(l.refusals, b.Model) // another model may have the same name
 	case history.Usage:
 		if b.Input > 0 {
 			l.Inputs = append(l.Inputs, b.Input)
@@ -154,7 +155,7 @@ func (l *Ledger) add(e history.Entry) {
 			l.reported = report{b.Model, b.Input, b.Counted}
 		}
 		if r, ok := l.refusals[b.Model]; ok && (r.Limit > 0 && b.Input > r.Limit || b.Counted > 0 && b.Counted >= r.Counted) {
-			delete(l.refusals, b.Model) // it took more than it refused
+			delete(l.refusals, b.Model) // it accepted more than it refused
 		}
 	case history.Plan:
 		l.Pending = &Plan{e.ID, b}
@@ -193,7 +194,7 @@ func (l *Ledger) add(e history.Entry) {
 	}
 }
 
-// ended takes in how a plan ended, or one that could not be made.
+// ended records the end of a plan, or of one that could not be made.
 func (l *Ledger) ended(at time.Time, end history.PlanEnd) {
 	if l.End = end; end.Plan != "" {
 		l.Ended, l.Pending = l.Pending.Plan, nil
@@ -202,12 +203,12 @@ func (l *Ledger) ended(at time.Time, end history.PlanEnd) {
 	case end.Outcome == history.PlanFailed || end.Outcome == history.PlanVetoed:
 		l.Failures++
 		l.FailedAt, l.failed, l.Failure = l.Steps, at, end
-	case end.ErrorType == "cancelled" && l.Failures == 0: // which is not begun again at once
+	case end.ErrorType == "cancelled" && l.Failures == 0: // a cancelled plan is not retried at once
 		l.FailedAt, l.failed, l.Failure = l.Steps, at, end
 	}
 }
 
-// compacted begins anew with what a compaction carries forward. It ends whatever is pending.
+// compacted resets the ledger to what a compaction carries forward. It ends any pending plan.
 func (l *Ledger) compacted(c history.Compaction) {
 	next := Ledger{Attempts: c.Carried.Attempts, Preambles: maps.Clone(c.Carried.Preambles)}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
@@ -222,7 +223,7 @@ func (l *Ledger) compacted(c history.Compaction) {
 	*l = next
 }
 
-// Ratio is how many tokens of the provider's are one of ours for a model, from 0.5 to 4; 1 if nothing was reported.
+// Ratio returns the provider's tokens for one of ours for a model, from 0.5 to 4, and 1 if nothing was reported.
 func (l *Ledger) Ratio(model string) float64 {
 	r := l.reported
 	if r.counted == 0 || r.model != "" && model != "" && r.model != model {
@@ -233,7 +234,7 @@ func (l *Ledger) Ratio(model string) float64 {
 
 func (r report) ratio() float64 { return max(0.5, min(4, float64(r.input)/float64(r.counted))) }
 
-// LastRatio is as [Ledger.Ratio], but goes by the newest request that is remembered, whatever was cleared since.
+// LastRatio is like [Ledger.Ratio], but uses the newest request, whatever was cleared since.
 func (l *Ledger) LastRatio(model string) float64 {
 	if l.Last.Counted == 0 || l.Last.Model != model {
 		return 1
@@ -241,9 +242,9 @@ func (l *Ledger) LastRatio(model string) float64 {
 	return report{input: l.Last.Input, counted: l.Last.Counted}.ratio()
 }
 
-// Pause returns how many steps are left of the pause after failures, and the time until which it lasts at least. It is 1 step after the first failure, or after a compaction that
-// was cancelled, and doubles with each further failure; retryAfter, if it is set, ends it sooner. It lasts at least until the
-// time that providers named.
+// Pause returns the number of steps left in the pause after failures, and the time until which it lasts at least. The
+// pause is 1 step after the first failure or a cancelled compaction, and doubles with each further failure; retryAfter,
+// if set, ends it sooner, but not before the time that providers named.
 func (l *Ledger) Pause(now time.Time, retryAfter time.Duration) (steps int, until time.Time) {
 	if l.Failure.Outcome == "" {
 		return 0, time.Time{}
@@ -259,8 +260,8 @@ func (l *Ledger) Pause(now time.Time, retryAfter time.Duration) (steps int, unti
 	return max(0, l.FailedAt+steps-l.Steps), until
 }
 
-// Limit returns what a model's provider said of its context window, and how many tokens of its are one of ours by what it
-// refused. Without a refusal the limit is 0 and the ratio 1.
+// Limit returns the context window that a model's provider stated when it refused a request, and its tokens for one of
+// ours. Without a refusal the limit is 0 and the ratio 1.
 func (l *Ledger) Limit(model string) (limit int, ratio float64) {
 	r, ok := l.refusals[model]
 	if !ok {
@@ -269,8 +270,8 @@ func (l *Ledger) Limit(model string) (limit int, ratio float64) {
 	return r.Limit, RefusedRatio(r)
 }
 
-// Bound is the most tokens by our own count that a request to a model may take, messages and tools: less than one that was
-// refused without a word about its size. 0 is no bound.
+// Bound returns the maximum size of a request to a model by our own count, messages and tools: below one that was
+// refused without stating its size. 0 means no bound.
 func (l *Ledger) Bound(model string) int {
 	if r, ok := l.refusals[model]; ok && r.Limit == 0 && r.Tokens == 0 {
 		return r.Counted
@@ -278,8 +279,8 @@ func (l *Ledger) Bound(model string) int {
 	return 0
 }
 
-// RefusedRatio is how many tokens of the provider's are one of ours, by a request that was refused: what the provider
-// counted, or at least its limit.
+// RefusedRatio returns the provider's tokens for one of ours by a refused request: what the provider counted, or at
+// least its limit.
 func RefusedRatio(r history.Refusal) float64 {
 	if r.Counted <= 0 {
 		return 1

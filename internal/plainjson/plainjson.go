@@ -1,5 +1,5 @@
-// Package plainjson encodes JSON that people and models read, and that stays the same after any number of readings: without
-// the escapes that encoding/json makes so that a text may stand in HTML.
+// Package plainjson encodes JSON for people and models, and for repeated decoding and encoding without change: without
+// the escapes that encoding/json adds for HTML.
 package plainjson
 
 import (
@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 )
 
-// Marshal is [json.Marshal] without the escapes of HTML.
+// Marshal encodes as [json.Marshal] does, without the escapes for HTML.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -18,7 +18,7 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Unmarshal is [json.Unmarshal], but that a field which the value does not have is an error.
+// Unmarshal decodes as [json.Unmarshal] does, and returns an error for a field that the value does not have.
 func Unmarshal(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -27,7 +27,7 @@ func Unmarshal(data []byte, v any) error {
 		return nil
 	}
 	if other := json.Unmarshal(data, v); other != nil {
-		return other // which says more of what is cut off
+		return other // it describes a truncated value better
 	}
 	return err
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Block is what somebody said at once: a message, that of an assistant with what came of its calls.
+// Block is a message, with the results of its calls if it is an assistant's.
 type Block struct {
 	Role  chat.Role
 	Text  string
-	Notes []string // what is no text, by name
+	Notes []string // the names of parts that are not text
 	Calls []Call
 }
 
-// Call is a tool call with what came of it.
+// Call is a tool call with its result.
 type Call struct {
 	chat.ToolCall
-	// Result is the text of the result, Notes name what else it holds.
+	// Result is the text of the result, and Notes name its other parts.
 	Result string
 	Notes  []string
-	// Answered reports whether there is a result: a call that was cut short has none.
+	// Answered reports whether there is a result. An interrupted call has none.
 	Answered bool
-	// Failed reports whether the tool failed; the result says how.
+	// Failed reports whether the tool failed, which the result describes.
 	Failed bool
 }
 
-// Mentions names what a message refers to, by what it says and the data that the application keeps with it.
+// Mentions returns the names of what a message refers to, from its text and the application's data.
 type Mentions = func(m chat.Message, data json.RawMessage) []string
 
-// Blocks joins results to their calls. A result without a call is a block of its own. Data is that of the messages, as far as there
-// is any; mentions may be nil.
+// Blocks joins results to their calls. A result without a call is a block of its own. Data holds the data of the
+// messages and may be shorter; mentions may be nil.
 func Blocks(messages []chat.Message, data []json.RawMessage, mentions Mentions) []Block {
 	list := make([]Block, 0, len(messages))
 	type place struct{ block, call int }
@@ -73,8 +73,7 @@ func Blocks(messages []chat.Message, data []json.RawMessage, mentions Mentions) 
 	return list
 }
 
-// Content returns the text of a message and names its other parts. What a model thought is left out: it was for the answer,
-// which is there.
+// Content returns the text of a message and the names of its other parts, without thinking.
 func Content(m chat.Message) (text string, notes []string) {
 	for _, p := range m.Content {
 		switch p.(type) {
@@ -85,9 +84,9 @@ func Content(m chat.Message) (text string, notes []string) {
 	return m.Text(), notes
 }
 
-// InWords returns messages for a model that summarises: their texts, in which nothing opens or closes a tag of promptree's own
-// and so passes for an earlier summary or for the request, and their calls. A note names each image and document; what a model
-// thought, and what only a provider reads, is left out.
+// InWords returns messages for a model that summarises: their texts, with promptree's own tags escaped so that none
+// passes for an earlier summary or for the request, and their calls. Images and documents become notes; thinking and
+// what only a provider can read are left out.
 func InWords(messages []chat.Message) []chat.Message {
 	list := make([]chat.Message, 0, len(messages))
 	for _, m := range messages {
@@ -101,7 +100,7 @@ func InWords(messages []chat.Message) []chat.Message {
 			}
 		}
 		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {
-			for _, p := range m.Content { // of something there must be a message
+			for _, p := range m.Content { // a message needs some content
 				parts = append(parts, chat.Text(Attached(p)))
 			}
 		}
@@ -112,8 +111,8 @@ func InWords(messages []chat.Message) []chat.Message {
 	return list
 }
 
-// LastToGo returns the index of the block that stays if all others are left out: the first of the user's, or else the last;
-// -1 of none.
+// LastToGo returns the index of the block that is left out last: the user's first, else the last block, and -1 if there
+// is none.
 func LastToGo(list []Block) int {
 	if i := slices.IndexFunc(list, func(b Block) bool { return b.Role == chat.RoleUser }); i >= 0 {
 		return i
@@ -121,7 +120,7 @@ func LastToGo(list []Block) int {
 	return len(list) - 1
 }
 
-// Attached is the note that names a part that is no text.
+// Attached returns the note for a part that is not a text.
 func Attached(p chat.Part) string {
 	what := "a value"
 	switch p := p.(type) {
@@ -135,7 +134,7 @@ func Attached(p chat.Part) string {
 	return "[attached: " + OneLine(what, 300) + "]"
 }
 
-// source names a picture: by its URL, or, where that holds the picture, by its type and size.
+// source names a picture by its URL, or by its type and size if the URL holds the picture.
 func source(url, mediaType string) string {
 	data, ok := strings.CutPrefix(url, "data:")
 	if !ok {
@@ -148,16 +147,16 @@ func source(url, mediaType string) string {
 	return fmt.Sprintf("%s, %d bytes", mediaType, decoded(body))
 }
 
-// decoded is how many bytes base64 stands for.
+// decoded returns the number of bytes that base64 data decodes to.
 func decoded(data string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "=")))
 }
 
-// note is a line that reads as a note in square brackets, such as those of [Attached].
+// note matches a line that reads as a note in square brackets, such as those of [Attached].
 var note = regexp.MustCompile(`(?m)^([^\S\n]*)(\\*\[.*\][^\S\n]*)$`)
 
-// unnoted puts a backslash before what somebody said where it reads as a note, so that only a serialiser writes one: lines
-// in square brackets, one with backslashes before it already included. So it can be undone.
+// unnoted escapes lines that read as notes with a backslash, so that only a serialiser writes notes. Lines with
+// backslashes are escaped again, so that it can be undone.
 func unnoted(text string) string {
 	if !strings.Contains(text, "[") {
 		return text
@@ -165,10 +164,10 @@ func unnoted(text string) string {
 	return note.ReplaceAllString(text, `$1\$2`)
 }
 
-// cutMark is what history.Clip puts where it cut.
+// cutMark matches the mark of [history.Clip].
 var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here; the session's transcript has them \.\.\.\])$`)
 
-// Shortened is a text that was said, cut where it is long. The mark of the cut is a note.
+// Shortened returns a text, cut if it is long. The mark of the cut is a note.
 func Shortened(text string, clip func(string) string) string {
 	short := clip(text)
 	said := unnoted(short)
@@ -178,11 +177,11 @@ func Shortened(text string, clip func(string) string) string {
 	return said
 }
 
-// Indent stands before the further lines of what was said.
+// Indent starts all lines of a text but the first.
 const Indent = "  "
 
-// Lines is the block as text, each thing that was said from a line of its own on, its further lines indented. Clip cuts what is
-// long in what was said, clipResult in calls and their results.
+// Lines returns the block as text, each text on a line of its own, with its other lines indented. Clip cuts long texts,
+// clipResult calls and their results.
 func (b Block) Lines(clip, clipResult func(string) string) string {
 	var text strings.Builder
 	say := func(kind, what string, notes []string) {

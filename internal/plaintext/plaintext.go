@@ -9,12 +9,12 @@ import (
 // OneLine folds white space and cuts a text to a number of bytes.
 func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Fields(s), " "), limit) }
 
-// PathLine returns a path on one line whatever is in it, without promptree's own tags.
+// PathLine returns a path on a single line, with promptree's own tags escaped.
 func PathLine(path string) string { return Untagged(lineEnds.Replace(path)) }
 
 var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// Cut cuts a text to a number of bytes, at the end of a character, and puts an ellipsis behind it.
+// Cut cuts a text to a number of bytes, at the end of a character, and appends an ellipsis.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -25,5 +25,5 @@ func Cut(s string, limit int) string {
 	return s[:limit] + "…"
 }
 
-// Invisible reports whether a character shows nothing.
+// Invisible reports whether a character is not visible.
 func Invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Tags by their names.
+// Names of tags.
 const (
-	// SummaryTag holds what stands for a history.
+	// SummaryTag holds the replacement of a history.
 	SummaryTag = "conversation-summary"
 	// HistoryTag and ConversationTag hold a history as lines ([Block.Lines]).
 	HistoryTag      = "history"
 	ConversationTag = "conversation"
-	// PreviousHistoryTag and PreviousSummaryTag hold the summary of what went before.
+	// PreviousHistoryTag and PreviousSummaryTag hold the summary of what came before.
 	PreviousHistoryTag = "previous-chat-history"
 	PreviousSummaryTag = "previous-summary"
 	// DraftTag holds a summary that is too long.
@@ -21,23 +21,22 @@ const (
 	CompactionTag = "conversation-compaction"
 )
 
-// Marks of what stands for a history: its tag, and the start of the tag of the pointer to the transcript.
+// Marks of the replacement of a history: its tag, and the start of the tag of the pointer to the transcript.
 const (
 	SummaryOpen    = "<" + SummaryTag + ">"
 	SummaryClose   = "</" + SummaryTag + ">"
 	TranscriptOpen = "<transcript "
 )
 
-// own matches what opens or closes a tag that summarising puts around histories, summaries and what stands beside them, in
-// requests and in what is put in place. The <summary> and <analysis> of an answer are not among them: they are gone once it
-// was read, and HTML has a <summary> too.
+// own matches the tags with which summarising wraps histories and summaries, in requests and replacements. The <summary>
+// and <analysis> of an answer are not among them: they are removed when it is read, and HTML has a <summary> too.
 var own = MatchTags(
 	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
 	"read-files", "modified-files", "conversation-start",
 	ConversationTag, HistoryTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag,
 )
 
-// MatchTags matches what opens or closes a tag of these names. Its group is what follows the <.
+// MatchTags returns an expression that matches opening and closing tags of these names. Its group is what follows the <.
 func MatchTags(names ...string) *regexp.Regexp {
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -46,14 +45,14 @@ func MatchTags(names ...string) *regexp.Regexp {
 	return regexp.MustCompile(`<(/?(?:` + strings.Join(quoted, "|") + `)(?:[\s/>]|$))`)
 }
 
-// Untagged returns a text in which nothing opens or closes one of the tags: a backslash stands behind the <. All else stays as
-// it is, and so does what came out of it once.
+// Untagged escapes promptree's own tags in a text by a backslash behind the <. Applied to its own result, it changes
+// nothing.
 func Untagged(text string) string { return own.ReplaceAllString(text, `<\$1`) }
 
-// Tagged is a text between tags, each on a line of its own.
+// Tagged returns a text between tags, each on a line of its own.
 func Tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }
 
-// InTags returns what stands in the tags of a name, each on a line of its own.
+// InTags returns the texts between tags of a name, each tag on a line of its own.
 func InTags(text, tag string) []string {
 	var list []string
 	for rest := "\n" + text; ; {
@@ -70,7 +69,7 @@ func InTags(text, tag string) []string {
 	}
 }
 
-// Summary returns the summary in a message that stands for a history, and false if it is not one.
+// Summary returns the summary in a message that replaces a history, and false for any other message.
 func Summary(text string) (string, bool) {
 	body, ok := strings.CutPrefix(text, SummaryOpen+"\n")
 	if !ok {

@@ -16,8 +16,8 @@ import (
 // ErrNoPooler is the error where there is no PgBouncer to test with.
 var ErrNoPooler = errors.New("there is no PgBouncer for a cluster of the tests' own: install the package pgbouncer")
 
-// Pooler starts a PgBouncer in front of the cluster, which pools transactions over so many connections, and returns the URL of a
-// database behind it. Stop ends it. The error is [ErrNoPooler] if there is none.
+// Pooler starts a PgBouncer in front of the cluster, which pools transactions over so many connections, and returns the
+// URL of a database behind it. Stop ends it. The error is [ErrNoPooler] if there is none.
 func (c *Cluster) Pooler(ctx context.Context, connections int) (address string, stop func(), err error) {
 	path, err := exec.LookPath("pgbouncer")
 	if sbin := "/usr/sbin/pgbouncer"; err != nil {

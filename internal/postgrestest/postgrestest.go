@@ -30,8 +30,9 @@ type Cluster struct {
 	settings []string
 }
 
-// Start returns the cluster that [Env] names, or starts one in a temporary folder, which only this machine reaches. Its data is not
-// forced to the disk unless one of the settings, such as "fsync=on", says so. The error is [ErrNone] if there is neither.
+// Start returns the cluster that [Env] names, or starts one in a temporary folder, which only this machine reaches. Its
+// data is not forced to the disk unless one of the settings, such as "fsync=on", says so. The error is [ErrNone] if
+// there is neither.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	if given := os.Getenv(Env); given != "" {
 		return &Cluster{URL: given}, nil
@@ -123,8 +124,8 @@ func programs() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
-// Main runs the tests of a package with a cluster, which use is given before, and returns their exit code. Without a PostgreSQL use is
-// not called: tests that need one skip, with [ErrNone].
+// Main runs the tests of a package with a cluster, which use is given before, and returns their exit code. Without a
+// PostgreSQL use is not called: tests that need one skip, with [ErrNone].
 func Main(use func(*Cluster), run func() int) (code int) {
 	c, err := Start(context.Background())
 	switch {

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Parse parses the arguments of a program. With -help it writes to stdout what the flags are, and the error is [flag.ErrHelp]. Any
-// other error says that -help lists the flags; nothing else is written.
+// Parse parses the arguments of a program. With -help it writes the flags to stdout, and the error is [flag.ErrHelp].
+// Any other error says that -help lists the flags; nothing else is written.
 func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)

@@ -1,4 +1,4 @@
-// Package program is how the programs of this repository end: at the first interrupt, whatever they are about.
+// Package program ends the programs of this repository at the first interrupt, whatever they are doing.
 package program
 
 import (
@@ -15,14 +15,14 @@ import (
 // ExitInterrupted is the exit code of a program that was interrupted.
 const ExitInterrupted = 130
 
-// grace is how long a program has to return once it is interrupted.
+// grace is the time that a program has to return once it is interrupted.
 const grace = 2 * time.Second
 
 var errInterrupted = errors.New("interrupted")
 
-// Main runs a program with the arguments and streams of the process, and exits with the code that run returns. An interrupt
-// (Ctrl-C, or SIGTERM) ends its context. If it has not returned 2 seconds later, or at the second interrupt, the folders that are
-// given are removed and the exit code is [ExitInterrupted].
+// Main runs a program with the arguments and streams of the process, and exits with the code that run returns. An
+// interrupt (Ctrl-C, or SIGTERM) ends its context. If it has not returned 2 seconds later, or at the second interrupt,
+// the given folders are removed and the exit code is [ExitInterrupted].
 func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, folders ...*Folders) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -49,14 +49,14 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 	os.Exit(ExitInterrupted)
 }
 
-// Folders are temporary folders of a program. The zero value has none. It is safe for concurrent use.
+// Folders holds the temporary folders of a program. The zero value is empty. It is safe for concurrent use.
 type Folders struct {
 	mu   sync.Mutex
 	dirs map[string]bool
-	over bool // the program ends: there are to be no more
+	over bool // the program is ending: no more are created
 }
 
-// Make makes a folder as [os.MkdirTemp] does, and returns a function that removes it.
+// Make creates a folder as [os.MkdirTemp] does, and returns a function that removes it.
 func (f *Folders) Make(dir, pattern string) (path string, remove func() error, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,22 +11,22 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// What is read of an answer, in bytes.
+// The limits for reading an answer, in bytes.
 const (
-	MaxAnswer = 64 << 20  // of one that is not streamed
-	MaxStream = 128 << 20 // of one that is
+	MaxAnswer = 64 << 20  // of an answer that is not streamed
+	MaxStream = 128 << 20 // of a stream
 	MaxEvent  = 32 << 20  // of one event of a stream
 )
 
-// SizeError is the error of an answer of which more came than is read.
+// SizeError is returned for an answer that exceeds a limit.
 type SizeError struct {
-	What string // that is too large
+	What string // what exceeds it
 	Most int64  // bytes
 }
 
 func (e *SizeError) Error() string { return fmt.Sprintf("%s is larger than %d bytes", e.What, e.Most) }
 
-// boundedBody is a body that is an error from a bound on, of the whole or of an event.
+// boundedBody is a body that fails once it, or an event in it, exceeds a limit.
 type boundedBody struct {
 	io.ReadCloser
 	most, mostEvent int64 // mostEvent is 0 if there are no events
@@ -45,8 +45,8 @@ func newBody(body io.ReadCloser, length int64, streamed bool) *boundedBody {
 	return b
 }
 
-// Read implements [io.Reader]. Of a stream it returns the end of a line or as much as p holds: the SDKs look through all that
-// there is of a line whenever there is more of it, which takes the square of its length if it comes in small pieces.
+// Read implements [io.Reader]. For a stream it returns up to the end of a line or as much as p holds. Otherwise the
+// SDKs, which scan a whole line whenever more of it arrives, would take time quadratic in its length.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n := 0
 	for b.err == nil {
@@ -88,7 +88,7 @@ func (b *boundedBody) count(p []byte) {
 	}
 }
 
-// What is read and kept of the body of a refusal, in bytes. A server may send the request back in it.
+// The limits for reading and keeping the body of a refusal, in bytes. A server may echo the request in it.
 const (
 	maxRefusal     = 1 << 20
 	keptOfRefusal  = 4 << 10
@@ -96,8 +96,8 @@ const (
 	longestLiteral = 40 // of a number
 )
 
-// refusalBody is the body of a refusal without secrets, cut to keptOfRefusal bytes; of JSON the texts in it are cut, so that
-// the rest may be read. It is read when it is asked for. What breaks off is taken as far as it came.
+// refusalBody is the body of a refusal without secrets, cut to keptOfRefusal bytes. If it is JSON, its texts are cut, so
+// that the rest can be parsed. It is read on demand, and an incomplete body is used as far as it came.
 type refusalBody struct {
 	io.ReadCloser
 	secrets secrets
@@ -133,7 +133,7 @@ func keepRefusal(raw []byte, s secrets) []byte {
 	return []byte(s.shown(string(raw), keptOfRefusal))
 }
 
-// keeper cuts the texts in JSON and masks the secrets in it.
+// keeper cuts the texts in JSON and masks its secrets.
 type keeper struct {
 	secrets secrets
 	changed bool
@@ -167,7 +167,7 @@ func (k *keeper) value(v any) any {
 	return v
 }
 
-// essence is of the object of an error, or of the one within it, what all providers' errors have.
+// essence returns the fields that the errors of all providers have, from an error's object or the one within it.
 func essence(v any) any {
 	object, _ := v.(map[string]any)
 	kept := map[string]any{}

@@ -7,28 +7,28 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// CallStream gathers tool calls whose arguments arrive in pieces, and streams the pieces as [chat.CallDelta]. A call keeps
-// its place by when it began, whatever index the provider gives it.
+// CallStream collects tool calls whose arguments arrive in pieces, and streams the pieces as [chat.CallDelta]. Calls are
+// in the order in which they started, whatever index the provider gives them.
 type CallStream struct {
-	// Stream is called with each piece. Nil if nobody listens.
+	// Stream is called with each piece. It may be nil.
 	Stream func(chat.Delta)
-	// IDs of the calls, as they are streamed.
+	// IDs assigns the ids under which the calls are streamed.
 	IDs chat.CallIDs
 
 	calls []*streamedCall
-	begun int            // calls whose first piece was streamed
-	last  map[int64]int  // where the last call of each index is
-	named map[string]int // where the first call with each id is
+	begun int            // the number of calls whose first piece was streamed
+	last  map[int64]int  // by index: the last call
+	named map[string]int // by id: the first call
 }
 
 type streamedCall struct {
 	call      chat.ToolCall // with the provider's id, without arguments
 	arguments strings.Builder
-	streamed  int // bytes of the arguments that were streamed
+	streamed  int // the number of bytes of the arguments that were streamed
 }
 
-// Add adds a piece of the call that the provider gives this index, and returns the call without its arguments. An id that
-// differs from the call's begins another call, and if there is no id, so does a name with arguments after whole ones: some
+// Add adds a piece of the call with this index, and returns the call without its arguments. An id that differs from the
+// call's starts another call, and so does, if there is no id, a name with arguments after complete ones, because some
 // servers give every call the index 0. The first piece is held back until the id and the name are known.
 func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall {
 	i := s.find(index, id)
@@ -39,10 +39,10 @@ func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall
 	return &s.calls[i].call
 }
 
-// End streams what is missing of a call whose arguments are known to be these.
+// End streams the rest of a call whose complete arguments are known.
 func (s *CallStream) End(index int64, id, name, arguments string) {
 	i := s.find(index, id)
-	if at, ok := s.named[id]; i < 0 && ok { // the index may count otherwise at the end than it did in the stream
+	if at, ok := s.named[id]; i < 0 && ok { // the final index may differ from the one in the stream
 		i = at
 	}
 	if i < 0 {
@@ -50,13 +50,13 @@ func (s *CallStream) End(index int64, id, name, arguments string) {
 	}
 	rest, ok := strings.CutPrefix(arguments, s.calls[i].arguments.String())
 	if !ok {
-		rest = "" // other arguments than were streamed
+		rest = "" // not the arguments that were streamed
 	}
 	s.add(i, id, name, rest)
 	s.flush(i + 1)
 }
 
-// Flush streams what is held back, at the end of an answer.
+// Flush streams what was held back, at the end of an answer.
 func (s *CallStream) Flush() { s.flush(len(s.calls)) }
 
 func (s *CallStream) grow(index int64) int {
@@ -68,7 +68,7 @@ func (s *CallStream) grow(index int64) int {
 	return len(s.calls) - 1
 }
 
-// Calls returns the calls as far as they arrived, in the order in which they began, with the ids of [chat.CallIDs].
+// Calls returns the calls as far as they arrived, in the order in which they started, with the ids of [chat.CallIDs].
 func (s *CallStream) Calls() []chat.ToolCall {
 	var calls []chat.ToolCall
 	for _, c := range s.calls {
@@ -79,7 +79,7 @@ func (s *CallStream) Calls() []chat.ToolCall {
 	return s.IDs.Calls(calls)
 }
 
-// find returns the call that a piece belongs to, the last of that index, or -1 if the piece begins another.
+// find returns the call of a piece, the last one with that index, or -1 if the piece starts another.
 func (s *CallStream) find(index int64, id string) int {
 	i, ok := s.last[index]
 	if !ok {
@@ -119,7 +119,7 @@ func (s *CallStream) flush(n int) {
 	}
 }
 
-// tell streams what was not streamed of a call.
+// tell streams what was not yet streamed of a call.
 func (s *CallStream) tell(i int) {
 	c := s.calls[i]
 	d := chat.CallDelta{Index: i, Arguments: c.arguments.String()[c.streamed:]}
@@ -132,13 +132,13 @@ func (s *CallStream) tell(i int) {
 	}
 }
 
-// WholeArguments reports whether arguments are a whole JSON object, which nothing can be missing from.
+// WholeArguments reports whether arguments are a complete JSON object.
 func WholeArguments(arguments string) bool {
 	return strings.HasPrefix(strings.TrimLeft(arguments, " \t\r\n"), "{") && json.Valid([]byte(arguments))
 }
 
-// Partial returns the response that comes with an error: what had arrived of an answer. A message with nothing in it is
-// the zero value.
+// Partial returns the response that comes with an error: what had arrived of an answer. An empty message becomes the
+// zero value.
 func Partial(m chat.Message, usage chat.Usage) chat.Response {
 	if len(m.Content) == 0 && len(m.ToolCalls) == 0 {
 		m = chat.Message{}

@@ -10,11 +10,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// RuleUTF8 is the rule of that name in each module: the one that a change of bytes is reported by.
+// RuleUTF8 is the rule of that name in each module, under which changes of bytes are reported.
 const RuleUTF8 chat.Rule = "text is UTF-8"
 
-// Changes are what was done to a request so that a provider takes it. The zero value is none. Its methods mend what every
-// provider wants alike, and report it.
+// Changes collects what was changed in a request so that a provider accepts it. The zero value is empty. Its methods
+// make the changes that all providers need, and report them.
 type Changes struct{ list []chat.Repair }
 
 // Report adds a change of message i, or of the request itself ([chat.RequestIndex]).
@@ -22,13 +22,13 @@ func (c *Changes) Report(i int, rule chat.Rule, format string, args ...any) {
 	c.list = append(c.list, chat.Repair{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
 }
 
-// ByMessage gives the changes in the order of the messages, those of one in the order of their reports.
+// ByMessage returns the changes sorted by message, and those of one message in the order of their reports.
 func (c *Changes) ByMessage() []chat.Repair {
 	slices.SortStableFunc(c.list, func(a, b chat.Repair) int { return a.Index - b.Index })
 	return c.list
 }
 
-// UTF8 replaces the bytes of s that are no UTF-8; what says what s is.
+// UTF8 replaces the bytes of s that are not UTF-8; what is the name of s.
 func (c *Changes) UTF8(i int, what, s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -37,7 +37,7 @@ func (c *Changes) UTF8(i int, what, s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// Text mends part k of message i; nil where it is blank, and goes.
+// Text repairs part k of message i, and returns nil if it is blank and must be removed.
 func (c *Changes) Text(i, k int, text chat.Text) chat.Part {
 	text = chat.Text(c.UTF8(i, fmt.Sprintf("part %d", k), string(text)))
 	if strings.TrimSpace(string(text)) == "" {
@@ -47,7 +47,7 @@ func (c *Changes) Text(i, k int, text chat.Text) chat.Part {
 	return text
 }
 
-// Fields gives message i a role that there is, and takes off it what a message of that role cannot hold.
+// Fields gives message i a known role, and removes what a message of that role cannot hold.
 func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 	switch m.Role {
 	case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
@@ -70,7 +70,7 @@ func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 	return m
 }
 
-// Choice requires no call where there are no tools.
+// Choice drops a required call if there are no tools.
 func (c *Changes) Choice(req *chat.Request) {
 	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
 		c.Report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
@@ -78,7 +78,7 @@ func (c *Changes) Choice(req *chat.Request) {
 	}
 }
 
-// Limit leaves out a limit of the answer that is below 0.
+// Limit drops a limit of the answer that is below 0.
 func (c *Changes) Limit(req *chat.Request) {
 	if req.MaxTokens < 0 {
 		c.Report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
@@ -86,8 +86,8 @@ func (c *Changes) Limit(req *chat.Request) {
 	}
 }
 
-// Tools gives the tools without the second of a name, and with descriptions that are UTF-8. What it changes it reports
-// when it comes to the tool, so that a caller who mends more of a tool reports that next to it.
+// Tools returns the tools without duplicates of a name, and with descriptions in UTF-8. Changes are reported when a tool
+// is yielded, so that a caller can report further changes of the tool next to them.
 func (c *Changes) Tools(tools []chat.Tool) iter.Seq[chat.Tool] {
 	return func(yield func(chat.Tool) bool) {
 		seen := map[string]bool{}

@@ -10,11 +10,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// MaxErrorText bounds the text of an error of an [Exchange], in bytes.
+// MaxErrorText is the maximum length, in bytes, of the text of an error of an [Exchange].
 const MaxErrorText = 8 << 10
 
-// An Exchange is one request of a model and the answer to it. Whatever the server sends, a bounded number of bytes of it is
-// read, and errors have texts of bounded length and without the secrets of the request. It is not for concurrent use.
+// Exchange is one request of a model and its answer. Whatever the server sends, a bounded number of bytes is read, and
+// the texts of errors are bounded and free of the request's secrets. It is not safe for concurrent use.
 type Exchange struct {
 	streamed bool
 	secrets  secrets
@@ -22,17 +22,17 @@ type Exchange struct {
 	status   int
 }
 
-// NewExchange returns an exchange. An answer that is streamed has the bounds of a stream.
+// NewExchange returns an exchange, with the limits of a stream if streamed is set.
 func NewExchange(streamed bool) *Exchange { return &Exchange{streamed: streamed} }
 
-// Do is a middleware of the SDKs: it sends a request by next, and bounds what comes back. A response that is neither a success
-// nor an error is a redirect that was not followed, a [*chat.RedirectError], or else a [*chat.AnswerError].
+// Do is a middleware for the SDKs: it sends a request by next, and bounds the response. A response that is neither a
+// success nor an error is a [*chat.RedirectError] for a redirect that was not followed, or else a [*chat.AnswerError].
 func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := x.Send(req, next)
 	if err != nil || x.answered() || x.status >= http.StatusBadRequest {
 		return res, err
 	}
-	_ = res.Body.Close() // of which nothing is wanted
+	_ = res.Body.Close() // the body is not needed
 	to, err := res.Location()
 	if err != nil {
 		return nil, &chat.AnswerError{Err: fmt.Errorf("it has status %d and nothing to follow", x.status)}
@@ -40,7 +40,7 @@ func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Respons
 	return nil, &chat.RedirectError{From: origin(req.URL, x.secrets), To: origin(to, x.secrets)}
 }
 
-// Send is [Exchange.Do] for a transport: redirects pass, for the client to follow.
+// Send is [Exchange.Do] for a transport: it returns redirects for the client to follow.
 func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	x.header, x.status = nil, 0
 	x.secrets.learn(req)
@@ -48,16 +48,16 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 	if err != nil {
 		return res, err
 	}
-	if res.Body == nil { // which a transport of the caller's may leave out
+	if res.Body == nil { // a transport of the caller's may not set it
 		res.Body = http.NoBody
 	}
-	if res.Request != nil { // as it went out: a transport may have added a key
+	if res.Request != nil { // as sent: a transport may have added a key
 		x.secrets.learn(res.Request)
 	}
 	x.header, x.status = res.Header, res.StatusCode
 	res.Status = x.Told(res.Status)
 	for name, values := range res.Header {
-		if name != "Set-Cookie" && name != "Location" { // which no error quotes
+		if name != "Set-Cookie" && name != "Location" { // these are not quoted by any error
 			for i := range values {
 				values[i] = x.Told(values[i])
 			}
@@ -78,7 +78,7 @@ func (x *Exchange) answered() bool {
 	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices
 }
 
-// Told returns what may be told of a text of the server, without secrets and cut to 1 KiB.
+// Told returns a text of the server without secrets, cut to 1 KiB.
 func (x *Exchange) Told(s string) string { return x.secrets.shown(s, 1<<10) }
 
 // URL returns a URL without secrets.
@@ -88,7 +88,7 @@ func (x *Exchange) URL(u *url.URL) *url.URL {
 	return &shown
 }
 
-// Broken returns the error of an exchange that ended neither in an answer nor in a refusal: a [*chat.TransientError] if the
+// Broken returns the error of an exchange that ended without an answer or a refusal: a [*chat.TransientError] if the
 // connection was lost, and a [*chat.AnswerError] if there was an answer.
 func (x *Exchange) Broken(err error) error {
 	_, redirected := errors.AsType[*chat.RedirectError](err)
@@ -104,9 +104,9 @@ func (x *Exchange) Broken(err error) error {
 	return err
 }
 
-// Err returns the error that a caller is told: the cause of a context that ended, else the given one. A
-// [*chat.TransientError] has the wait that the response asks for. No text of the chain is longer than [MaxErrorText] bytes
-// or holds a secret: an error that has such a text stands without those below it.
+// Err returns the error for the caller: the cause of a context that ended, else the given error. A
+// [*chat.TransientError] has the wait that the response asks for. No text in the chain is longer than [MaxErrorText]
+// bytes or holds a secret: an error with such a text is cut off from those below it.
 func (x *Exchange) Err(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -117,7 +117,7 @@ func (x *Exchange) Err(ctx context.Context, err error) error {
 	return x.Clean(err)
 }
 
-// Clean is [Exchange.Err] for an error that did not come from a context.
+// Clean is [Exchange.Err] for errors that did not come from a context.
 func (x *Exchange) Clean(err error) error {
 	err = x.clean(err)
 	if _, untyped := err.(*cleanedError); untyped && x.answered() {
@@ -127,7 +127,7 @@ func (x *Exchange) Clean(err error) error {
 }
 
 func (x *Exchange) clean(err error) error {
-	switch e := err.(type) { // not As: these are outermost
+	switch e := err.(type) { // not errors.As: only the outermost counts
 	case *chat.TransientError:
 		wait, says := Wait(x.header)
 		if !says {
@@ -139,7 +139,7 @@ func (x *Exchange) clean(err error) error {
 	case *chat.AnswerError:
 		return &chat.AnswerError{Err: x.clean(e.Err)}
 	}
-	const most = MaxErrorText - 256 // and the words of the types above
+	const most = MaxErrorText - 256 // leaves room for the text of the types above
 	if x.harmless(err, most) {
 		return err
 	}
@@ -150,7 +150,7 @@ func (x *Exchange) clean(err error) error {
 	return cleaned
 }
 
-// harmless reports whether every text of a chain may be told.
+// harmless reports whether every text of a chain may be shown.
 func (x *Exchange) harmless(err error, most int) bool {
 	if err == nil {
 		return true
@@ -171,12 +171,12 @@ func (x *Exchange) harmless(err error, most int) bool {
 	return true
 }
 
-// cleanedError has the text of an error that is too long or holds a secret, cut and masked. [errors.Is] finds what is below
-// it; [errors.As] does not, for that would hand it out.
+// cleanedError has the text of an error that is too long or holds a secret, cut and masked. [errors.Is] finds what is
+// below it; [errors.As] does not, because that would reveal it.
 type cleanedError struct {
 	text  string
 	err   error
-	below error // which may be handed out, or nil
+	below error // an error that may be revealed, or nil
 }
 
 func (e *cleanedError) Error() string        { return e.text }

@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// answering is a next that answers with a status and a body.
+// answering returns a next that answers with a status and a body.
 func answering(status int, body string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil

@@ -1,6 +1,6 @@
-// Package provider is what those who ask a provider do alike: where a request may go, what is read of an answer and told of an
-// error ([Exchange]), which errors tell of a lost connection, how long a server asks to wait, what is mended of a request in
-// the same way, and how the pieces of tool calls are streamed.
+// Package provider holds what the adapters share: where a request may go, what is read of an answer and shown of an
+// error ([Exchange]), which errors are lost connections, how long a server asks to wait, how requests are repaired, and
+// how the pieces of tool calls are streamed.
 package provider
 
 import (
@@ -12,7 +12,7 @@ import (
 	"regexp"
 )
 
-// Lost tells of a connection that broke or was not made, and of an answer that did not come whole.
+// Lost reports whether an error is that of a connection that broke or could not be made, or of an incomplete answer.
 func Lost(err error) bool {
 	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
 		return false
@@ -24,5 +24,5 @@ func Lost(err error) bool {
 		http2Error.MatchString(err.Error())
 }
 
-// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
+// http2Error matches the errors of net/http for HTTP/2 connections and streams that ended, which have no types.
 var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)

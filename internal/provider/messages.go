@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Texts that stand where something is asked for and nothing was said.
+// Texts that are sent if something is required and nothing was said.
 const (
 	UnknownTool = "unknown_tool"
 	NoResult    = "There is no result: the call was interrupted."
@@ -16,14 +16,15 @@ const (
 	GoOn        = "Continue."
 )
 
-// Indexed is a message and where it was in the request as it was given.
+// Indexed is a message and its index in the original request.
 type Indexed struct {
 	chat.Message
 	Index int
 }
 
-// ResultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
-// the same id, and no more of an id than the message has calls of it. Taken are the results that it gave.
+// ResultsOf returns for each message the results of its calls, in order: those after it, up to another message that
+// calls with the same id, and no more for an id than the message has calls with it. The second result holds the results
+// that were matched.
 func ResultsOf(messages []Indexed) (results map[int][]int, taken map[int]bool) {
 	type claim struct{ message, calls int }
 	open := map[string]claim{}
@@ -46,9 +47,9 @@ func ResultsOf(messages []Indexed) (results map[int][]int, taken map[int]bool) {
 	return results, taken
 }
 
-// End sees to it that the last message is one to answer: system messages at the end move before the question or the round
-// that is to be answered, and where an answer is last, or nothing but system messages is left, a user message is added.
-// A request that was given without messages stays so.
+// End makes sure that the last message can be answered: system messages at the end move before the question or the round
+// to be answered, and if an answer is last, or only system messages are left, a user message is added. A request without
+// messages stays empty.
 func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	if given == 0 {
 		return messages
@@ -57,7 +58,7 @@ func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	for last > 0 && messages[last-1].Role == chat.RoleSystem {
 		last--
 	}
-	before := last - 1 // the question or the round that is to be answered
+	before := last - 1 // the question or the round to be answered
 	for before > 0 && messages[before].Role == chat.RoleTool {
 		before--
 	}
@@ -72,7 +73,7 @@ func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	return messages
 }
 
-// Mended is a request with these messages in place of its own, with what is in no message mended, and all changes.
+// Mended returns a request with these messages instead of its own and with its other fields repaired, and all changes.
 func (c *Changes) Mended(req chat.Request, messages []Indexed) (chat.Request, []chat.Repair) {
 	c.Choice(&req)
 	c.Limit(&req)

@@ -10,12 +10,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// mostRedirects are followed in a row, as net/http has it.
+// mostRedirects is the maximum number of redirects in a row, as in net/http.
 const mostRedirects = 10
 
-// SameOrigin returns a copy of a client that follows redirects to the same scheme, host and port only; any other is a
-// [*chat.RedirectError]. net/http by itself takes every header along to another host but those it knows, X-Api-Key and
-// X-Goog-Api-Key not among them, and on 307 and 308 the body. What else the client checks of redirects it still does.
+// SameOrigin returns a copy of a client that follows redirects only to the same scheme, host and port; any other is a
+// [*chat.RedirectError]. By itself net/http sends headers such as X-Api-Key and X-Goog-Api-Key on to another host, and
+// on 307 and 308 the body. The client's other checks of redirects still apply.
 func SameOrigin(client *http.Client) *http.Client {
 	own := *client
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -48,14 +48,14 @@ func port(u *url.URL) string {
 
 // origin returns the scheme, host and port of a URL without secrets.
 func origin(u *url.URL, s secrets) string {
-	const most = 300 // a name is 253 bytes at most
+	const most = 300 // a name has at most 253 bytes
 	return s.shown(u.Scheme+"://"+u.Host, most)
 }
 
-// Guarded returns an option that does what the given one does, and has an SDK follow redirects as [SameOrigin] does, with
-// whatever HTTP client the caller gave it. It is for the SDKs of OpenAI and Anthropic, which let a middleware see an answer
-// only after all redirects. C is their configuration of a request, which has no name outside of them: the given option
-// stands for it, and its field HTTPClient is set. A client that is not an [*http.Client] follows what it likes.
+// Guarded returns an option that does what the given one does, and makes an SDK follow redirects as [SameOrigin] does,
+// with the caller's HTTP client. It is for the SDKs of OpenAI and Anthropic, whose middleware sees a response only after
+// all redirects. C is their configuration of a request, whose type has no exported name: it is inferred from the given
+// option, and its field HTTPClient is set. A client that is not an [*http.Client] is not restricted.
 func Guarded[C any](option interface{ Apply(*C) error }) interface{ Apply(*C) error } {
 	return guarded[C]{option}
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// masked stands for a secret in a text.
+// masked replaces a secret in a text.
 const masked = "[secret]"
 
-// shortestSecret is the length in bytes from which a value is masked. Shorter ones, such as the key "none" of a local server,
-// are words that errors use.
+// shortestSecret is the length, in bytes, from which a value is masked. Shorter ones, such as the key "none" of a local
+// server, are words that errors use.
 const shortestSecret = 6
 
-// secretName matches the names of headers and of the parameters of a query that hold keys.
+// secretName matches the names of headers and query parameters that hold keys.
 var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|signature|session|^sig$|^code$`)
 
-// secrets are what a request holds that nobody else may read, the longest first.
+// secrets are the values in a request that must not be shown, the longest first.
 type secrets []string
 
-// learn adds the secrets of a request: the values of headers and of parameters of the query whose names say so, with the
-// parts that a value is made of, and the password of the URL.
+// learn adds the secrets of a request: the values of headers and query parameters with such names, with the parts of
+// each value, and the password of the URL.
 func (s *secrets) learn(r *http.Request) {
 	for name, values := range r.Header {
 		if secretName.MatchString(name) {
@@ -51,7 +51,7 @@ func (s *secrets) learn(r *http.Request) {
 	}
 }
 
-// addHeader adds a value as "Bearer sk-1234": the whole, what stands after the scheme, and a password.
+// addHeader adds a value such as "Bearer sk-1234": the whole, what follows the scheme, and a password.
 func (s *secrets) addHeader(value string) {
 	s.add(value)
 	if scheme, rest, ok := strings.Cut(value, " "); ok {
@@ -63,13 +63,13 @@ func (s *secrets) addHeader(value string) {
 	}
 }
 
-// add adds a secret as it is and as it stands in a URL and in JSON.
+// add adds a secret as it is and as it is encoded in URLs and JSON.
 func (s *secrets) add(secret string) {
 	secret = strings.TrimSpace(secret)
 	if len(secret) < shortestSecret {
 		return
 	}
-	quoted, _ := json.Marshal(secret) // a string is always JSON
+	quoted, _ := json.Marshal(secret) // a string is always valid JSON
 	for _, form := range [...]string{secret, url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1])} {
 		if !slices.Contains(*s, form) {
 			*s = append(*s, form)
@@ -86,7 +86,7 @@ func (s secrets) mask(text string) string {
 	return text
 }
 
-// shown returns the beginning of a text without secrets, of at most so many bytes and an ellipsis.
+// shown returns the start of a text without secrets, of at most that many bytes and an ellipsis.
 func (s secrets) shown(text string, most int) string {
 	cut := len(text) > 16*most
 	if cut {

@@ -9,7 +9,7 @@ import (
 // MaxWait is the longest wait that anybody is told of, whatever a server asks.
 const MaxWait = 24 * time.Hour
 
-// Wait is how long a server asks to wait before it is asked again, and whether it says: by its headers Retry-After-Ms, or
+// Wait returns how long a server asks to wait before it is asked again, and whether it says: by its headers Retry-After-Ms, or
 // else Retry-After, in seconds or as a date. It is [MaxWait] at most.
 func Wait(h http.Header) (wait time.Duration, says bool) {
 	if ms, ok := number(h.Get("Retry-After-Ms")); ok {
@@ -31,7 +31,7 @@ func number(s string) (n float64, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// bounded is a wait of so many seconds, between none and the longest.
+// bounded returns a wait of so many seconds, between none and the longest.
 func bounded(seconds float64) time.Duration {
 	return time.Duration(max(0, min(seconds, MaxWait.Seconds())) * float64(time.Second))
 }

@@ -19,8 +19,8 @@ type CallServer struct {
 	LeavesOut bool
 }
 
-// CallIDs checks that the calls of an answer have ids, each another, whatever ids a server gives them, streamed or not, and that
-// the server takes the calls and their results back. An id "" is left out of the answer.
+// CallIDs checks that the calls of an answer have ids, each another, whatever ids a server gives them, streamed or not,
+// and that the server takes the calls and their results back. An id "" is left out of the answer.
 func CallIDs(t *testing.T, serve func(t *testing.T, ids []string) CallServer) {
 	for _, tt := range []struct {
 		rule string

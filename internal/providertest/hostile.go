@@ -40,7 +40,7 @@ type Hostile struct {
 	Answer, Stream string
 	// OnlyStreams is set if the provider is always asked for a stream.
 	OnlyStreams bool
-	// Bodies are more bodies that are no answer.
+	// Bodies are more bodies that are not an answer.
 	Bodies map[string]string
 	// Own reports whether an error is of a type of the provider's, to act on.
 	Own func(error) bool
@@ -213,7 +213,7 @@ func (h Hostile) modes() map[string]bool {
 	return map[string]bool{"": false, " streamed": true}
 }
 
-// whole is a whole answer.
+// whole returns a whole answer.
 func (h Hostile) whole(streamed bool) string {
 	if streamed || h.OnlyStreams {
 		return h.Stream
@@ -295,7 +295,7 @@ func mutants(body string) []string {
 	return all
 }
 
-// changes are the encodings of a value with something else at one place.
+// changes returns the encodings of a value with something else at one place.
 func changes(value any, wrong []string) []string {
 	all := slices.Clone(wrong)
 	encode := func(v any) string {

@@ -1,4 +1,4 @@
-// Package refusal reads from a provider's error that a request was too large, and how large.
+// Package refusal detects errors of providers for requests that are too large, and reads the sizes that they state.
 package refusal
 
 import (
@@ -11,8 +11,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Sizes are what an error says of a request that is larger than the model's context window, in tokens by the provider's
-// count; 0 if it does not say. Where a provider names only the sum of input and answer, Tokens is that sum.
+// Sizes are the sizes that an error states for a request that is larger than the model's context window, in tokens by
+// the provider's count; 0 if it does not state them. If a provider names only the sum of input and answer, Tokens is
+// that sum.
 type Sizes struct {
 	// Limit is the context window, Tokens the size of the request's input.
 	Limit, Tokens int
@@ -65,28 +66,28 @@ func TooLarge(err error) (Sizes, bool) {
 	return sizes(text), true
 }
 
-// unbroken returns the text of an error without line breaks, which some logs put in.
+// unbroken returns the text of an error without line breaks, which some logs add.
 func unbroken(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// neverRefusals are statuses that no provider is known to refuse a too large request with.
+// neverRefusals are statuses that no provider is known to use for a request that is too large.
 var neverRefusals = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusPaymentRequired: true, http.StatusForbidden: true, http.StatusNotFound: true,
 	http.StatusRequestTimeout: true, http.StatusConflict: true, http.StatusTooManyRequests: true,
 }
 
-// anyOf is a regular expression that ignores case and matches any of the patterns.
+// anyOf returns a regular expression that ignores case and matches any of the patterns.
 func anyOf(patterns ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + strings.Join(patterns, "|"))
 }
 
-// rateText matches texts about what an account may use in a time or has paid for. They speak of tokens and limits too.
+// rateText matches texts about the quota or the balance of an account, which mention tokens and limits too.
 var rateText = anyOf(
 	`\bper[ -](?:second|sec|minute|min|hour|day|week|month)\b`, `\b[tr]p[md]\b`,
 	`rate.?limit`, `throttl`, `quota`, `too many requests`, `resource.?exhausted`,
 	`wait before trying`, `try again (?:in|later)\b`, `retry (?:after|in)\b`, `\bbilling\b`, `\bcredits\b`, `extra usage`,
 )
 
-// refusalText matches the refusals of too large requests. Its tests quote each with its source.
+// refusalText matches the refusals of requests that are too large. Its tests quote each with its source.
 var refusalText = anyOf(
 	// Codes, types and stop reasons: OpenAI and its likes, LiteLLM, GitHub, llama.cpp, Anthropic.
 	`context_length_exceeded`, `context_?window_?exceeded`, `model_max_prompt_tokens_exceeded`, `exceed_context_size_error`,
@@ -109,16 +110,16 @@ var refusalText = anyOf(
 	`length of prompt_tokens \(\d+\) must be less than`, "`inputs` tokens \\+ `max_new_tokens` +must be",
 	"`inputs` must have less than", `\b(?:input|prompt) length \(?[\d,]+(?: tokens)?\)? exceeds`,
 	`request length [\d,]+ \+ [\d,]+ is greater than max_seq_len`,
-	// What is to be done: Groq, Cerebras, vLLM.
+	// Advice: Groq, Cerebras, vLLM.
 	`reduce the length of the (?:messages|prompt|input)`,
-	// The body: proxies, GitHub Models, and what Bedrock checks before the model is asked.
+	// The body: proxies, GitHub Models, and what Bedrock checks before it calls the model.
 	`request entity too large`, `payload too large`, `content too large`, `request body too large for`,
 	`\b413 (?:status code \(no body\)|failed to (?:parse|buffer) (?:the )?request)`,
 	`malformed input request: expected maxlength`, `value at 'body' failed to satisfy constraint: member must have length`,
 )
 
-// serverRefusalText matches the refusals that arrive with a status of 500 or more: of llama.cpp, of vLLM behind Xinference, and
-// what LiteLLM passes on from a stream.
+// serverRefusalText matches refusals with a status of 500 or more: from llama.cpp, from vLLM behind Xinference, and from
+// streams that LiteLLM passes on.
 var serverRefusalText = anyOf(
 	`exceed_context_size_error`, `context size has been exceeded`, `longer than the maximum model length`,
 	`exceeds the model\W{1,2}s maximum context length`,
@@ -135,7 +136,7 @@ func numbered(patterns ...string) []*regexp.Regexp {
 	return made
 }
 
-// limitPatterns find the context window in a refusal; the first that matches counts. N stands for a number.
+// limitPatterns match the context window in a refusal; the first that matches counts. N stands for a number.
 var limitPatterns = numbered(
 	`maximum context (?:length|limit|window)(?: is| of|:)?(?: only)? \(?N`,
 	`too large for model with N`,
@@ -161,7 +162,7 @@ var limitPatterns = numbered(
 	`max size: N tokens`,
 )
 
-// tokensPatterns find the size of the input in a refusal; the first that matches counts, and its numbers are added up.
+// tokensPatterns match the size of the input in a refusal; the first that matches counts, and its numbers are added up.
 var tokensPatterns = numbered(
 	`\(N in (?:the messages|your prompt)`,
 	`\(N of text input, N of tool input`,
@@ -191,7 +192,7 @@ var tokensPatterns = numbered(
 	`you requested(?: about| a total of)? N tokens`,
 )
 
-// sizes reads what a refusal names. The numbers of rate limits are none of the context window's.
+// sizes reads the sizes that a refusal states, ignoring the numbers of rate limits.
 func sizes(text string) Sizes {
 	if rateText.MatchString(text) {
 		return Sizes{}
@@ -214,7 +215,7 @@ func sizes(text string) Sizes {
 	return named
 }
 
-// tokenCount returns the number that s writes, 0 if no context window is that small or large.
+// tokenCount returns the number in s, and 0 if it is too small or too large for a context window.
 func tokenCount(s string) int {
 	const smallest, largest = 100, 1 << 30
 	s = strings.ToLower(strings.NewReplacer(",", "", "_", "").Replace(s))

@@ -1,4 +1,4 @@
-// Package regular opens regular files and nothing else: a pipe, a device or a folder has no end, or waits for somebody.
+// Package regular opens only regular files: a pipe, a device or a folder has no end, or blocks.
 package regular
 
 import (
@@ -8,20 +8,20 @@ import (
 	"os"
 )
 
-// ErrNotRegular is the error of what is not a regular file. It comes in a [*fs.PathError].
+// ErrNotRegular is returned for anything but a regular file, wrapped in a [*fs.PathError].
 var ErrNotRegular = errors.New("not a regular file: name another")
 
 // Open opens a regular file for reading, without waiting. It follows symbolic links.
 func Open(name string) (*os.File, error) { return open(name, os.Stat, os.OpenFile) }
 
-// OpenIn is [Open] in a folder, which no link leads out of.
+// OpenIn opens a regular file as [Open] does, within a folder that no link leads out of.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(name, root.Stat, root.OpenFile)
 }
 
 func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
-	// Opening a pipe or a device may have an effect on it, so look first. The flags are for one that takes the file's place in
-	// between.
+	// Opening a pipe or a device may have side effects, so look first. The flags cover one that takes the file's place
+	// in between.
 	info, err := stat(name)
 	if err != nil {
 		return nil, err

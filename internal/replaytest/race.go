@@ -2,5 +2,5 @@
 
 package replaytest
 
-// race tells that the race detector is at work, which takes its time.
+// race reports whether the race detector is on, which makes tests slow.
 const race = true

@@ -87,7 +87,7 @@ func (d dice) text(words int) string {
 	return b.String()
 }
 
-// step is what is said next, where so many messages were said before: by the user, or a round of the assistant with
+// step returns what is said next, where so many messages were said before: by the user, or a round of the assistant with
 // results.
 func (d dice) step(said int) []chat.Message {
 	size := []int{2, 20, 100, 100, 400, 1500}[d.IntN(6)]

@@ -184,7 +184,7 @@ func toolsOf(all []spoken) []chat.Tool {
 	return tools
 }
 
-// promptOf is an agent's prompt.
+// promptOf returns an agent's prompt.
 func promptOf(session *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
@@ -232,7 +232,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)
-	asked := false // somebody has spoken since the model did: what was cut off and tried again was no answer
+	asked := false // somebody has spoken since the model did: what was cut off and tried again was not an answer
 	for _, said := range all {
 		mu.Lock()
 		line = said.line

@@ -1,4 +1,4 @@
-// Package retry does something again if its failure may pass.
+// Package retry repeats calls that failed with transient errors.
 package retry
 
 import (
@@ -9,19 +9,20 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Policy says how often, and after which time, something is done again.
+// Policy says how often, and after which time, a call is repeated.
 type Policy struct {
-	// Attempts in all. Less than 1 is 1.
+	// Attempts is the maximum number of calls. A number below 1 counts as 1.
 	Attempts int
-	// Wait before the second attempt. It doubles with each further one up to Most, and is at least what the provider asks
-	// for. Default to 2 and 30 seconds. A provider that asks for more than Most is given up.
+	// Wait is the time before the second attempt. It doubles with each further one up to Most, and is at least what the
+	// provider asks for. They default to 2 and 30 seconds. If a provider asks for more than Most there are no further
+	// attempts.
 	Wait, Most time.Duration
-	// Before, if set, is called before a wait, and reports whether it is worth it.
+	// Before, if set, is called before a wait, and reports whether to continue.
 	Before func(err error, wait time.Duration) bool
 }
 
-// Do calls f until it succeeds, fails with anything but a [*chat.TransientError], or the attempts are over, and returns what
-// it returned last. A context that ends ends the wait, and the error is its cause.
+// Do calls f until it succeeds, fails with an error other than a [*chat.TransientError], or the attempts are used up,
+// and returns its last result. If the context ends during a wait, the error is its cause.
 func Do[T any](ctx context.Context, p Policy, f func() (T, error)) (T, error) {
 	wait, most := p.Wait, p.Most
 	if wait <= 0 {
@@ -35,7 +36,7 @@ func Do[T any](ctx context.Context, p Policy, f func() (T, error)) (T, error) {
 		transient, passes := errors.AsType[*chat.TransientError](err)
 		if passes {
 			_, large := errors.AsType[*chat.ContextLimitError](transient.Err)
-			passes = !large // the same request is as large another time
+			passes = !large // the same request will not be smaller
 		}
 		if !passes || n >= p.Attempts || transient.RetryAfter > most || ctx.Err() != nil {
 			return got, err
@@ -50,7 +51,7 @@ func Do[T any](ctx context.Context, p Policy, f func() (T, error)) (T, error) {
 	}
 }
 
-// Sleep waits, or until the context ends, whose cause it returns.
+// Sleep waits for d. If the context ends first, it returns its cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

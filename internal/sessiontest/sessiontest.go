@@ -22,7 +22,7 @@ func Needs(t testing.TB, path string) {
 	require.NoError(t, err)
 }
 
-// Read reads a recorded session. Where it is missing the test is skipped.
+// Read reads a recorded session. If it is missing the test is skipped.
 func Read(t testing.TB, path string) *importer.Recording {
 	t.Helper()
 	Needs(t, path)

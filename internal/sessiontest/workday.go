@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Workday is a session as it might have been.
+// Workday returns a session as it might have been.
 func Workday() []chat.Message {
 	return []chat.Message{
 		chat.UserMessage("The test TestParse in parser/parse_test.go fails since yesterday.\nFind out why & fix it.\n\nDo not touch lexer/."),
@@ -32,7 +32,7 @@ func Workday() []chat.Message {
 	}
 }
 
-// call is an assistant message with these calls, given as id, name and arguments.
+// call returns an assistant message with these calls, given as id, name and arguments.
 func call(text string, calls ...[3]string) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant}
 	if text != "" {

@@ -1,5 +1,5 @@
-// Package stepping goes through a recorded session as if it were happening: what was said is appended to a session bit by
-// bit, and at each request that the recorded model answered the caller sees the session as it stood.
+// Package stepping replays a recorded session: what was said is appended to a session step by step, and at each request
+// that the recorded model answered the caller sees the session as it was.
 package stepping
 
 import (
@@ -14,41 +14,40 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-// Step is a request to the recorded model. The session holds all that was said before it and nothing after.
+// Step is a request to the recorded model. The session holds everything said before it and nothing after.
 type Step struct {
 	// Number of the request, from 1.
 	Number int
-	// Line of the recording at which the answer stands.
+	// Line of the recording with the answer.
 	Line int
 	// Time of the answer, zero if it was not recorded.
 	Time time.Time
-	// Answer that the recorded model gave. It is appended when the caller goes on.
+	// Answer by the recorded model. It is appended when the caller continues.
 	Answer chat.Message
-	// Usage that was recorded of the request, zero if none was.
+	// Usage that was recorded for the request, zero if there was none.
 	Usage chat.Usage
 }
 
 // Options say what is appended besides what was said.
 type Options struct {
-	// Compactions appends the compactions and clearings of the recording, so that the session shows what the recorded model
-	// was shown.
+	// Compactions appends the compactions and clearings of the recording, so that the session shows what the recorded
+	// model was shown. Off by default.
 	Compactions bool
-	// TurnOver is called once the agent has answered and calls no more tools, before anybody else speaks. Its error is
+	// TurnOver is called once the agent has answered without calling tools, before anybody else speaks. Its error is
 	// yielded as it is.
 	TurnOver func() error
 }
 
-// Steps appends a recording to an empty session and yields each request on the way. When it ends by itself, the whole
-// conversation is in the session. An error is yielded last: it names the line of what the session does not take, or is the
-// context's cause.
+// Steps appends a recording to an empty session and yields each request on the way. At the end, the whole conversation
+// is in the session. An error is the last value: it names the line that the session refused, or is the context's cause.
 //
-// Of what only the session knows nothing but lists of things to do is appended: plans, how they ended, what was reported and
-// refused were about the compactions of the recording, and a replay makes its own. Entries get new ids, because those of the
-// recording are the ids that entries which a replay adds would get.
+// Of the entries that only the session knows, only lists of things to do are appended: plans, their ends, reports and
+// refusals concern the compactions of the recording, and a replay makes its own. Entries get new ids, because entries
+// added by a replay might otherwise get ids of the recording.
 func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Options) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		number := 0
-		ids := map[string]string{} // of the entries, by record
+		ids := map[string]string{} // ids of entries, by record
 		answers := Answering()
 		path := r.Path(r.Leaf)
 		for i, rec := range path {
@@ -66,7 +65,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			if !ok {
 				continue
 			}
-			added, err := s.Add(context.WithoutCancel(ctx), history.Entry{Time: rec.Time, Body: body}) // what was said stays
+			added, err := s.Add(context.WithoutCancel(ctx), history.Entry{Time: rec.Time, Body: body}) // what was said is kept
 			if err != nil {
 				yield(Step{}, fmt.Errorf("line %d: %w", rec.Line, err))
 				return
@@ -82,7 +81,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 	}
 }
 
-// endsTurn tells whether the first of what was recorded is an answer after which the agent is done.
+// endsTurn reports whether the first record is an answer after which the agent is done.
 func endsTurn(records []importer.Record) bool {
 	m, shown := records[0].Shown()
 	if !shown || m.Role != chat.RoleAssistant || len(m.ToolCalls) > 0 {
@@ -96,7 +95,7 @@ func endsTurn(records []importer.Record) bool {
 	return true
 }
 
-// Requests is how many steps a recording has.
+// Requests returns the number of steps in a recording.
 func Requests(r *importer.Recording) (n int) {
 	answers := Answering()
 	for _, rec := range r.Path(r.Leaf) {
@@ -107,8 +106,8 @@ func Requests(r *importer.Recording) (n int) {
 	return n
 }
 
-// Answering returns a function that reports of each record on a path, in turn, whether it answers a request: somebody has spoken since the model did. A
-// message that was cut off and tried again answers none of its own.
+// Answering returns a function that reports for each record on a path, in turn, whether it answers a request: somebody
+// has spoken since the model did. A message that was cut off and retried does not count twice.
 func Answering() func(importer.Record) bool {
 	asked := false
 	return func(rec importer.Record) bool {
@@ -122,7 +121,7 @@ func Answering() func(importer.Record) bool {
 	}
 }
 
-// body returns what is appended of a record, which follows others. Ids are those of the entries that were appended, by record.
+// body returns what is appended for a record that follows others. Ids are those of the appended entries, by record.
 func (o Options) body(before []importer.Record, rec importer.Record, ids map[string]string) (history.Body, bool) {
 	switch b := rec.Body.(type) {
 	case history.Todos:
@@ -141,7 +140,7 @@ func (o Options) body(before []importer.Record, rec importer.Record, ids map[str
 			b.LastCovered = ids[lastAppended(before, b.LastCovered, ids)]
 			ok = ok && b.LastCovered != ""
 		}
-		b.Plan = "" // which is not appended
+		b.Plan = "" // the plan is not appended
 		return b, ok && o.Compactions
 	case history.Clearing:
 		b.Results, b.Arguments = renamed(b.Results, ids), renamed(b.Arguments, ids)
@@ -151,7 +150,7 @@ func (o Options) body(before []importer.Record, rec importer.Record, ids map[str
 	return rec.Body, shown
 }
 
-// renamed returns a clearing's list with the ids of the session, without what the session does not have.
+// renamed returns a clearing's list with the ids of the session, without entries that the session does not have.
 func renamed(list []history.Cleared, ids map[string]string) []history.Cleared {
 	var kept []history.Cleared
 	for _, c := range list {
@@ -163,7 +162,7 @@ func renamed(list []history.Cleared, ids map[string]string) []history.Cleared {
 	return kept
 }
 
-// lastAppended returns a record, or the last before it that is in the session.
+// lastAppended returns a record, or the last one before it that is in the session.
 func lastAppended(before []importer.Record, id string, ids map[string]string) string {
 	at := len(before) - 1
 	for at > 0 && before[at].ID != id {
@@ -178,8 +177,8 @@ func lastAppended(before []importer.Record, id string, ids map[string]string) st
 	return before[at].ID
 }
 
-// cutPlace is the record at which a compaction may cut that keeps one first: what is not in the session does not count,
-// and no tool result is parted from its call.
+// cutPlace returns the record at which a compaction may cut that keeps the given one first, skipping records that are
+// not in the session and never separating a tool result from its call.
 func cutPlace(before []importer.Record, id string) string {
 	if id == "" {
 		return ""
@@ -191,7 +190,7 @@ func cutPlace(before []importer.Record, id string) string {
 	for at > 0 && before[at].ID != id {
 		at--
 	}
-	// The first that is shown from there on, and from it back to one that may come first.
+	// The first one shown from there on, and from it back to one that may come first.
 	first := func(i int) bool { _, shown := before[i].Shown(); return shown }
 	for at < len(before)-1 && !first(at) {
 		at++
@@ -202,7 +201,7 @@ func cutPlace(before []importer.Record, id string) string {
 	return before[at].ID
 }
 
-// Prompt is what the agent of a replay is shown: a line of instructions and the session.
+// Prompt returns the prompt of the agent in a replay: a line of instructions and the session.
 func Prompt(s *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},

@@ -14,15 +14,15 @@ const (
 )
 
 var (
-	// analysisToSummary is where an analysis ends and the summary begins.
+	// analysisToSummary matches the end of an analysis before a summary.
 	analysisToSummary = regexp.MustCompile(`</analysis>\s*<summary>`)
-	// lineOpen and lineClose are tags that begin, and end, a line.
+	// lineOpen and lineClose match tags at the start and the end of a line.
 	lineOpen  = regexp.MustCompile(`(?m)^[ \t]*<summary>`)
 	lineClose = regexp.MustCompile(`(?m)^[ \t]*</summary>[ \t]*\r?$`)
 )
 
-// Find returns the summary in the text of an answer, and reports whether it stands in a block. A text without a block is the
-// summary, but for its analysis.
+// Find returns the summary in the text of an answer, and reports whether it was in a block. If there is no block, the
+// summary is the text without its analysis.
 func Find(text string) (summary string, inBlock bool) {
 	first := strings.Index(text, blockOpen)
 	analysis := strings.Index(text, analysisClose)
@@ -32,7 +32,7 @@ func Find(text string) (summary string, inBlock bool) {
 		return bodyOf(text[analysisToSummary.FindStringIndex(text)[0]+len(analysisClose):])
 	case begins && analysis < 0:
 		if first < 0 {
-			return "", false // nothing but an analysis
+			return "", false // only an analysis
 		}
 	case analysis >= 0 && (begins || analysis < first):
 		after := text[analysis+len(analysisClose):]
@@ -46,7 +46,7 @@ func Find(text string) (summary string, inBlock bool) {
 	return bodyOf(text)
 }
 
-// bodyOf returns what stands in the block of a text, or the text if it has none.
+// bodyOf returns the content of the block in a text, or the text if there is none.
 func bodyOf(text string) (body string, inBlock bool) {
 	body, inBlock = text, true
 	if at := lineOpen.FindStringIndex(text); at != nil {
@@ -61,7 +61,7 @@ func bodyOf(text string) (body string, inBlock bool) {
 		end = all[len(all)-1][0]
 	} else if last := strings.LastIndex(body, blockClose); last >= 0 &&
 		(strings.TrimFunc(body[last+len(blockClose):], plaintext.Invisible) == "" || strings.Count(body, blockClose) > strings.Count(body, blockOpen)) {
-		end = last // else it is one of HTML in a block that is not closed
+		end = last // else it is an HTML tag in a block that is not closed
 	}
 	if end >= 0 {
 		body = body[:end]

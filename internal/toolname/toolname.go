@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Fold returns a name without its separators, in lower case: names that fold to the same are of the same tool.
+// Fold returns a name in lower case without separators. Names of the same tool fold to the same.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -21,7 +21,7 @@ func Fold(name string) string {
 	}, name)
 }
 
-// Find returns the value of the tool that a call names: the one of exactly this name, else the first, in the order of the
+// Find returns the value for the tool that a call names: that of exactly this name, else the first, in the order of the
 // keys, whose name folds to the same, else that of the name without its server's.
 func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
 	if tool, ok = tools[name]; ok || name == "" {
@@ -39,11 +39,11 @@ func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
 	return tool, ok
 }
 
-// patched is a line that names a file: in the form of Codex, or in a unified diff.
+// patched matches a line that names a file, in the form of Codex or of a unified diff.
 var patched = regexp.MustCompile(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)[ \t\r]*$|^\+\+\+ (?:b/)?([^\t\r\n]+)`)
 
-// Patched returns the files that the arguments of a call name in the text of a patch, each once, in order. The arguments are
-// the patch itself, or JSON with the patch in one of its strings.
+// Patched returns the files that a patch in the arguments of a call names, each once, in order. The arguments are the
+// patch itself, or JSON with the patch in one of its strings.
 func Patched(arguments string) []string {
 	var value any
 	if json.Unmarshal([]byte(arguments), &value) != nil { // plain text, or JSON that was cut off
@@ -79,7 +79,7 @@ func Patched(arguments string) []string {
 	return files
 }
 
-// IsPatch reports whether the arguments of a call to a shell hold a patch in the form of Codex, with files that it names.
+// IsPatch reports whether the arguments of a shell call hold a patch in the form of Codex that names files.
 func IsPatch(arguments string) bool {
 	return strings.Contains(arguments, "apply_patch") && strings.Contains(arguments, "*** Begin Patch") && len(Patched(arguments)) > 0
 }

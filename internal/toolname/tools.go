@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is what a tool is for.
+// Kind is the purpose of a tool.
 type Kind int
 
 // The kinds of tools that are known.
@@ -58,15 +58,15 @@ func Is(name string, k Kind) bool {
 	return same(name) || same(own(name))
 }
 
-// Paths are the names of arguments under which tools are given files.
+// Paths returns the names of arguments that hold paths of files.
 func Paths() []string {
 	return []string{
 		"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "absolute_path", "paths", "files",
 	}
 }
 
-// own returns the name that a tool has in its server: of "mcp__files__read_file", "files.read_file" and "functions/read_file" it
-// is read_file. A name without a server is returned as it is.
+// own returns the name of a tool without its server's: "read_file" for "mcp__files__read_file", "files.read_file" and
+// "functions/read_file". A name without a server is returned as it is.
 func own(name string) string {
 	if i := strings.LastIndex(name, "__"); i > 0 && i+2 < len(name) {
 		return name[i+2:]

@@ -8,18 +8,18 @@ import (
 	"unicode"
 )
 
-// RestLeftOut stands, last in a summary, for what was cut off it.
+// RestLeftOut is appended to a summary that was cut.
 const RestLeftOut = "[… the rest of the summary did not fit and is left out]"
 
 var (
 	heading = regexp.MustCompile(`^(?:#{1,6}[ \t]|\d{1,2}\.[ \t])`)
-	// sentence is the end of one, white space behind it included.
+	// sentence matches the end of a sentence, with the white space behind it.
 	sentence = regexp.MustCompile(`[.!?…]["')\]»”]*\s+|[。！？]`)
 )
 
-// ToSection returns a text, or, if it does not fit, as much of its start as does with a line that says so: up to the last
-// section, or else the last paragraph, line, sentence or word. A coarser part is preferred if it keeps half of what a finer one
-// would. Where not even the line fits it is left out; the text is empty if nothing at all fits.
+// ToSection returns a text or, if it does not fit, the longest start of it that fits with a line that says so: up to the
+// end of a section, paragraph, line, sentence or word. A coarser end is preferred if it keeps half of what a finer one
+// would. If not even the line fits it is left out; the result is empty if nothing fits.
 func ToSection(text string, fits func(string) bool) string {
 	if fits(text) {
 		return text
@@ -37,7 +37,7 @@ func ToSection(text string, fits func(string) bool) string {
 			return true
 		}
 		over := sort.Search(len(ends), func(i int) bool { return cut(ends[i]) != "" && !try(i) })
-		for i := over - 1; i >= max(0, over-4) && best == ""; i-- { // counts need not grow with every character
+		for i := over - 1; i >= max(0, over-4) && best == ""; i-- { // counts need not increase with every character
 			try(i)
 		}
 		return best, at
@@ -58,7 +58,8 @@ func ToSection(text string, fits func(string) bool) string {
 	return best
 }
 
-// cutsOf returns where a text may end: before a section, after a paragraph, a line, a sentence, a word and a character.
+// cutsOf returns the places at which a text may end: before a section, after a paragraph, a line, a sentence, a word and
+// a character.
 func cutsOf(text string) [6][]int {
 	var cuts [6][]int
 	at, fenced, blank := 0, false, false
@@ -96,8 +97,8 @@ func cutsOf(text string) [6][]int {
 	return cuts
 }
 
-// cutAt is the start of a text with the line that says that there was more, "" if there is nothing in it. A block of code that
-// was cut is closed, and a heading that nothing follows is left out.
+// cutAt returns the start of a text with the line about the rest, "" if it is blank. A block of code that was cut is
+// closed, and a heading at the end is removed.
 func cutAt(text string, end int) string {
 	start := strings.TrimSpace(text[:end])
 	if i := strings.LastIndexByte(start, '\n'); i >= 0 && heading.MatchString(start[i+1:]) && strings.HasPrefix(start[i+1:], "#") {

@@ -1,4 +1,5 @@
-// Package visible shows text of others to people: what would steer a terminal, reorder a line or hide in it is written out.
+// Package visible makes untrusted text safe to show: characters that would steer a terminal, reorder a line or hide in
+// it are escaped.
 package visible
 
 import (
@@ -10,10 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text in which what shows nothing by itself stands as an escape, such as \u202e: control characters but for
-// line feeds and tabs, marks of writing direction and other format characters, characters that join or hide, and line
-// and paragraph separators. A byte that is not UTF-8 stands as one such as \xff. All else is as it was, so that JSON stays the
-// same JSON.
+// Text returns a text in which invisible characters are escaped, such as \u202e: control characters except line feeds
+// and tabs, marks of writing direction and other format characters, characters that join or hide, and line and paragraph
+// separators. A byte that is not UTF-8 is escaped as \xff. Everything else is unchanged, so JSON keeps its meaning.
 func Text(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, hidden) {
 		return text
@@ -35,21 +35,21 @@ func Text(text string) string {
 	return b.String()
 }
 
-// Line returns a text on one line, as [Text] does: white space is folded.
+// Line returns a text as [Text] does, on a single line with white space folded.
 func Line(text string) string { return Text(strings.Join(strings.Fields(text), " ")) }
 
-// hidden reports whether a character is written out.
+// hidden reports whether a character is escaped.
 func hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r >= ' ' && r < 0x7F:
 		return false
-	case r == '\uFE0E' || r == '\uFE0F': // which choose between the forms of an emoji
+	case r == '\uFE0E' || r == '\uFE0F': // they select the form of an emoji
 		return false
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Writer returns a writer that writes each text that it is given as [Text] returns it.
+// Writer returns a writer that applies [Text] to each text written.
 func Writer(w io.Writer) io.Writer { return writer{w} }
 
 type writer struct{ to io.Writer }

@@ -87,7 +87,7 @@ func (w *writer) template(kind string, bound slots) string {
 	return w.fill(pick(w.dice, w.templates[kind]), bound)
 }
 
-// slot is the value of a slot, and false where there is no such slot.
+// slot returns the value of a slot, and false if there is no such slot.
 func (w *writer) slot(name string, bound slots) (string, bool) {
 	if v, ok := bound[name]; ok {
 		return v, true
@@ -117,7 +117,7 @@ func taken(bound slots, value string) bool {
 	return false
 }
 
-// value is a word or number of a class. Classes of one letter take a number.
+// value returns a word or number of a class. Classes of one letter take a number.
 func (w *writer) value(class string, numbered bool) (string, bool) {
 	if numbered {
 		switch class {

@@ -10,19 +10,19 @@ type dice struct{ pcg *rand.PCG }
 
 func newDice(seed uint64) *dice { return &dice{rand.NewPCG(seed, 0x9e3779b97f4a7c15)} }
 
-// n is a number from 0 to limit-1.
+// n returns a number from 0 to limit-1.
 func (d *dice) n(limit int) int {
 	hi, _ := bits.Mul64(d.pcg.Uint64(), uint64(limit))
 	return int(hi)
 }
 
-// between is a number from low to high, both included.
+// between returns a number from low to high, both included.
 func (d *dice) between(low, high int) int { return low + d.n(high-low+1) }
 
 // percent is true in p of a hundred throws.
 func (d *dice) percent(p int) bool { return d.n(100) < p }
 
-// letters is a text of n of those letters, each of one byte.
+// letters returns a text of n of those letters, each of one byte.
 func (d *dice) letters(n int, from string) string {
 	b := make([]byte, n)
 	for i := range b {

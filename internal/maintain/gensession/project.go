@@ -77,7 +77,7 @@ func newProject(w *writer) *project {
 	return &p
 }
 
-// goFile is the text of a Go file with that many functions.
+// goFile returns the text of a Go file with that many functions.
 func (w *writer) goFile(k *pkg, f *file, functions int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "package %s\n\nimport (\n", k.name)
@@ -121,7 +121,7 @@ func (w *writer) constants() string {
 	return b.String() + ")\n\n"
 }
 
-// structure is a struct type with that many fields.
+// structure returns a struct type with that many fields.
 func (w *writer) structure(name, fields string, n int, outer slots) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type %s struct {\n", name)
@@ -133,7 +133,7 @@ func (w *writer) structure(name, fields string, n int, outer slots) string {
 	return b.String() + "}\n\n"
 }
 
-// function is a method or function of a file.
+// function returns a method or function of a file.
 func (w *writer) function(f *file) string {
 	t := pick(w.dice, w.templates["functions"])
 	s := slots{"r": f.recv, "T": f.typ, "F": w.noun() + "s", "zero": ""}
@@ -171,7 +171,7 @@ func (w *writer) body(t string, s slots) string {
 	return strings.Join(out, "\n")
 }
 
-// statement is a statement within a function, and what stands in it at depth tabs.
+// statement returns a statement within a function, and what stands in it at depth tabs.
 func (w *writer) statement(outer slots, depth int) string {
 	t := pick(w.dice, w.templates["statements"])
 	for depth > 3 && (strings.Contains(t, "{block}") || strings.Contains(t, "{stmt}")) {
@@ -180,7 +180,7 @@ func (w *writer) statement(outer slots, depth int) string {
 	return w.body(t, w.inherit(outer))
 }
 
-// inherit is a scope within a scope: who is spoken of stays the same, and often what.
+// inherit returns a scope within a scope: who is spoken of stays the same, and often what.
 func (w *writer) inherit(outer slots) slots {
 	s := slots{"r": outer["r"], "T": outer["T"], "zero": outer["zero"], "F": outer["F"]}
 	if s["F"] == "" || w.percent(50) {
@@ -194,7 +194,7 @@ func (w *writer) inherit(outer slots) slots {
 	return s
 }
 
-// testFile is the text of a test file with that many tests.
+// testFile returns the text of a test file with that many tests.
 func (w *writer) testFile(k *pkg, f *file, tests int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "package %s\n\nimport (\n\t\"context\"\n\t\"slices\"\n\t\"strconv\"\n\t\"testing\"\n\t\"time\"\n\n"+
@@ -206,7 +206,7 @@ func (w *writer) testFile(k *pkg, f *file, tests int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// test is a test function, with that many cases if it has a table.
+// test returns a test function, with that many cases if it has a table.
 func (w *writer) test(f *file, cases int) string {
 	s := slots{"r": f.recv, "T": f.typ, "F": w.noun() + "s"}
 	var out []string
@@ -223,7 +223,7 @@ func (w *writer) test(f *file, cases int) string {
 	return strings.Join(out, "\n")
 }
 
-// otherFiles are the files that are not Go.
+// otherFiles returns the files that are not Go.
 func (w *writer) otherFiles() []*file {
 	var files []*file
 	add := func(path, text string) {
@@ -248,7 +248,7 @@ func (w *writer) otherFiles() []*file {
 	return files
 }
 
-// locale is a file of translations; other languages than the first lack some.
+// locale returns a file of translations; other languages than the first lack some.
 func (w *writer) locale(language int) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(w.templates["locale_keys"][0], "\n") {

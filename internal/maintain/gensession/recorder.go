@@ -120,7 +120,7 @@ func (r *recorder) timestamp() string {
 	return time.UnixMilli(r.now).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// unused is an id that was not given out before.
+// unused returns an id that was not given out before.
 func (r *recorder) unused(prefix string, n int, digits string) string {
 	for {
 		id := prefix + r.chance.letters(n, digits)
@@ -267,7 +267,7 @@ func (r *recorder) results(calls []call) {
 	}
 }
 
-// newCall is a call of that tool.
+// newCall returns a call of that tool.
 func newCall[A any](r *recorder, name string, arguments A, result string, isError bool) call {
 	encoded, err := plainjson.Marshal(arguments)
 	if err != nil {

@@ -51,7 +51,7 @@ func turns() []turn {
 	}
 }
 
-// session is the made-up session, in the JSON lines of pi: about 26 turns, 300 rounds and 800 KB, the same bytes on
+// session returns the made-up session, in the JSON lines of pi: about 26 turns, 300 rounds and 800 KB, the same bytes on
 // every call.
 func session() []byte {
 	w := &writer{newDice(writerSeed), loadCorpus(), nil}
@@ -140,7 +140,7 @@ func (a *agent) callTools(said []part, calls []call) {
 	a.results(results)
 }
 
-// before is what the agent says before it calls that tool.
+// before returns what the agent says before it calls that tool.
 func (a *agent) before(tool string) []part {
 	s := a.about(a.changed())
 	var said []part
@@ -158,7 +158,7 @@ func (a *agent) before(tool string) []part {
 	return said
 }
 
-// inheritAll is a scope of its own with everything that is known of a file.
+// inheritAll returns a scope of its own with everything that is known of a file.
 func (a *agent) inheritAll(s slots) slots {
 	inner := a.inherit(s)
 	for _, name := range []string{"f", "fbase", "p"} {
@@ -172,7 +172,7 @@ func (a *agent) signature() string {
 	return "Er" + a.letters(4*a.between(40, 260)-3, base64Digits) + "="
 }
 
-// act is one tool call.
+// act returns one tool call.
 func (a *agent) act(progress int, parallel bool) call {
 	d := a.n(100)
 	switch {
@@ -257,12 +257,12 @@ func (a *agent) splitFile() {
 	a.callTools(nil, []call{a.replace(f, half, len(f.lines), []string{"// What was here is in " + g.base() + "."})})
 }
 
-// longest is the longest of some files.
+// longest returns the longest of some files.
 func longest(files []*file) *file {
 	return slices.MaxFunc(files, func(f, g *file) int { return len(f.text()) - len(g.text()) })
 }
 
-// newFile is a new file beside another one.
+// newFile returns a new file beside another one.
 func (a *agent) newFile(base string, beside *file) *file {
 	f := &file{path: beside.dir() + "/" + base, typ: beside.typ, recv: beside.recv}
 	a.focus[0].files = append(a.focus[0].files, f)

@@ -36,7 +36,7 @@ func (a *agent) bash() call {
 	}
 }
 
-// run is a command that ended with that code. The tool tells of a failure as an error.
+// run returns a command that ended with that code. The tool tells of a failure as an error.
 func (a *agent) run(command, output string, code int) call {
 	args := bashArgs{Command: command}
 	if a.percent(15) {
@@ -80,7 +80,7 @@ func (a *agent) goTest(f *file) call {
 	return a.run("go test"+flags+" ./"+dir+"/", strings.Join(out, "\n"), 0)
 }
 
-// verbose is what a few tests print.
+// verbose returns what a few tests print.
 func (a *agent) verbose(f *file, tests int) []string {
 	d := a.dice
 	var out []string
@@ -100,7 +100,7 @@ func (a *agent) verbose(f *file, tests int) []string {
 	return out
 }
 
-// failure is what a failing test prints.
+// failure returns what a failing test prints.
 func (a *agent) failure(f *file, dir string) string {
 	d := a.dice
 	s := a.about(f)
@@ -123,7 +123,7 @@ func (a *agent) failure(f *file, dir string) string {
 	return b.String() + fmt.Sprintf("FAIL\nFAIL\texample.com/harborline/%s\t%d.%03ds\nFAIL", dir, d.n(5), d.n(1000))
 }
 
-// race is a report of the race detector.
+// race returns a report of the race detector.
 func (a *agent) race(f *file) string {
 	d := a.dice
 	var b strings.Builder
@@ -201,7 +201,7 @@ func (a *agent) gitLog() call {
 	return a.run(fmt.Sprintf("git log --oneline -%d", len(out)), strings.Join(out, "\n"), 0)
 }
 
-// serviceLog is the service's log of the last minutes.
+// serviceLog returns the service's log of the last minutes.
 func (a *agent) serviceLog(f *file, lines int) call {
 	return a.run(fmt.Sprintf("kubectl logs deploy/harbord --since=10m | grep -v healthz | tail -%d",
 		lines), a.log(f, lines), 0)
@@ -285,7 +285,7 @@ func (a *agent) curl() call {
 		"{\n  \"items\": [\n"+strings.Join(items, ",\n")+"\n  ],\n  \"next\": \""+a.letters(24, base58Digits)+"\"\n}", 0)
 }
 
-// buildLog is the log of a failed build, of about that many bytes.
+// buildLog returns the log of a failed build, of about that many bytes.
 func (a *agent) buildLog(size int) call {
 	var b strings.Builder
 	for b.Len() < size {

@@ -51,7 +51,7 @@ type change struct {
 	before, after []string
 }
 
-// file is one of the files that the turn is about, rather one that was not seen lately.
+// file returns one of the files that the turn is about, rather one that was not seen lately.
 func (a *agent) file() *file {
 	var f *file
 	for range 5 {
@@ -66,7 +66,7 @@ func (a *agent) file() *file {
 	return f
 }
 
-// changed is a Go file that was read before, or else any.
+// changed returns a Go file that was read before, or else any.
 func (a *agent) changed() *file {
 	if len(a.seen) > 0 {
 		return pick(a.dice, a.seen[max(0, len(a.seen)-6):])
@@ -145,7 +145,7 @@ func (a *agent) grep() call {
 	return newCall(a.recorder, "grep", args, strings.Join(out, "\n"), false)
 }
 
-// word is a name that stands somewhere in the file.
+// word returns a name that stands somewhere in the file.
 func (a *agent) word(f *file) string {
 	words := strings.FieldsFunc(pick(a.dice, f.lines), func(r rune) bool {
 		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -172,7 +172,7 @@ func (a *agent) edit(f *file) call {
 	return a.replace(f, from, to, a.rework(f, before))
 }
 
-// stretch is a place of about n lines within functions that stands nowhere else in its file.
+// stretch returns a place of about n lines within functions that stands nowhere else in its file.
 func (a *agent) stretch(f *file, n int) (from, to int) {
 	for range 30 {
 		from = a.n(max(len(f.lines)-n, 1))
@@ -198,7 +198,7 @@ func (a *agent) replace(f *file, from, to int, after []string) call {
 	return newCall(a.recorder, "edit", args, result, false)
 }
 
-// rework is what the agent makes of some lines.
+// rework returns what the agent makes of some lines.
 func (a *agent) rework(f *file, lines []string) []string {
 	out := slices.Clone(lines)
 	s := a.about(f)

@@ -112,7 +112,7 @@ func (u user) try(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// released is a copy of the checkout with the edits of a release.
+// released returns a copy of the checkout with the edits of a release.
 func released(t *testing.T) *tree {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,7 +132,7 @@ func released(t *testing.T) *tree {
 	return made
 }
 
-// proxies are what GOPROXY must be for our modules to be those of a checkout and the others those of the module cache.
+// proxies returns what GOPROXY must be for our modules to be those of a checkout and the others those of the module cache.
 func proxies(t *testing.T, made *tree) string {
 	t.Helper()
 	ours := filepath.Join(made.dir, "proxy")
@@ -173,7 +173,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// quickStart is the program under Quick start in the README, without its package clause.
+// quickStart returns the program under Quick start in the README, without its package clause.
 func quickStart(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
