@@ -15,14 +15,14 @@ import (
 
 // sizes of the jobs, so that a test can run all of them in a moment.
 type sizes struct {
-	hostile       int    // bytes of a hostile input; there is one of twice as many
+	hostile       int    // bytes of a hostile input; another has twice as many
 	growth        [3]int // chunks of the growth trees
 	tsxGrowth     [2]int // chunks of the growth trees for prompt-tsx
 	rounds        int    // rounds of the conversation that an agent's step adds to
-	roundTokens   int    // about how many tokens each takes
+	roundTokens   int    // approximate tokens of each
 	messages      int    // messages of the conversation that is trimmed
-	messageTokens int    // about how many tokens each takes
-	session       int    // the most bytes of the session's text; 0 is all
+	messageTokens int    // approximate tokens of each
+	session       int    // maximum bytes of the session's text; 0 means all
 	chunks        int    // chunks of prompt-tsx's benchmark
 }
 
@@ -31,19 +31,19 @@ var fullSizes = sizes{
 	chunks: sampleLines,
 }
 
-// bench is what the comparisons of a run share.
+// bench is the state shared by the comparisons of a run.
 type bench struct {
 	options
 	stderr io.Writer
 
-	mu  sync.Mutex // over what close needs to know
+	mu  sync.Mutex // guards the fields that close uses
 	dir string     // for files that the contestants in JavaScript read
 	js  *worker    // runs the contestants in JavaScript of the comparison
 
 	nodeDir, nodeVersion string
 }
 
-// emptied is a set-up that gives a counter that has counted before and remembers nothing.
+// emptied returns a set-up that makes a counter without memory of what it has counted.
 func emptied(encoding string) func(context.Context) (*tiktoken.Counter, error) {
 	c, err := tiktoken.New(encoding)
 	return func(context.Context) (*tiktoken.Counter, error) {
@@ -55,7 +55,7 @@ func emptied(encoding string) func(context.Context) (*tiktoken.Counter, error) {
 	}
 }
 
-// file gives the path of a temporary file with this content, which is there for the rest of the run.
+// file returns the path of a temporary file with this content, which exists until the end of the run.
 func (b *bench) file(name string, content []byte) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *bench) file(name string, content []byte) (string, error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// table is what a contestant in JavaScript needs to know to count in an encoding.
+// table is what a contestant in JavaScript needs to count in an encoding.
 type table struct {
 	Encoding string `json:"encoding"`
 	Ranks    string `json:"ranks"`
@@ -86,7 +86,7 @@ func (b *bench) tableOf(encoding string) (table, error) {
 	return table{encoding, path}, err
 }
 
-// close ends the child and removes what was written. It may be called while a comparison is running.
+// close ends the child process and removes temporary files. It may be called while a comparison is running.
 func (b *bench) close() error {
 	b.endWorker()
 	b.mu.Lock()
@@ -97,7 +97,7 @@ func (b *bench) close() error {
 	return os.RemoveAll(b.dir)
 }
 
-// skipped is why the contestants in JavaScript do not run, or "".
+// skipped returns the reason why the contestants in JavaScript do not run, "" if they do.
 func (b *bench) skipped() string {
 	if b.noNode {
 		return "it needs Node, and -no-node is set"
@@ -105,8 +105,8 @@ func (b *bench) skipped() string {
 	return ""
 }
 
-// javascript makes the lap of a contestant in JavaScript and decodes what its job comes to into result. The lap is nil
-// where b.skipped says why.
+// javascript returns the lap of a contestant in JavaScript and decodes the result of its job into result. The lap is nil
+// if b.skipped returns a reason.
 func (b *bench) javascript(ctx context.Context, name, job string, with, result any) (lap, error) {
 	if b.noNode {
 		return nil, nil

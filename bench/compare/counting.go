@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// countPlan counts all that was said in a recorded session.
+// countPlan counts everything said in a recorded session.
 func countPlan(encoding string) plan {
 	return plan{
 		name:  "count/" + strings.TrimSuffix(encoding, "_base"),
@@ -94,7 +94,7 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	}, nil
 }
 
-// countingInJS are the contestants in JavaScript.
+// countingInJS returns the contestants in JavaScript.
 func (b *bench) countingInJS(ctx context.Context, encoding, text string, tokens int) ([]contestant, error) {
 	const cold, warm = "@microsoft/tiktokenizer, cold", "@microsoft/tiktokenizer, warm"
 	ranks, err := b.tableOf(encoding)
@@ -121,7 +121,7 @@ func (b *bench) countingInJS(ctx context.Context, encoding, text string, tokens 
 	return contestants, nil
 }
 
-// jsWarmUp is how long JavaScript runs before it is measured, so that it is compiled.
+// jsWarmUp is the time for which JavaScript runs before it is measured, so that it is compiled.
 const jsWarmUp = time.Second
 
 type countWith struct {
@@ -136,7 +136,7 @@ func peerTiktoken(encoding string) (*pkoukk.Tiktoken, error) {
 	return pkoukk.GetEncoding(encoding)
 }
 
-// differs notes how far a count is from ours, where it is.
+// differs returns a note about the difference between a count and ours, if there is one.
 func differs(n, ours int) func() string {
 	if n == ours {
 		return nil
@@ -151,8 +151,7 @@ func checked(n, want int) error {
 	return nil
 }
 
-// turned gives a text begun at another line each time, what went before it put to its end. It is safe for concurrent
-// use.
+// turned yields a text rotated by lines, starting at another line each time. It is safe for concurrent use.
 type turned struct {
 	twice string
 	cuts  []int
@@ -179,7 +178,7 @@ func (t *turned) next() string {
 	return t.twice[cut : cut+len(t.twice)/2]
 }
 
-// arithmetic keeps a processor busy for some milliseconds, with four sums that do not wait for each other.
+// arithmetic keeps a processor busy for some milliseconds, with four independent sums.
 func arithmetic() {
 	a, b, c, d := uint64(1), uint64(2), uint64(3), uint64(4)
 	for range 1 << 23 {
@@ -188,7 +187,7 @@ func arithmetic() {
 	runtime.KeepAlive(a + b + c + d)
 }
 
-// twoAtOnce is a lap of a job that two goroutines do side by side: what one job takes is half of what two do.
+// twoAtOnce returns a lap of a job that two goroutines do in parallel; its time is half of what both take.
 func twoAtOnce(job func()) lap {
 	return func(ctx context.Context, n int) (cost, error) {
 		watch := start()

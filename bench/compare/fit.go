@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// budgetsFitted is how many budgets one layout is fitted to.
+// budgetsFitted is the number of budgets to which one layout is fitted.
 const budgetsFitted = 50
 
 // fitPlan fits one layout to many budgets.

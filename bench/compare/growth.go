@@ -9,11 +9,12 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// manyTrees stretches a round to ten of the largest trees or more. Of two or three it would be chance how many meet the
-// collector, and memory that has just been given back to the system.
+// manyTrees stretches a round to ten of the largest trees or more. With two or three, the garbage collector would affect
+// the result by chance.
 const manyTrees = 10
 
-// growthPlan prunes trees, each ten times as large as the one before, to about a tenth, beside one count of their text.
+// growthPlan prunes trees, each ten times as large as the one before, to about a tenth, and compares that with one count
+// of their text.
 func growthPlan(kind treeKind) plan {
 	return plan{
 		name: "growth/" + kind.name, about: "pruning to a tenth with an empty memo: " + kind.about,
@@ -41,7 +42,7 @@ func growthPlan(kind treeKind) plan {
 	}
 }
 
-// growthInJS is how prompt-tsx grows, on smaller trees, for its time grows with the square.
+// growthInJS measures how prompt-tsx grows, on smaller trees because its time is quadratic.
 func (b *bench) growthInJS(ctx context.Context, kind treeKind) ([]contestant, error) {
 	var contestants []contestant
 	for _, n := range b.sizes.tsxGrowth {
@@ -63,7 +64,7 @@ func (b *bench) growthInJS(ctx context.Context, kind treeKind) ([]contestant, er
 	return contestants, nil
 }
 
-// pruning is a tree with a budget that it does not fit.
+// pruning is a tree with a budget that it exceeds.
 type pruning struct {
 	encoding            string
 	root                elements.Node
@@ -71,10 +72,10 @@ type pruning struct {
 	text                string
 }
 
-// unlimited is a budget that everything fits.
+// unlimited is a budget that no tree exceeds.
 const unlimited = 1 << 30
 
-// newPruning has a budget of a share of what the tree takes.
+// newPruning returns a tree with a budget that is a fraction of its size.
 func newPruning(ctx context.Context, encoding string, root elements.Node, share float64) (*pruning, error) {
 	c, err := tiktoken.New(encoding)
 	if err != nil {
@@ -87,7 +88,7 @@ func newPruning(ctx context.Context, encoding string, root elements.Node, share 
 	return &pruning{encoding: encoding, root: root, whole: all.Tokens, budget: max(1, int(float64(all.Tokens)*share)), text: all.Messages[0].Text()}, nil
 }
 
-// countLap counts all of the text at once with a memo that is empty each time.
+// countLap counts all of the text at once, with an empty memo each time.
 func (p *pruning) countLap() lap {
 	return afresh(emptied(p.encoding), func(_ context.Context, c *tiktoken.Counter) error {
 		c.CountText(p.text)
@@ -95,7 +96,7 @@ func (p *pruning) countLap() lap {
 	})
 }
 
-// lap renders with a memo that is empty each time.
+// lap renders with an empty memo each time.
 func (p *pruning) lap() lap {
 	return afresh(
 		emptied(p.encoding),

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// hostileInputs are texts that counters are slow at, of exactly n bytes, or the few fewer that whole characters take.
+// hostileInputs are texts that are slow to count, of n bytes, less what is missing to a whole character.
 var hostileInputs = []struct {
 	name string
 	make func(n int) string
@@ -29,11 +29,11 @@ var hostileInputs = []struct {
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{'h'})
-	_, _ = r.Read(b) // it never fails
+	_, _ = r.Read(b) // never fails
 	return b
 }
 
-// randomRunes is text of characters between two that take as many bytes as each other.
+// randomRunes returns text of characters between two whose encodings have the same length.
 func randomRunes(n int, from, to rune) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
@@ -44,7 +44,7 @@ func randomRunes(n int, from, to rune) string {
 	return text.String()
 }
 
-// hostilePlan counts texts without a break, and twice as much of them.
+// hostilePlan counts texts without a break, and texts of twice the size.
 func hostilePlan() plan {
 	return plan{
 		name: "hostile", about: "counting 1 MB of text without a break, and 2 MB, with an empty memo in o200k_base",
@@ -52,7 +52,7 @@ func hostilePlan() plan {
 			const encoding = "o200k_base"
 			c := comparison{
 				notes:   []string{"the ratio of 2 MB is to 1 MB of the same; tiktoken-go gets 20 KB, for its time grows with the square"},
-				stretch: 4, // for the jobs are long, and few in a round
+				stretch: 4, // the jobs are long, so there are few in a round
 			}
 			count := func(text string) lap {
 				return afresh(

@@ -1,15 +1,15 @@
-// Command compare measures promptree beside its peers, and against the targets that it sets itself:
+// Command compare measures promptree and its peers side by side, and checks promptree's own targets:
 //
 //	go run ./bench/compare
 //
-// It is run from the root of the repository. Each comparison lets its contestants do the same job in turns, round by
-// round, and prints a line for each: the median, what it varied between, the ratio to the first of them, and the
-// targets. Rows in which we lose are printed like the others.
+// Run it from the root of the repository. Each comparison lets its contestants do the same job in turns, round by round,
+// and prints a line for each: the median, its range, the ratio to the first contestant, and the targets. Rows in which
+// promptree loses are printed like the others.
 //
 // The contestants in JavaScript need Node and npm. They are installed once, in a folder of the user's cache; -no-node
 // leaves them out.
 //
-// Exit codes: 0 all targets are met that could be measured, 1 a target is missed, 2 the comparison cannot be made (a
+// Exit codes: 0 all targets that could be measured are met, 1 a target is missed, 2 the comparison cannot be made (a
 // flag, a file, Node or npm), 130 interrupted.
 package main
 
@@ -45,7 +45,7 @@ func main() {
 	program.Main(run)
 }
 
-// options are what the command line asks for.
+// options are the values of the flags.
 type options struct {
 	json, list, noNode bool
 	only               *regexp.Regexp
@@ -54,7 +54,7 @@ type options struct {
 	sizes              sizes
 }
 
-// errListed tells that what was asked for has been printed.
+// errListed is returned if only a list was to be printed.
 var errListed = errors.New("listed")
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -84,7 +84,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitCannot
 }
 
-// grace is how long an interrupted run has to tidy up what it was about; a measurement in this process is not waited for.
+// grace is the time that an interrupted run has to clean up; it does not wait for a measurement in this process.
 const grace = 300 * time.Millisecond
 
 func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
@@ -172,11 +172,11 @@ type document struct {
 	Rounds      int           `json:"rounds"`
 	Comparisons []outcome     `json:"comparisons"`
 	Targets     map[state]int `json:"targets"`
-	// Unsteady is how many contestants' rounds differ more than twofold.
+	// Unsteady is the number of contestants whose rounds differ more than twofold.
 	Unsteady int `json:"unsteady"`
 }
 
-// compare runs the comparisons one after the other and prints what they come to.
+// compare runs the comparisons one after the other and prints their outcomes.
 func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) (code int, err error) {
 	var outcomes []outcome
 	for _, p := range selected {

@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// pace says how long things are measured.
+// pace says how long measurements take.
 type pace struct {
-	// rounds in which each contestant is measured.
+	// rounds is the number of measurements of each contestant.
 	rounds int
-	// warmUp is how long a contestant runs unmeasured, lap the least time of a round's jobs together.
+	// warmUp is how long a contestant runs unmeasured, lap the minimum time of a round's jobs.
 	warmUp, lap time.Duration
-	// slow is the time from which one job alone is measurement enough: its first is the only one.
+	// slow is the time from which a single job is enough: its first run is the only one.
 	slow time.Duration
-	// limit is the time after which a first job is cancelled, and counts as having taken that.
+	// limit is the time after which a first job is cancelled and counts as having taken that long.
 	limit time.Duration
 }
 
-// defaultPace is steady enough to compare by, and takes some minutes over all comparisons.
+// defaultPace is steady enough for comparisons, and takes some minutes for all of them.
 var defaultPace = pace{rounds: 7, warmUp: 100 * time.Millisecond, lap: 50 * time.Millisecond, slow: 5 * time.Second, limit: time.Minute}
 
-// maxTimes is the most often that a job is done in a round, so that one that takes nothing ends.
+// maxTimes is the maximum number of jobs in a round, so that a job that takes no time ends.
 const maxTimes = 1 << 20
 
-// measurement is what a contestant took.
+// measurement is the result for a contestant.
 type measurement struct {
-	// times of one job, a round each. Empty where the contestant was skipped.
+	// times of one job, one per round. Empty if the contestant was skipped.
 	times []time.Duration
-	// allocs of one job, those of the round with the fewest; below 0 where they are not known.
+	// allocs of one job, those of the round with the fewest; below 0 if they are not known.
 	allocs float64
-	// once tells that one job was measurement enough, over that it was cancelled and would have taken longer.
+	// once reports that a single job was enough, over that it was cancelled and would have taken longer.
 	once, over bool
 }
 
-// measure lets the contestants of a comparison run in turns: each is warmed up, then all are measured once a round,
-// each round beginning with another one.
+// measure lets the contestants of a comparison run in turns: each is warmed up, then all are measured once in each
+// round, which starts with another contestant each time.
 func measure(ctx context.Context, c comparison, p pace) (results, error) {
 	r := results{}
 	p.lap *= time.Duration(max(1, c.stretch))
-	times := make([]int, len(c.contestants)) // how often each does its job in a round; 0 is not at all
+	times := make([]int, len(c.contestants)) // jobs per round of each contestant; 0 means that it does not run
 	for i, who := range c.contestants {
 		if who.lap == nil {
 			continue
@@ -59,7 +59,7 @@ func measure(ctx context.Context, c comparison, p pace) (results, error) {
 				continue
 			}
 			who := c.contestants[i]
-			runtime.GC() // of what others have left
+			runtime.GC() // garbage of other contestants
 			spent, err := who.lap(ctx, times[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", who.name, err)
@@ -72,8 +72,7 @@ func measure(ctx context.Context, c comparison, p pace) (results, error) {
 	return r, nil
 }
 
-// warm runs a contestant until it is warm and finds out how often it does its job in a round. One that is slow has been
-// measured with that.
+// warm runs a contestant until it is warm and determines its jobs per round. For a slow one this is the measurement.
 func warm(ctx context.Context, who contestant, p pace) (m measurement, times int, err error) {
 	atLeast := max(p.warmUp, who.warmUp)
 	times = 1
@@ -102,13 +101,13 @@ func warm(ctx context.Context, who contestant, p pace) (m measurement, times int
 
 func (m *measurement) add(spent cost, times int) {
 	allocs := float64(spent.allocs) / float64(times)
-	if len(m.times) == 0 || allocs < m.allocs { // what others allocate meanwhile counts too
+	if len(m.times) == 0 || allocs < m.allocs { // concurrent allocations count too
 		m.allocs = allocs
 	}
 	m.times = append(m.times, spent.time/time.Duration(times))
 }
 
-// repeated is a lap of a job that needs no setting up.
+// repeated returns a lap of a job without a set-up.
 func repeated(job func() error) lap {
 	return func(ctx context.Context, n int) (cost, error) {
 		watch := start()
@@ -124,7 +123,7 @@ func repeated(job func() error) lap {
 	}
 }
 
-// afresh is a lap of a job that is set up each time, which is not counted.
+// afresh returns a lap of a job with a set-up each time, which is not measured.
 func afresh[T any](setUp func(ctx context.Context) (T, error), job func(ctx context.Context, t T) error) lap {
 	return func(ctx context.Context, n int) (cost, error) {
 		var all cost

@@ -25,9 +25,9 @@ var nodeFiles embed.FS
 
 const workerFile = "worker.mjs"
 
-// installNode makes the folder of the JavaScript side in the user's cache. What it depends on is installed where it is not
-// there already: the folder is named for it, and comes to its place whole, so that an interrupted installation leaves
-// none.
+// installNode creates the folder of the JavaScript side in the user's cache, and installs its dependencies unless they
+// are there. The folder is named by a hash of them and is renamed into place when complete, so that an interrupted
+// installation leaves nothing behind.
 func installNode(ctx context.Context, cache string, stderr io.Writer) (dir string, err error) {
 	files, err := fs.Sub(nodeFiles, "node")
 	if err != nil {
@@ -71,20 +71,20 @@ func installNode(ctx context.Context, cache string, stderr io.Writer) (dir strin
 		return "", fmt.Errorf("npm ci failed (-no-node leaves the contestants in JavaScript out): %w: %s", err, lastLine(out))
 	}
 	if err := os.Rename(making, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // nor has another run been sooner
+		if _, there := os.Stat(dir); there != nil { // no other run was faster
 			return "", err
 		}
 	}
 	return dir, nil
 }
 
-// lastLine of an output that says something.
+// lastLine returns the last line of an output that is not blank.
 func lastLine(out []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// worker is a running process with contestants in JavaScript. It answers one request at a time.
+// worker is a process with contestants in JavaScript. It answers one request at a time.
 type worker struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -94,7 +94,7 @@ type worker struct {
 	ended  sync.Once
 }
 
-// worker is the comparison's process; the first use starts it.
+// worker returns the comparison's process, and starts it on first use.
 func (b *bench) worker(ctx context.Context) (*worker, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +123,7 @@ func (b *bench) worker(ctx context.Context) (*worker, error) {
 	return b.js, err
 }
 
-// endWorker ends the comparison's process, where there is one.
+// endWorker ends the comparison's process, if there is one.
 func (b *bench) endWorker() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,11 +153,11 @@ func startWorker(ctx context.Context, name string, args ...string) (*worker, err
 	return w, nil
 }
 
-// close kills the process and waits for its end.
+// close kills the process and waits for it.
 func (w *worker) close() {
 	w.ended.Do(func() {
 		w.stop()
-		_ = w.cmd.Wait() // it says that the process was killed
+		_ = w.cmd.Wait() // the error says that it was killed
 	})
 }
 
@@ -195,7 +195,7 @@ func (w *worker) ask(req request) (reply, error) {
 	return r, nil
 }
 
-// prepare makes a job ready and decodes what it comes to into result.
+// prepare prepares a job and decodes its result into result.
 func (w *worker) prepare(name, job string, with, result any) (lap, error) {
 	r, err := w.ask(request{Prepare: name, Job: job, With: with})
 	if err != nil {

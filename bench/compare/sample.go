@@ -9,16 +9,17 @@ import (
 	"github.com/promptree-go/promptree/internal/regular"
 )
 
-// The shape of the text of prompt-tsx's own benchmark, which is its test file src/base/test/renderer.test.tsx of
-// 0.4.0-alpha.9: the file is not in its package, and is no part of this repository.
+// The shape of the text of prompt-tsx's own benchmark, its test file src/base/test/renderer.test.tsx of 0.4.0-alpha.9,
+// which is neither in its package nor in this repository.
 const (
 	sampleLines  = 3_405
-	sampleBytes  = 93_898 // without its last line break
+	sampleBytes  = 93_898 // without the last line break
 	sampleTokens = 25_086 // in cl100k_base
-	lineTokens   = 25_057 // the same, each line by itself
+	lineTokens   = 25_057 // counted line by line
 )
 
-// sample is the text of the benchmark, cut to so many lines: the file that -text names, or made-up code of its shape.
+// sample returns the text of the benchmark, cut to that many lines: the file that -text names, or made-up code of the
+// same shape.
 func (b *bench) sample(lines int) (text, note string, err error) {
 	text, note = madeUpCode(), fmt.Sprintf("the text is made up, in the shape of prompt-tsx's (%d lines, %d bytes, about %d tokens); -text takes its own",
 		sampleLines, sampleBytes, sampleTokens)
@@ -38,7 +39,7 @@ func (b *bench) sample(lines int) (text, note string, err error) {
 	return strings.TrimSuffix(strings.Join(all[:min(lines, len(all))], ""), "\n"), note, nil
 }
 
-// indents is how many of the benchmark's lines begin with so many tabs, the blank ones aside.
+// indents holds the number of lines in the benchmark by their leading tabs, without blank lines.
 var indents = []int{21, 83, 271, 572, 617, 612, 456, 274, 188, 50, 40, 16, 13}
 
 const blankLines = 192
@@ -50,8 +51,8 @@ var phrases = strings.Split(`const messagePieces = |await renderFragment(|<UserM
 	`new PromptRenderer(|sizing.budget|props.children|.map(element => |numberOfPieces|100|limit |message.content |`+
 	`Lorem ipsum |dolor sit amet |result.messages|expected `, "|")
 
-// madeUpCode is text of the benchmark's shape. It is the same each time; the seed is the one of the first 3,000 whose
-// counts, as a whole and line by line, are the nearest.
+// madeUpCode returns text of the benchmark's shape, always the same. Of the first 3,000 seeds, this one has the nearest
+// counts, as a whole and line by line.
 func madeUpCode() string {
 	r := rand.New(rand.NewPCG(1189, 405))
 	var depths []int
@@ -65,9 +66,9 @@ func madeUpCode() string {
 	}
 	r.Shuffle(len(depths), func(i, j int) { depths[i], depths[j] = depths[j], depths[i] })
 	depths = depths[:sampleLines]
-	depths[sampleLines-1] = 0 // the last line makes up the size
+	depths[sampleLines-1] = 0 // the last line makes up the difference
 
-	// What the words may take together is dealt out line by line, some lines getting much more than others.
+	// The bytes for words are divided among the lines unevenly.
 	left := sampleBytes - (sampleLines - 1)
 	filled := 0
 	for _, depth := range depths {
@@ -92,7 +93,8 @@ func madeUpCode() string {
 	return strings.Join(append(lines, code(r, left)), "\n")
 }
 
-// code is phrases of n bytes together. Like code, it ends with a sign, which makes one token with the line break.
+// code returns phrases of n bytes in all. Like code, it ends with a punctuation mark, which forms one token with the
+// line break.
 func code(r *rand.Rand, n int) string {
 	const ends = ",,,,,;;;>>>{{(["
 	var text strings.Builder

@@ -12,15 +12,15 @@ import (
 	"github.com/promptree-go/promptree/internal/regular"
 )
 
-// Sessions that are counted, seen from the root of the repository: a real one that lies beside it, where there is one,
-// and the generated one that is part of it.
+// Sessions to count, relative to the root of the repository: a real one beside it, which may be missing, and a generated
+// one in it.
 const (
 	recordedSession  = "../shared/sessions/pi-before-compaction.jsonl"
 	generatedSession = "history/importer/testdata/generated.jsonl"
 )
 
-// sessionText is all that was said in a recorded session, as one text, with a note where it is not the session that the
-// targets are about.
+// sessionText returns everything said in a recorded session, as one text, and a note unless it is the session of the
+// targets.
 func (b *bench) sessionText() (text, note string, err error) {
 	path := b.session
 	if path == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// startUps are the ways to make a counter of an encoding and count a word with it.
+// startUps maps each way to make a counter of an encoding and count a word with it.
 var startUps = map[string]func(encoding string) (keep any, err error){
 	"ours": func(encoding string) (any, error) {
 		c, err := tiktoken.New(encoding)
@@ -41,7 +41,7 @@ var startUps = map[string]func(encoding string) (keep any, err error){
 	},
 }
 
-// started is what a child prints: how long its start-up took, and what it keeps on the heap.
+// started is what a child prints: the duration of its start-up, and its heap after that.
 type started struct {
 	NS    int64 `json:"ns"`
 	Bytes int64 `json:"bytes"`
@@ -72,7 +72,7 @@ func startUpMain(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// startUpPlan makes a first counter of each encoding, each time in a new process.
+// startUpPlan makes a first counter of each encoding, each in a new process.
 func startUpPlan() plan {
 	return plan{
 		name: "start-up", about: "a first counter and its first word, each in a new process",
@@ -115,11 +115,11 @@ func (b *bench) loadingInJS(ctx context.Context, encoding, name, against string)
 	return contestant{name: name, lap: lap, skipped: b.skipped(), against: against, warmUp: jsWarmUp}, err
 }
 
-// child is a contestant that does its job in a process of its own.
+// child is a contestant whose job runs in a process of its own.
 type child struct {
 	self string
 	args []string
-	// heap is the most bytes that it kept.
+	// heap is the maximum number of bytes that it kept.
 	heap int64
 }
 
@@ -148,7 +148,7 @@ func (c *child) note() string {
 	return fmt.Sprintf("keeps %s MB on the heap", short(float64(c.heap)/1e6))
 }
 
-// heapTarget asks that what is kept on the heap is at most so many bytes.
+// heapTarget requires that at most that many bytes are kept on the heap.
 func (c *child) heapTarget(of string, bound int64) target {
 	return target{
 		of: of, asks: fmt.Sprintf("≤%d MB kept", bound>>20), bound: float64(bound),

@@ -8,7 +8,7 @@ import (
 // results are the measurements of a comparison by the contestants' names.
 type results map[string]measurement
 
-// median of a contestant, and false where it was not measured.
+// median returns the median of a contestant, and false if it was not measured.
 func (r results) median(name string) (time.Duration, bool) {
 	m, ok := r[name]
 	if !ok || len(m.times) == 0 {
@@ -17,7 +17,7 @@ func (r results) median(name string) (time.Duration, bool) {
 	return median(m.times), true
 }
 
-// ratio of one median to another, and false where one was not measured.
+// ratio returns the ratio of two medians, and false if one was not measured.
 func (r results) ratio(name, to string) (float64, bool) {
 	a, okA := r.median(name)
 	b, okB := r.median(to)
@@ -27,7 +27,7 @@ func (r results) ratio(name, to string) (float64, bool) {
 	return float64(a) / float64(max(b, 1)), true
 }
 
-// median is the middle of the times, or the mean of the two in the middle. There is at least one.
+// median returns the middle of the times, or the mean of the two in the middle. There must be at least one.
 func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	n := len(sorted)

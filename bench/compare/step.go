@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// stepPlan renders a long conversation, adds what an agent's step adds, and renders it again.
+// stepPlan renders a long conversation, adds the step of an agent, and renders it again.
 func stepPlan() plan {
 	return plan{
 		name: "step", about: "an agent's step: a long conversation rendered, two rounds added, rendered again, in o200k_base",
@@ -46,27 +46,27 @@ func stepPlan() plan {
 	}
 }
 
-// agentStep makes conversations of so many rounds, each of about so many tokens.
+// agentStep makes conversations of a number of rounds, each of about that many tokens.
 type agentStep struct{ rounds, tokens int }
 
-// roundsInTurn is how many rounds answer a user's message.
+// roundsInTurn is the number of rounds that answer a user's message.
 const roundsInTurn = 20
 
-// running is an agent between two of its steps.
+// running is an agent between two steps.
 type running struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
 	tokens    int // of the last render
 }
 
-// unrendered is a conversation that was never rendered.
+// unrendered returns a conversation that was never rendered.
 func (a agentStep) unrendered(context.Context) (*running, error) {
 	c := tiktoken.O200k()
 	r := &running{session: numbered.Session(), tokenizer: c}
 	return r, a.add(context.Background(), r.session, 0, a.rounds)
 }
 
-// begin is a conversation that was rendered once.
+// begin returns a conversation that was rendered once.
 func (a agentStep) begin(ctx context.Context) (*running, error) {
 	r, err := a.unrendered(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a agentStep) begin(ctx context.Context) (*running, error) {
 	return r, rendered(ctx, r)
 }
 
-// stepped is a conversation that was rendered once, and two rounds more.
+// stepped returns a conversation that was rendered once, and two rounds more.
 func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	r, err := a.begin(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	return r, a.add(ctx, r.session, a.rounds, a.rounds+2)
 }
 
-// learnt is a conversation that was rendered once, with counts that were learnt before and are better since, and two rounds more.
+// learnt returns a conversation that was rendered once with a counter that has learnt since, and two rounds more.
 func (a agentStep) learnt(ctx context.Context) (*running, error) {
 	r, err := a.unrendered(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a agentStep) learnt(ctx context.Context) (*running, error) {
 func (a agentStep) add(ctx context.Context, s *history.Session, from, to int) error {
 	var messages []chat.Message
 	for i := from; i < to; i++ {
-		// The last turn goes on.
+		// The last turn continues.
 		if i%roundsInTurn == 0 && (i < a.rounds || i == 0) {
 			messages = append(messages, chat.UserMessage(words(i, 20)))
 		}
@@ -122,7 +122,7 @@ func (a agentStep) add(ctx context.Context, s *history.Session, from, to int) er
 	return s.Append(ctx, messages...)
 }
 
-// rendered renders the conversation whole.
+// rendered renders the whole conversation.
 func rendered(ctx context.Context, r *running) error {
 	prompt := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},

@@ -17,7 +17,7 @@ type outcome struct {
 	Contestants []row    `json:"contestants"`
 }
 
-// row is what became of a contestant.
+// row is the result of a contestant.
 type row struct {
 	Name string `json:"name"`
 	// Skipped says why it was not measured.
@@ -30,19 +30,19 @@ type row struct {
 	// Ratio of the median to that of the contestant Against.
 	Ratio   float64 `json:"ratio,omitempty"`
 	Against string  `json:"against,omitempty"`
-	// BytesPerSecond that were read, and allocations of a job and for each of its pieces; nil where they say nothing.
+	// BytesPerSecond that were read, and allocations per job and per piece; nil if they are meaningless.
 	BytesPerSecond *float64 `json:"bytesPerSecond,omitempty"`
 	Allocs         *float64 `json:"allocs,omitempty"`
 	AllocsPerPiece *float64 `json:"allocsPerPiece,omitempty"`
-	// Once tells that it takes so long that it was measured once only.
+	// Once reports that it is so slow that it was measured only once.
 	Once bool `json:"once,omitempty"`
-	// Over tells that it was cancelled after the time that is given, and takes longer.
+	// Over reports that it was cancelled after the time that is given.
 	Over    bool      `json:"over,omitempty"`
 	Note    string    `json:"note,omitempty"`
 	Targets []verdict `json:"targets,omitempty"`
 }
 
-// outcomeOf puts together what a comparison came to.
+// outcomeOf assembles the outcome of a comparison.
 func outcomeOf(p plan, c comparison, r results) outcome {
 	o := outcome{Name: p.name, About: p.about, Notes: c.notes}
 	for _, who := range c.contestants {
@@ -92,8 +92,8 @@ func tally(outcomes []outcome) map[state]int {
 	return n
 }
 
-// unsteady counts the rows whose rounds differ more than twofold, and those of more than one round: where many do, the
-// machine was busy with something else.
+// unsteady returns the number of rows whose rounds differ more than twofold, and of all rows with more than one round.
+// If there are many, the machine was busy with something else.
 func unsteady(outcomes []outcome) (n, of int) {
 	for _, o := range outcomes {
 		for _, line := range o.Contestants {
@@ -126,7 +126,7 @@ func (o outcome) print(w io.Writer) error {
 	return err
 }
 
-// notes are those of the comparison and then of its rows.
+// notes returns the notes of the comparison, followed by those of its rows.
 func (o outcome) notes() []string {
 	notes := slices.Clone(o.Notes)
 	for _, line := range o.Contestants {
@@ -146,7 +146,7 @@ func (o outcome) notes() []string {
 	return notes
 }
 
-// cells of a row, and a line more for each target after the first.
+// cells returns the cells of a row, with one more line for each target after the first.
 func (line row) cells() [][]string {
 	cells := [][]string{{line.Name, "–", "", "", "", "", ""}}
 	if line.Skipped == "" && len(line.Rounds) > 0 {
@@ -180,7 +180,7 @@ func (line row) cells() [][]string {
 	return cells
 }
 
-// align writes cells as columns, each to the left (l) or to the right (r).
+// align writes cells in columns, aligned left (l) or right (r).
 func align(out *strings.Builder, cells [][]string, sides string) {
 	widths := make([]int, len(sides))
 	for _, line := range cells {
@@ -203,7 +203,7 @@ func align(out *strings.Builder, cells [][]string, sides string) {
 	}
 }
 
-// duration with three digits.
+// duration formats a duration with three digits.
 func duration(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
@@ -218,7 +218,7 @@ func duration(d time.Duration) string {
 
 func factor(v float64) string { return short(v) + "×" }
 
-// short is a number with three digits, as far as they matter.
+// short formats a number with three significant digits.
 func short(v float64) string {
 	switch {
 	case v >= 100:

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// target is what is asked of a contestant.
+// target is a requirement for a contestant.
 type target struct {
-	// of is the contestant in whose row the target stands.
+	// of is the contestant in whose row the target is shown.
 	of string
-	// asks is the target in words.
+	// asks describes the target.
 	asks string
-	// value is what was reached, as a number and for people, and false where it could not be measured.
+	// value returns what was reached, as a number and as text, and false if it could not be measured.
 	value func(r results) (value float64, shown string, ok bool)
-	// bound is the most that the value may be, or the least where least is set.
+	// bound is the maximum of the value, or the minimum if least is set.
 	bound float64
 	least bool
 }
@@ -21,7 +21,7 @@ type target struct {
 // verdict on a target.
 type verdict struct {
 	Asks string `json:"target"`
-	// Value that was reached, in the unit of the bound; Shown is the same for people.
+	// Value that was reached, in the unit of the bound; Shown is the same as text.
 	Value float64 `json:"value"`
 	Bound float64 `json:"bound"`
 	Shown string  `json:"shown"`
@@ -47,7 +47,7 @@ func (t target) judge(r results) verdict {
 	if t.least && value >= t.bound || !t.least && value <= t.bound {
 		v.State = met
 	}
-	// What was cancelled would have done worse.
+	// A cancelled contestant would have done worse.
 	if r[t.of].over {
 		if v.State == met {
 			v.State = notMeasured
@@ -57,7 +57,7 @@ func (t target) judge(r results) verdict {
 	return v
 }
 
-// faster asks that a contestant takes at most 1/times of the time of another.
+// faster requires that a contestant takes at most 1/times of the time of another.
 func faster(of string, times float64, than string) target {
 	return target{
 		of: of, asks: fmt.Sprintf("≥%g× as fast as %s", times, than), bound: times, least: true,
@@ -68,7 +68,7 @@ func faster(of string, times float64, than string) target {
 	}
 }
 
-// within asks that a contestant takes at most so many times the time of another.
+// within requires that a contestant takes at most that many times the time of another.
 func within(of string, times float64, to string) target {
 	return target{
 		of: of, asks: fmt.Sprintf("≤%g× of %s", times, to), bound: times,
@@ -79,7 +79,7 @@ func within(of string, times float64, to string) target {
 	}
 }
 
-// under asks that a contestant takes at most a time.
+// under requires that a contestant takes at most a time.
 func under(of string, limit time.Duration) target {
 	return target{
 		of: of, asks: "≤" + duration(limit), bound: float64(limit),
@@ -90,13 +90,13 @@ func under(of string, limit time.Duration) target {
 	}
 }
 
-// noAllocs asks that a contestant's job allocates nothing.
+// noAllocs requires that a contestant's job allocates nothing.
 func noAllocs(of string) target {
 	return target{
 		of: of, asks: "0 allocations",
 		value: func(r results) (float64, string, bool) {
 			m, ok := r[of]
-			// Less than half an allocation a job is the runtime's own.
+			// The runtime itself causes less than half an allocation per job.
 			return max(0, m.allocs-0.5), fmt.Sprintf("%.0f", m.allocs), ok && m.allocs >= 0
 		},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// taking is a measurement of one round.
+// taking returns a measurement of one round.
 func taking(d time.Duration) measurement { return measurement{times: []time.Duration{d}, allocs: -1} }
 
 func TestTargets(t *testing.T) {

@@ -6,14 +6,14 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// treeKind is a shape of tree that pruning has to grow well with.
+// treeKind is a shape of tree on which pruning must scale well.
 type treeKind struct {
 	name, about string
-	// counts is how many counts of the whole text pruning may cost.
+	// counts is the maximum cost of pruning, in counts of the whole text.
 	counts float64
-	// make builds a tree of n chunks of some ten tokens each, every one a piece.
+	// make builds a tree of n chunks of some ten tokens each, each of which can be pruned.
 	make func(n int) elements.Node
-	// chunks are those of the same tree for prompt-tsx. May be nil.
+	// chunks returns the same tree for prompt-tsx. May be nil.
 	chunks func(n int) []tsxChunk
 }
 
@@ -73,17 +73,17 @@ var (
 	}, nil}
 )
 
-// flatPriorities are the priorities of the flat tree's chunks.
+// flatPriorities returns the priorities of the flat tree's chunks.
 func flatPriorities(n int) []int { return rand.New(rand.NewPCG(1, uint64(n))).Perm(n) }
 
-// chunkText differs from chunk to chunk.
+// chunkText returns a text that differs from chunk to chunk.
 func chunkText(i int) string { return words(i, 8) }
 
 func chunk(i int, priority *int) elements.TextChunk {
 	return elements.TextChunk{Props: elements.Props{Priority: priority}, Children: elements.Nodes{elements.Text(chunkText(i))}}
 }
 
-// nest gives n chunks, at most ten side by side, counted by next.
+// nest returns n chunks, at most ten of them siblings, counted by next.
 func nest(r *rand.Rand, n int, next *int) elements.Nodes {
 	var nodes elements.Nodes
 	if n <= 10 {

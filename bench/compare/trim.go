@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// trimPlan drops the oldest messages until the rest fits, as LangChain.js's trimMessages does.
+// trimPlan drops the oldest messages until the rest fits, as trimMessages of LangChain.js does.
 func trimPlan() plan {
 	return plan{
 		name: "trim", about: "oldest messages dropped until half of the tokens are left, in o200k_base; LangChain.js does it with trimMessages",

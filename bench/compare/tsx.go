@@ -29,7 +29,7 @@ func promptTSXPlan() plan {
 	}
 }
 
-// chunked is a message of a chunk a line.
+// chunked returns a message with a chunk for each line.
 func chunked(lines []string) elements.Node {
 	m := elements.UserMessage{Children: make(elements.Nodes, len(lines))}
 	for i, line := range lines {
@@ -96,7 +96,7 @@ type tsxChunk struct {
 	Priority *int   `json:"priority,omitempty"`
 }
 
-// promptTSXInJS is the lap of prompt-tsx rendering one message of these chunks, and what it keeps of them.
+// promptTSXInJS returns the lap of prompt-tsx rendering one message of these chunks, and what it keeps of them.
 func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, keptTexts, error) {
 	var kept keptTexts
 	ranks, err := b.tableOf(encoding)
@@ -119,13 +119,13 @@ func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks
 	return lap, kept, err
 }
 
-// keptTexts is what a contestant in JavaScript has kept: the texts of its messages.
+// keptTexts is what a contestant in JavaScript kept: the texts of its messages.
 type keptTexts struct {
 	Tokens int      `json:"tokens"`
 	Texts  []string `json:"texts"`
 }
 
-// differ tells how what was kept differs from what we keep.
+// differ describes how what was kept differs from what we keep.
 func (k keptTexts) differ(ours []chat.Message) string {
 	same := len(k.Texts) == len(ours)
 	theirs := strings.Join(k.Texts, "\n")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// vocabulary of made-up text: plain words, most of one token.
+// vocabulary of made-up text: plain words, most of them one token.
 var vocabulary = strings.Fields(`
 	the a this that each every no some one another first last new old small large fast slow empty full left right open
 	piece message prompt budget token tree branch leaf root window answer question result error call tool file line word
@@ -16,7 +16,7 @@ var vocabulary = strings.Fields(`
 	after between under over into from for of on in at by as not only also again never always soon late here there now
 `)
 
-// words makes text of n words of which no two are alike, for they hold the seed.
+// words returns a text of n words. No two texts are alike, because they contain the seed.
 func words(seed, n int) string {
 	r := rand.New(rand.NewPCG(uint64(seed), 7))
 	var text strings.Builder

@@ -1,9 +1,9 @@
-// Command conformance renders prompt trees written as JSON, one case a line on standard input, and prints one result a
-// line, so that the renderer can be compared with another one:
+// Command conformance renders prompt trees written as JSON, one case per line on standard input, and prints one result
+// per line, to compare the renderer with another one:
 //
 //	go run ./bench/conformance < cases.jsonl > results.jsonl
 //
-// A case that cannot be rendered has the error "invalid" and says why.
+// The result of a case that cannot be rendered has the error "invalid" and the reason.
 package main
 
 import (
@@ -106,10 +106,10 @@ func run(in io.Reader, out io.Writer) error {
 
 func renderCase(c testCase, t chat.Tokenizer) caseResult {
 	out := caseResult{Name: c.Name}
-	root, broken := treeOf(c.Root) // elements are data: each budget lays the same ones out afresh
+	root, broken := treeOf(c.Root) // the elements are shared; each budget lays them out again
 	for _, budget := range c.Budget {
 		r, err := result{Budget: budget}, broken
-		// Compatible: the reference knows nothing of what is an error here for Go callers.
+		// Compatible: what is an error only for Go callers is accepted.
 		opts := render.Options{Budget: budget, Tokenizer: t, Compatible: true}
 		var res *render.Result
 		switch {

@@ -24,8 +24,8 @@ func newTokenizers() tokenizers {
 	}
 }
 
-// named gives a tokenizer for a tree with or without opaque values. Some of these join the text beside them, so that
-// counts do not add up there.
+// named returns a tokenizer for a tree with or without opaque values. Some opaque values join the text beside them, so
+// that counts do not add up there.
 func (ts tokenizers) named(name string, opaque bool) (chat.Tokenizer, error) {
 	if name == "" {
 		name = "cl100k"
@@ -76,7 +76,7 @@ func (j joining) CountFrame(m chat.Message) (tokens int, joined bool) {
 	return j.CountMessage(frame), joined
 }
 
-// plain counts texts by a function, and messages by their joined text.
+// plain counts texts with a function, and messages by their joined text.
 type plain struct {
 	text     func(string) int
 	overhead int
@@ -84,7 +84,7 @@ type plain struct {
 
 func (p plain) CountText(s string) int { return p.text(s) }
 
-// CountPart counts what is no text as an empty text, which with words is 1.
+// CountPart counts what is not a text as an empty text, which with words is 1.
 func (p plain) CountPart(part chat.Part) int {
 	t, _ := part.(chat.Text)
 	return p.text(string(t))
@@ -107,7 +107,7 @@ const white = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006
 
 var consume = regexp.MustCompile(`consume=(\d+)`)
 
-// words is 1 for a blank text, else the number of pieces between runs of white space.
+// words returns 1 for a blank text, else the number of pieces between runs of white space.
 func words(s string) int {
 	runs, inRun, blank := 0, false, true
 	for _, r := range s {
@@ -132,8 +132,8 @@ func consumed(s string) int {
 	return total
 }
 
-// chatObject counts messages as the OpenAI chat message object, images and opaque values as they stand in it. Other
-// than the tokenizer it is made of, it counts an image's URL as text, as the reference does.
+// chatObject counts messages as OpenAI's chat message objects, including images and opaque values. Unlike its tokenizer,
+// it counts an image's URL as text, as the reference does.
 type chatObject struct{ counter chat.Tokenizer }
 
 func (t chatObject) CountText(s string) int { return t.counter.CountText(s) }
@@ -164,7 +164,7 @@ func (t chatObject) CountMessage(m chat.Message) int {
 	return n
 }
 
-// content counts one string where all parts are text, else a list of parts.
+// content counts one string if all parts are text, else a list of parts.
 func (t chatObject) content(m chat.Message) int {
 	if m.Role == chat.RoleSystem || m.Role == chat.RoleAssistant {
 		return t.CountText(m.Text())
@@ -200,7 +200,7 @@ func (t chatObject) content(m chat.Message) int {
 	return parts
 }
 
-// falsy reports whether JavaScript takes a JSON value as false: the reference passes over such opaque values.
+// falsy reports whether JavaScript treats a JSON value as false: the reference skips such opaque values.
 func falsy(v any) bool { return v == nil || v == false || v == 0.0 || v == "" }
 
 // value counts the strings in a JSON value, and 1 for each name.

@@ -21,7 +21,7 @@ type spec struct {
 	Data     json.RawMessage   `json:"data"`
 }
 
-// properties are those of all kinds of nodes together.
+// properties are the properties of all kinds of nodes.
 type properties struct {
 	Priority     *int    `json:"priority"`
 	PassPriority bool    `json:"passPriority"`
@@ -72,7 +72,7 @@ func (r *reserve) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// builder makes elements of specs. Members of one group share its identity.
+// builder makes elements from specs. Members of one group share its identity.
 type builder struct{ groups map[string]*elements.Group }
 
 func treeOf(root json.RawMessage) (elements.Node, error) {
@@ -205,7 +205,7 @@ func (p properties) expand(_ context.Context, s elements.Sizing) (elements.Node,
 	return elements.Text(text), nil
 }
 
-// EchoBudget says what budget it was offered.
+// EchoBudget renders the budget that it was offered.
 type EchoBudget struct {
 	elements.Props
 	name    string

@@ -19,11 +19,11 @@ import (
 
 const (
 	instruction = "You are a coding agent."
-	// share of the window at which eino's middlewares act, as its defaults are of 200,000 tokens.
+	// share is the fraction of the window at which eino's middlewares act, as in its defaults for 200,000 tokens.
 	share = 0.8
-	// answer is the room that is left for an answer.
+	// answer is the fraction kept free for an answer.
 	answer = 0.1
-	// userMessages is the section of a summary, as summarization asks for it, in which it puts what the user said.
+	// userMessages is the section in which summarization puts what the user said.
 	userMessages = "\n<all_user_messages>\n</all_user_messages>\n"
 )
 
@@ -32,7 +32,7 @@ type contestant struct {
 	name string
 	// handlers of the agent, in their order.
 	handlers func(ctx context.Context, t *tally, window int) ([]adk.ChatModelAgentMiddleware, func(), error)
-	// remembers is set if the application passes only what is new.
+	// remembers is set if the application passes only new messages.
 	remembers bool
 }
 
@@ -85,7 +85,7 @@ func summarizationOf(ctx context.Context, t *tally, window int) (adk.ChatModelAg
 	})
 }
 
-// size is what messages take, in tokens.
+// size returns the tokens of messages.
 func (t *tally) size(messages []*schema.Message) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *tally) size(messages []*schema.Message) (int, error) {
 	return n, err
 }
 
-// waiting has summaries that are made in the background ready at the next request, as if the model took no time.
+// waiting makes summaries in the background available at the next request, as if the model took no time.
 type waiting struct {
 	*adk.BaseChatModelAgentMiddleware
 	compactor *summarize.Compactor

@@ -1,10 +1,10 @@
-// Command eino puts a recorded session through eino's ChatModelAgent, with promptree's policies and with what eino itself has
-// against long conversations, and says what each would have sent.
+// Command eino replays a recorded session through eino's ChatModelAgent, with promptree's policies and with eino's own
+// means for long conversations, and prints what each would have sent.
 //
 //	go run ./bench/eino SESSION
 //
-// The answers and the results of tools are the recorded ones, whatever was asked. Summaries are digests that need no model
-// ([models.Offline]), for all alike, so that the table says nothing of how good a summary is.
+// The answers and the results of tools are the recorded ones, whatever was asked. All contestants use digests as
+// summaries that need no model ([models.Offline]), so the table does not compare the quality of summaries.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func main() { program.Main(run) }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	flags := flag.NewFlagSet("eino", flag.ContinueOnError)
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// read returns what was said in a recorded session.
+// read returns the messages of a recorded session.
 func read(path string) ([]chat.Message, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -17,14 +17,15 @@ import (
 
 const cutOff = "(interrupted)"
 
-// turn is what the user said and what was answered.
+// turn is a user message and the messages that answer it.
 type turn struct {
 	user    string
 	answers []chat.Message
 	results map[string]string // by call
 }
 
-// turnsOf returns the turns of a conversation as an agent's loop takes them: the last answer of each, and no other, calls no tools.
+// turnsOf returns the turns of a conversation as an agent's loop needs them: only the last answer of each calls no
+// tools.
 func turnsOf(messages []chat.Message) []turn {
 	var list []turn
 	for _, m := range messages {
@@ -70,7 +71,7 @@ func answersIn(turns []turn) (n int) {
 	return n
 }
 
-// player is a model that returns the recorded answers of the turn at hand, one after the other.
+// player is a model that returns the recorded answers of the current turn, one after the other.
 type player struct {
 	tally *tally
 	turn  turn
@@ -103,7 +104,7 @@ func (p *player) Stream(ctx context.Context, input []*schema.Message, opts ...mo
 	return schema.StreamReaderFromArray([]*schema.Message{m}), nil
 }
 
-// played is a tool that returns the recorded results of the turn at hand.
+// played is a tool that returns the recorded results of the current turn.
 type played struct {
 	name   string
 	player *player
@@ -121,7 +122,7 @@ func (t played) InvokableRun(ctx context.Context, _ string, _ ...tool.Option) (s
 	return result, nil
 }
 
-// tools are those that were called in a session.
+// tools returns the tools that were called in a session.
 func tools(turns []turn, p *player) (list []tool.BaseTool) {
 	var names []string
 	for _, t := range turns {
@@ -138,7 +139,7 @@ func tools(turns []turn, p *player) (list []tool.BaseTool) {
 	return list
 }
 
-// keeper keeps an agent's messages after a run, as an application does that goes on with them.
+// keeper keeps an agent's messages after a run, for the application to continue with.
 type keeper struct {
 	*adk.BaseChatModelAgentMiddleware
 	messages []*schema.Message

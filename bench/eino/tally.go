@@ -15,18 +15,18 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// cacheRead is what a cached token costs of one that is not.
+// cacheRead is the price of a cached token relative to one that is not.
 const cacheRead = 0.1
 
-// tally is what requests came to, in tokens of o200k.
+// tally sums up requests, in tokens of o200k.
 type tally struct {
 	requests, summaries, over, largest int
 	input, cached                      int     // of both kinds of requests
-	kept                               float64 // share of what the user said that each request shows, added up
+	kept                               float64 // fraction of the user's texts that each request shows, summed
 
 	tokenizer chat.Tokenizer
 	window    int
-	user      []string // what the user said so far
+	user      []string // the user's texts so far
 
 	mu     sync.Mutex
 	counts map[string]int // tokens of messages
@@ -38,10 +38,10 @@ func newTally(window int) (*tally, error) {
 	return &tally{tokenizer: tokenizer, window: window, counts: map[string]int{}}, err
 }
 
-// paid is the input in tokens, those that the cache serves at its price.
+// paid returns the input in tokens, with cached ones at their price.
 func (t *tally) paid() float64 { return float64(t.input-t.cached) + cacheRead*float64(t.cached) }
 
-// count returns the tokens of messages, and of those at the beginning of one of the last requests.
+// count returns the tokens of messages, and of those that one of the last requests starts with.
 func (t *tally) count(messages []*schema.Message) (total, cached int, keys []string, err error) {
 	for _, m := range messages {
 		said := &schema.Message{ // as it is sent
@@ -73,7 +73,7 @@ func (t *tally) count(messages []*schema.Message) (total, cached int, keys []str
 	return total, cached, keys, nil
 }
 
-// take takes in a request.
+// take records a request.
 func (t *tally) take(messages []*schema.Message, summary bool) (tokens int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *tally) take(messages []*schema.Message, summary bool) (tokens int, err 
 	return total, nil
 }
 
-// shown is the share of what the user said that messages show, by the beginning of each text.
+// shown returns the fraction of the user's texts that messages show, by the start of each.
 func (t *tally) shown(messages []*schema.Message) float64 {
 	var all strings.Builder
 	for _, m := range messages {
@@ -118,10 +118,10 @@ func (t *tally) shown(messages []*schema.Message) float64 {
 	return float64(n) / float64(max(1, len(t.user)))
 }
 
-// words is a text without what a serialiser may do to it.
+// words returns a text without the changes that a serialiser may make.
 func words(text string) string { return strings.Join(strings.Fields(html.UnescapeString(text)), "") }
 
-// says takes in what the user says.
+// says records a user message.
 func (t *tally) says(text string) {
 	if text = words(text); len(text) > 200 {
 		text = text[:200]

@@ -19,10 +19,10 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// adk is session/database of adk-go over gorm's driver for PostgreSQL, in the tables that AutoMigrate makes.
+// adk is session/database of adk-go with gorm's driver for PostgreSQL, in the tables that AutoMigrate creates.
 type adk struct {
-	recent  int  // the most events that are read, 0 is all
-	indexed bool // events have an index by session, which AutoMigrate does not make
+	recent  int  // the maximum number of events that are read, 0 means all
+	indexed bool // events have an index by session, which AutoMigrate does not create
 }
 
 func (a adk) name() string {
@@ -53,7 +53,8 @@ func (a adk) prepare(ctx context.Context, p *place) (err error) {
 	return err
 }
 
-// copied are the columns that differ between a session and its copies. The newest event is a second old, and others are 10 ms apart.
+// copied maps the columns that differ between a session and its copies to their values. The newest event is a second
+// old, and others are 10 ms apart.
 var copied = map[string]string{
 	"id": "gen_random_uuid()::text", "user_id": "s", "session_id": "s", "content": "replace(content::text, $1, s)::jsonb",
 	"timestamp": "now() - interval '1 second' - ($6 - m) * interval '10 milliseconds'",
@@ -105,7 +106,7 @@ func (a adk) fill(ctx context.Context, p *place, first, count, messages int) (er
 	return nil
 }
 
-// template makes the session that is copied.
+// template creates the session that is copied.
 func (a adk) template(ctx context.Context, p *place, messages int) (err error) {
 	s, err := a.connect(p, 1, nil)
 	if err != nil {
@@ -134,10 +135,10 @@ func (a adk) connect(p *place, connections int, w *wire) (*adkSteps, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := stdlib.OpenDB(*config.ConnConfig) // as gorm's driver does, but counted
+	db := stdlib.OpenDB(*config.ConnConfig) // as gorm's driver opens it, but counted
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	// What is not found is no error here, and gorm would print it.
+	// A missing record is not an error here, but gorm would print it.
 	service, err := database.NewSessionService(gormpostgres.New(gormpostgres.Config{Conn: db}), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

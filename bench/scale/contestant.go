@@ -10,9 +10,9 @@ import (
 // contestant keeps sessions in tables of its own.
 type contestant interface {
 	name() string
-	// prepare makes the tables.
+	// prepare creates the tables.
 	prepare(ctx context.Context, p *place) error
-	// fill makes sessions of so many messages, as if they had grown at once: each is in the contestant's own format.
+	// fill creates sessions of that many messages in the contestant's own format.
 	fill(ctx context.Context, p *place, first, count, messages int) error
 	// open connects.
 	open(ctx context.Context, p *place, connections int, w *wire) (stepper, error)
@@ -20,38 +20,38 @@ type contestant interface {
 
 // stepper makes steps over connections.
 type stepper interface {
-	// check reads a session as the contestant's users do, and returns how many messages it has, and the first that was said in it.
+	// check reads a session as the contestant's users do, and returns its number of messages and its first text.
 	check(ctx context.Context, session string) (messages int, first string, err error)
-	// step opens a session, appends what the user says, makes the prompt, appends an answer and closes the session.
+	// step opens a session, appends a user message, makes the prompt, appends an answer and closes the session.
 	step(ctx context.Context, session string) (did, error)
 	close() error
 }
 
-// did is what came of a step.
+// did is the result of a step.
 type did struct {
 	shown     int // messages of the prompt
 	compacted bool
 }
 
-// sessionName is the name of a session, from 1; of all the same length.
+// sessionName returns the name of session n, from 1; all names have the same length.
 func sessionName(n int) string { return fmt.Sprintf("s%08d", n) }
 
-// templateName is that of the session from which others are copied. What is said in it begins with it.
+// templateName is the name of the session from which others are copied. Its texts start with the name.
 var templateName = sessionName(0)
 
-// Bytes of what is made up.
+// The sizes of made-up texts, in bytes.
 const (
 	askedBytes  = 300
 	answerBytes = 1500
 )
 
-// What the model reports of each answer.
+// The usage that the model reports for each answer.
 const (
 	inputTokens  = 20_000
 	outputTokens = 400
 )
 
-// pool is what texts are cut from.
+// pool is the text from which others are cut.
 var pool = func() string {
 	words := strings.Fields(`the parser lexer of token node tree cache why does it fail if a round is cut where this test should then pass
 		because for every entry that was read there must be one more and so on until nothing is left to say about them in main`)
@@ -66,12 +66,12 @@ var pool = func() string {
 	return b.String()
 }()
 
-// text makes up what is said in a session, in so many bytes.
+// text returns a text for a session, of that many bytes.
 func text(session string, size int) string {
 	size -= len(session) + 1
 	at := rand.IntN(len(pool) - size)
 	return session + " " + pool[at:at+size]
 }
 
-// chunk is how many messages of so many sessions are copied at a time.
+// chunk returns the number of messages that are copied at a time for that many sessions.
 func chunk(sessions int) int { return max(1, 20_000/sessions) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpu returns the processor time that the process has taken.
+// cpu returns the processor time of the process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

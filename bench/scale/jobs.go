@@ -18,10 +18,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// fetchEvery is how often River may look for jobs. By its default, 100 ms, a client takes up no more than ten times its workers a second.
+// fetchEvery is how often River may look for jobs. With its default of 100 ms, a client takes at most ten times its
+// workers per second.
 const fetchEvery = 10 * time.Millisecond
 
-// compact measures how many compactions a second workers make: each of a session of the rotation, to half of its rounds.
+// compact measures the number of compactions per second that workers make, each of a session of the rotation, to half of
+// its rounds.
 func compact(ctx context.Context, o options, url string) (rows []row, err error) {
 	return rows, part{compactions, promptree{}}.in(ctx, url, func(place *place) error {
 		r := row{Part: compactions, Contestant: "summarize/jobs", Size: o.jobs}

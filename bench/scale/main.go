@@ -1,13 +1,13 @@
-// Command scale measures many sessions and long ones in PostgreSQL: what a step of a chat costs without the model, as sessions
-// become more and longer, beside adk-go's session/database and a plain table of jsonb.
+// Command scale measures many sessions and long ones in PostgreSQL: what a step of a chat costs without the model, as
+// the number and the length of sessions grow, compared with adk-go's session/database and a plain table of jsonb.
 //
 //	go run ./bench/scale
 //
-// It is run from the root of the repository, on a cluster of its own, or on the database that PROMPTREE_POSTGRES names, in schemas
-// that it removes.
+// Run it from the root of the repository. It uses a cluster of its own, or the database that PROMPTREE_POSTGRES names,
+// in schemas that it removes.
 //
-// Exit codes: 0 every target that was measured is met, 1 one is missed or something failed, such as that there is no PostgreSQL,
-// 2 a flag is invalid, 130 interrupted.
+// Exit codes: 0 all targets that were measured are met, 1 a target is missed or something failed, such as a missing
+// PostgreSQL, 2 a flag is invalid, 130 interrupted.
 package main
 
 import (
@@ -38,12 +38,12 @@ const (
 
 func main() { program.Main(run) }
 
-// options are what the command line asks for.
+// options are the values of the flags.
 type options struct {
-	sessions []int // sizes of the rotation
-	entries  []int // sizes of one session, in messages
+	sessions []int // numbers of sessions in the rotation
+	entries  []int // lengths of one session, in messages
 	jobs     int   // compactions by jobs
-	steps    int   // that are measured one after the other
+	steps    int   // steps that are measured one after the other
 	limit    time.Duration
 	clients  int
 	only     *regexp.Regexp
@@ -51,7 +51,7 @@ type options struct {
 	fsync    bool
 }
 
-// rounds of a session of the rotation, and of a view that is compacted.
+// rounds is the length of a session of the rotation, and of a view that is compacted.
 const rounds = 50
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -111,7 +111,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// sizes reads a list of numbers that grow, each a multiple of another.
+// sizes parses a list of increasing numbers, each a multiple of another.
 func sizes(name, list string, of int) ([]int, error) {
 	var sizes []int
 	for _, text := range strings.Split(list, ",") {
@@ -127,7 +127,7 @@ func sizes(name, list string, of int) ([]int, error) {
 	return sizes, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
@@ -151,10 +151,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// errMissed is the error of a target that is missed.
+// errMissed is returned if a target is missed.
 var errMissed = errors.New("a target is missed")
 
-// measureAll measures what the options select, and prints what there is.
+// measureAll measures what the options select, and prints the results.
 func measureAll(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	var settings []string
 	if o.fsync {

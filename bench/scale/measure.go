@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// part is what is measured at a time.
+// part is one measurement.
 type part struct {
 	kind       string
-	contestant contestant // nil of compactions
+	contestant contestant // nil for compactions
 }
 
 // The kinds of parts.
@@ -30,13 +30,14 @@ func (p part) name() string {
 	return p.kind + " " + p.contestant.name()
 }
 
-// Rounds of views that are compacted: so few that a session of 10 messages has been, and as many as a session of the rotation has.
+// The rounds of views that are compacted: few enough for a session of 10 messages, and as many as a session of the
+// rotation has.
 const (
 	fewRounds  = 4
 	manyRounds = rounds
 )
 
-// parts returns what the options select.
+// parts returns the measurements that the options select.
 func (o options) parts() []part {
 	parts := []part{
 		{rotation, promptree{}}, {rotation, plain{}}, {rotation, adk{}}, {rotation, adk{indexed: true}},
@@ -47,40 +48,41 @@ func (o options) parts() []part {
 	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
 }
 
-// row is what was measured of a contestant at a size.
+// row is the result for a contestant at a size.
 type row struct {
 	Part       string `json:"part"`
 	Contestant string `json:"contestant"`
 	// Size is the number of sessions in rotation, or of messages of one session.
 	Size int `json:"size"`
-	// Steps that were measured one after the other, without those that compacted.
+	// Steps is the number of steps measured one after the other, without those that compacted.
 	Steps int           `json:"steps"`
 	P50   time.Duration `json:"p50Ns"`
 	// P99 is 0 if there were fewer than 100 steps.
 	P99 time.Duration `json:"p99Ns"`
-	// Compacted is how many steps compacted, and Compaction the median of those.
+	// Compacted is the number of steps that compacted, and Compaction their median.
 	Compacted  int           `json:"compacted,omitempty"`
 	Compaction time.Duration `json:"compactionNs,omitempty"`
-	// Shown is the most messages of a prompt, the system's included.
+	// Shown is the maximum number of messages in a prompt, the system message included.
 	Shown int `json:"shown"`
-	// What a step that did not compact takes over the connection.
+	// The traffic of a step that did not compact.
 	Trips    float64 `json:"roundTrips"`
 	Received float64 `json:"receivedBytes"`
 	Sent     float64 `json:"sentBytes"`
-	// What the database did for a step, one that compacted too.
+	// The database's work for a step, including those that compacted.
 	Rows  float64 `json:"rows"`
 	Pages float64 `json:"pages"`
 	WAL   float64 `json:"walBytes"`
-	// Dead are rows that updates left behind, Moved those of them for which all indexes were written too.
+	// Dead is the number of rows that updates left behind, Moved that of those for which all indexes were written too.
 	Dead  float64 `json:"deadRows"`
 	Moved float64 `json:"movedRows"`
-	// Stored are the bytes of tables and indexes for each round before the steps.
+	// Stored is the size of tables and indexes for each round before the steps, in bytes.
 	Stored float64 `json:"storedBytesPerRound"`
-	// Steps a second of several clients at once, of all that they made, and processor time of the program for each.
+	// ClientSteps is the number of steps made by several clients at once, followed by their rate and the program's
+	// processor time for each.
 	ClientSteps int           `json:"clientSteps,omitempty"`
 	PerSecond   float64       `json:"perSecond,omitempty"`
 	CPU         time.Duration `json:"cpuNs,omitempty"`
-	// Memory is the most that the program had, in bytes.
+	// Memory is the program's maximum memory, in bytes.
 	Memory int64 `json:"memoryBytes"`
 }
 
@@ -95,7 +97,7 @@ func (p part) measure(ctx context.Context, o options, url string) ([]row, error)
 	}
 }
 
-// in calls f with a schema in which the contestant's tables are.
+// in calls f with a schema that holds the contestant's tables.
 func (p part) in(ctx context.Context, url string, f func(*place) error) (err error) {
 	place, err := newPlace(ctx, url)
 	if err != nil {
@@ -108,7 +110,7 @@ func (p part) in(ctx context.Context, url string, f func(*place) error) (err err
 	return f(place)
 }
 
-// rotate steps more and more sessions in turns.
+// rotate steps increasing numbers of sessions in turns.
 func (p part) rotate(ctx context.Context, o options, url string) (rows []row, err error) {
 	return rows, p.in(ctx, url, func(place *place) error {
 		have := 0
@@ -121,7 +123,7 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 			if err != nil {
 				return err
 			}
-			// A step of those at fewer sessions was a round more.
+			// A step with fewer sessions added a round.
 			made := 0
 			for _, r := range rows {
 				made += r.Steps + r.Compacted + r.ClientSteps + warmUp
@@ -143,11 +145,11 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 	})
 }
 
-// lengthen steps sessions that have more and more messages, in tables of their own.
+// lengthen steps sessions of increasing length, in tables of their own.
 func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, err error) {
 	for _, size := range o.entries {
 		err := p.in(ctx, url, func(place *place) error {
-			// They grow by a fifth in their steps, or by 10 messages.
+			// Their steps add a fifth, or 10 messages.
 			each := max(size/5, 10) / 2
 			sessions := (o.steps + warmUp + each - 1) / each
 			if err := p.contestant.fill(ctx, place, 1, sessions, size); err != nil {
@@ -172,10 +174,10 @@ func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, 
 	return rows, nil
 }
 
-// warmUp is how many steps are made before any is measured.
+// warmUp is the number of steps made before any is measured.
 const warmUp = 10
 
-// oneAfterTheOther makes steps in turns of so many sessions, of which those from the first that is named on were not touched.
+// oneAfterTheOther makes steps of that many sessions in turns, starting at a session that was not used before.
 func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *row, untouched, sessions, messages int) (err error) {
 	if err := place.settle(ctx); err != nil {
 		return err
@@ -206,7 +208,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 	begun := time.Now()
 	for i := range warmUp + o.steps {
 		if i == warmUp {
-			if err := steps.close(); err != nil { // so that what it did is counted
+			if err := steps.close(); err != nil { // to count what it did
 				return err
 			}
 			if before, err = place.counters(ctx); err != nil {
@@ -215,7 +217,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 			if steps, err = p.contestant.open(ctx, place, o.clients, w); err != nil {
 				return err
 			}
-			if _, _, err := steps.check(ctx, sessionName(1)); err != nil { // which connects
+			if _, _, err := steps.check(ctx, sessionName(1)); err != nil { // connects
 				return err
 			}
 			begun = time.Now()
@@ -262,7 +264,8 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 	return nil
 }
 
-// atOnce has several clients make steps, each of sessions of its own: each session once, and no fewer steps than one after the other.
+// atOnce lets several clients make steps, each with sessions of its own: each session once, and at least as many steps
+// as one after the other.
 func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
 	steps, err := p.contestant.open(ctx, place, o.clients, &wire{})
 	if err != nil {
@@ -299,7 +302,7 @@ func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err 
 	return errors.Join(errs...)
 }
 
-// quantile of times, 0 if there are none.
+// quantile returns a quantile of times, 0 if there are none.
 func quantile(times []time.Duration, q float64) time.Duration {
 	if len(times) == 0 {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// resident returns the bytes of memory that the process has: its resident set where the system tells, else what Go has of the
-// system's memory.
+// resident returns the memory of the process in bytes: its resident set if the system reports it, else what Go obtained
+// from the system.
 func resident() int64 {
 	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := bytes.Fields(statm); len(fields) > 1 {
@@ -24,8 +24,8 @@ func resident() int64 {
 	return int64(m.Sys - m.HeapReleased)
 }
 
-// watchMemory looks at the memory of the process until the function that it returns is called, which returns the most.
-// What is garbage by now does not count.
+// watchMemory samples the memory of the process until the returned function is called, which returns the maximum.
+// Garbage does not count.
 func watchMemory() (stop func() int64) {
 	debug.FreeOSMemory()
 	done, most := make(chan struct{}), make(chan int64)

@@ -17,10 +17,10 @@ import (
 type place struct {
 	schema        string
 	url           string
-	*pgxpool.Pool // to prepare and to look; what goes over it is not counted
+	*pgxpool.Pool // for preparation and checks, not counted
 }
 
-// template is the table from which sessions are copied. It is no part of what is measured.
+// template is the table from which sessions are copied. It is not measured.
 const template = "scale_template"
 
 func newPlace(ctx context.Context, url string) (*place, error) {
@@ -36,14 +36,14 @@ func newPlace(ctx context.Context, url string) (*place, error) {
 	return p, nil
 }
 
-// remove removes the schema with all that is in it.
+// remove removes the schema with everything in it.
 func (p *place) remove(ctx context.Context) error {
 	_, err := p.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+p.schema+" CASCADE")
 	p.Close()
 	return err
 }
 
-// config of connections to the schema. What goes over them is counted, unless the wire is nil.
+// config returns the configuration of connections to the schema. Their traffic is counted unless the wire is nil.
 func (p *place) config(w *wire) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(p.url)
 	if err != nil {
@@ -66,8 +66,8 @@ func (p *place) connect(ctx context.Context, most int, w *wire) (*pgxpool.Pool, 
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// settle brings the statistics of the tables up to date and writes a checkpoint, after which the first change of each page writes
-// it whole to the log.
+// settle updates the statistics of the tables and writes a checkpoint, after which the first change of each page writes
+// the whole page to the log.
 func (p *place) settle(ctx context.Context) error {
 	var tables string
 	err := p.QueryRow(ctx, "SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables WHERE schemaname = $1", p.schema).Scan(&tables)
@@ -82,26 +82,26 @@ func (p *place) settle(ctx context.Context) error {
 
 func (p *place) checkpoint(ctx context.Context) error {
 	_, err := p.Exec(ctx, "CHECKPOINT")
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // somebody else's database
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // a database of somebody else
 		return nil
 	}
 	return err
 }
 
-// counters are what the database has done so far.
+// counters hold what the database has done so far.
 type counters struct {
-	rows  int64 // that it fetched from tables
-	pages int64 // of tables and indexes that it looked at, in its memory or not
-	wal   int64 // bytes of its log
+	rows  int64 // fetched from tables
+	pages int64 // of tables and indexes, read from memory or disk
+	wal   int64 // bytes written to its log
 	dead  int64 // rows that were left behind by updates
-	moved int64 // of those the ones whose indexes were written too
+	moved int64 // those for which the indexes were written too
 }
 
 func (c counters) minus(o counters) counters {
 	return counters{c.rows - o.rows, c.pages - o.pages, c.wal - o.wal, c.dead - o.dead, c.moved - o.moved}
 }
 
-// counters returns what the database has done. Connections report as they end, and so the counted ones must be closed.
+// counters returns what the database has done. Connections report when they end, so the counted ones must be closed.
 func (p *place) counters(ctx context.Context) (counters, error) {
 	for {
 		var open int

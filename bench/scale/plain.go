@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// plain is a table of jsonb, as people write one.
+// plain is a simple table of jsonb.
 type plain struct{}
 
 func (plain) name() string { return "jsonb table" }

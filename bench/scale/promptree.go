@@ -21,7 +21,7 @@ import (
 
 // promptree is this module: sessions in history/postgres, steps of summarize/agent.
 type promptree struct {
-	view int // rounds that a view holds at the most before it is compacted to half, 0 is all
+	view int // maximum rounds of a view before it is compacted to half; 0 means no compaction
 }
 
 func (c promptree) name() string {
@@ -67,7 +67,7 @@ func (c promptree) fill(ctx context.Context, p *place, first, count, messages in
 	return nil
 }
 
-// template makes the session that is copied, compacted as it grows.
+// template creates the session that is copied, and compacts it as it grows.
 func (c promptree) template(ctx context.Context, p *place, messages int) (err error) {
 	sessions := &postgres.Sessions{Pool: p.Pool}
 	s, err := sessions.Open(ctx, templateName, history.Options{})
@@ -77,8 +77,8 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 	defer s.Close()
 	compactor, prompt := c.compactor(s), prompt(s)
 	defer func() { err = errors.Join(err, compactor.Close()) }()
-	// What is far from the end is said, and compacted, in larger pieces: what a compaction carries forward grows with what the user said,
-	// not with the number of compactions.
+	// What is far from the end is added and compacted in larger pieces: what a compaction carries forward depends on
+	// what the user said, not on the number of compactions.
 	near := max(0, messages/2-64)
 	piece := func(made int) int {
 		switch {
@@ -120,7 +120,7 @@ const (
 	modelName = "made-up"
 )
 
-// prompt of a chat.
+// prompt returns the prompt of a chat.
 func prompt(s *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text(system)}},
@@ -134,13 +134,14 @@ var counter = func() chat.Tokenizer {
 	return c
 }()
 
-// budget is the tokens that a prompt may take: more than any has. What compacts is the number of rounds.
+// budget is above the size of any prompt, so that only the number of rounds causes a compaction.
 const budget = 1 << 21
 
-// answering is a model that answers at once.
+// answering is a model that answers immediately.
 type answering struct{ session string }
 
-// summaryTokens is the most that a summary takes: less than half of the shortest view that is compacted, or nothing would be relieved.
+// summaryTokens is the maximum size of a summary: less than half of the shortest view that is compacted, so that the
+// compaction saves tokens.
 const summaryTokens = 700
 
 var summary = models.SaySummary(strings.Repeat("The parser was mended, and its tests pass. The lexer is next. ", 30))
@@ -155,7 +156,7 @@ func (a answering) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}, nil
 }
 
-// compactor of a session. It compacts a view as soon as it has its rounds.
+// compactor returns the compactor of a session. It compacts a view as soon as it has its rounds.
 func (c promptree) compactor(s *history.Session) *summarize.Compactor {
 	var policy summarize.Policy
 	if c.view > 0 {

@@ -21,7 +21,7 @@ type document struct {
 	Targets []verdict `json:"targets"`
 }
 
-// print writes the tables, in one piece, or an object of JSON.
+// print writes the tables in a single write, or a JSON object.
 func (d document) print(w io.Writer, asJSON bool) error {
 	d.Go, d.CPUs = runtime.Version(), runtime.GOMAXPROCS(0)
 	var b bytes.Buffer
@@ -111,7 +111,7 @@ func (d document) smallest(of row) (row, bool) {
 
 func over(a, b time.Duration) float64 { return float64(a) / float64(max(1, b)) }
 
-// table is rows of cells, the first to the left, the others to the right.
+// table is a table of cells, the first column aligned left, the others right.
 type table [][]string
 
 func (t table) write(w io.Writer) {

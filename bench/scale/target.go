@@ -10,14 +10,14 @@ type verdict struct {
 
 // Targets.
 const (
-	mostGrowth   = 1.5 // of a step's median, over that of the shortest session with a view of the same size
+	mostGrowth   = 1.5 // of a step's median, relative to the shortest session with a view of the same size
 	leastFaster  = 5.0 // than adk-go, at fasterAt messages
 	fasterAt     = 1000
 	mostMemory   = 1 << 30 // bytes, with mostSessions in rotation
 	mostSessions = 10_000
 )
 
-// judge holds what was measured against the targets.
+// judge compares what was measured with the targets.
 func judge(rows []row) (list []verdict) {
 	is := func(met bool, format string, args ...any) {
 		list = append(list, verdict{fmt.Sprintf(format, args...), met})

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// wire counts what goes over connections to the database.
+// wire counts the traffic of connections to the database.
 type wire struct {
 	sent, received atomic.Int64 // bytes
-	trips          atomic.Int64 // something was sent, and an answer came
+	trips          atomic.Int64 // requests that were answered
 }
 
 // dial connects as pgx does.
