@@ -89,13 +89,13 @@ func TestInvalidPricesAreRefused(t *testing.T) {
 	require.NoError(t, opus.Validate())
 	require.NoError(t, sizing.Prices{}.Validate())
 	for want, change := range map[string]func(*sizing.Prices){
-		"Rates.Input is -1":              func(p *sizing.Prices) { p.Input = -1 },
-		"Rates.CacheWriteLong is NaN":    func(p *sizing.Prices) { p.CacheWriteLong = math.NaN() },
-		"LongRates.Output is +Inf":       func(p *sizing.Prices) { p.LongRates.Output = math.Inf(1) },
-		"LongInput is -1":                func(p *sizing.Prices) { p.LongInput = -1 },
-		"LeastCached is -1":              func(p *sizing.Prices) { p.LeastCached = -1 },
-		"Lifetime is -1ns":               func(p *sizing.Prices) { p.Lifetime = -1 },
-		"LongLifetime is 5m0s: it is lo": func(p *sizing.Prices) { p.LongLifetime = p.Lifetime },
+		"Rates.Input is -1":                             func(p *sizing.Prices) { p.Input = -1 },
+		"Rates.CacheWriteLong is NaN":                   func(p *sizing.Prices) { p.CacheWriteLong = math.NaN() },
+		"LongRates.Output is +Inf":                      func(p *sizing.Prices) { p.LongRates.Output = math.Inf(1) },
+		"LongInput is -1":                               func(p *sizing.Prices) { p.LongInput = -1 },
+		"LeastCached is -1":                             func(p *sizing.Prices) { p.LeastCached = -1 },
+		"Lifetime is -1ns":                              func(p *sizing.Prices) { p.Lifetime = -1 },
+		"LongLifetime is 5m0s: want more than Lifetime": func(p *sizing.Prices) { p.LongLifetime = p.Lifetime },
 	} {
 		p := opus
 		change(&p)

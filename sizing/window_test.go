@@ -88,8 +88,8 @@ func TestABudgetOfImpossibleNumbersIsAnError(t *testing.T) {
 		tools  int
 		want   string
 	}{
-		{"a negative window", sizing.Window{Tokens: -1}, 0, "sizing: a window of -1 tokens"},
-		{"which is not unknown", sizing.Window{Tokens: -1, AllowUnknown: true}, 0, "sizing: a window of -1 tokens"},
+		{"a negative window", sizing.Window{Tokens: -1}, 0, "sizing: Window.Tokens is -1: want a number above 0"},
+		{"which is not unknown", sizing.Window{Tokens: -1, AllowUnknown: true}, 0, "sizing: Window.Tokens is -1: want a number above 0"},
 		{"a negative answer", sizing.Window{Tokens: 100, Answer: -1}, 0, "sizing: Window.Answer of -1 tokens does not fit a window of 100: lower it"},
 		{"an answer as large as the window", sizing.Window{Tokens: 100, Answer: 100}, 0, "sizing: Window.Answer of 100 tokens does not fit a window of 100: lower it"},
 		{"negative tools", sizing.Window{Tokens: 100}, -1, "sizing: the tools take -1 tokens: want 0 or more"},
