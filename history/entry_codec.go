@@ -100,7 +100,7 @@ func (e *Entry) encode() ([]byte, error) {
 	case Unknown:
 		return b.Line, nil
 	default:
-		return nil, fmt.Errorf("unknown body type %T: use a value of one of package history's types", b)
+		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", b)
 	}
 	return validJSON(l)
 }
