@@ -22,8 +22,10 @@
 //
 // # Costs
 //
-// A page takes 100 kB and the texts. A prompt of 5,000 pieces adds some 200 bytes a piece. In a session, what a prompt has in common with
-// others is there once, so that a step adds what is new in it and some 5 bytes for each round that is shown.
+// A page takes 120 kB, the texts, and some 200 bytes a piece. In a session what steps have in common is there once, so that a step adds what
+// is new in it: 484 steps with 1,003 messages of 2.3 MB are a page of 2.5 MB, and 1,000 steps, each of which shows all before it, one of 3.3 MB.
+//
+// To add a step takes a pass over its prompt: 5 ms if it shows 1,500 messages.
 //
 // # The front end
 //

@@ -272,3 +272,29 @@ func ExamplePrompt() {
 	// Output:
 	// open .html in a browser
 }
+
+func ExampleSession() {
+	tokenizer := sizing.Estimator{}
+	var log inspect.Log
+	for _, question := range []string{"How many files are there?", "And lines?"} {
+		prompt := elements.UserMessage{Children: elements.Nodes{elements.Text(question)}}
+		result, err := render.Render(context.Background(), prompt, render.Options{Budget: 100, Tokenizer: tokenizer})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		step := inspect.Step{Request: inspect.Request{Result: result, Tokenizer: tokenizer}, Did: "count_files"}
+		if err := log.Add(context.Background(), step); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	var page bytes.Buffer
+	if err := inspect.Session(&page, &log, inspect.Options{Title: "Two questions"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(strings.Contains(page.String(), "<title>Two questions</title>"))
+	// Output:
+	// true
+}

@@ -6,92 +6,68 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// prompt is a rendered prompt as the page has it.
-type prompt struct {
-	Name   string `json:"name"`
-	Model  string `json:"model,omitempty"`
-	Budget int    `json:"budget"`
-	Tokens int    `json:"tokens"`
-	// Rates of a request of this size, nil if no prices are given.
-	Rates *sizing.Rates `json:"rates,omitempty"`
-	// Root is the node of the whole prompt.
-	Root     int   `json:"root"`
-	Messages []int `json:"messages"`
-	// Counted reports whether messages have counts.
-	Counted bool `json:"counted,omitempty"`
-	// Tools are the nodes of tools that are declared beside the prompt, ToolTokens what their list takes.
-	Tools      []int `json:"tools,omitempty"`
-	ToolTokens int   `json:"toolTokens,omitempty"`
-	// From, Below and Least are those of the survey. Unknown says why there is none.
-	From    int    `json:"from,omitempty"`
-	Below   int    `json:"below,omitempty"`
-	Least   int    `json:"least,omitempty"`
-	Unknown string `json:"unknown,omitempty"`
+// Log collects the steps of a session. The zero value is empty. It is safe for concurrent use. What steps have in common it holds once.
+type Log struct {
+	mu sync.Mutex
+
+	texts    table[string]
+	nodes    table[node]
+	messages table[message]
+	prompts  []prompt
+	steps    []step
+
+	sent   []int            // messages of the last prompt
+	crowds map[string]crowd // the last of each name
 }
 
-// node is an element, a message or a piece. Texts are indexes in the log's texts plus one, 0 for none.
-type node struct {
-	Name     string    `json:"name,omitempty"`
-	Tag      int       `json:"tag,omitempty"`
-	Role     chat.Role `json:"role,omitempty"`
-	Priority *int      `json:"priority,omitempty"`
-	Text     int       `json:"text,omitempty"`
-	Piece    *piece    `json:"piece,omitempty"`
-	Children []int     `json:"children,omitempty"`
-}
-
-// piece is a [render.Piece] without what stands in its node or follows from it. KeptFrom is 0 of a piece that stays.
-type piece struct {
-	Kind        render.PieceKind `json:"kind"`
-	Tokens      int              `json:"tokens"`
-	Priority    *int             `json:"priority,omitempty"`
-	DecidedBy   string           `json:"by,omitempty"`
-	Group       string           `json:"group,omitempty"`
-	TrimmedFrom int              `json:"trimmedFrom,omitempty"`
-	Required    bool             `json:"required,omitempty"`
-	Restored    bool             `json:"restored,omitempty"`
-	Dropped     render.Reason    `json:"dropped,omitempty"`
-	Limit       string           `json:"limit,omitempty"`
-	KeptFrom    int              `json:"keptFrom,omitempty"`
-	Sizes       []render.Size    `json:"sizes,omitempty"`
-}
-
-// message is a message as it was sent.
-type message struct {
-	Role   chat.Role `json:"role"`
-	Tokens int       `json:"tokens,omitempty"`
-	Parts  []part    `json:"parts"`
-}
-
-type part struct {
-	Kind render.PieceKind `json:"kind"`
-	Name string           `json:"name,omitempty"` // of a call, or what of a document is known
-	Text int              `json:"text,omitempty"`
-}
-
-// table holds values, each once.
-type table[T any] struct {
-	values []T
-	index  map[string]int
-}
-
-// add returns the index of a value with a key.
-func (t *table[T]) add(key string, value T) int {
-	i, ok := t.index[key]
-	if !ok {
-		if t.index == nil {
-			t.index = map[string]int{}
-		}
-		i = len(t.values)
-		t.values, t.index[key] = append(t.values, value), i
+// Add adds a step.
+func (l *Log) Add(ctx context.Context, s Step) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.Name == "" {
+		s.Name = fmt.Sprint("step ", len(l.steps)+1)
 	}
-	return i
+	n, err := l.prompt(ctx, s.Request)
+	if err != nil {
+		return err
+	}
+	to := step{
+		Prompt: n, Did: l.text(s.Did), Dollars: s.Dollars, Explain: s.Explain, Cleared: s.Cleared, Break: s.Break,
+	}
+	if !s.At.IsZero() {
+		to.At = s.At.UnixMilli()
+	}
+	if s.Usage != (chat.Usage{}) {
+		to.Usage = &s.Usage
+	}
+	for _, note := range s.Notes {
+		to.Notes = append(to.Notes, l.text(note))
+	}
+	for _, c := range s.Compactions {
+		to.Compactions = append(to.Compactions, compaction{c, l.counted(c.Shown, s.Tokenizer), l.counted(c.Covered, s.Tokenizer)})
+	}
+	l.steps = append(l.steps, to)
+	return nil
+}
+
+// counted adds messages, with their counts if there is a tokenizer.
+func (l *Log) counted(messages []chat.Message, t chat.Tokenizer) []int {
+	indexes := make([]int, len(messages))
+	for i, m := range messages {
+		tokens := 0
+		if t != nil {
+			tokens = t.CountMessage(m)
+		}
+		indexes[i] = l.message(m, tokens)
+	}
+	return indexes
 }
 
 // text returns the index of a text plus one, 0 for none.
@@ -138,9 +114,12 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	if to.Counted = len(walk.counts) == len(r.Result.Messages); !to.Counted { // somebody changed them since
 		walk.counts = make([]int, len(r.Result.Messages))
 	}
+	sent := make([]int, len(r.Result.Messages))
 	for i, m := range r.Result.Messages {
-		to.Messages = append(to.Messages, l.message(m, walk.counts[i]))
+		sent[i] = l.message(m, walk.counts[i])
 	}
+	to.Same = inCommon(l.sent, sent)
+	to.Messages, l.sent = sent[to.Same:], sent
 	if r.Tokenizer != nil {
 		to.ToolTokens = r.Tokenizer.CountTools(r.Tools)
 	}
@@ -214,7 +193,36 @@ func (l *Log) node(o *render.Outline, w *walk) int {
 	for _, c := range o.Children {
 		to.Children = append(to.Children, l.node(c, w))
 	}
-	return encoded(&l.nodes, to)
+	if len(to.Children) < manyChildren {
+		return encoded(&l.nodes, to)
+	}
+	before, all := l.crowds[o.Name], to.Children
+	if same := inCommon(before.children, all); same >= manyChildren {
+		to.Like, to.Same, to.Children = before.node+1, same, all[same:]
+	}
+	at := encoded(&l.nodes, to)
+	if l.crowds == nil {
+		l.crowds = map[string]crowd{}
+	}
+	l.crowds[o.Name] = crowd{at, all}
+	return at
+}
+
+// manyChildren are so many that it pays to say which of them another node has.
+const manyChildren = 8
+
+// crowd is a node with many children.
+type crowd struct {
+	node     int
+	children []int
+}
+
+// inCommon returns how many elements two slices begin with.
+func inCommon(a, b []int) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // message adds a message that counts so many tokens.

@@ -25,6 +25,9 @@ export type Node = {
   priority?: number;
   text?: number;
   piece?: Piece;
+  /** like is another node, plus one, whose first children come before the node's own; same is how many. */
+  like?: number;
+  same?: number;
   children?: number[];
 };
 
@@ -40,6 +43,8 @@ export type Prompt = {
   tokens: number;
   rates?: Rates;
   root: number;
+  /** same is how many messages are those of the prompt before, as they stand in the file. */
+  same?: number;
   messages: number[];
   counted?: boolean;
   tools?: number[];
@@ -89,6 +94,22 @@ export type Page = {
 };
 
 export const page: Page = JSON.parse(document.getElementById("data")!.textContent!);
+
+page.prompts.forEach((p, i) => {
+  if (p.same) p.messages = page.prompts[i - 1].messages.slice(0, p.same).concat(p.messages);
+});
+
+/** childrenOf returns the children of a node. */
+export function childrenOf(index: number): number[] {
+  const parts: number[][] = [];
+  let most = Infinity;
+  for (let node: Node | undefined = page.nodes[index]; node && most > 0; node = node.like ? page.nodes[node.like - 1] : undefined) {
+    const same = node.same ?? 0;
+    if (most > same) parts.push((node.children ?? []).slice(0, most - same));
+    most = Math.min(most, same);
+  }
+  return parts.reverse().flat();
+}
 
 /** text returns a text by its index plus one, or what stands for it if it is hidden. */
 export function text(index: number | undefined): string {

@@ -9,7 +9,7 @@ import "./page.css";
 
 /** stepIn is the step whose prompt the page's address names, -1 for none. */
 const stepIn = (hash: string): number => {
-  const n = Number(/^#step-(\d+)$/.exec(hash)?.[1] ?? 0) - 1;
+  const n = Number(/^#step-(\d+)(-compare)?$/.exec(hash)?.[1] ?? 0) - 1;
   return page.steps && n < page.steps.length ? n : -1;
 };
 
@@ -28,7 +28,7 @@ function Session() {
     setSelected(open);
     heading.current?.focus();
   }, [open]);
-  const go = (step: number) => (location.hash = step < 0 ? "" : `step-${step + 1}`);
+  const go = (step: number, compare?: boolean) => (location.hash = step < 0 ? "" : `step-${step + 1}${compare ? "-compare" : ""}`);
   if (open < 0) return <SessionView told={told} selected={selected} onSelect={setSelected} onOpen={go} />;
   return (
     <>
@@ -44,7 +44,7 @@ function Session() {
           ›
         </button>
       </p>
-      <PromptView key={open} at={told[open].step.prompt} before={told[Math.max(0, open - 1)].step.prompt === told[open].step.prompt ? 1 : told[open - 1].step.prompt} />
+      <PromptView key={open} compare={location.hash.endsWith("-compare")} at={told[open].step.prompt} before={told[Math.max(0, open - 1)].step.prompt === told[open].step.prompt ? 1 : told[open - 1].step.prompt} />
     </>
   );
 }

@@ -101,6 +101,10 @@ export function difference(a: Prompt, b: Prompt): Difference {
   return d;
 }
 
+/** where says in words where a prompt begins to differ. */
+export const where = (d: Difference): string =>
+  d.tools ? "the tools" : `message ${number(d.messages + 1)}, character ${number(d.character + 1)}${d.part ? ` of part ${d.part + 1}` : ""}`;
+
 /** lost is what a cache that has all of a cannot serve of it to b. */
 export const lost = (a: Prompt, d: Difference): number => Math.max(0, a.tokens + (a.toolTokens ?? 0) - d.tokens);
 
@@ -134,7 +138,7 @@ export function Compare({ prompts, at, onAt, of }: { prompts: Prompt[]; at: numb
           </>
         ) : (
           <>
-            <b>○ The first difference: {d.tools ? "the tools" : `message ${number(d.messages + 1)}, character ${number(d.character + 1)}${d.part ? ` of part ${d.part + 1}` : ""}`}.</b>{" "}
+            <b>○ The first difference: {where(d)}.</b>{" "}
             {a.counted
               ? `A cache that has all of ${a.name} serves ${number(d.tokens)} of its ${number(a.tokens + (a.toolTokens ?? 0))} tokens (${percent(d.tokens, a.tokens + (a.toolTokens ?? 0))}) in whole messages; ${number(gone)} are lost${price ? `, which costs ${dollars(price)}` : ""}.`
               : `The same before it: ${count(d.messages, "message")}.`}

@@ -30,7 +30,7 @@ function opened(tree: Tree): Set<number> {
 }
 
 /** PromptView is all that there is to see of a prompt. */
-export function PromptView({ at, before }: { at: number; before: number }) {
+export function PromptView({ at, before, compare }: { at: number; before: number; compare?: boolean }) {
   const prompt = page.prompts[at];
   const tree = useMemo(() => new Tree(prompt), [prompt]);
   const list = useMemo(() => goings(tree), [tree]);
@@ -40,7 +40,7 @@ export function PromptView({ at, before }: { at: number; before: number }) {
   const [selected, setSelected] = useState(first ? first.pieces[0] : 0);
   const [open, setOpen] = useState(() => opened(tree));
   const [zoom, setZoom] = useState(0);
-  const [view, setView] = useState<View>(first ? "order" : "tree");
+  const [view, setView] = useState<View>(compare ? "compare" : first ? "order" : "tree");
   const [query, setQuery] = useState("");
   const [other, setOther] = useState(before);
   const found = useMemo(() => search(tree, query), [tree, query]);

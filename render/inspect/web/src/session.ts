@@ -37,19 +37,21 @@ export type Told = {
 export function tell(): Told[] {
   const summaries = new Set<number>();
   let sum = 0;
+  let sums = { system: 0, summary: 0, user: 0, assistant: 0, tool: 0 };
   return page.steps!.map((step, i) => {
     const p = page.prompts[step.prompt];
-    for (const c of step.compactions ?? []) for (const m of c.shown ?? []) summaries.add(m);
-    const tokens: Record<Kind, number> = { tools: p.toolTokens ?? 0, system: 0, summary: 0, user: 0, assistant: 0, tool: 0 };
-    let counted = 0;
-    for (const at of p.messages) {
-      const m = page.messages[at];
-      counted += m.tokens ?? 0;
-      tokens[summaries.has(at) ? "summary" : m.role in tokens ? (m.role as Kind) : "user"] += m.tokens ?? 0;
-    }
-    tokens.tools += Math.max(0, p.tokens - counted); // of those in the prompt
-    const total = p.tokens + (p.toolTokens ?? 0);
     const before = i > 0 ? page.prompts[page.steps![i - 1].prompt] : undefined;
+    for (const c of step.compactions ?? []) for (const m of c.shown ?? []) summaries.add(m);
+    const grew = before && !step.compactions && p === page.prompts[page.steps![i - 1].prompt + 1] && p.same === before.messages.length;
+    sums = grew ? { ...sums } : { system: 0, summary: 0, user: 0, assistant: 0, tool: 0 };
+    for (let k = grew ? p.same! : 0; k < p.messages.length; k++) {
+      const m = page.messages[p.messages[k]];
+      const kind = summaries.has(p.messages[k]) ? "summary" : m.role in sums ? (m.role as keyof typeof sums) : "user";
+      sums[kind] += m.tokens ?? 0;
+    }
+    const counted = sums.system + sums.summary + sums.user + sums.assistant + sums.tool;
+    const tokens: Record<Kind, number> = { ...sums, tools: (p.toolTokens ?? 0) + Math.max(0, p.tokens - counted) }; // those in the prompt too
+    const total = p.tokens + (p.toolTokens ?? 0);
     const d = before && difference(before, p);
     const gone = step.break?.tokens ?? (before ? lost(before, d!) : 0);
     const reported = (step.usage?.input ?? 0) > 0;

@@ -3,12 +3,12 @@ import { page, snippet, text, type Compaction } from "./data";
 import { Text } from "./details";
 import { count, dollars, number, percent, tokens } from "./format";
 import { List } from "./list";
-import { MessageView } from "./messages";
+import { difference, MessageView, where } from "./messages";
 import { Fact } from "./prompt";
 import { kinds, kindWords, type Told } from "./session";
 import { Timeline } from "./timeline";
 
-type Props = { told: Told[]; selected: number; onSelect: (step: number) => void; onOpen: (step: number) => void };
+type Props = { told: Told[]; selected: number; onSelect: (step: number) => void; onOpen: (step: number, compare?: boolean) => void };
 
 /** SessionView is all that there is to see of a session's steps. */
 export function SessionView({ told, selected, onSelect, onOpen }: Props) {
@@ -135,7 +135,7 @@ function Totals({ told, onSelect }: { told: Told[]; onSelect: (step: number) => 
   );
 }
 
-function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (step: number) => void }) {
+function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (step: number, compare?: boolean) => void }) {
   const t = told[at];
   const s = t.step;
   return (
@@ -152,7 +152,13 @@ function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (
       </p>
       {t.broke && (
         <p class="verdict dropped">
-          <b>✕ The cache broke.</b> {tokens(t.lost)} of the step before are not served from it{t.lostDollars > 0 && `, which costs ${dollars(t.lostDollars)}`}. {s.break?.why ?? "Compare its prompt with the one before to see where."}
+          <b>✕ The cache broke.</b> {tokens(t.lost)} of the step before are not served from it{t.lostDollars > 0 && `, which costs ${dollars(t.lostDollars)}`}. {at > 0 && `The first difference: ${where(difference(page.prompts[told[at - 1].step.prompt], page.prompts[s.prompt]))}. `}
+          {s.break?.why}{" "}
+          {at > 0 && (
+            <button type="button" onClick={() => onOpen(at, true)}>
+              Compare with step {number(at)}
+            </button>
+          )}
         </p>
       )}
       {s.cleared ? (

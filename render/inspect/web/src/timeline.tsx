@@ -25,6 +25,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
   useEffect(() => {
     if (!width) return;
     const [ink, line, gone, accent] = ["ink", "line", "gone", "accent"].map(colour);
+    const peak = Math.max(1, ...told.map((t) => t.total));
     const steps = told.map((_, i) => i + 1);
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line }, font: "12px system-ui, sans-serif" };
     const marks = (labels: boolean) => (u: uPlot) => {
@@ -67,7 +68,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
         draw: [marks(labels)],
         ready: [(u) => u.over.addEventListener("click", () => u.cursor.idx !== null && u.cursor.idx !== undefined && select.current(u.cursor.idx))],
       },
-      padding: [16, 8, 0, 8],
+      padding: [16, labels && paid ? 68 : 8, 0, 8],
     });
     const stacked: number[][] = [];
     for (const k of kinds) {
@@ -77,7 +78,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
     const tokens = new uPlot(
       {
         ...common(260, true),
-        scales: { x: { time: false }, y: { range: (_u, _min, max) => [0, max * 1.03] } },
+        scales: { x: { time: false }, y: { range: (_u, _min, max) => [0, Math.min(max * 1.03, peak * 1.5)] } }, // a budget far above is off the chart
         axes: [axis, { ...axis, size: 70, values: (_u, ticks) => ticks.map(number) }],
         series: [
           {},

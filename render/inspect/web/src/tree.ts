@@ -1,4 +1,4 @@
-import { page, snippet, text, type Node, type Piece, type Prompt } from "./data";
+import { childrenOf, page, snippet, text, type Node, type Piece, type Prompt } from "./data";
 
 export type State = "kept" | "trimmed" | "dropped" | "required" | "mixed";
 
@@ -46,7 +46,7 @@ export class Tree {
     this.end.push(0);
     this.role.push(node.piece?.kind === "tool" ? "tools" : node.role || role);
     if (node.piece) this.pieces.push(at);
-    for (const c of node.children ?? []) this.add(c, at, depth + 1, this.role[at]);
+    for (const c of childrenOf(index)) this.add(c, at, depth + 1, this.role[at]);
     this.end[at] = this.nodes.length;
   }
 

@@ -1,0 +1,114 @@
+package inspect
+
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// prompt is a rendered prompt as the page has it.
+type prompt struct {
+	Name   string `json:"name"`
+	Model  string `json:"model,omitempty"`
+	Budget int    `json:"budget"`
+	Tokens int    `json:"tokens"`
+	// Rates of a request of this size, nil if no prices are given.
+	Rates *sizing.Rates `json:"rates,omitempty"`
+	// Root is the node of the whole prompt.
+	Root int `json:"root"`
+	// Messages behind the first Same, which are those of the prompt before.
+	Same     int   `json:"same,omitempty"`
+	Messages []int `json:"messages"`
+	// Counted reports whether messages have counts.
+	Counted bool `json:"counted,omitempty"`
+	// Tools are the nodes of tools that are declared beside the prompt, ToolTokens what their list takes.
+	Tools      []int `json:"tools,omitempty"`
+	ToolTokens int   `json:"toolTokens,omitempty"`
+	// From, Below and Least are those of the survey. Unknown says why there is none.
+	From    int    `json:"from,omitempty"`
+	Below   int    `json:"below,omitempty"`
+	Least   int    `json:"least,omitempty"`
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// node is an element, a message or a piece. Texts are indexes in the log's texts plus one, 0 for none.
+type node struct {
+	Name     string    `json:"name,omitempty"`
+	Tag      int       `json:"tag,omitempty"`
+	Role     chat.Role `json:"role,omitempty"`
+	Priority *int      `json:"priority,omitempty"`
+	Text     int       `json:"text,omitempty"`
+	Piece    *piece    `json:"piece,omitempty"`
+	// Children behind the first Same, which are those of another node: the one before Like.
+	Like     int   `json:"like,omitempty"`
+	Same     int   `json:"same,omitempty"`
+	Children []int `json:"children,omitempty"`
+}
+
+// piece is a [render.Piece] without what stands in its node or follows from it. KeptFrom is 0 of a piece that stays.
+type piece struct {
+	Kind        render.PieceKind `json:"kind"`
+	Tokens      int              `json:"tokens"`
+	Priority    *int             `json:"priority,omitempty"`
+	DecidedBy   string           `json:"by,omitempty"`
+	Group       string           `json:"group,omitempty"`
+	TrimmedFrom int              `json:"trimmedFrom,omitempty"`
+	Required    bool             `json:"required,omitempty"`
+	Restored    bool             `json:"restored,omitempty"`
+	Dropped     render.Reason    `json:"dropped,omitempty"`
+	Limit       string           `json:"limit,omitempty"`
+	KeptFrom    int              `json:"keptFrom,omitempty"`
+	Sizes       []render.Size    `json:"sizes,omitempty"`
+}
+
+// message is a message as it was sent.
+type message struct {
+	Role   chat.Role `json:"role"`
+	Tokens int       `json:"tokens,omitempty"`
+	Parts  []part    `json:"parts"`
+}
+
+type part struct {
+	Kind render.PieceKind `json:"kind"`
+	Name string           `json:"name,omitempty"` // of a call, or what of a document is known
+	Text int              `json:"text,omitempty"`
+}
+
+// table holds values, each once.
+type table[T any] struct {
+	values []T
+	index  map[string]int
+}
+
+// add returns the index of a value with a key.
+func (t *table[T]) add(key string, value T) int {
+	i, ok := t.index[key]
+	if !ok {
+		if t.index == nil {
+			t.index = map[string]int{}
+		}
+		i = len(t.values)
+		t.values, t.index[key] = append(t.values, value), i
+	}
+	return i
+}
+
+// step is a step as the page has it.
+type step struct {
+	Prompt      int          `json:"prompt"`
+	At          int64        `json:"at,omitempty"` // in milliseconds
+	Did         int          `json:"did,omitempty"`
+	Usage       *chat.Usage  `json:"usage,omitempty"`
+	Dollars     float64      `json:"dollars,omitempty"`
+	Explain     string       `json:"explain,omitempty"`
+	Compactions []compaction `json:"compactions,omitempty"`
+	Cleared     int          `json:"cleared,omitempty"`
+	Break       *CacheBreak  `json:"break,omitempty"`
+	Notes       []int        `json:"notes,omitempty"`
+}
+
+type compaction struct {
+	Compaction
+	Shown   []int `json:"shown,omitempty"`
+	Covered []int `json:"covered,omitempty"`
+}
