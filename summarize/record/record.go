@@ -21,7 +21,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -54,9 +53,13 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	target := c.Current()
+	now, err := c.Session.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
 	step := inspect.Step{
 		Request: inspect.Request{Result: result, Model: target.Name, Tokenizer: target.Tokenizer, Tools: target.Tools, Prices: target.Prices},
-		At:      time.Now(), Did: did(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
+		At:      now, Did: did(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
 	}
 	explained := c.Explain(ctx)
 	if explained.Err != "" {
