@@ -33,6 +33,7 @@ type options struct {
 	model       string
 	modelName   string
 	format      string
+	page        string
 	bundles     string
 	minMessages int
 	biller      *biller // nil without prices
@@ -69,6 +70,7 @@ policy could not go on to the end. The flags:
 	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
 	flags.StringVar(&o.modelName, "model-name", "", "name of the model that answers, for what policies do for models of some names (default the last that the session names)")
 	flags.StringVar(&o.format, "format", formatText, "text, json (an object for each session, window and policy) or csv (a row for each)")
+	flags.StringVar(&o.page, "page", "", "file for a page that shows each step, of one session, policy and window")
 	flags.StringVar(&o.bundles, "bundles", "", "folder, new or empty, to write what is asked at each compaction into")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
 	prices := flags.String("prices", "", "what tokens cost: the name of a model, or input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (default tokens alone)")
@@ -134,6 +136,8 @@ policy could not go on to the end. The flags:
 		return o, errors.New("-min-messages says which -bundles are written, and there is none")
 	case o.bundles != "" && len(o.windows) > 1:
 		return o, errors.New("-bundles are of one -window")
+	case o.page != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) != 1 || o.synthetic.sessions > 0 || *checked || *regret):
+		return o, errors.New("-page is of one replay: name one session, one -policy and one -window")
 	case (*checked || *regret) && o.biller == nil:
 		return o, errors.New("-check and -regret are in dollars: set -prices")
 	case o.synthetic.sessions < 0:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -231,6 +232,15 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	}
 }
 
+func TestAPageShowsEachRequestOfAReplay(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "run.html")
+	runs, _ := ranJSON(t, program.ExitOK, "-policy", "a3s", "-window", "64000", "-page", page, generatedSession)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, runs[len(runs)-1].Requests, strings.Count(string(text), `,"explain":"`))
+	require.Contains(t, string(text), `"compactions":[{`)
+}
+
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	const header = `{"type":"session","id":"a"}`
 	good := written(t, "good.jsonl", header)
@@ -257,6 +267,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"bundles in a folder that is a file", []string{"-bundles", notes, good}, "notes.txt"},
 		{"bundles in a folder that is not empty", []string{"-bundles", filepath.Dir(notes), good}, "is not empty"},
 		{"prices of an unknown model", []string{"-prices", "gpt-9", good}, `the prices of model "gpt-9" are unknown`},
+		{"a page of several policies", []string{"-page", filepath.Join(t.TempDir(), "run.html"), good}, "-page is of one replay"},
+		{"a page in no folder", []string{"-page", filepath.Join(missing, "run.html"), "-policy", "a3s", good}, "missing.jsonl"},
 		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl are for -prices"},
 		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry is in dollars: set -prices"},
 		{"the carry rule times less than nothing", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // compare does what the options ask for with each session. All sessions are read before the first is replayed, so that a mistake
@@ -39,12 +43,30 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 		for i, m := range o.synthetic.all() {
 			sources = append(sources, m.source(len(o.sessions)+i+1, o.biller.prices.Lifetime))
 		}
-		return replayAll(ctx, r, sources, o, stdout)
+		if o.page == "" {
+			return replayAll(ctx, r, sources, o, stdout)
+		}
+		return withPage(o, r, func() error { return replayAll(ctx, r, sources, o, stdout) })
 	}
 	if err == nil {
 		_, err = stdout.Write(b.Bytes())
 	}
 	return err
+}
+
+// withPage does replays, and writes a page of their steps unless there are none.
+func withPage(o options, r *replayer, do func() error) error {
+	page, err := os.Create(o.page)
+	if err != nil {
+		return program.UsageError{Err: err}
+	}
+	r.page = new(record.Recorder)
+	err = do()
+	title := fmt.Sprintf("%s under %s in a window of %d tokens", filepath.Base(o.sessions[0]), o.policies[0].Name, o.windows[0])
+	if wrong := r.page.Write(page, inspect.Options{Title: title}); !errors.Is(wrong, inspect.ErrNoPrompts) {
+		err = errors.Join(err, wrong)
+	}
+	return errors.Join(err, page.Close())
 }
 
 // checked holds the model of costs against what each session recorded.

@@ -13,14 +13,15 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // agent makes the requests of a run.
 type agent interface {
 	// request renders what is sent.
 	request(ctx context.Context) (*render.Result, error)
-	// reported is called with what the provider would have reported of the request, zero if that is not known.
-	reported(rendered *render.Result, usage chat.Usage)
+	// reported is called with the response, and in it what the provider would have reported of the request, zero if that is not known.
+	reported(rendered *render.Result, response chat.Response)
 	// answered is called once the request was sent.
 	answered(ctx context.Context) error
 	// turnOver is called once the agent has answered and calls no more tools.
@@ -37,9 +38,9 @@ func (u unlimited) request(ctx context.Context) (*render.Result, error) {
 	return render.Render(ctx, u.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: u.tokenizer})
 }
 
-func (unlimited) reported(*render.Result, chat.Usage) {}
-func (unlimited) answered(context.Context) error      { return nil }
-func (unlimited) turnOver(context.Context) error      { return nil }
+func (unlimited) reported(*render.Result, chat.Response) {}
+func (unlimited) answered(context.Context) error         { return nil }
+func (unlimited) turnOver(context.Context) error         { return nil }
 
 // live is an agent that follows a policy as one at work would. It has to be closed.
 type live struct {
@@ -49,6 +50,10 @@ type live struct {
 	window    int
 
 	usage *history.Usage // of the last request, which is appended behind its answer
+
+	page     *record.Recorder // nil if there is to be none
+	rendered *render.Result   // the last request, and the response to it
+	response chat.Response
 
 	mu     sync.Mutex
 	events map[string]int
@@ -79,6 +84,9 @@ func newLive(p summarize.Policy, session *history.Session, prompt elements.Node,
 }
 
 func (l *live) hear(e summarize.Event) {
+	if l.page != nil {
+		l.page.Hear(e)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
@@ -112,16 +120,24 @@ func (l *live) request(ctx context.Context) (*render.Result, error) {
 }
 
 // reported keeps the usage until the answer is in the session.
-func (l *live) reported(rendered *render.Result, usage chat.Usage) {
-	if usage.Input > 0 {
-		reported := l.compactor.Usage(rendered, chat.Response{Usage: usage}, "")
+func (l *live) reported(rendered *render.Result, response chat.Response) {
+	l.rendered, l.response = rendered, response
+	if response.Usage.Input > 0 {
+		reported := l.compactor.Usage(rendered, response, "")
 		l.usage = &reported
 	}
 }
 
 // answered waits for what is made in the background: the model of a replay needs no longer for it than the agent for a
 // request.
-func (l *live) answered(ctx context.Context) error { return l.compactor.Wait(ctx) }
+func (l *live) answered(ctx context.Context) error {
+	if l.page != nil {
+		if err := l.page.Step(ctx, l.compactor, l.rendered, l.response); err != nil {
+			return err
+		}
+	}
+	return l.compactor.Wait(ctx)
+}
 
 func (l *live) turnOver(ctx context.Context) error {
 	if _, err := l.compactor.AfterTurn(ctx, l.prompt); err != nil {
@@ -129,7 +145,7 @@ func (l *live) turnOver(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.answered(ctx)
+	return l.compactor.Wait(ctx)
 }
 
 // taken gives the compactions that were written since the last call.

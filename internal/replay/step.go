@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // recorded is the name of the run that shows the session as its own agent compacted it.
@@ -74,9 +75,10 @@ type replayer struct {
 	window, budget int      // of it, without what the recording does not have
 	bundles        *bundles // nil where none are written
 	progress       *progress
-	biller         *biller // nil without prices
-	check          *Check  // of the recording, nil if it has no usage
-	known          *Run    // of the recorded compactions, if it was made in another window
+	biller         *biller          // nil without prices
+	check          *Check           // of the recording, nil if it has no usage
+	page           *record.Recorder // nil if there is to be none
+	known          *Run             // of the recorded compactions, if it was made in another window
 }
 
 // answeredBy names the model that a policy is told answers.
@@ -99,6 +101,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	session := numbered.Replay(clock)
 	m := r.meter(model)
 	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
+	l.page = r.page
 	if r.biller != nil {
 		l.compactor.Target.Prices = r.biller.prices
 		if prices := r.biller.writer(); prices != (sizing.Prices{}) { // whomever the policy asks
@@ -246,7 +249,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 			return ended(step.Number, err)
 		}
 		made, usage, err := measure.request(ctx, step, rendered)
-		a.reported(rendered, usage)
+		a.reported(rendered, chat.Response{Message: step.Answer, Usage: usage})
 		if err == nil {
 			err = r.gather(ctx, s, run, session, made)
 		}
