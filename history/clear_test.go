@@ -116,7 +116,7 @@ func left(v history.View) string {
 	return strings.Join(rounds, " ")
 }
 
-func TestClearRule(t *testing.T) {
+func TestAClearRuleClearsOutputOlderThanItKeeps(t *testing.T) {
 	short := func(history.ClearedOutput) string { return "[out]" } // 2 tokens
 	rule := history.ClearRule{Keep: 100, Placeholder: short}
 	saving := history.ClearRule{Keep: 100, Saves: 150, Placeholder: short, Never: []string{"read"}}
@@ -158,7 +158,7 @@ func TestClearRule(t *testing.T) {
 }
 
 // A rule finds what it would clear now: what it cleared before, and what has become old since, do not add up.
-func TestClearRuleAgain(t *testing.T) {
+func TestAClearRuleDoesNotCountEarlierClearingsAgain(t *testing.T) {
 	rule := history.ClearRule{Keep: 100, Saves: 150, Placeholder: func(history.ClearedOutput) string { return "[out]" }}
 	s := outputs(t, "a:152 a:100")
 	_, ok := cleared(t, s, rule)
@@ -182,7 +182,7 @@ func tokensOf(v history.View) (n int) {
 	return n
 }
 
-func TestPlaceholders(t *testing.T) {
+func TestAPlaceholderNamesWhereTheOutputIs(t *testing.T) {
 	file := opened(t, tempFile(t))
 	require.NoError(t, file.Append(t.Context(), user))
 	for _, tt := range []struct {
@@ -291,7 +291,7 @@ func TestClearingLeavesOtherViewsAlone(t *testing.T) {
 	require.Equal(t, "- 500", left(viewOf(t, s)))
 }
 
-func TestAddRefusesAClearing(t *testing.T) {
+func TestAnInvalidClearingIsRefused(t *testing.T) {
 	results := func(list ...history.Cleared) history.Clearing { return history.Clearing{Results: list} }
 	arguments := func(list ...history.Cleared) history.Clearing { return history.Clearing{Arguments: list} }
 	for _, tt := range []struct {
@@ -331,7 +331,7 @@ func TestAddRefusesAClearing(t *testing.T) {
 }
 
 // Whatever a rule clears round after round, the newest output stays, and each clearing saves enough.
-func TestAnyClearing(t *testing.T) {
+func TestAnyClearingKeepsTheNewestOutputAndSavesEnough(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(120)) {
 		r := rand.New(rand.NewPCG(seed, 6))

@@ -160,7 +160,7 @@ func TestOneOfManyOpens(t *testing.T) {
 
 // Two append, one goes back now and then, readers go through everything, and a compaction is in flight all the time: each
 // is made at the place that was chosen, or dropped because that is gone.
-func TestCompactionInFlight(t *testing.T) {
+func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 	t.Parallel()
 	s := opened(t, tempFile(t))
 	require.NoError(t, s.Append(t.Context(), user, answer))

@@ -175,7 +175,7 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 }
 
 // Cutting and compacting again and again ends: nothing is left to cut, and the tail is there.
-func TestCuttingEnds(t *testing.T) {
+func TestRepeatedCutsComeToAnEnd(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -230,7 +230,7 @@ func BenchmarkCut(b *testing.B) {
 }
 
 // A session of all kinds of entries takes every cut, and shows what it keeps.
-func TestAnyCutIsTaken(t *testing.T) {
+func TestASessionTakesAnyCutAndShowsWhatItKeeps(t *testing.T) {
 	t.Parallel()
 	taken, withUnsaid := 0, 0
 	for seed := range uint64(800) {
@@ -263,7 +263,7 @@ func TestAnyCutIsTaken(t *testing.T) {
 }
 
 // The first messages are those of the path, however long it is and whatever was compacted since.
-func TestHeadOfALongPath(t *testing.T) {
+func TestTheHeadIsThatOfThePathHoweverLong(t *testing.T) {
 	long := strings.Repeat("u a ", 2000) + "k u a u a"
 	for _, tt := range []struct {
 		rule  string

@@ -203,7 +203,7 @@ func found(p history.CutPoint, err error) string {
 var none = history.ErrNoCut.Error()
 
 // Each message takes ten tokens.
-func TestCut(t *testing.T) {
+func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 	newest := history.Cut{}
 	tokens := func(n int) history.Cut { return history.Cut{Tokens: n} }
 	messages := func(n int) history.Cut { return history.Cut{Messages: n} }
@@ -291,7 +291,7 @@ func TestCut(t *testing.T) {
 }
 
 // The rules of the five, on a path of turns of the user's message and two rounds of a call: 200 tokens each message.
-func TestCutsOfTheFive(t *testing.T) {
+func TestTheCutsOfTheFivePolicies(t *testing.T) {
 	long := pathOf(strings.Repeat("u c r c r ", 200))
 	running := pathOf(strings.Repeat("u c r c r ", 200) + "u c u")
 	s := elements.Sizing{PromptBudget: 200_000, Tokenizer: hundreds{}}
@@ -621,7 +621,7 @@ func TestLaterKeepsOnePlaceLess(t *testing.T) {
 }
 
 // If a rule keeps everything, the earliest cut covers least.
-func TestEarliestCut(t *testing.T) {
+func TestTheEarliestCutKeepsTheMost(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
 	s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
 	rule := history.Cut{Messages: 100}
@@ -667,7 +667,7 @@ func TestUnitsAreAllThatAViewShows(t *testing.T) {
 	}
 }
 
-func TestAnyCut(t *testing.T) {
+func TestAnyCutObeysTheRulesOfCuts(t *testing.T) {
 	t.Parallel()
 	cuts := 0
 	for seed := range uint64(cases(3000)) {

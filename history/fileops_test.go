@@ -73,7 +73,7 @@ func filePath(sketch string) []history.Entry {
 	return path
 }
 
-func TestFilesOfAPath(t *testing.T) {
+func TestFilesOfAPathAreListedByLastUse(t *testing.T) {
 	for _, tt := range []struct{ rule, path, read, modified string }{
 		{"nothing was done", "u", "", ""},
 		{"read, written and edited", "u r:a w:b e:c", "a", "b c"},

@@ -254,7 +254,7 @@ func TestHeaderIsTheCallersToFill(t *testing.T) {
 }
 
 // A store that is not a file names the line that cannot be read.
-func TestStoreWithoutAPath(t *testing.T) {
+func TestAStoreThatIsNotAFileNamesTheLine(t *testing.T) {
 	store := &history.MemoryStore{}
 	_, err := store.Append(t.Context(), 0, history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(header)}, history.Line{ID: "e1", Kind: history.TypeCustom, Data: []byte("{}")})
 	require.NoError(t, err)

@@ -520,7 +520,7 @@ func TestAnySessionOnDisk(t *testing.T) {
 }
 
 // The view with any compaction that is taken is what is shown once it was made.
-func TestAnyViewWith(t *testing.T) {
+func TestViewWithIsTheViewAfterTheCompaction(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for seed := range uint64(200) {

@@ -148,7 +148,7 @@ func TestAnyEntryCanBeErased(t *testing.T) {
 	}
 }
 
-func TestErasureOfNobodysEntry(t *testing.T) {
+func TestErasingAnUnknownEntryIsAnError(t *testing.T) {
 	s := talk(t, user)
 	_, err := s.Erase(t.Context(), "nobody")
 	require.ErrorAs(t, err, new(*history.NoEntryError))

@@ -265,7 +265,7 @@ func TestAddTakesEntriesFromElsewhere(t *testing.T) {
 	equal(t, added, all(t, again))
 }
 
-func TestAddRefuses(t *testing.T) {
+func TestAnInvalidEntryIsRefused(t *testing.T) {
 	message := history.Message{Message: user}
 	later := func(line string) history.Unknown { return history.Unknown{Kind: "later", Line: []byte(line)} }
 	for _, tt := range []struct {
@@ -319,7 +319,7 @@ func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
 }
 
 // A path of a session in which half of the entries lead nowhere is as long as its branch.
-func TestDeepBranches(t *testing.T) {
+func TestAPathLeavesOutAbandonedBranches(t *testing.T) {
 	s := numbered.Session()
 	for range 300 {
 		require.NoError(t, s.Append(t.Context(), user, answer))

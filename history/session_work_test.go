@@ -94,7 +94,7 @@ func TestReadOnlyAndShared(t *testing.T) {
 }
 
 // Of those who claim one thing at the same time one has it, until it is released.
-func TestClaim(t *testing.T) {
+func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 	var s history.Session
 	s.Release("e1")
 	for range 3 {

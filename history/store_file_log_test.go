@@ -144,7 +144,7 @@ func fixed(t *testing.T, path string) *history.Session {
 }
 
 // The format is read by people, models and later versions: it does not change unseen.
-func TestFormatOnDisk(t *testing.T) {
+func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 	path := tempFile(t)
 	s := fixed(t, path)
 	require.NoError(t, s.Append(t.Context(), everything()...))

@@ -233,7 +233,7 @@ func jumbled(r *rand.Rand, valid bool) []chat.Message {
 }
 
 // What is left of any list fits or is what must stay, is in order, and obeys the providers where the list did.
-func TestAnyTruncation(t *testing.T) {
+func TestAnyTruncatedListFitsAndObeysTheProviders(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(2000)) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -298,7 +298,7 @@ func TestElementsThatShowHistory(t *testing.T) {
 }
 
 // What a model thought before the cut begins the first message that is shown of the same turn.
-func TestThinkingOfACompaction(t *testing.T) {
+func TestThinkingBeforeTheCutStartsTheNextAssistantMessage(t *testing.T) {
 	kept := []chat.Thinking{{Text: "First the <parser>.", Signature: "c2ln+/="}, {Encrypted: "b3BhcXVl"}}
 	own := chat.Thinking{Text: "Mine.", Signature: "b3du"}
 	cutOff := chat.Thinking{Text: "I was"}

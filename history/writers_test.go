@@ -117,7 +117,7 @@ func TestWhatIsAddedTogetherWithACompactionIsCarried(t *testing.T) {
 	}
 }
 
-func TestNothingIsNobodysEntry(t *testing.T) {
+func TestAnUnknownEntryIsNotFound(t *testing.T) {
 	for _, s := range []*history.Session{{}, talk(t, user)} {
 		none, err := s.Resolve(t.Context(), history.Ref{}, history.Ref{ID: "x"})
 		require.NoError(t, err)

@@ -148,7 +148,7 @@ func withoutErrors(lines storedLines) storedLines {
 }
 
 // Each fault is found. The tests run in a child process, for they are to fail.
-func TestFaultsAreFound(t *testing.T) {
+func TestTheSuiteFindsEachFault(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv(brokenEnv); name != "" {
 		fault := faults[name]
@@ -169,7 +169,7 @@ func TestFaultsAreFound(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			child := exec.Command(os.Args[0], "-test.run=^TestFaultsAreFound$")
+			child := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsEachFault$")
 			child.Env = append(os.Environ(), brokenEnv+"="+name)
 			out, err := child.CombinedOutput()
 			if name == "none" {

@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/history/historytest"
 )
 
-func TestMemoryStore(t *testing.T) {
+func TestAMemoryStorePassesTheSuite(t *testing.T) {
 	t.Parallel()
 	historytest.Run(t, historytest.Suite{
 		New: func(*testing.T) func() (history.Store, error) {
@@ -18,7 +18,7 @@ func TestMemoryStore(t *testing.T) {
 	})
 }
 
-func TestFileStore(t *testing.T) {
+func TestAFileStorePassesTheSuite(t *testing.T) {
 	t.Parallel()
 	for name, sync := range map[string]history.Sync{"always": history.SyncAlways, "interval": history.SyncInterval, "never": history.SyncNever} {
 		t.Run(name, func(t *testing.T) {

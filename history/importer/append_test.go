@@ -24,7 +24,7 @@ import (
 
 // What was recorded is in the session, each branch of it; whichever entry is the leaf, what a model would be sent obeys
 // the providers.
-func TestAppendTo(t *testing.T) {
+func TestAppendToAddsEachBranchOfARecording(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
 			recording, err := importer.Read(bytes.NewReader(fixture(t, name)))
@@ -257,7 +257,7 @@ func entriesOf(t *testing.T, r *importer.Recording) []string {
 	return lines
 }
 
-func TestASessionRefuses(t *testing.T) {
+func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 	tests := []struct {
 		rule, give string
 		want       string

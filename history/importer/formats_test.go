@@ -44,7 +44,7 @@ func fixture(t testing.TB, name string) []byte {
 	return raw
 }
 
-func TestFormats(t *testing.T) {
+func TestEachFormatIsDetectedAndRead(t *testing.T) {
 	for name, format := range formats {
 		t.Run(name, func(t *testing.T) {
 			got, err := importer.Read(bytes.NewReader(fixture(t, name)))

@@ -18,7 +18,7 @@ import (
 // generated is a made-up session of the size and shape of a real one.
 const generated = "testdata/generated.jsonl"
 
-func TestGeneratedSession(t *testing.T) {
+func TestTheGeneratedSessionIsRead(t *testing.T) {
 	raw, err := os.ReadFile(generated)
 	require.NoError(t, err)
 	got, err := importer.Read(bytes.NewReader(raw))

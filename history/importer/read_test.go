@@ -25,7 +25,7 @@ func session(lines ...string) string { return header + "\n" + strings.Join(lines
 // message returns a line that holds a message.
 func message(fields string) string { return `{"type":"message","message":{` + fields + `}}` }
 
-func TestMessages(t *testing.T) {
+func TestMessagesOfEachRoleAreRead(t *testing.T) {
 	user := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleUser, Content: parts} }
 	assistant := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleAssistant, Content: parts} }
 	calling := func(calls ...chat.ToolCall) chat.Message {
@@ -279,7 +279,7 @@ func TestCacheWritesOfAnthropicAreToldApartByLifetime(t *testing.T) {
 	assert.Empty(t, got.Notes)
 }
 
-func TestLines(t *testing.T) {
+func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
 	hi := []string{"hello"}
 	tests := []struct {

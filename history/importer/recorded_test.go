@@ -15,7 +15,7 @@ import (
 // recorded is a real session that lies beside the repository, in shared/, where there is one.
 const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
 
-func TestRecordedSession(t *testing.T) {
+func TestARecordedSessionIsRead(t *testing.T) {
 	got := sessiontest.Read(t, recorded)
 
 	assert.Equal(t, importer.FormatPi, got.Format)

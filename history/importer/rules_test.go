@@ -273,7 +273,7 @@ func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
 }
 
-func TestParts(t *testing.T) {
+func TestPartsOfEachFormatAreRead(t *testing.T) {
 	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
 	item := func(fields string) string { return codex + `{"type":"response_item","payload":{` + fields + `}}` }
 	tests := []struct {
