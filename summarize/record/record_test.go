@@ -71,10 +71,15 @@ type page struct {
 // text is the text of a message.
 func (p page) text(message int) string { return p.Texts[p.Messages[message].Parts[0].Text-1] }
 
-func pageOf(t *testing.T, r *record.Recorder) (p page) {
+func pageOf(t *testing.T, r *record.Recorder) page {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, r.Write(&b, inspect.Options{}))
+	return dataOf(t, b)
+}
+
+func dataOf(t *testing.T, b bytes.Buffer) (p page) {
+	t.Helper()
 	_, rest, _ := strings.Cut(b.String(), `type="application/json">`)
 	data, _, _ := strings.Cut(rest, "</script>")
 	require.NoError(t, json.Unmarshal([]byte(data), &p))
@@ -135,6 +140,60 @@ func TestACompactionThatFailedIsANote(t *testing.T) {
 		}
 	}
 	require.Contains(t, strings.Join(notes, "\n"), "no summary today")
+}
+
+// told is what a page of a session tells that is over.
+func told(t *testing.T, s *history.Session, prices sizing.Prices) page {
+	t.Helper()
+	log, err := record.Session(t.Context(), s, sizing.Estimator{}, prices)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, inspect.Session(&b, log, inspect.Options{}))
+	return dataOf(t, b)
+}
+
+func TestASessionThatIsOverHasTheStepsThatItHad(t *testing.T) {
+	r, c := recorded(t)
+	for i := range 30 {
+		says(t, r, c, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 300)))
+	}
+	was, is := pageOf(t, r), told(t, c.Session, sizing.Prices{})
+	require.Len(t, is.Steps, len(was.Steps))
+	compactions := 0
+	for i, want := range was.Steps {
+		got := is.Steps[i]
+		require.Equal(t, was.Texts[want.Did-1], is.Texts[got.Did-1])
+		require.Len(t, got.Compactions, len(want.Compactions), "step %d", i)
+		for k, done := range want.Compactions {
+			compactions++
+			other := got.Compactions[k]
+			require.Equal(t, was.text(done.Shown[0]), is.text(other.Shown[0]))
+			require.Len(t, other.Covered, len(done.Covered))
+			require.Less(t, other.After, other.Before)
+		}
+	}
+	require.Positive(t, compactions)
+}
+
+func TestACacheThatHadNothingOfARequestIsABreak(t *testing.T) {
+	s := numbered.Session()
+	for i, cached := range []int{0, 900, 0, 1100} {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i))))
+		answer, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
+		require.NoError(t, err)
+		_, err = s.Add(t.Context(), history.Entry{Body: history.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: cached, CacheWrite: 1000 + 100*i - cached}}})
+		require.NoError(t, err)
+	}
+	p := told(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}})
+	require.Len(t, p.Steps, 4)
+	for _, i := range []int{0, 1, 3} {
+		require.Nil(t, p.Steps[i].Break, "step %d", i)
+	}
+	broke := p.Steps[2].Break
+	require.NotNil(t, broke)
+	require.Equal(t, 1100, broke.Tokens)
+	require.InDelta(t, 1100*2.3e-6, broke.Dollars, 1e-9)
+	require.Contains(t, broke.Why, "nothing cached")
 }
 
 func TestARecorderWithoutStepsHasNoPage(t *testing.T) {

@@ -22,6 +22,8 @@ export type Told = {
   budget: number;
   /** cached is how many tokens of the prompt were served by the cache, or what it has in common with the one before. */
   cached: number;
+  /** asked is the prompt that cached is a part of: by the provider's count, or by ours. */
+  asked: number;
   reported: boolean;
   /** lost is what of the prompt before a cache cannot serve, and lostDollars what that costs. */
   lost: number;
@@ -56,10 +58,11 @@ export function tell(): Told[] {
     const gone = step.break?.tokens ?? (before ? lost(before, d!) : 0);
     const reported = (step.usage?.input ?? 0) > 0;
     const cached = reported ? step.usage!.cacheRead ?? 0 : d ? Math.min(total, d.tokens) : 0;
+    const asked = reported ? step.usage!.input! : total;
     const r = p.rates;
     const read = r?.CacheRead || r?.Input || 0;
     const write = r?.CacheWrite || r?.Input || 0;
-    let dollars = step.dollars ?? (r ? (cached * read + (total - cached) * write) / 1e6 : 0);
+    let dollars = step.dollars ?? (r ? (cached * read + (asked - cached) * write) / 1e6 : 0);
     for (const c of step.compactions ?? []) dollars += c.dollars ?? 0;
     sum += dollars;
     const changed = (step.compactions?.length ?? 0) > 0 || !!step.cleared;
@@ -69,6 +72,7 @@ export function tell(): Told[] {
       total,
       budget: p.budget + (p.toolTokens ?? 0),
       cached,
+      asked,
       reported,
       lost: gone,
       lostDollars: step.break?.dollars ?? (gone * Math.max(0, write - read)) / 1e6,

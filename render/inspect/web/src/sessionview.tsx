@@ -61,7 +61,7 @@ export function SessionView({ told, selected, onSelect, onOpen }: Props) {
                       <span class="spoken"> tokens, </span>
                     </span>
                     <span class="size priority">
-                      {percent(t.cached, t.total)}
+                      {percent(t.cached, t.asked)}
                       <span class="spoken"> {t.reported ? "cached" : "in common"}</span>
                     </span>
                   </>
@@ -104,8 +104,8 @@ function Totals({ told, onSelect }: { told: Told[]; onSelect: (step: number) => 
         <Fact name="Steps" value={number(told.length)} />
         <Fact name="Sent" value={number(sent)} note="tokens in all" />
         <Fact name="Peak" value={number(told[peak].total)} note={`${percent(told[peak].total, told[peak].budget)} of the budget`} />
-        <Fact name={told.some((t) => t.reported) ? "Cached" : "In common with the step before"} value={percent(cached, sent)} />
-        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={told.every((t) => t.step.dollars) ? "as reported" : "foretold by prices"} />}
+        <Fact name={told.some((t) => t.reported) ? "Cached" : "In common with the step before"} value={percent(cached, told.reduce((sum, t) => sum + t.asked, 0))} />
+        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={told.every((t) => t.step.dollars || !t.reported) ? "as reported" : "foretold by prices"} />}
       </dl>
       <section class="summary" aria-label="Summary">
         <p>
@@ -192,7 +192,7 @@ function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (
           ))}
         <dt>{t.reported ? "Cached" : "In common"}</dt>
         <dd>
-          {number(t.cached)} ({percent(t.cached, t.total)})
+          {number(t.cached)} ({percent(t.cached, t.asked)})
         </dd>
         {t.reported && (
           <>

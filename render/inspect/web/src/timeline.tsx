@@ -104,7 +104,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
           ...(paid ? [{ scale: "dollars", stroke: ink, width: 2, dash: [6, 3], points: { show: false } }] : []),
         ],
       },
-      [steps, told.map((t) => (t.total ? (100 * t.cached) / t.total : 0)), ...(paid ? [told.map((t) => t.sum)] : [])],
+      [steps, told.map((t) => (t.asked ? (100 * t.cached) / t.asked : 0)), ...(paid ? [told.map((t) => t.sum)] : [])],
       box.current!,
     );
     charts.current = [tokens, cost];

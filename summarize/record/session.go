@@ -1,0 +1,153 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/inspect"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Session returns the steps of a session that are over, by its log alone: each message of the assistant on the path to the leaf, with
+// what the model saw of the session before it, and the compactions and clearings between. System messages and tools are not in a log. The
+// budget of each step is what the largest took, and tokens are those of the messages by the tokenizer. A request of which the provider
+// reported nothing cached, though it had the one before, is a cache break. Dollars are those that were recorded, else those by the prices. Errors are those of the
+// session, and of the tokenizer.
+//
+// It renders each step twice: a session of 500 requests takes some seconds.
+func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices sizing.Prices) (*inspect.Log, error) {
+	w := walk{session: s, tokenizer: t, prices: prices, budget: math.MaxInt32, usage: map[string]history.Usage{}}
+	peak := 1
+	err := w.steps(ctx, func(step inspect.Step) error {
+		peak = max(peak, step.Result.Tokens)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	log := new(inspect.Log)
+	w.budget = peak
+	return log, w.steps(ctx, func(step inspect.Step) error { return log.Add(ctx, step) })
+}
+
+// walk goes through the steps of a session.
+type walk struct {
+	session   *history.Session
+	tokenizer chat.Tokenizer
+	prices    sizing.Prices
+	budget    int
+	usage     map[string]history.Usage // by the entry that answered, known after the first walk
+	model     string
+	next      inspect.Step // what happened since the last one
+	last      inspect.Step
+}
+
+func (w *walk) steps(ctx context.Context, add func(inspect.Step) error) error {
+	w.model, w.next, w.last = "", inspect.Step{}, inspect.Step{}
+	for e, err := range w.session.PathTo(ctx, "") {
+		if err == nil {
+			err = w.entry(ctx, e, add)
+		}
+		if err != nil {
+			return fmt.Errorf("record: entry %s: %w", e.ID, err)
+		}
+	}
+	return nil
+}
+
+func (w *walk) entry(ctx context.Context, e history.Entry, add func(inspect.Step) error) error {
+	switch body := e.Body.(type) {
+	case history.ModelChange:
+		w.model = body.Model
+	case history.Usage:
+		of := body.Of
+		if of == "" {
+			of = e.Parent
+		}
+		w.usage[of] = body
+	case history.Compaction:
+		done := inspect.Compaction{Mode: body.Mode}
+		var err error
+		if done.Before, done.After, err = w.around(ctx, e); err != nil {
+			return err
+		}
+		done.Shown, done.Covered, err = replaced(ctx, w.session, e.ID)
+		w.next.Compactions = append(w.next.Compactions, done)
+		return err
+	case history.Clearing:
+		before, after, err := w.around(ctx, e)
+		w.next.Cleared += before - after
+		return err
+	case history.Message:
+		if body.Role != chat.RoleAssistant {
+			return nil
+		}
+		result, err := w.render(ctx, e.Parent)
+		if err != nil || len(result.Messages) == 0 {
+			return err
+		}
+		usage := w.usage[e.ID]
+		step := w.next
+		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices}
+		step.At, step.Did, step.Usage, step.Dollars = e.Time, did(body.Message), usage.Usage, usage.Cost
+		if step.Dollars == 0 {
+			step.Dollars = w.prices.Of(usage.Usage).Total()
+		}
+		step.Break = w.cold(step)
+		w.next, w.last = inspect.Step{}, step
+		return add(step)
+	}
+	return nil
+}
+
+// cold returns a break of the cache if the provider reported that it had nothing of a request of which it could have had the one before.
+func (w *walk) cold(step inspect.Step) *inspect.CacheBreak {
+	was, is := w.last.Usage, step.Usage
+	if was.CacheRead+was.CacheWrite == 0 || is.Input == 0 || is.CacheRead > 0 || len(step.Compactions) > 0 || step.Cleared > 0 {
+		return nil
+	}
+	n := min(was.CacheRead+was.CacheWrite, is.Input)
+	written, read := w.prices.Of(chat.Usage{Input: n, CacheWrite: n}), w.prices.Of(chat.Usage{Input: n, CacheRead: n})
+	return &inspect.CacheBreak{
+		Why:    fmt.Sprintf("the provider reported nothing cached, %v after the request before", step.At.Sub(w.last.At).Round(time.Second)),
+		Tokens: n, Dollars: written.Total() - read.Total(),
+	}
+}
+
+// render renders what a model saw at an entry.
+func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
+	view, err := w.session.ViewAt(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	prompt := elements.Nodes{history.Conversation{Session: w.session}, history.TurnStart{Session: w.session}, history.TurnRounds{Session: w.session}}
+	return render.Render(history.WithView(ctx, w.session, view), prompt, render.Options{
+		Budget: w.budget, PromptBudget: math.MaxInt32, Tokenizer: w.tokenizer,
+	})
+}
+
+// around returns the tokens of what a model saw before and after an entry.
+func (w *walk) around(ctx context.Context, e history.Entry) (before, after int, err error) {
+	if before, err = w.counted(ctx, e.Parent); err == nil {
+		after, err = w.counted(ctx, e.ID)
+	}
+	return before, after, err
+}
+
+// counted returns the tokens of what a model saw at an entry.
+func (w *walk) counted(ctx context.Context, at string) (tokens int, err error) {
+	view, err := w.session.ViewAt(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range view.Messages() {
+		tokens += w.tokenizer.CountMessage(m)
+	}
+	return tokens, nil
+}
