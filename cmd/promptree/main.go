@@ -6,6 +6,7 @@
 //	promptree verify session.jsonl
 //	promptree show session.jsonl
 //	promptree import -o session.jsonl recording.jsonl
+//	promptree page -o session.html session.jsonl
 //	promptree replay -prices claude-opus-4-5 session.jsonl
 //
 // Each command says with -h what it does and which flags it takes. A file named - is the standard input. What is asked for is written to
@@ -43,6 +44,7 @@ var commands = []command{
 	{"verify", "say whether the log of a session is whole", reporting("verify", verify)},
 	{"show", "show a session as a tree, one entry of it, or what a model sees", reporting("show", show)},
 	{"import", "make a session of what another agent recorded", reporting("import", importing)},
+	{"page", "make a page of a session, to look at in a browser", reporting("page", page)},
 	{"replay", "say what each policy of compaction would have done with a session, and what that costs", replay.Main},
 }
 

@@ -246,3 +246,36 @@ func TestCommandsReadTheStandardInput(t *testing.T) {
 	require.Equal(t, program.ExitFailed, c.ProcessState.ExitCode())
 	require.Contains(t, stderr.String(), "standard input:")
 }
+
+func TestAPageShowsASession(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "session.html")
+	stdout, stderr := ran(t, program.ExitOK, "page", "-o", out, "-prices", "claude-opus-4-5", tree)
+	require.Empty(t, stdout)
+	require.NotContains(t, stderr, "cannot")
+	written, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Contains(t, string(written), "Only German is there.")
+	hidden, _ := ran(t, program.ExitOK, "page", "-hide", tree)
+	require.True(t, strings.HasPrefix(hidden, "<!"))
+	require.NotContains(t, hidden, "Only German is there.")
+}
+
+func TestAPageThatCannotBeMadeSaysWhy(t *testing.T) {
+	silent := file(t, "silent.jsonl", "")
+	for _, tt := range []struct {
+		rule string
+		code int
+		args []string
+		says string
+	}{
+		{"a model without prices", program.ExitUsage, []string{"-prices", "nobody-1", tree}, "nobody-1"},
+		{"a folder that is not there", program.ExitUsage, []string{"-o", filepath.Join(t.TempDir(), "none", "x.html"), tree}, "x.html"},
+		{"an empty file", program.ExitUsage, []string{silent}, "silent.jsonl"},
+		{"no file", program.ExitUsage, nil, "name a file"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			_, stderr := ran(t, tt.code, append([]string{"page"}, tt.args...)...)
+			require.Contains(t, stderr, tt.says)
+		})
+	}
+}
