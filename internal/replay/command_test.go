@@ -304,18 +304,13 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 
 // A policy that cannot go on says where and why; the others are replayed all the same, and what it did counts.
 func TestAPolicyThatCannotGoOn(t *testing.T) {
-	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "600", generatedSession)
-	require.Len(t, runs, 1+len(everyPolicy(t)))
+	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "600", "-policy", "a3s,frugal", generatedSession)
+	require.Len(t, runs, 1+2)
 	require.Empty(t, runs[0].Ended, "what was recorded is held to no window")
-	ended := 0
 	for _, r := range runs[1:] {
-		require.Equal(t, r.Ended == "", r.Requests == r.RequestsIn)
-		if r.Ended != "" {
-			require.Regexp(t, `^at request \d+, line \d+: `, r.Ended)
-			ended++
-		}
+		require.Less(t, r.Requests, r.RequestsIn)
+		require.Regexp(t, `^at request \d+, line \d+: `, r.Ended)
 	}
-	require.Positive(t, ended)
 	require.Equal(t, "promptree replay: a policy did not come to the end of its session\n", stderr)
 }
 
