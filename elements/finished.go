@@ -19,7 +19,7 @@ type Finished struct {
 	kept kept.Slot
 }
 
-// Kept is what the renderer keeps with the messages. It is for the renderer alone.
+// Kept returns what the renderer keeps with the messages. It is for the renderer alone.
 func (f *Finished) Kept() *kept.Slot { return &f.kept }
 
 // Render returns the messages.

@@ -50,7 +50,7 @@ func rendered(t *testing.T, root elements.Node, budget int) *render.Result {
 	return r
 }
 
-// text is the text of a user message with these children.
+// text returns the text of a user message with these children.
 func text(t *testing.T, budget int, children ...elements.Node) string {
 	t.Helper()
 	r := rendered(t, elements.UserMessage{Children: children}, budget)
@@ -58,7 +58,7 @@ func text(t *testing.T, budget int, children ...elements.Node) string {
 	return r.Messages[0].Text()
 }
 
-// given is what a node renders to.
+// given returns what a node renders to.
 func given(t *testing.T, n elements.Node) elements.Node {
 	t.Helper()
 	template, err := n.Render(context.Background(), elements.Sizing{})

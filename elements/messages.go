@@ -65,7 +65,7 @@ func (m AssistantMessage) Render(context.Context, Sizing) (Node, error) {
 // Render returns the message's children.
 func (m ToolMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
-// Message is the element for a finished message, for one that stands in one prompt only; a [Finished] is laid out and counted once for
+// Message returns the element for a finished message, for one that stands in one prompt only; a [Finished] is laid out and counted once for
 // all. Its tool calls are linked to nothing.
 //
 // A text part that follows another starts on a line of its own, since text in a message is joined.
@@ -96,7 +96,7 @@ func Message(props Props, m chat.Message) Node {
 	}
 }
 
-// Part is the element for a finished part.
+// Part returns the element for a finished part.
 func Part(p chat.Part) Node {
 	switch p := p.(type) {
 	case chat.Text:

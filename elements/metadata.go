@@ -18,7 +18,7 @@ type Meta[T any] struct {
 // Render returns the value itself to the renderer.
 func (m Meta[T]) Render(context.Context, Sizing) (Node, error) { return m, nil }
 
-// Entry is the value without its type. It is for the renderer alone.
+// Entry returns the value without its type. It is for the renderer alone.
 func (m Meta[T]) Entry() metadata.Entry { return metadata.Entry{Value: m.Value, Local: m.Local} }
 
 // Metadata is what the [Meta] elements of a prompt held: global values in the order in which their elements were laid

@@ -24,7 +24,7 @@ type Image struct {
 	Children Nodes
 }
 
-// Part is the finished part.
+// Part returns the finished part.
 func (i Image) Part() chat.Part {
 	return chat.Image{URL: imageURL(i.Source), Detail: i.Detail, MediaType: i.MediaType}
 }
@@ -56,7 +56,7 @@ type Document struct {
 	Children Nodes
 }
 
-// Part is the finished part.
+// Part returns the finished part.
 func (d Document) Part() chat.Part { return chat.Document{Data: d.Data, MediaType: d.MediaType} }
 
 // Thinking is what a model thought, sent back to it unchanged. It stands in an [AssistantMessage], whole or not at all: providers refuse
@@ -66,7 +66,7 @@ type Thinking struct {
 	Thought chat.Thinking
 }
 
-// Part is the finished part.
+// Part returns the finished part.
 func (t Thinking) Part() chat.Part { return t.Thought }
 
 // Opaque is a part that only its provider understands. It is left out for other providers. Its Tokens count wherever pieces are counted one by one. Where
@@ -79,7 +79,7 @@ type Opaque struct {
 	Tokens int
 }
 
-// Part is the finished part.
+// Part returns the finished part.
 func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.Tokens} }
 
 // CacheBreakpoint marks how far a prompt is worth caching. It stands directly in a message. While it is there, pieces
@@ -92,7 +92,7 @@ type CacheBreakpoint struct {
 	Lifetime time.Duration
 }
 
-// Part is the finished part.
+// Part returns the finished part.
 func (b CacheBreakpoint) Part() chat.Part { return chat.CacheBreakpoint(b) }
 
 // Render returns nothing: the part is the whole element.

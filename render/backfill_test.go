@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// lettersOf gives the letters of the pieces that are left, in order.
+// lettersOf returns the letters of the pieces that are left, in order.
 func lettersOf(r *render.Result) string {
 	var b strings.Builder
 	for _, m := range r.Messages {

@@ -142,7 +142,7 @@ func (l *Layout) fitAlone(ctx context.Context, w *guard.Watch, o FitOptions) (*R
 	return f.fit(ctx, o.Budget)
 }
 
-// limitsWithin is how many limits are kept within a budget.
+// limitsWithin returns how many limits are kept within a budget.
 func (l *Layout) limitsWithin(budget int) (n int) {
 	for _, limit := range l.limits {
 		if limit <= budget {

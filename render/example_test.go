@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// prompt is what the examples render: rules that must stay, notes that may go, and a question.
+// prompt returns what the examples render: rules that must stay, notes that may go, and a question.
 func prompt(question string, notes ...string) elements.Node {
 	return el.Prompt(
 		el.System(el.Text("You answer in one sentence.")),

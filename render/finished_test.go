@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// said is a round: a call, its result, and what was said about it.
+// said returns a round: a call, its result, and what was said about it.
 func said(i int) []chat.Message {
 	id := fmt.Sprint("call", i)
 	return []chat.Message{

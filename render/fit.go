@@ -177,7 +177,7 @@ func (f *fitting) limitPath(at tree.Step) string {
 	return f.state.Tree.Path(l.id)
 }
 
-// exceeded is the error of a container in which nothing more may go.
+// exceeded returns the error of a container in which nothing more may go.
 func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree.ID) error {
 	before, err := f.layout.built(ctx, f.watch, f.growth.mode)
 	if err != nil {

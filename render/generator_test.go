@@ -70,7 +70,7 @@ func (g *grower) text() string {
 	return b.String()
 }
 
-// props are those of an element, and whether it is required.
+// props returns those of an element, and whether it is required.
 func (g *grower) props() elements.Props {
 	var p elements.Props
 	if g.chance(0.7) {
@@ -90,7 +90,7 @@ func (g *grower) props() elements.Props {
 	return p
 }
 
-// literal is a text, marked where it must not be lost.
+// literal returns a text, marked where it must not be lost.
 func (g *grower) literal(required bool) elements.Text {
 	text := g.text()
 	if required && g.unsure == 0 {
@@ -101,7 +101,7 @@ func (g *grower) literal(required bool) elements.Text {
 	return elements.Text(text)
 }
 
-// plain is a text that is no element, unless lines are wanted.
+// plain returns a text that is no element, unless lines are wanted.
 func (g *grower) plain(s string) elements.Node {
 	if g.lines && !g.chance(0.02) {
 		return elements.TextChunk{Children: elements.Nodes{elements.Text(s)}}
@@ -116,12 +116,12 @@ func (g *grower) ifEmpty(props elements.Props, alt func() elements.Node, childre
 	return elements.IfEmpty{Props: props, Alt: alt(), Children: children()}
 }
 
-// prompt is a whole tree.
+// prompt returns a whole tree.
 func (g *grower) prompt() elements.Node {
 	return g.several(5, func() elements.Node { return g.top(2) })
 }
 
-// top is a message, or an element around messages.
+// top returns a message, or an element around messages.
 func (g *grower) top(depth int) elements.Node {
 	if g.tools && g.chance(0.3) {
 		return g.definition()
@@ -201,7 +201,7 @@ func (g *grower) message() elements.Node {
 	}
 }
 
-// round is an assistant message with tool calls and their results, linked more often than not.
+// round returns an assistant message with tool calls and their results, linked more often than not.
 func (g *grower) round() elements.Node {
 	var assistant elements.AssistantMessage
 	assistant.Props = g.props()
@@ -237,7 +237,7 @@ func (g *grower) round() elements.Node {
 	return nodes
 }
 
-// content is what stands in a message; required tells that it stands in a required element.
+// content returns what stands in a message; required tells that it stands in a required element.
 func (g *grower) content(depth int, required bool) elements.Node {
 	props := g.props()
 	required = required || props.Required

@@ -121,10 +121,10 @@ func (f framing) CountMessage(m chat.Message) int {
 // plenty is a budget that nothing here exceeds.
 const plenty = 1_000_000
 
-// at is a priority.
+// at returns a priority.
 func at(priority int) elements.Props { return elements.Props{Priority: new(priority)} }
 
-// must is a priority on a required element.
+// must returns a priority on a required element.
 func must(priority int) elements.Props {
 	return elements.Props{Priority: new(priority), Required: true}
 }
@@ -132,12 +132,12 @@ func must(priority int) elements.Props {
 // passing is an element that passes its priority on.
 var passing = elements.Props{PassPriority: true}
 
-// chunk is a text chunk of a priority.
+// chunk returns a text chunk of a priority.
 func chunk(priority int, text string) elements.TextChunk {
 	return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text)}}
 }
 
-// line is a text chunk without a priority.
+// line returns a text chunk without a priority.
 func line(text string) elements.TextChunk {
 	return elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}
 }
@@ -154,12 +154,12 @@ func wrap(props elements.Props, children ...elements.Node) elements.Wrap {
 	return elements.Wrap{Props: props, Children: children}
 }
 
-// call is a tool call whose every field is the same letter, linked to a group.
+// call returns a tool call whose every field is the same letter, linked to a group.
 func call(id string, group *elements.Group) elements.ToolCall {
 	return elements.ToolCall{ToolCall: chat.ToolCall{ID: id, Name: id, Arguments: id}, KeepWith: group}
 }
 
-// result is the message that answers a call.
+// result returns the message that answers a call.
 func result(id, text string) elements.ToolMessage {
 	return elements.ToolMessage{ToolCallID: id, Children: elements.Nodes{elements.Text(text)}}
 }
@@ -198,7 +198,7 @@ func failedWith[E error](t *testing.T, root elements.Node, opts render.Options) 
 	return want
 }
 
-// texts gives the text of each message.
+// texts returns the text of each message.
 func texts(messages []chat.Message) []string {
 	list := make([]string, len(messages))
 	for i, m := range messages {
@@ -207,7 +207,7 @@ func texts(messages []chat.Message) []string {
 	return list
 }
 
-// marks gives the letters in messages: of texts, of tool call ids, of images and opaque values.
+// marks returns the letters in messages: of texts, of tool call ids, of images and opaque values.
 func marks(messages []chat.Message) []string {
 	var b strings.Builder
 	for _, m := range messages {

@@ -26,7 +26,7 @@ type offers struct {
 	asked   []string
 }
 
-// echo is an element that notes its budget and takes so many tokens.
+// echo returns an element that notes its budget and takes so many tokens.
 func (o *offers) echo(name string, props elements.Props, takes int) elements.Node {
 	return own{Props: props, render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		o.mu.Lock()
@@ -618,7 +618,7 @@ func TestIfEmpty(t *testing.T) {
 	})
 }
 
-// fill is a text of this many characters that grows into its budget.
+// fill returns a text of this many characters that grows into its budget.
 func fill(letter string, least int) func(context.Context, elements.Sizing) (elements.Node, error) {
 	return func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		return elements.Text(strings.Repeat(letter, max(least, s.TokenBudget))), nil

@@ -134,7 +134,7 @@ func (n *naive) choose(from *bare, inMessage bool) *bare {
 	return n.choose(next, inMessage || from.Kind == tree.Message)
 }
 
-// chunkAround is the outermost chunk within a node in which another stands, or else that other.
+// chunkAround returns the outermost chunk within a node in which another stands, or else that other.
 func (n *naive) chunkAround(from, b *bare) *bare {
 	if !n.strict || b == nil {
 		return b
@@ -149,7 +149,7 @@ func (n *naive) chunkAround(from, b *bare) *bare {
 	return b
 }
 
-// lowest is the first of those that nothing is less than.
+// lowest returns the first of those that nothing is less than.
 func lowest(list []*bare, less func(a, b *bare) bool) *bare {
 	var found *bare
 	for _, b := range list {
@@ -160,7 +160,7 @@ func lowest(list []*bare, less func(a, b *bare) bool) *bare {
 	return found
 }
 
-// rivals are a node's children, those of what passes its priority on in its place: rule 4.
+// rivals returns a node's children, those of what passes its priority on in its place: rule 4.
 func rivals(b *bare) []*bare {
 	var list []*bare
 	for _, k := range b.kids {
@@ -188,7 +188,7 @@ func (b *bare) piece() bool { return b.Kind != tree.Container && b.Kind != tree.
 // whole tells that the node goes as a whole: rule 1.
 func (b *bare) whole() bool { return b.piece() || b.Is(tree.Chunk) && !b.passes() || len(b.kids) == 0 }
 
-// rank is the priority: rule 2.
+// rank returns the priority: rule 2.
 func (b *bare) rank() int {
 	switch {
 	case b.Is(tree.Given):
@@ -233,7 +233,7 @@ func (b *bare) blank() bool {
 	return !slices.ContainsFunc(b.kids, func(k *bare) bool { return !k.blank() })
 }
 
-// without is the tree without what was chosen, and without what goes along: rules 8 and 9.
+// without returns the tree without what was chosen, and without what goes along: rules 8 and 9.
 func (n *naive) without(chosen ref) *bare {
 	gone := map[ref]bool{chosen: true}
 	groups := map[*elements.Group]bool{}
@@ -382,14 +382,14 @@ func find(b *bare, at ref, inMessage bool) (*bare, bool) {
 	return nil, false
 }
 
-// count is the count of a tree made for nothing else, and of the list of its tools.
+// count returns the count of a tree made for nothing else, and of the list of its tools.
 func (n *naive) count(b *bare) int { return b.count(n.layouter.Tokenizer) }
 
 func (b *bare) count(t chat.Tokenizer) int {
 	return count.New(b.fresh(), struct{ chat.Tokenizer }{t}).Count(tree.Root) + t.CountTools(b.tools())
 }
 
-// tools are those that are left.
+// tools returns those that are left.
 func (b *bare) tools() (tools []chat.Tool) {
 	b.walk(func(b *bare) {
 		if b.Kind == tree.Tool {
@@ -432,7 +432,7 @@ func (b *bare) path() string {
 	return b.tree.Path(b.id)
 }
 
-// bareOf is what is left of a node, finished messages opened.
+// bareOf returns what is left of a node, finished messages opened.
 func bareOf(s *tree.State, n tree.ID) *bare {
 	b := bareIn(s.Tree, n, tree.None)
 	if t := s.Trimmed(n); t != nil {
@@ -514,7 +514,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	return ""
 }
 
-// pieces are the pieces that are left, and the calls, by the path of their message.
+// pieces returns the pieces that are left, and the calls, by the path of their message.
 func pieces(b *bare) []any {
 	var list []any
 	b.walk(func(b *bare) {

@@ -51,7 +51,7 @@ func (l *Layout) checkFit(o FitOptions) error {
 	return o.History.check()
 }
 
-// FitWith is [Layout.Fit] with other options than those that the tree was laid out with. Low water and backfill are as
+// FitWith does what [Layout.Fit] does, with other options than those that the tree was laid out with. Low water and backfill are as
 // they were. It shares a pruning with other fits only if its options are those of the layout.
 func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if err := l.checkFit(o); err != nil {

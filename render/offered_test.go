@@ -41,14 +41,14 @@ func talkedFrom(lowest int, letters string) shown {
 	return s
 }
 
-// spoken is a round: a call with its result.
+// spoken returns a round: a call with its result.
 func spoken(letter string) *elements.Finished {
 	asks := chat.AssistantMessage(letter)
 	asks.ToolCalls = []chat.ToolCall{{ID: letter, Name: "read"}}
 	return &elements.Finished{Messages: []chat.Message{asks, chat.ToolResult(letter, letter)}}
 }
 
-// asked is the current request.
+// asked returns the current request.
 func asked(text string) shown {
 	return shown{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Message(elements.Props{}, chat.UserMessage(text))}}
 }

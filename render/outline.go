@@ -51,7 +51,7 @@ func (t *OutlineTokens) add(u OutlineTokens) {
 	t.Kept, t.Trimmed, t.Dropped = t.Kept+u.Kept, t.Trimmed+u.Trimmed, t.Dropped+u.Dropped
 }
 
-// String is what became of them in words.
+// String returns what became of them in words.
 func (t OutlineTokens) String() string {
 	switch all := t.Kept + t.Trimmed + t.Dropped; {
 	case t.Trimmed+t.Dropped == 0:

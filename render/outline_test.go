@@ -154,7 +154,7 @@ func TestAnOutlineHasTheOpeningEndOfATagAndTheDescriptionOfATool(t *testing.T) {
 	require.Equal(t, `<file path="a&quot;b.go">`, outline.Children[1].Children[0].Tag)
 }
 
-// counts are what messages count.
+// counts returns what messages count.
 func counts(messages []chat.Message) (list []int) {
 	for _, m := range messages {
 		list = append(list, runes.CountMessage(m))
@@ -162,7 +162,7 @@ func counts(messages []chat.Message) (list []int) {
 	return list
 }
 
-// countsIn are what the messages in an outline count.
+// countsIn returns what the messages in an outline count.
 func countsIn(o *render.Outline) (list []int) {
 	if o.Role != "" && o.Counted > 0 {
 		list = append(list, o.Counted)

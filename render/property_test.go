@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// trees are how many random prompts the ordinary tests render, each at several budgets, fewer with -short. FuzzRender goes on
+// trees returns how many random prompts the ordinary tests render, each at several budgets, fewer with -short. FuzzRender goes on
 // from there.
 func trees() uint64 {
 	if testing.Short() {

@@ -188,7 +188,7 @@ func (r row) unnumbered() row {
 	return r
 }
 
-// String is a table for people: a line a piece, of pieces that differ only in their numbers among siblings one line for as many as
+// String returns a table for people: a line a piece, of pieces that differ only in their numbers among siblings one line for as many as
 // follow each other, and the sums.
 func (r Report) String() string {
 	if len(r) == 0 {

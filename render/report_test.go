@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// agentPrompt is a prompt as an agent would send it: rules, examples that may go, what was said, files, the last round
+// agentPrompt returns a prompt as an agent would send it: rules, examples that may go, what was said, files, the last round
 // with its tools, and the question.
 func agentPrompt() elements.Node {
 	type exchange struct{ question, answer string }

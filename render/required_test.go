@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// need is a required text chunk of a priority.
+// need returns a required text chunk of a priority.
 func need(priority int, text string) elements.TextChunk {
 	return elements.TextChunk{Props: must(priority), Children: elements.Nodes{elements.Text(text)}}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// staged is a message of n chunks, each with a priority of its own, and what it takes as a whole.
+// staged returns a message of n chunks, each with a priority of its own, and what it takes as a whole.
 func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, tokenizer *tiktoken.Counter) {
 	b.Helper()
 	var m elements.UserMessage

@@ -149,7 +149,7 @@ func TestTagNames(t *testing.T) {
 	}
 }
 
-// laidOut gives the text of a chunk that was laid out with a share of this many tokens.
+// laidOut returns the text of a chunk that was laid out with a share of this many tokens.
 func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Tokenizer) string {
 	t.Helper()
 	// A tool message costs nothing at layout, so that the chunk's share is the whole budget.

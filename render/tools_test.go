@@ -14,12 +14,12 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// tool is the definition of a tool that says a word.
+// tool returns the definition of a tool that says a word.
 func tool(props elements.Props, name string) elements.Tool {
 	return elements.Tool{Props: props, Tool: chat.Tool{Name: name, Description: "says " + name, Parameters: []byte(`{"type":"object"}`)}}
 }
 
-// toolNames are the names of the tools of a result.
+// toolNames returns the names of the tools of a result.
 func toolNames(r *render.Result) (names []string) {
 	for _, t := range r.Tools {
 		names = append(names, t.Name)
@@ -27,7 +27,7 @@ func toolNames(r *render.Result) (names []string) {
 	return names
 }
 
-// calling is a round in which a tool is called, and an answer to it.
+// calling returns a round in which a tool is called, and an answer to it.
 func calling(name string) elements.Nodes {
 	return elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "1", Name: name, Arguments: "{}"}}}},

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// conventions is a text of many lines.
+// conventions returns a text of many lines.
 func conventions(lines int) elements.Text {
 	var b strings.Builder
 	for i := range lines {
@@ -26,7 +26,7 @@ func conventions(lines int) elements.Text {
 	return elements.Text(b.String())
 }
 
-// lines is a text that may be cut at the ends of its lines.
+// lines returns a text that may be cut at the ends of its lines.
 func lines(text elements.Text) elements.TextChunk {
 	return elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{text}}
 }

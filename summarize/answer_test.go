@@ -256,14 +256,14 @@ func TestOneModeAlone(t *testing.T) {
 	}
 }
 
-// simple is a desk that asks in simple mode only.
+// simple returns a desk that asks in simple mode only.
 func simple(t testing.TB, messages ...chat.Message) desk {
 	d := newDesk(t, messages...)
 	d.Policy.Ask.Mode = summarize.ModeSimple
 	return d
 }
 
-// simpleHistory gives the history in a request of simple mode, and checks its form.
+// simpleHistory returns the history in a request of simple mode, and checks its form.
 func simpleHistory(t testing.TB, r chat.Request) string {
 	t.Helper()
 	require.NoError(t, chat.Validate(r.Messages))

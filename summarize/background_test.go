@@ -29,7 +29,7 @@ func slowly(after time.Duration, step models.Step) models.Step {
 	}
 }
 
-// behind is a desk that compacts in the background at four fifths, with this much said.
+// behind returns a desk that compacts in the background at four fifths, with this much said.
 func behind(t testing.TB, tokens int) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, (tokens-40)/4)...)

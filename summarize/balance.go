@@ -8,7 +8,7 @@ type balance struct{ carried, times, cost float64 }
 // due reports whether carrying it has cost enough.
 func (b balance) due() bool { return b.carried > 0 && b.carried >= b.times*b.cost }
 
-// String is the balance in words, without what costs that much.
+// String returns the balance in words, without what costs that much.
 func (b balance) String() string {
 	verb := "is not"
 	if b.due() {

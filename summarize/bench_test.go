@@ -37,7 +37,7 @@ func BenchmarkCompaction(b *testing.B) {
 	}
 }
 
-// overfull is a session in memory with the first messages that are together more than a number of tokens, up to a tool
+// overfull returns a session in memory with the first messages that are together more than a number of tokens, up to a tool
 // result.
 func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, tokens int) *history.Session {
 	n := 0

@@ -21,7 +21,7 @@ var cached = sizing.Prices{
 	Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 100,
 }
 
-// pricedDesk is a desk with a model whose prices are known, and two tools.
+// pricedDesk returns a desk with a model whose prices are known, and two tools.
 func pricedDesk(t *testing.T) desk {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 2, 200)...)...)
 	d.Target.Prices, d.Target.Name = cached, "m"
@@ -188,7 +188,7 @@ func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 	}
 }
 
-// carryDesk is a desk whose policy compacts by the carry rule alone.
+// carryDesk returns a desk whose policy compacts by the carry rule alone.
 func carryDesk(t *testing.T) desk {
 	d := pricedDesk(t)
 	d.Target.Budget, d.Target.ContextWindow = 100_000, 110_000
@@ -287,7 +287,7 @@ func TestPricesThatAreNoneAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "summarize: Target.Prices: sizing: Prices.Rates.Output is -1")
 }
 
-// clearDesk is a desk whose policy clears by the carry rule, and compacts nothing.
+// clearDesk returns a desk whose policy clears by the carry rule, and compacts nothing.
 func clearDesk(t *testing.T) desk {
 	d := carryDesk(t)
 	d.Policy.Trigger = nil

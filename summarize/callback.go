@@ -27,7 +27,7 @@ func (e *CallbackError) Error() string { return fmt.Sprintf("summarize: %s: %v",
 // Unwrap returns what it did.
 func (e *CallbackError) Unwrap() error { return e.Err }
 
-// Stack is that of a panic, nil if there was none.
+// Stack returns that of a panic, nil if there was none.
 func (e *CallbackError) Stack() []byte {
 	if p, ok := errors.AsType[*callback.PanicError](e.Err); ok {
 		return p.Stack
@@ -168,7 +168,7 @@ func (s *stage) enter(name string) (leave func()) {
 	}
 }
 
-// waited is the error of a wait for what another call, or the background, does, that a context ended.
+// waited returns the error of a wait for what another call, or the background, does, that a context ended.
 func (s *stage) waited(ctx context.Context, what string) error {
 	if s != nil {
 		s.mu.Lock()

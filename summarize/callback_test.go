@@ -204,7 +204,7 @@ var sickFunctions = []struct {
 	{"Target.Tokenizer", "it counted", func(p *patient) { p.Target.Tokenizer = &sickTokenizer{p: p} }},
 }
 
-// err is what a function returns that returns nothing but an error.
+// err returns what a function returns that returns nothing but an error.
 func (p *patient) err() error {
 	if p.acts() {
 		return errDown
@@ -212,7 +212,7 @@ func (p *patient) err() error {
 	return nil
 }
 
-// tree is a function of a prompt.
+// tree returns a function of a prompt.
 func (p *patient) tree(healthy func(summarize.Material) elements.Node) func(summarize.Material) elements.Node {
 	return func(m summarize.Material) elements.Node {
 		if p.acts() {
@@ -376,7 +376,7 @@ func requireNamed(t *testing.T, p *patient, name, says string, told []error) {
 	require.Fail(t, "it is not named", "%s\n%s", kinds(*p.Heard), strings.Join(all, "\n"))
 }
 
-// closed is what closing another compactor would say: nothing, unless a listener of this one is called no more.
+// closed returns what closing another compactor would say: nothing, unless a listener of this one is called no more.
 func (p *patient) closed(t *testing.T) error {
 	t.Helper()
 	if p.deed != hangs {

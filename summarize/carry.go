@@ -254,7 +254,7 @@ func (c *carrier) keepsEnough(ctx context.Context, j *job, by elements.Sizing) e
 	return nil
 }
 
-// event is an event about a job.
+// event returns an event about a job.
 func (j *job) event(kind EventKind) Event {
 	e := Event{
 		Kind: kind, Plan: j.id, Reason: Occasion(j.plan.Occasion), Background: j.plan.Background, Base: j.plan.Base,
@@ -312,7 +312,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	c.tell(ctx, e)
 }
 
-// learnings are entries of what models said of their limits.
+// learnings returns entries of what models said of their limits.
 func (w *writer) learnings() []history.Entry {
 	if w == nil {
 		return nil
@@ -482,7 +482,7 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) erro
 	return nil
 }
 
-// titleOf is a summary's title for people: its first heading of the first level, or else its first line, at most 80 bytes.
+// titleOf returns a summary's title for people: its first heading of the first level, or else its first line, at most 80 bytes.
 func titleOf(summary string) string {
 	first := ""
 	for line := range strings.Lines(summary) {

@@ -169,7 +169,7 @@ func TestRequestInFullMode(t *testing.T) {
 	require.GreaterOrEqual(t, r.MaxTokens, 3*room/2, "the analysis needs room too")
 }
 
-// hint is the room for a summary that a request names.
+// hint returns the room for a summary that a request names.
 func hint(t testing.TB, request string) int {
 	t.Helper()
 	m := regexp.MustCompile(`room for (\d+) tokens at the most`).FindStringSubmatch(request)

@@ -110,7 +110,7 @@ func (p Pause) String() string {
 	return fmt.Sprintf("paused %s after %d failures, the last: %s", left, p.Failures, p.Err)
 }
 
-// Share is the part of the base that is used.
+// Share returns the part of the base that is used.
 func (m Measurement) Share() float64 {
 	if m.Base <= 0 {
 		return 0
@@ -121,7 +121,7 @@ func (m Measurement) Share() float64 {
 // over reports whether more than the base is used, though the prompt may fit by our own count.
 func (m Measurement) over() bool { return m.Base > 0 && m.Used > m.Base }
 
-// Relief is how many tokens a compaction would save at least, below 0 if a summary could take more than it replaces.
+// Relief returns how many tokens a compaction would save at least, below 0 if a summary could take more than it replaces.
 func (m Measurement) Relief() int { return m.Covered - m.Room }
 
 // Action is what is to be done.
@@ -157,7 +157,7 @@ type Decision struct {
 	Why string
 }
 
-// Limit is the number of tokens at which the condition that decides holds, 0 if there is none or it has no limits.
+// Limit returns the number of tokens at which the condition that decides holds, 0 if there is none or it has no limits.
 func (d Decision) Limit() int {
 	if d.Held < 0 {
 		return 0
@@ -271,7 +271,7 @@ type Explanation struct {
 	Err string
 }
 
-// String is the whole of it for people: why was it compacted, or why not?
+// String returns the whole of it for people: why was it compacted, or why not?
 func (e Explanation) String() string {
 	m := e.Measurement
 	if m.Occasion == "" {

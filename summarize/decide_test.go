@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/a3s"
 )
 
-// moment is a measurement of a window of 100,000 tokens, in which a compaction would relieve a lot.
+// moment returns a measurement of a window of 100,000 tokens, in which a compaction would relieve a lot.
 func moment(used int, change ...func(*summarize.Measurement)) summarize.Measurement {
 	m := summarize.Measurement{
 		Occasion: summarize.OnRender, Time: time.Unix(1_000_000, 0), Ratio: 1, Count: used, Used: used, Base: 100_000, Budget: 100_000,

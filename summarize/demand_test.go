@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// roomy is a desk with some rounds, which fit.
+// roomy returns a desk with some rounds, which fit.
 func roomy(t testing.TB) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 400)...)

@@ -102,10 +102,10 @@ type Breakdown struct {
 	Tools        int `json:"tools"`
 }
 
-// Total of the request.
+// Total returns the tokens of the request.
 func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
 
-// breakdown is the zero value if the tokenizer fails.
+// breakdown returns the zero value if the tokenizer fails.
 func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) Breakdown {
 	b, _ := value(w.ctx, nameTokenizer, func() Breakdown {
 		b := Breakdown{Tools: counted(w.target.Tokenizer.CountTools(tools))}
@@ -195,7 +195,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// LogValue is the event for package slog, with the keys of its JSON.
+// LogValue returns the event for package slog, with the keys of its JSON.
 func (e Event) LogValue() slog.Value {
 	var list []slog.Attr
 	text := func(key, value string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// conversation is what the examples show.
+// conversation returns what the examples show.
 func conversation() []chat.Message {
 	failed := chat.ToolResult("2", "main.go:7: undefined: x\nexit status 1")
 	failed.IsError = true

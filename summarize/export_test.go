@@ -14,7 +14,7 @@ func QuirksOf(a Ask, model string) Quirk { return a.quirks(model) }
 // TitleOf is a summary's title.
 var TitleOf = titleOf
 
-// Late is what Close will say of listeners.
+// Late returns what Close will say of listeners.
 func (c *Compactor) Late() error {
 	c.inner.telling.Lock()
 	defer c.inner.telling.Unlock()

@@ -34,7 +34,7 @@ func requireSound(t *testing.T, d desk, what string, number any) {
 	require.NoError(t, chat.Validate(r.Messages), "%s %v", what, number)
 }
 
-// everyNumber is a policy with a number in every field.
+// everyNumber returns a policy with a number in every field.
 func everyNumber() summarize.Policy {
 	p := policies.All()["copilot-chat"]
 	p.Measure.Threshold = 0.9

@@ -46,12 +46,12 @@ func (c *counting) asked() int {
 	return len(c.calls)
 }
 
-// down is a model that fails with an error.
+// down returns a model that fails with an error.
 func down(err error) *counting {
 	return &counting{answer: func(context.Context, int, chat.Request) (chat.Response, error) { return chat.Response{}, err }}
 }
 
-// saying is a model that answers with a summary.
+// saying returns a model that answers with a summary.
 func saying(summary string) *counting {
 	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 		return models.SaySummary(summary)(ctx, req)
@@ -377,7 +377,7 @@ func TestAVetoIsToldAndExplained(t *testing.T) {
 	require.Equal(t, summarize.OutcomeVetoed, d.Explain(t.Context()).Outcome)
 }
 
-// provider is a model that refuses what is larger than its window by its own count, which is a multiple of ours.
+// provider returns a model that refuses what is larger than its window by its own count, which is a multiple of ours.
 func provider(window int, ratio float64, say string, name bool) *counting {
 	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 		tokens := int(ratio * float64(count(quarter{}, req.Messages)+quarter{}.CountTools(req.Tools)))

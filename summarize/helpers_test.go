@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/compacttest"
 )
 
-// TestMain is the child's work where it is one, and else runs the tests, which must leave no goroutine.
+// TestMain does the child's work where it is one, and else runs the tests, which must leave no goroutine.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if path := os.Getenv(childEnv); path != "" {

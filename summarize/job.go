@@ -193,7 +193,7 @@ func (j *job) files(ctx context.Context, s *history.Session) (history.Files, err
 	})
 }
 
-// cutAt is the point of the policy's cut at an entry.
+// cutAt returns the point of the policy's cut at an entry.
 func (p Policy) cutAt(ctx context.Context, view history.View, firstKept string, by elements.Sizing) (history.CutPoint, error) {
 	return call(ctx, nameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) { return p.Cut.At(ctx, view, firstKept, by) })
 }
@@ -203,7 +203,7 @@ func (p Policy) filesOf(ctx context.Context, entries iter.Seq2[history.Entry, er
 	return call(ctx, "Place.FileTools", 0, func(context.Context) (history.Files, error) { return p.Place.FileTools.Of(entries) })
 }
 
-// part is the material of some of what is covered, of which the last few may belong to the turn that is cut.
+// part returns the material of some of what is covered, of which the last few may belong to the turn that is cut.
 func (j *job) part(covered []history.Unit, prefix int) Material {
 	m := j.material
 	m.Covered, m.Data = messagesOf(covered), dataOf(covered)
@@ -211,7 +211,7 @@ func (j *job) part(covered []history.Unit, prefix int) Material {
 	return m
 }
 
-// whole is the material of all that is covered.
+// whole returns the material of all that is covered.
 func (j *job) whole() Material { return j.part(j.covered, j.prefix) }
 
 // dataOf returns the data of the messages of units.
@@ -238,7 +238,7 @@ func messagesOf(list []history.Unit) []chat.Message {
 	return messages
 }
 
-// todosText is a plan and its list of things to do as text.
+// todosText returns a plan and its list of things to do as text.
 func todosText(p history.Todos) (plan, todo string) {
 	var b strings.Builder
 	for _, t := range p.Items {

@@ -36,7 +36,7 @@ const (
 	everythingEnv = "PROMPTREE_SUMMARIZE_EVERYTHING"
 )
 
-// everything is a policy that clears, compacts in the background and in the foreground, and writes checkpoints.
+// everything returns a policy that clears, compacts in the background and in the foreground, and writes checkpoints.
 func everything() summarize.Policy {
 	p := inBackground()
 	p.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 2600, Saves: 700}}
@@ -44,12 +44,12 @@ func everything() summarize.Policy {
 	return p
 }
 
-// checkpointsOf is the folder for a session.
+// checkpointsOf returns the folder for a session.
 func checkpointsOf(path string) *checkpoints.Folder {
 	return &checkpoints.Folder{Dir: path + ".checkpoints"}
 }
 
-// nth is the message of a number: the task, then calls and their results by turns.
+// nth returns the message of a number: the task, then calls and their results by turns.
 func nth(n int) chat.Message {
 	if n == 0 {
 		return chat.UserMessage(task)
@@ -69,14 +69,14 @@ func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 	return models.SaySummary(fmt.Sprintf("Seen up to %d.", last))(ctx, r)
 }
 
-// inBackground is a policy that compacts in the background at four fifths, and in the foreground where it must.
+// inBackground returns a policy that compacts in the background at four fifths, and in the foreground where it must.
 func inBackground() summarize.Policy {
 	p := copilotchat.Policy()
 	p.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	return p
 }
 
-// workUntilKilled is what a child process does: an agent's work, told of on the standard output, message by message and step
+// workUntilKilled returns what a child process does: an agent's work, told of on the standard output, message by message and step
 // by step of each compaction.
 func workUntilKilled(path string) error {
 	tell := func(step string) {
@@ -235,7 +235,7 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 	t.Logf("%d kills, %d of them left a torn line", kills, torn)
 }
 
-// latest is the id of the latest compaction, "" for none.
+// latest returns the id of the latest compaction, "" for none.
 func latest(t *testing.T, s *history.Session) string {
 	t.Helper()
 	e, _, err := s.Latest(t.Context(), history.TypeCompaction)

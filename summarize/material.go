@@ -95,7 +95,7 @@ type Breadcrumb struct {
 	Example string
 }
 
-// breadcrumb is the text that says so; "" for nowhere.
+// breadcrumb returns the text that says so; "" for nowhere.
 func (t Breadcrumb) breadcrumb() string { return breadcrumb.Text(t.Path, t.Lines, t.Tool, t.Example) }
 
 // Prompt is how a model is asked for a summary. Take one of the package's and change a field, or make your own.
@@ -129,7 +129,7 @@ type Prompt struct {
 	function string // the name of Request, if it is another
 }
 
-// functionName is the name of Request.
+// functionName returns the name of Request.
 func (p Prompt) functionName() string { return cmp.Or(p.function, "Prompt.Request") }
 
 // Replacement makes the tree of what is put in place of what was covered, with [Material.Summary] in it. It is rendered

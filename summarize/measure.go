@@ -41,7 +41,7 @@ type measured struct {
 	floor  int // tokens that are needed: of messages, and of tools that stand in the prompt
 }
 
-// failure is the error of a prompt that does not fit, nil if it fits.
+// failure returns the error of a prompt that does not fit, nil if it fits.
 func (s *measured) failure() error {
 	if s.over == nil {
 		return nil // and not a nil *BudgetExceededError
@@ -71,7 +71,7 @@ func (s *measured) tools(t Target) []chat.Tool {
 	return t.Tools
 }
 
-// tokens is what the messages, and the tools that stand in the prompt, take; of a prompt that does not fit, what is needed.
+// tokens returns what the messages, and the tools that stand in the prompt, take; of a prompt that does not fit, what is needed.
 func (s *measured) tokens() int {
 	switch {
 	case s.over != nil:
@@ -82,7 +82,7 @@ func (s *measured) tokens() int {
 	return 0
 }
 
-// newest is the id of the newest entry that is shown, "" if none is.
+// newest returns the id of the newest entry that is shown, "" if none is.
 func (s *measured) newest() string {
 	if len(s.view.Turns) == 0 {
 		return ""
@@ -317,7 +317,7 @@ func (m *measurer) weigh(s *measured) {
 	}
 }
 
-// inputs are those of the requests since the last compaction. If nothing was reported they are told from what the session shows.
+// inputs returns those of the requests since the last compaction. If nothing was reported they are told from what the session shows.
 func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
 	if len(m.ledger.Inputs) > 0 {
 		return m.ledger.Inputs
@@ -361,7 +361,7 @@ func (m *measurer) weighClearing(ctx context.Context, s *measured) error {
 	return err
 }
 
-// clearing is what the policy's rule would clear now.
+// clearing returns what the policy's rule would clear now.
 func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
 	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
 		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
@@ -388,7 +388,7 @@ func (m *measurer) cut(ctx context.Context, s *measured) (history.CutPoint, erro
 	return point, err
 }
 
-// rule is the policy's cut. Its share is of the context window, and its tokens are the provider's where the policy goes by
+// rule returns the policy's cut. Its share is of the context window, and its tokens are the provider's where the policy goes by
 // what that reports. It keeps no more than what a condition allows beside a summary.
 func (m *measurer) rule(s *measured) history.Cut {
 	rule := m.policy.Cut
@@ -410,7 +410,7 @@ func (m *measurer) rule(s *measured) history.Cut {
 	return rule
 }
 
-// sizing is what the history's elements are shown with.
+// sizing returns what the history's elements are shown with.
 func (m *measurer) sizing() elements.Sizing {
 	window := m.options.PromptBudget
 	if window == 0 {
@@ -419,7 +419,7 @@ func (m *measurer) sizing() elements.Sizing {
 	return elements.Sizing{PromptBudget: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
 }
 
-// room is the most tokens that what is put in place may take, by the policy.
+// room returns the most tokens that what is put in place may take, by the policy.
 func (m *measurer) room(budget int) int {
 	return min(clamp.Share(m.policy.Place.Share, budget), m.policy.Place.Max)
 }
@@ -428,7 +428,7 @@ func (m *measurer) room(budget int) int {
 // ([history.Cut.First]) is among it, for a replacement may not show it, or have no room for it.
 func covered(point history.CutPoint) []history.Unit { return point.Units[:point.At] }
 
-// replaced is how many tokens what is put in place stands for: what stood for an earlier compaction, and what is covered but
+// replaced returns how many tokens what is put in place stands for: what stood for an earlier compaction, and what is covered but
 // for the current turn's first message, which stays.
 func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) int {
 	tokens := 0
@@ -443,7 +443,7 @@ func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) in
 	return tokens
 }
 
-// jitter is a number from -1 to 1 that a session has at its leaf.
+// jitter returns a number from -1 to 1 that a session has at its leaf.
 func jitter(s *history.Session) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(s.Header().ID + "\x00" + s.Leaf()))

@@ -29,7 +29,7 @@ func documents(n, tokens int) elements.Node {
 	return elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: list}
 }
 
-// all are the policies of the five systems.
+// all returns the policies of the five systems.
 func all(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) { test(t, p) })
@@ -72,7 +72,7 @@ func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
 	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain(t.Context())))
 }
 
-// lastLine is what an explanation ends with.
+// lastLine returns what an explanation ends with.
 func lastLine(e summarize.Explanation) string {
 	lines := strings.Split(strings.TrimSpace(e.String()), "\n")
 	return lines[len(lines)-1]
@@ -207,7 +207,7 @@ func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
 	require.Equal(t, 3, shown, "2,000 tokens less the turn's first message")
 }
 
-// reopened is the same session in another process.
+// reopened returns the same session in another process.
 func reopened(t *testing.T, d desk) desk {
 	t.Helper()
 	path := d.Session.Path()

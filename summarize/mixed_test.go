@@ -42,7 +42,7 @@ func numberFrom(t *testing.T, env string, otherwise int) int {
 	return n
 }
 
-// moody is a model that takes its time, and fails now and then in each way that a provider does.
+// moody returns a model that takes its time, and fails now and then in each way that a provider does.
 func moody(ctx context.Context, r chat.Request) (chat.Response, error) {
 	select {
 	case <-time.After(rand.N(2 * time.Millisecond)):
@@ -183,7 +183,7 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 	require.ErrorIs(t, err, summarize.ErrClosed)
 }
 
-// pastEntry is the id of an entry a little before the leaf.
+// pastEntry returns the id of an entry a little before the leaf.
 func pastEntry(ctx context.Context, s *history.Session) string {
 	id, left := "", 1+rand.IntN(6)
 	for e, err := range s.Back(ctx, "") {

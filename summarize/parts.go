@@ -56,7 +56,7 @@ func (m Material) Remarks() elements.Node {
 	return elements.Nodes{textblock.Paragraph(language), m.wishes()}
 }
 
-// wishes are the remarks but for the language.
+// wishes returns the remarks but for the language.
 func (m Material) wishes() elements.Nodes {
 	var list elements.Nodes
 	for _, note := range m.Notes {

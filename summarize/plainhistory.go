@@ -136,7 +136,7 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	return append(append(open, nodes...), textblock.Line("</"+name+">")), nil
 }
 
-// fill is about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
+// fill returns about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
 // room more than at least tokens each. It counts each text once, and notes what it takes.
 func fill(list []plaintext.Block, s elements.Sizing, sizes map[string]int, least, most, room int) int {
 	type size struct {

@@ -40,7 +40,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 	return call(ctx, namePrompt, 0, func(ctx context.Context) (planned, error) { return p.chosen(ctx, prompt, s, d, instructions, frame) })
 }
 
-// chosen is the plan for what is put in place with a frame of so many tokens.
+// chosen returns the plan for what is put in place with a frame of so many tokens.
 func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string, frame int) (planned, error) {
 	point, err := p.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
@@ -99,7 +99,7 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 	return chosen, nil
 }
 
-// above is how many tokens of the budget are above the limit of the condition that decided.
+// above returns how many tokens of the budget are above the limit of the condition that decided.
 func (p *planner) above(s *measured, d Decision) int {
 	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.size.tools
 	if d.Limit() == 0 || limit <= 0 {
@@ -108,7 +108,7 @@ func (p *planner) above(s *measured, d Decision) int {
 	return max(0, s.Budget-limit)
 }
 
-// free is how many tokens what is put in place may take so that the prompt fits with it and all its history.
+// free returns how many tokens what is put in place may take so that the prompt fits with it and all its history.
 func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
 	view, err := p.session.ViewWith(ctx, history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
@@ -150,7 +150,7 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 	return nil
 }
 
-// frame is what is put in place takes at least without the summary's words, in tokens.
+// frame returns what is put in place takes at least without the summary's words, in tokens.
 func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 	m := Material{Tokenizer: p.target.Tokenizer, Tools: s.tools(p.target)}
 	var err error

@@ -215,7 +215,7 @@ func notBelow0[T int | time.Duration | float64](name string, v T) error {
 	return nil
 }
 
-// prices are those that are weighed by for a target.
+// prices returns those that are weighed by for a target.
 func (p Policy) prices(t Target) sizing.Prices {
 	if t.Prices != (sizing.Prices{}) {
 		return t.Prices

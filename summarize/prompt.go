@@ -45,7 +45,7 @@ func SimplePrompt() Prompt {
 	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock}
 }
 
-// asked is the request for a summary, with what must be said besides.
+// asked returns the request for a summary, with what must be said besides.
 func asked(m Material) elements.Nodes {
 	list := elements.Nodes{elements.Text(request + " " + language)}
 	for _, note := range m.Notes {
@@ -63,7 +63,7 @@ func asked(m Material) elements.Nodes {
 	return list
 }
 
-// fullRequest is the history as messages, and the request.
+// fullRequest returns the history as messages, and the request.
 func fullRequest(m Material) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: textblock.Required(), Children: elements.Nodes{elements.Text(role)}},
@@ -73,7 +73,7 @@ func fullRequest(m Material) elements.Node {
 	}
 }
 
-// simpleRequest is the history as one text, packed to what fits, with the earlier summary before it.
+// simpleRequest returns the history as one text, packed to what fits, with the earlier summary before it.
 func simpleRequest(m Material) elements.Node {
 	previous := make([]string, len(m.Previous))
 	for i, said := range m.Previous {

@@ -107,7 +107,7 @@ func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.
 	return messages, nil
 }
 
-// standsFor gives what a model sees of an entry.
+// standsFor returns what a model sees of an entry.
 func standsFor(e history.Entry) []chat.Message {
 	if c, ok := e.Body.(history.Compaction); ok {
 		return c.Messages

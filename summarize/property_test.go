@@ -142,7 +142,7 @@ func (l *life) size() int {
 	return min(l.c.Target.Budget/2, pick(l, 0, 20, 100, 400, 400, 1000, 3000))
 }
 
-// step is what is said next: by the user, or a round of the assistant with the results of its calls, some of them
+// step returns what is said next: by the user, or a round of the assistant with the results of its calls, some of them
 // missing.
 func (l *life) step() []chat.Message {
 	if l.IntN(5) == 0 {

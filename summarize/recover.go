@@ -204,7 +204,7 @@ func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 	return nil, why
 }
 
-// unresorted is the error of a last resort that failed by err, or does not suffice.
+// unresorted returns the error of a last resort that failed by err, or does not suffice.
 func (w *walker) unresorted(why, err error) error {
 	if w.ctx.Err() != nil {
 		return ended(w.ctx, err)

@@ -210,7 +210,7 @@ func (e *answered) StatusCode() int { return e.status }
 
 func (r refusal) name(i int) string { return fmt.Sprintf("%03d %s", i, r.provider) }
 
-// errs are the errors that adapters may make of what was said.
+// errs returns the errors that adapters may make of what was said.
 func (r refusal) errs() []error {
 	errs := []error{errors.New(r.said), fmt.Errorf("openai: %w", errors.New(strings.ToUpper(r.said)))}
 	if r.status != 0 {

@@ -92,7 +92,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 	}
 }
 
-// explained is what was decided and what came of it, but for the time.
+// explained returns what was decided and what came of it, but for the time.
 func explained(d desk) summarize.Explanation {
 	e := d.Explain(context.Background())
 	e.Measurement.Time, e.Err = time.Time{}, ""

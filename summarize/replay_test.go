@@ -46,7 +46,7 @@ func recording(t testing.TB, path string) []spoken {
 	return all
 }
 
-// numberedParts is what was recorded, with the number of each thing that the agent said or a tool gave at its start, so that it is
+// numberedParts returns what was recorded, with the number of each thing that the agent said or a tool gave at its start, so that it is
 // found again in whatever form it is shown.
 func numberedParts(all []spoken) []spoken {
 	list := slices.Clone(all)
@@ -68,7 +68,7 @@ func numberedParts(all []spoken) []spoken {
 
 var saidMark = regexp.MustCompile(`\[said (\d+)\]`)
 
-// marks are the numbers of what messages show.
+// marks returns the numbers of what messages show.
 func marks(messages []chat.Message) map[int]bool {
 	found := map[int]bool{}
 	for _, m := range messages {
@@ -93,7 +93,7 @@ type replayed struct {
 	standing []chat.Message
 }
 
-// answer is a summary of its own for each request, in the form that is asked for. It quotes nothing, so that a mark in a
+// answer returns a summary of its own for each request, in the form that is asked for. It quotes nothing, so that a mark in a
 // request is that of a message.
 func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response, error) {
 	r.mu.Lock()

@@ -31,7 +31,7 @@ func beside(t *testing.T, d desk, model chat.Model) desk {
 	return other
 }
 
-// background is a desk whose policy summarises while the work goes on, and has reason to.
+// background returns a desk whose policy summarises while the work goes on, and has reason to.
 func background(t *testing.T) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Policy = copilotchat.Policy()

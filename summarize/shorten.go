@@ -25,7 +25,7 @@ func (m Material) Characters() int {
 // than sampleLeast without.
 const sampleMost, sampleLeast = 16_000, 400
 
-// charactersPerToken is from 0.5 to 8: about 4 in English, 1 to 2 in Chinese.
+// charactersPerToken returns from 0.5 to 8: about 4 in English, 1 to 2 in Chinese.
 func (m Material) charactersPerToken() float64 {
 	characters, tokens, left := 0, 0, sampleMost
 	sample := func(tools bool) {

@@ -18,7 +18,7 @@ import (
 
 var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
 
-// newSplitDesk is a desk whose session is cut within a turn, after one that is over.
+// newSplitDesk returns a desk whose session is cut within a turn, after one that is over.
 func newSplitDesk(t testing.TB) desk {
 	t.Helper()
 	d := newDesk(t, chat.UserMessage("The first question."))

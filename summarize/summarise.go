@@ -141,7 +141,7 @@ type writer struct {
 	waited   time.Duration
 }
 
-// notBefore is the time before which it is in vain to ask anybody again; zero if there is none.
+// notBefore returns the time before which it is in vain to ask anybody again; zero if there is none.
 func (w *writer) notBefore() time.Time {
 	if w == nil || len(w.waits) == 0 || len(w.waits) < len(w.candidates) {
 		return time.Time{} // somebody did not ask to wait
@@ -292,7 +292,7 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 	}
 }
 
-// after is a job that goes on from the summary of a piece.
+// after returns a job that goes on from the summary of a piece.
 func (w *writer) after(ctx context.Context, j job, summary string) (job, error) {
 	m := j.material
 	words, err := value(ctx, nameTokenizer, func() string {
@@ -314,7 +314,7 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 
 var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
 
-// piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
+// piece returns how many of the units fit into one request with what comes before them, at least one. As text they may take more
 // than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all. From there
 // it is doubled, or goes by what was needed, and then the range is halved.
 func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess int) (int, error) {
@@ -350,7 +350,7 @@ func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, rest
 	return fits, nil
 }
 
-// answer is how many tokens a candidate is allowed to answer: the room, and something for what it thinks or analyses first.
+// answer returns how many tokens a candidate is allowed to answer: the room, and something for what it thinks or analyses first.
 func (w *writer) answer(c *candidate) int {
 	room := w.job.plan.Room
 	limit, _, _ := c.size()
@@ -361,7 +361,7 @@ func (w *writer) answer(c *candidate) int {
 	return max(1, min(n, limit/2))
 }
 
-// leastAnswer is how many tokens a candidate must be allowed to answer, if the request takes the rest: the room, or half of it
+// leastAnswer returns how many tokens a candidate must be allowed to answer, if the request takes the rest: the room, or half of it
 // to go on from the agent's request, which cannot be made smaller.
 func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 	room := w.job.plan.Room
@@ -379,12 +379,12 @@ func (w *writer) render(ctx context.Context, c *candidate, p Prompt, m Material,
 	})
 }
 
-// toolTokens is what the tools that a prompt declares take, by a candidate's tokenizer.
+// toolTokens returns what the tools that a prompt declares take, by a candidate's tokenizer.
 func (w *writer) toolTokens(c *candidate, p Prompt) int {
 	return counted(c.Tokenizer.CountTools(w.tools(p)))
 }
 
-// tools are those that a prompt declares.
+// tools returns those that a prompt declares.
 func (w *writer) tools(p Prompt) []chat.Tool {
 	if p.Tools {
 		return w.job.material.Tools

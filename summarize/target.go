@@ -160,7 +160,7 @@ func (s *stream) end(err error) error {
 	return err
 }
 
-// tools is what the tool definitions take, in tokens.
+// tools returns what the tool definitions take, in tokens.
 func (t Target) tools() int { return counted(t.Tokenizer.CountTools(t.Tools)) }
 
 // declared returns the tools to be declared with a prompt of which these are left.
@@ -171,7 +171,7 @@ func (t Target) declared(left []chat.Tool) []chat.Tool {
 	return t.Tools
 }
 
-// window is the context window, in tokens.
+// window returns the context window, in tokens.
 func (t Target) window() int {
 	if t.ContextWindow > 0 {
 		return t.ContextWindow
@@ -220,7 +220,7 @@ func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	return s, nil
 }
 
-// base is the smaller of the threshold and the window, less what tools take and a margin for them.
+// base returns the smaller of the threshold and the window, less what tools take and a margin for them.
 func (m Measure) base(window, tools int, inPrompt bool) (int, error) {
 	n, err := sizing.Window{Tokens: max(1, window), Threshold: m.Threshold, ToolsInPrompt: inPrompt}.Budget(tools)
 	if err != nil {

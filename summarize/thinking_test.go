@@ -22,7 +22,7 @@ func thought(name string, tokens int) chat.Thinking {
 	return chat.Thinking{Text: name + words(tokens), Signature: "sig+/=" + name}
 }
 
-// thinking is a round whose assistant message begins with thinking.
+// thinking returns a round whose assistant message begins with thinking.
 func thinking(n, tokens int, thoughts ...chat.Thinking) []chat.Message {
 	list := round(n, tokens)
 	var parts chat.Parts
@@ -33,7 +33,7 @@ func thinking(n, tokens int, thoughts ...chat.Thinking) []chat.Message {
 	return list
 }
 
-// thoughts are what each assistant message in a list begins with.
+// thoughts returns what each assistant message in a list begins with.
 func thoughts(messages []chat.Message) [][]chat.Thinking {
 	var list [][]chat.Thinking
 	for _, m := range messages {

@@ -26,7 +26,7 @@ type writingTracer struct {
 
 type withinKey struct{}
 
-// within is the work that a context is of, such as "render/compaction".
+// within returns the work that a context is of, such as "render/compaction".
 func within(ctx context.Context) string {
 	path, _ := ctx.Value(withinKey{}).(string)
 	return path
@@ -54,7 +54,7 @@ func (t *writingTracer) TraceEnd(ctx context.Context, result *render.Result, err
 	t.write(ctx, "ends with a result: %t, an error: %t", result != nil, err != nil)
 }
 
-// traced is what a tracer was told since it was asked last.
+// traced returns what a tracer was told since it was asked last.
 func (t *writingTracer) traced() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *writingTracer) traced() []string {
 	return lines
 }
 
-// asked is a step that says in which work the model was asked.
+// asked returns a step that says in which work the model was asked.
 func (t *writingTracer) asked(step models.Step) models.Step {
 	return func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		t.write(ctx, "the model is asked")

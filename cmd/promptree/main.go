@@ -48,7 +48,7 @@ var commands = []command{
 	{"replay", "say what each policy of compaction would have done with a session, and what that costs", replay.Main},
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		help(visible.Writer(stderr))

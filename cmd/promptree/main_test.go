@@ -41,7 +41,7 @@ func ran(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// process is the program as a process of its own, with what it reads.
+// process returns the program as a process of its own, with what it reads.
 func process(t *testing.T, stdin string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -57,7 +57,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// imported is the log of a session.
+// imported returns the log of a session.
 func imported(t *testing.T, path string) string {
 	t.Helper()
 	out, _ := ran(t, program.ExitOK, "import", path)

@@ -191,7 +191,7 @@ func describe(e history.Entry) string {
 	return strings.TrimRight(kind+"  "+text, " ")
 }
 
-// said is what a message says, and which tools it calls.
+// said returns what a message says, and which tools it calls.
 func said(m chat.Message) string {
 	text := m.Text()
 	for _, c := range m.ToolCalls {

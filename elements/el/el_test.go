@@ -26,7 +26,7 @@ func fitted(t *testing.T, root el.Node, budget int) (*render.Result, error) {
 	return render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
 }
 
-// misplaced is the error of a prompt with an option where none belongs.
+// misplaced returns the error of a prompt with an option where none belongs.
 func misplaced(t *testing.T, root el.Node) *render.ElementError {
 	t.Helper()
 	_, err := fitted(t, root, 1000)
@@ -195,7 +195,7 @@ func TestEachConstructorShowsItsLiteral(t *testing.T) {
 	}
 }
 
-// page is the package's documentation. Options are listed with their type.
+// page returns the package's documentation. Options are listed with their type.
 func page(t *testing.T) *doc.Package {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -44,7 +44,7 @@ type File struct {
 
 type Exchange struct{ Question, Answer string }
 
-// Review is the prompt of a code review. Examples go first, then comments from the oldest on, then files from the least important on,
+// Review returns the prompt of a code review. Examples go first, then comments from the oldest on, then files from the least important on,
 // of which the last is trimmed. Grow repeats the order: who is laid out first with all that is left.
 func Review(c Change) el.Node {
 	return el.Prompt(

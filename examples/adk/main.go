@@ -67,7 +67,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
@@ -172,7 +172,7 @@ type readArguments struct {
 // maxRead is the most bytes of a file that the agent reads.
 const maxRead = 64 << 10
 
-// toolsOn are the agent's tools on a folder.
+// toolsOn returns the agent's tools on a folder.
 func toolsOn(root *os.Root) ([]tool.Tool, error) {
 	read, err := functiontool.New(functiontool.Config{Name: "read_file", Description: "Reads a file of the folder."}, func(_ agent.Context, a readArguments) (string, error) {
 		f, err := root.Open(a.Path)

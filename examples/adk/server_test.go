@@ -57,13 +57,13 @@ type schema struct {
 	Items      *schema
 }
 
-// last is the last part.
+// last returns the last part.
 func (b body) last() part {
 	parts := b.Contents[len(b.Contents)-1].Parts
 	return parts[len(parts)-1]
 }
 
-// size is what the texts, calls and responses take.
+// size returns what the texts, calls and responses take.
 func (b body) size() (n int) {
 	for _, c := range b.Contents {
 		data, err := json.Marshal(c.Parts)

@@ -79,7 +79,7 @@ func runJSON(t *testing.T, args ...string) outcome {
 	return o
 }
 
-// said are the messages of a transcript.
+// said returns the messages of a transcript.
 func said(t *testing.T, transcript string) []chat.Message {
 	t.Helper()
 	session, err := history.Read(transcript, history.Options{})
@@ -241,7 +241,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}
 }
 
-// contents are the files of a folder, but those that lock others and are empty.
+// contents returns the files of a folder, but those that lock others and are empty.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -325,7 +325,7 @@ func TestReplayStaysWithinEveryWindow(t *testing.T) {
 	}
 }
 
-// recorded are the messages of a recorded session, and how many of them its model wrote.
+// recorded returns the messages of a recorded session, and how many of them its model wrote.
 func recorded(t *testing.T, file string) (lines []string, asked int) {
 	t.Helper()
 	f, err := os.Open(file)

@@ -68,7 +68,7 @@ type options struct {
 	pace                     time.Duration
 }
 
-// about is the title of the page.
+// about returns the title of the page.
 func (o options) about() string {
 	if o.session != "" {
 		return fmt.Sprintf("%s in a window of %d tokens", filepath.Base(o.session), o.window)
@@ -122,7 +122,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)

@@ -64,7 +64,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
@@ -190,7 +190,7 @@ type readArguments struct {
 // maxRead is the most bytes of a file that the agent reads.
 const maxRead = 64 << 10
 
-// toolsOn are the agent's tools on a folder. What goes wrong is told to the model.
+// toolsOn returns the agent's tools on a folder. What goes wrong is told to the model.
 func toolsOn(root *os.Root) ([]tool.BaseTool, error) {
 	read, err := utils.InferTool("read_file", "Reads a file of the folder.", func(_ context.Context, a readArguments) (string, error) {
 		f, err := root.Open(a.Path)

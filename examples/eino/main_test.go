@@ -145,7 +145,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}, size)
 }
 
-// calls is a call of a tool.
+// calls returns a call of a tool.
 func calls(index int, id, name, arguments string) call {
 	c := call{Index: index, ID: id, Type: "function"}
 	c.Function.Name, c.Function.Arguments = name, arguments

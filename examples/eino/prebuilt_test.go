@@ -33,7 +33,7 @@ func serve(t *testing.T, mind func(b body) (string, []call)) (*server, *openai.C
 	return s, model
 }
 
-// handlers are the middleware on a session of its own.
+// handlers returns the middleware on a session of its own.
 func handlers(t *testing.T, model *openai.ChatModel) (*history.Session, []adk.ChatModelAgentMiddleware) {
 	t.Helper()
 	tokenizer, err := tiktoken.ForModel("gpt-4o")

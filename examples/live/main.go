@@ -107,7 +107,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
@@ -236,7 +236,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	return path, err
 }
 
-// room is the window, and the most tokens of an answer.
+// room returns the window, and the most tokens of an answer.
 func (o options) room(known int) (sizing.Window, int, error) {
 	tokens, answer := known, o.answer
 	if o.window > 0 {

@@ -66,7 +66,7 @@ func setKey(t *testing.T, variable, key string) {
 	}
 }
 
-// shelf is a folder of many files, one of which holds the password.
+// shelf returns a folder of many files, one of which holds the password.
 func shelf(t *testing.T, files int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -332,7 +332,7 @@ func (geminiAPI) read(body gjson.Result) (a asked, why string) {
 	return a, why
 }
 
-// plain is the text in a function's response.
+// plain returns the text in a function's response.
 func plain(response gjson.Result) string {
 	var b strings.Builder
 	response.ForEach(func(_, v gjson.Result) bool {

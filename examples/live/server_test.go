@@ -235,7 +235,7 @@ func (s *server) refuse(w http.ResponseWriter, status int, why string) {
 	s.protocol.refuse(w, status, why)
 }
 
-// seen gives what came of a run.
+// seen returns what came of a run.
 func (s *server) seen(t *testing.T) (answers, streamed, summaries int) {
 	t.Helper()
 	s.mu.Lock()

@@ -119,7 +119,7 @@ func (t *terminal) repaired(first fmt.Stringer, changes int) {
 	t.line("  What this model does not take of the session was mended in what it is sent (%d changes; the first: %v).", changes, first)
 }
 
-// oneLine is an error in one line.
+// oneLine returns an error in one line.
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

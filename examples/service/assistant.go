@@ -51,7 +51,7 @@ func (a *assistant) fits(m chat.Message) bool {
 	return a.target.Tokenizer.CountMessage(m) <= a.target.Budget/2
 }
 
-// prompt is what the model is shown of a session.
+// prompt returns what the model is shown of a session.
 func (a *assistant) prompt(s *history.Session) elements.Node {
 	return el.Prompt(
 		el.System(el.Text(instructions)),

@@ -153,7 +153,7 @@ type transcribed struct {
 	name string
 }
 
-// Transcript is what the breadcrumb beside a summary names.
+// Transcript returns what the breadcrumb beside a summary names.
 func (t transcribed) Transcript() history.Transcript {
 	return history.Transcript{Name: t.name, Tool: transcriptTool}
 }

@@ -73,7 +73,7 @@ type place []string
 
 func inFiles(t *testing.T) place { return place{"-dir", t.TempDir()} }
 
-// inPostgres is a new, empty schema.
+// inPostgres returns a new, empty schema.
 func inPostgres(t *testing.T) place {
 	t.Helper()
 	if cluster == nil {
@@ -336,7 +336,7 @@ func (c client) transcript(session string) (list []object) {
 	}
 }
 
-// texts are what was said in a transcript, each with its role.
+// texts returns what was said in a transcript, each with its role.
 func texts(list []object) (said []string) {
 	for _, e := range list {
 		said = append(said, fmt.Sprintf("%s: %s", e["role"], e["text"]))

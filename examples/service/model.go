@@ -48,7 +48,7 @@ func (m *offline) Generate(ctx context.Context, req chat.Request) (chat.Response
 	return response, nil
 }
 
-// respond is what is said to a request.
+// respond returns what is said to a request.
 func respond(req chat.Request) (text string, calls []chat.ToolCall) {
 	users, question, last := 0, "", req.Messages[len(req.Messages)-1]
 	for _, m := range req.Messages {

@@ -262,7 +262,7 @@ func TestASessionThatIsRemovedIsGone(t *testing.T) {
 	})
 }
 
-// paragraph is a text of some hundred tokens that no other number has.
+// paragraph returns a text of some hundred tokens that no other number has.
 func paragraph(n int) string {
 	return fmt.Sprintf("This is the paragraph of number %d, which goes on: %s", n, strings.Repeat(fmt.Sprintf("word%d and ", n), 80))
 }

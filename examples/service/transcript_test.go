@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// opened is a conversation of a new session, without HTTP.
+// opened returns a conversation of a new session, without HTTP.
 func opened(t *testing.T, at place) *conversation {
 	t.Helper()
 	o, err := parse(at, io.Discard)

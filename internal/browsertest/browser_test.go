@@ -122,7 +122,7 @@ func eval[T any](p tab, script string) T {
 	return value
 }
 
-// painted is the time in milliseconds from the start of the page to its first content.
+// painted returns the time in milliseconds from the start of the page to its first content.
 func (p tab) painted() float64 {
 	p.Helper()
 	return eval[float64](p, `new Promise((done) => new PerformanceObserver((list) => done(list.getEntriesByName("first-contentful-paint")[0].startTime)).observe({ type: "paint", buffered: true }))`)

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// madeUp is a session of steps, each of which adds a question, a call and its result. In every tenth the instructions change.
+// madeUp returns a session of steps, each of which adds a question, a call and its result. In every tenth the instructions change.
 func madeUp(t testing.TB, steps int) *inspect.Log {
 	t.Helper()
 	var log inspect.Log

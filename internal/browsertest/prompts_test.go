@@ -25,7 +25,7 @@ func tokenizer(t testing.TB) chat.Tokenizer {
 
 func props(priority int) elements.Props { return elements.Props{Priority: &priority} }
 
-// review is a prompt of instructions, tools, hints, many files and a question.
+// review returns a prompt of instructions, tools, hints, many files and a question.
 func review(files int) elements.Node {
 	var list elements.Nodes
 	for i := range files {
@@ -75,7 +75,7 @@ func fitted(t testing.TB, layout *render.Layout, share float64) *render.Result {
 	return result
 }
 
-// requestOf is a request with all that a page can show of one.
+// requestOf returns a request with all that a page can show of one.
 func requestOf(t testing.TB, result *render.Result, name string) inspect.Request {
 	return inspect.Request{
 		Result: result, Name: name, Model: "gpt-5.4", Tokenizer: tokenizer(t), Prices: sizing.Prices{Rates: sizing.Rates{Input: 2.5, CacheRead: 0.25, Output: 15}},
@@ -83,7 +83,7 @@ func requestOf(t testing.TB, result *render.Result, name string) inspect.Request
 	}
 }
 
-// quote is a value as a script has it.
+// quote returns a value as a script has it.
 func quote(v any) string {
 	text, _ := json.Marshal(v) // strings and numbers always encode
 	return string(text)

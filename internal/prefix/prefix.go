@@ -72,7 +72,7 @@ func samePart(a, b chat.Part) bool {
 	return a == b
 }
 
-// commonText is how many tokens two messages share at their beginning that differ.
+// commonText returns how many tokens two messages share at their beginning that differ.
 func commonText(t chat.Tokenizer, a, b chat.Message) int {
 	joiner, ok := t.(chat.Joiner)
 	if !ok || a.Role != b.Role || a.Name != b.Name || a.ToolCallID != b.ToolCallID || len(a.Content) == 0 || len(b.Content) == 0 {

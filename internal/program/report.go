@@ -41,7 +41,7 @@ func Report(ctx context.Context, name string, err error, stderr io.Writer) int {
 	return code
 }
 
-// OneLine is an error in one line.
+// OneLine returns an error in one line.
 func OneLine(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

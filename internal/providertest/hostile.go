@@ -271,7 +271,7 @@ func (h Hostile) Test(t *testing.T) {
 	requireNoGoroutineOf(t, h.Packages...)
 }
 
-// mutants are a body with something else at each place of its JSON. Of a stream, each event is changed.
+// mutants returns a body with something else at each place of its JSON. Of a stream, each event is changed.
 func mutants(body string) []string {
 	wrong := [...]string{`null`, `true`, `-1`, `9e99`, `""`, `"x"`, `[]`, `{}`, `[null]`, `[[]]`, `{"a":null}`}
 	var all []string

@@ -160,7 +160,7 @@ func writeFiles(dir string, files map[string]string) error {
 	return nil
 }
 
-// ends gives what a request says first, for the system, and last, for the user.
+// ends returns what a request says first, for the system, and last, for the user.
 func ends(request []chat.Message) (system, user string) {
 	var said []string
 	for _, m := range request {
@@ -176,7 +176,7 @@ func ends(request []chat.Message) (system, user string) {
 
 func chars(text string) int { return utf8.RuneCountInString(text) }
 
-// plainName is a name that every file system takes.
+// plainName returns a name that every file system takes.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.' {

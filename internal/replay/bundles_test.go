@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// listed is a folder as one text: each file's name, and what is in it.
+// listed returns a folder as one text: each file's name, and what is in it.
 func listed(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

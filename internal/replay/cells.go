@@ -15,12 +15,12 @@ type cell struct {
 	rated int     // sessions that have a regret
 }
 
-// costs is what a cell costs in all, look-backs too, in dollars, and how many edits needed something that was gone.
+// costs returns what a cell costs in all, look-backs too, in dollars, and how many edits needed something that was gone.
 func (c cell) costs() (dollars float64, edits int) {
 	return c.Bill.Kept + c.Lookbacks.Dollars, c.Lookbacks.Edits
 }
 
-// system is the policy without its dial.
+// system returns the policy without its dial.
 func (c cell) system() string {
 	name, _, _ := strings.Cut(c.Policy, " ")
 	return name
@@ -108,7 +108,7 @@ func (c *cell) plus(r *Run) {
 	}
 }
 
-// cellsOf are the runs as cells.
+// cellsOf returns the runs as cells.
 func cellsOf(runs []*Run) []cell {
 	cells := make([]cell, len(runs))
 	for i, r := range runs {
@@ -168,7 +168,7 @@ func (c cell) ended() any {
 	return c.Ended
 }
 
-// toCheapestOther is what the cell costs in all as a multiple of what the cheapest policy of another system costs in the same window.
+// toCheapestOther returns what the cell costs in all as a multiple of what the cheapest policy of another system costs in the same window.
 func (c cell) toCheapestOther(among []cell) any {
 	least := math.Inf(1)
 	for _, other := range among {

@@ -53,7 +53,7 @@ func (s sheet) without(names ...string) sheet {
 	return rest
 }
 
-// grid is the sheet for people, without columns of which nothing is known.
+// grid returns the sheet for people, without columns of which nothing is known.
 func (s sheet) grid() grid {
 	g := make(grid, len(s.rows)+1)
 	for i, c := range s.columns {

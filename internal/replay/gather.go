@@ -108,7 +108,7 @@ func inOrder(asked []exchange) []exchange {
 	return sorted
 }
 
-// quoted is a text as it stands in JSON, without the quotation marks.
+// quoted returns a text as it stands in JSON, without the quotation marks.
 func quoted(text string) string {
 	data, err := json.Marshal(strings.TrimSpace(text))
 	if err != nil {
@@ -120,7 +120,7 @@ func quoted(text string) string {
 // promptRoom is what a request for a summary may take besides the history.
 const promptRoom = 20_000
 
-// wouldAsk gives what a policy asks its model where a compaction cut. It is asked to compact the session as it was up to
+// wouldAsk returns what a policy asks its model where a compaction cut. It is asked to compact the session as it was up to
 // there, and to keep nothing but what the compaction kept first, for an agent whose model has a name. Its model takes in
 // the history in one piece.
 func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e history.Entry) ([]exchange, error) {
@@ -153,7 +153,7 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 	return m.taken(), err
 }
 
-// sessionUpTo is a session in memory that ends with the first message that a compaction kept.
+// sessionUpTo returns a session in memory that ends with the first message that a compaction kept.
 func sessionUpTo(ctx context.Context, s *history.Session, e history.Entry) (*history.Session, error) {
 	upTo := numbered.Session()
 	reached := false
@@ -173,7 +173,7 @@ func sessionUpTo(ctx context.Context, s *history.Session, e history.Entry) (*his
 	return upTo, upTo.Append(ctx, chat.UserMessage("Go on.")) // it kept nothing
 }
 
-// previousSummary is the summary of the compaction before one, "" where there is none.
+// previousSummary returns the summary of the compaction before one, "" where there is none.
 func previousSummary(ctx context.Context, s *history.Session, e history.Entry) (previous string, err error) {
 	for entry, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {

@@ -148,7 +148,7 @@ func (l *live) turnOver(ctx context.Context) error {
 	return l.compactor.Wait(ctx)
 }
 
-// taken gives the compactions that were written since the last call.
+// taken returns the compactions that were written since the last call.
 func (l *live) taken() []finished {
 	l.mu.Lock()
 	defer l.mu.Unlock()

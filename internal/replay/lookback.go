@@ -240,7 +240,7 @@ func (l *looker) price(b *Lookbacks, tokens int, gone map[int]bool) {
 	l.carried += brought
 }
 
-// oldText is the text that an edit replaces; "" of any other call.
+// oldText returns the text that an edit replaces; "" of any other call.
 func oldText(c chat.ToolCall) string {
 	edits := map[string]bool{}
 	for _, name := range toolname.Names(toolname.Edit) {

@@ -30,7 +30,7 @@ func modelNamed(name string, r *importer.Recording, t chat.Tokenizer) (chat.Mode
 	return nil, fmt.Errorf("-model: there is no model %q: it is %s or %s", name, modelOffline, modelScript)
 }
 
-// recordedSummaries are what the recorded model wrote at its compactions.
+// recordedSummaries returns what the recorded model wrote at its compactions.
 func recordedSummaries(r *importer.Recording) []string {
 	var list []string
 	for _, rec := range r.Path(r.Leaf) {
@@ -147,7 +147,7 @@ func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	return tokens, cached
 }
 
-// whole is how many tokens the messages take that a request begins with as the agent's last one did.
+// whole returns how many tokens the messages take that a request begins with as the agent's last one did.
 func (m *meter) whole(request []chat.Message) (tokens int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,7 +155,7 @@ func (m *meter) whole(request []chat.Message) (tokens int) {
 	return tokens
 }
 
-// taken gives the exchanges since the last call.
+// taken returns the exchanges since the last call.
 func (m *meter) taken() []exchange {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -36,7 +36,7 @@ func atDials(list []summarize.Policy, dials string) ([]summarize.Policy, error) 
 	return slices.Replace(list, i, i+1, each...), nil
 }
 
-// policiesNamed gives the policies that a flag names: one, several with commas between them, or all there are in the order
+// policiesNamed returns the policies that a flag names: one, several with commas between them, or all there are in the order
 // of their names. They ask for no titles.
 func policiesNamed(names string) (list []summarize.Policy, err error) {
 	wanted := policies.Names()

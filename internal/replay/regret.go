@@ -82,7 +82,7 @@ var summaryTokens, keptTokens = []int{1_000, 4_000, 10_000}, []int{5_000, 20_000
 // usualSummary and usualKept stand for those of a run that did not compact.
 const usualSummary, usualKept = 4_000, 20_000
 
-// asNumbers is a session as numbers, without its compactions. With restarts, each request is cold that read nothing in the
+// asNumbers returns a session as numbers, without its compactions. With restarts, each request is cold that read nothing in the
 // recording too.
 func (r *replayer) asNumbers(s source, restarts bool) costsim.Session {
 	numbers := costsim.Session{Head: r.biller.fixed}

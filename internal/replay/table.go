@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// text is the runs of one session as a table for people.
+// text returns the runs of one session as a table for people.
 func text(runs []*Run) string {
 	if len(runs) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func text(runs []*Run) string {
 	return b.String()
 }
 
-// bills is what the runs cost, and how far that can be trusted; "" without prices.
+// bills returns what the runs cost, and how far that can be trusted; "" without prices.
 func bills(runs []*Run) string {
 	var b strings.Builder
 	var of float64 // what was recorded
@@ -117,7 +117,7 @@ func bills(runs []*Run) string {
 
 func dollars(d float64) string { return fmt.Sprintf("$%.2f", d) }
 
-// told is the first name that a run tells of, "-" where none does.
+// told returns the first name that a run tells of, "-" where none does.
 func told(runs []*Run, name func(*Run) string) string {
 	for _, r := range runs {
 		if n := name(r); n != "" {
@@ -172,7 +172,7 @@ func known(n int) string {
 	return number(n)
 }
 
-// share is a part of a whole in per cent, "-" of nothing.
+// share returns a part of a whole in per cent, "-" of nothing.
 func share(part, whole int) string {
 	if whole == 0 {
 		return "-"

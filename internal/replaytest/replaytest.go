@@ -67,7 +67,7 @@ type trial struct {
 	window int
 }
 
-// trials are those that there is time for.
+// trials returns those that there is time for.
 func trials(most int) []trial {
 	var list []trial
 	for _, p := range byName() {

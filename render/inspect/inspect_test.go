@@ -41,7 +41,7 @@ func rendered(t *testing.T, o render.Options, texts ...string) inspect.Request {
 	return inspect.Request{Result: result, Tokenizer: tokenizer}
 }
 
-// nothing is a prompt with as good as nothing in it.
+// nothing returns a prompt with as good as nothing in it.
 func nothing(t *testing.T) *render.Result {
 	t.Helper()
 	return rendered(t, render.Options{}, "x").Result

@@ -29,7 +29,7 @@ func compacting(compact reply) func(openai.API, gjson.Result) reply {
 
 var compactedReply = reply{items: []item{{"id": "cmp_1", "type": "compaction", "encrypted_content": "gAAAA<secret>"}}, usage: usage{in: 800, out: 60, cached: 500}}
 
-// compactingDesk is a compactor that asks for summaries by an openai.Compaction.
+// compactingDesk returns a compactor that asks for summaries by an openai.Compaction.
 func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *[]error) {
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}

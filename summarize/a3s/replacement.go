@@ -87,7 +87,7 @@ func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Messa
 	return said
 }
 
-// start is what the agent said and did at the very start, which goes in one piece; nothing where it did nothing.
+// start returns what the agent said and did at the very start, which goes in one piece; nothing where it did nothing.
 func start(m summarize.Material, messages []chat.Message) elements.Node {
 	var lines []string
 	clip := func(text string) string { return m.Clip(text, m.Room/8) }

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// desk is a session under the policy in a window of so many tokens, which is the budget too.
+// desk returns a session under the policy in a window of so many tokens, which is the budget too.
 func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.New(t, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = a3s.Policy(), window, window
@@ -29,7 +29,7 @@ func filled(t *testing.T, tokens, window int) compacttest.Desk {
 	return d
 }
 
-// tools is a session of rounds whose output takes so many tokens each.
+// tools returns a session of rounds whose output takes so many tokens each.
 func tools(t *testing.T, window, rounds, tokens int) compacttest.Desk {
 	d := desk(t, window, chat.UserMessage(compacttest.Task))
 	for n := 1; n <= rounds; n++ {

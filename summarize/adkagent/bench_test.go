@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// BenchmarkRequest is a run of 500 requests, none of them compacted, with the plugin and without.
+// BenchmarkRequest measures a run of 500 requests, none of them compacted, with the plugin and without.
 func BenchmarkRequest(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("plugin=%v", with), func(b *testing.B) {

@@ -93,7 +93,7 @@ func (s *scripted) GenerateContent(ctx context.Context, req *model.LLMRequest, s
 	}
 }
 
-// says is an answer of a text.
+// says returns an answer of a text.
 func says(text string) *model.LLMResponse {
 	return &model.LLMResponse{
 		Content: genai.NewContentFromText(text, genai.RoleModel), FinishReason: genai.FinishReasonStop,
@@ -101,7 +101,7 @@ func says(text string) *model.LLMResponse {
 	}
 }
 
-// reads is an answer that calls the tool read for these files. Its calls have no ids, as those of most models of Gemini.
+// reads returns an answer that calls the tool read for these files. Its calls have no ids, as those of most models of Gemini.
 func reads(files ...string) *model.LLMResponse {
 	c := &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{Text: "What is there?", Thought: true}, {Text: "I look."}}}
 	for i, f := range files {
@@ -199,7 +199,7 @@ type end struct {
 	err    error
 }
 
-// last is the text that was said last.
+// last returns the text that was said last.
 func (e end) last() (text string) {
 	for _, event := range e.events {
 		if event.Content == nil {

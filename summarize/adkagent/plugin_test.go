@@ -224,7 +224,7 @@ func TestThePromptIsATreeOfTheCallers(t *testing.T) {
 	require.Contains(t, summary(t, s), "1 users, 7 answers, 6 results")
 }
 
-// asking is a tool that does not return before somebody allows it.
+// asking returns a tool that does not return before somebody allows it.
 func asking(t *testing.T) tool.Tool {
 	t.Helper()
 	f, err := functiontool.New(functiontool.Config{Name: "ask", Description: "Asks somebody.", IsLongRunning: true}, func(agent.Context, struct{}) (map[string]any, error) {
@@ -335,7 +335,7 @@ func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conver
 		}
 }
 
-// transfers is an answer that hands over to another agent.
+// transfers returns an answer that hands over to another agent.
 func transfers(to string) *model.LLMResponse {
 	return &model.LLMResponse{Content: said(called("", "transfer_to_agent", map[string]any{"agent_name": to}))}
 }

@@ -82,7 +82,7 @@ type Answer struct {
 	GoOn bool
 }
 
-// Message is that of the response.
+// Message returns that of the response.
 func (a Answer) Message() chat.Message { return a.Response.Message }
 
 // Step makes one request and appends its answer. Calls that the model gave no id, or one of another call, have one as

@@ -226,7 +226,7 @@ func TestAWaitEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// long is a policy that answers refusals with a compaction by a model that needs no network.
+// long returns a policy that answers refusals with a compaction by a model that needs no network.
 func long() summarize.Policy {
 	return summarize.Policy{
 		Name:    "long",

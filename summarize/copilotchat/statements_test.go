@@ -28,14 +28,14 @@ import (
 // window of most rows, in tokens. It is the budget too.
 const window = 10_000
 
-// of is a session under the policy, in a window of so many tokens.
+// of returns a session under the policy, in a window of so many tokens.
 func of(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget = copilotchat.Policy(), tokens
 	return d
 }
 
-// numbered is a session in memory whose id is a number, so that its jitter is the same in each run.
+// numbered returns a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
 	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
 	require.NoError(t, err)
@@ -49,14 +49,14 @@ func fill(d compacttest.Desk, tokens int) {
 	d.Say(list[1], chat.AssistantMessage(compacttest.Words(left)), list[2])
 }
 
-// cold is a session of so many tokens in which this turn completed no round of tool calls.
+// cold returns a session of so many tokens in which this turn completed no round of tool calls.
 func cold(t *testing.T, tokens int) compacttest.Desk {
 	d := of(t, numbered(t, 0), window)
 	fill(d, tokens)
 	return d
 }
 
-// warm is a session of so many tokens in which this turn completed a round of tool calls.
+// warm returns a session of so many tokens in which this turn completed a round of tool calls.
 func warm(t *testing.T, number, tokens int) compacttest.Desk {
 	d := of(t, numbered(t, number), window)
 	round := compacttest.Round(1, 300)
@@ -75,7 +75,7 @@ func begins(d compacttest.Desk) (begun bool) {
 	return begun
 }
 
-// overflowing is a session whose prompt does not fit, in memory or in a file.
+// overflowing returns a session whose prompt does not fit, in memory or in a file.
 func overflowing(t *testing.T, s *history.Session, answers ...models.Step) compacttest.Desk {
 	d := of(t, s, compacttest.Budget, compacttest.Overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}
@@ -89,7 +89,7 @@ func compacted(t *testing.T) (compacttest.Desk, []chat.Message) {
 	return d, d.Messages()
 }
 
-// named is what a compaction asks an agent's model of this name, and the prompt that comes out.
+// named returns what a compaction asks an agent's model of this name, and the prompt that comes out.
 func named(t *testing.T, model string, said ...chat.Message) (chat.Request, []chat.Message) {
 	d := of(t, numbered(t, 0), compacttest.Budget, append([]chat.Message{chat.UserMessage(compacttest.Task)}, said...)...)
 	d.Say(compacttest.Rounds(1, 6, compacttest.RoundTokens)...)
@@ -159,7 +159,7 @@ func lines(priority *int) elements.Nodes {
 	return list
 }
 
-// shown are the names of the lines that a text shows.
+// shown returns the names of the lines that a text shows.
 func shown(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -182,14 +182,14 @@ func (e recorder) Render(_ context.Context, s elements.Sizing) (elements.Node, e
 	return elements.UserMessage{Children: elements.Nodes{elements.Text(compacttest.Words(e.tokens))}}, nil
 }
 
-// thinking is an assistant message that calls a tool after some thinking.
+// thinking returns an assistant message that calls a tool after some thinking.
 func thinking(n int, text string) chat.Message {
 	m := compacttest.Round(n, 300)[0]
 	m.Content = append(chat.Parts{chat.Thinking{Text: text, Signature: "sig"}}, m.Content...)
 	return m
 }
 
-// large is a tool result that takes more than half of the window, as it is shown.
+// large returns a tool result that takes more than half of the window, as it is shown.
 func large(t *testing.T) string {
 	d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 	d.Say(compacttest.Round(1, 9000)...)
@@ -204,7 +204,7 @@ const (
 	engine = "summarize/"
 )
 
-// replace is a mutation of the policy.
+// replace returns a mutation of the policy.
 func replace(old, new string) statements.Mutant {
 	return statements.Change(policy, old, new)
 }

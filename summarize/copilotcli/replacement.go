@@ -27,7 +27,7 @@ type CompactedSession struct {
 	UserShare float64
 }
 
-// Replacement is the tree.
+// Replacement returns the tree.
 func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
 	children := elements.Nodes{
 		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
@@ -45,7 +45,7 @@ func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
 	return elements.UserMessage{Children: append(children, m.Afterword())}
 }
 
-// users are the messages of the user that are not shown any more.
+// users returns the messages of the user that are not shown any more.
 func (c CompactedSession) users(m summarize.Material) elements.Node {
 	each, share := c.UserTokens, c.UserShare
 	if each <= 0 {
@@ -89,7 +89,7 @@ func (c CompactedSession) users(m summarize.Material) elements.Node {
 	return textblock.List(elements.Props{Priority: new(2)}, "user-messages", list)
 }
 
-// skills are those that were invoked: their names, and their instructions.
+// skills returns those that were invoked: their names, and their instructions.
 func skills(m summarize.Material) elements.Node {
 	if len(m.Skills) == 0 {
 		return nil

@@ -55,7 +55,7 @@ func uncancellable(ctx context.Context, r chat.Request) (chat.Response, error) {
 // window of most rows, in tokens. It is the budget too.
 const window = 100_000
 
-// deskOn is a session under the policy.
+// deskOn returns a session under the policy.
 func deskOn(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = copilotcli.Policy(), window, window
@@ -86,10 +86,10 @@ func fill(d compacttest.Desk, tokens int) {
 	d.Say(user(left))
 }
 
-// user is a message of the user's that takes so many tokens.
+// user returns a message of the user's that takes so many tokens.
 func user(tokens int) chat.Message { return chat.UserMessage(compacttest.Words(tokens - 3)) }
 
-// begun is a session of 80,000 tokens whose summary is being made in the background, by a slow model.
+// begun returns a session of 80,000 tokens whose summary is being made in the background, by a slow model.
 func begun(t *testing.T) compacttest.Desk {
 	t.Helper()
 	d := filled(t, 80_000)
@@ -195,7 +195,7 @@ func only(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
 	return list[0]
 }
 
-// bubble is a check within which time is virtual.
+// bubble returns a check within which time is virtual.
 func bubble(check func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, check) }
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// BenchmarkRequest is a run of 500 requests, none of them compacted, with the middleware and without.
+// BenchmarkRequest measures a run of 500 requests, none of them compacted, with the middleware and without.
 func BenchmarkRequest(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("middleware=%v", with), func(b *testing.B) {

@@ -81,14 +81,14 @@ func (s *scripted) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, er
 
 var _ model.ToolCallingChatModel = (*scripted)(nil)
 
-// says is an answer of a text.
+// says returns an answer of a text.
 func says(text string) *schema.Message {
 	return &schema.Message{Role: schema.Assistant, Content: text, ResponseMeta: &schema.ResponseMeta{
 		FinishReason: "stop", Usage: &schema.TokenUsage{PromptTokens: 100, CompletionTokens: 10},
 	}}
 }
 
-// reads is an answer that calls the tool read for these files.
+// reads returns an answer that calls the tool read for these files.
 func reads(files ...string) *schema.Message {
 	m := &schema.Message{Role: schema.Assistant, Content: "I look.", ReasoningContent: "What is there?", ResponseMeta: &schema.ResponseMeta{FinishReason: "tool_calls"}}
 	for _, f := range files {
@@ -167,7 +167,7 @@ type end struct {
 	err       error
 }
 
-// last is the text that was said last.
+// last returns the text that was said last.
 func (e end) last() string {
 	if len(e.said) == 0 {
 		return ""

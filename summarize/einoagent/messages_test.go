@@ -40,7 +40,7 @@ func (d dice) text() string {
 	return []string{"", "-", "a", "Guten Tag", "<b>\u2028&amp;</b>", " \n", `{"a":1}`, strings.Repeat("long ", 30)}[d.IntN(8)]
 }
 
-// content is a text of any bytes.
+// content returns a text of any bytes.
 func (d dice) content() string {
 	if d.one(8) {
 		return "\xff\xfe"
@@ -48,7 +48,7 @@ func (d dice) content() string {
 	return d.text()
 }
 
-// word is a text that is no message's content: an id, a name, a type.
+// word returns a text that is no message's content: an id, a name, a type.
 func (d dice) word() string {
 	return []string{"", "-", "c1", "image/png", "https://example.com/a?b=c", "größe", "data:,x"}[d.IntN(7)]
 }

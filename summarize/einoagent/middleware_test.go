@@ -90,7 +90,7 @@ func TestASessionGoesOnAfterACrash(t *testing.T) {
 	require.Equal(t, said(before.requests[12]), said(after.requests[0]))
 }
 
-// said is what a request says, without what differs from one process to the next.
+// said returns what a request says, without what differs from one process to the next.
 func said(r request) (list []string) {
 	for _, m := range r.messages {
 		list = append(list, m.String())
@@ -98,7 +98,7 @@ func said(r request) (list []string) {
 	return list
 }
 
-// tools are those of a request, as JSON.
+// tools returns those of a request, as JSON.
 func tools(t testing.TB, r request) string {
 	var list []string
 	for _, info := range r.tools {
@@ -111,7 +111,7 @@ func tools(t testing.TB, r request) string {
 	return strings.Join(list, "\n")
 }
 
-// interrupting is a tool that reads a file once somebody allows it.
+// interrupting returns a tool that reads a file once somebody allows it.
 func interrupting(t *testing.T, which string) tool.BaseTool {
 	return readTool(t, func(ctx context.Context, path string) (string, error) {
 		if path != which {

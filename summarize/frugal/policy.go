@@ -59,7 +59,7 @@ func placeholder(o history.ClearedOutput) string {
 // sessions is the same to two hundredths whatever the prices; the more it is, the fewer compactions lose something.
 const carry = 0.7
 
-// usual are prices in the proportions that most providers have, if nobody says what the model's are.
+// usual returns prices in the proportions that most providers have, if nobody says what the model's are.
 func usual() sizing.Prices {
 	return sizing.Prices{Rates: sizing.Rates{Input: 3, CacheRead: 0.30, CacheWrite: 3.75, Output: 15}, Lifetime: 5 * time.Minute}
 }

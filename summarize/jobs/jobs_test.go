@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, m.Run))
 }
 
-// connected is a pool of connections to a schema with the tables of both, by an address of the cluster's.
+// connected returns a pool of connections to a schema with the tables of both, by an address of the cluster's.
 func connected(t *testing.T, address string, set func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(address)
@@ -49,7 +49,7 @@ func connected(t *testing.T, address string, set func(*pgxpool.Config)) *pgxpool
 	return pool
 }
 
-// migrated is a pool of connections to a schema of the test's own, with the tables of sessions and jobs.
+// migrated returns a pool of connections to a schema of the test's own, with the tables of sessions and jobs.
 func migrated(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	if cluster == nil {
@@ -94,7 +94,7 @@ func newService(t *testing.T, pool *pgxpool.Pool) *service {
 	}}
 }
 
-// replica is a desk with a session of the database, whose policy summarises in the background by jobs.
+// replica returns a desk with a session of the database, whose policy summarises in the background by jobs.
 func (s *service) replica(name string) compacttest.Desk {
 	s.t.Helper()
 	sessions := &postgres.Sessions{Pool: s.pool, Tenant: "acme", Hooks: []postgres.Hook{s.queue.Hook()}}
@@ -105,7 +105,7 @@ func (s *service) replica(name string) compacttest.Desk {
 	return d
 }
 
-// planned is a replica that has said so much that a plan is pending.
+// planned returns a replica that has said so much that a plan is pending.
 func (s *service) planned(name string) compacttest.Desk {
 	s.t.Helper()
 	d := s.replica(name)
@@ -188,7 +188,7 @@ func (s *service) ending(name string) history.PlanEnd {
 	return e.Body.(history.PlanEnd)
 }
 
-// modelFunc is a function that is a model, and the number of the request.
+// modelFunc returns a function that is a model, and the number of the request.
 func modelFunc(f func(ctx context.Context, n int, r chat.Request) (chat.Response, error)) chat.Model {
 	var asked atomic.Int32
 	return chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) { return f(ctx, int(asked.Add(1)), r) })

@@ -26,7 +26,7 @@ type Args struct {
 	Until time.Time `json:"until"`
 }
 
-// Kind is the kind of the jobs.
+// Kind returns the kind of the jobs.
 func (Args) Kind() string { return "promptree_compaction" }
 
 // InsertOpts makes the jobs unique: a plan has one, ever.

@@ -17,12 +17,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// ask is the request of a compactor, in short.
+// ask returns the request of a compactor, in short.
 func ask(room int) chat.Message {
 	return chat.UserMessage(fmt.Sprintf("Summarise. The <summary> block has room for %d tokens at the most.", room))
 }
 
-// digest is what Offline makes of messages.
+// digest returns what Offline makes of messages.
 func digest(t testing.TB, tokenizer chat.Tokenizer, room int, messages ...chat.Message) string {
 	t.Helper()
 	request := slices.Concat([]chat.Message{chat.SystemMessage("You summarise.")}, messages, []chat.Message{ask(room)})
@@ -39,7 +39,7 @@ func digest(t testing.TB, tokenizer chat.Tokenizer, room int, messages ...chat.M
 // quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
 type quarter = sizingtest.Quarter
 
-// words is a text of so many tokens by quarter.
+// words returns a text of so many tokens by quarter.
 func words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
 
 func TestDigestOfASession(t *testing.T) {

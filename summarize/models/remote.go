@@ -137,7 +137,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return chat.Response{Message: chat.AssistantMessage(*said.Summary)}, nil
 }
 
-// lost is the error of a request without an answer that could be read.
+// lost returns the error of a request without an answer that could be read.
 func lost(x *provider.Exchange, failed *RemoteError, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL, which may hold a secret
@@ -150,7 +150,7 @@ func lost(x *provider.Exchange, failed *RemoteError, err error) error {
 	return &chat.TransientError{Err: failed}
 }
 
-// refused is the error of a status.
+// refused returns the error of a status.
 func refused(failed *RemoteError) error {
 	switch status := failed.Status; {
 	case status == http.StatusRequestEntityTooLarge:
@@ -161,7 +161,7 @@ func refused(failed *RemoteError) error {
 	return failed
 }
 
-// remotePrompt is a request as the two texts that the endpoint takes.
+// remotePrompt returns a request as the two texts that the endpoint takes.
 func remotePrompt(messages []chat.Message) (system, prompt string) {
 	var systems []string
 	var rest []chat.Message

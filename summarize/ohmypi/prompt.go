@@ -84,7 +84,7 @@ What of it the rest builds on.`
 const titleAsk = `Say in one short sentence, in the first person and past tense as the agent would, what was done according to the notes
 above, in the language in which they are written. No heading, no quotation marks, no more than a dozen words.`
 
-// Prompt is the prompt.
+// Prompt returns the prompt.
 func (h Handoff) Prompt() summarize.Prompt {
 	return summarize.Prompt{
 		Mode: Mode, Request: h.request,

@@ -32,7 +32,7 @@ func filesLeft(n int) elements.Node {
 	return textblock.Ranked{Text: fmt.Sprintf("[about %d more files, which were read or modified before those, are not listed]", n), Priority: 1}.Node()
 }
 
-// fileList are files in a tag, one a line; nothing where there are none.
+// fileList returns files in a tag, one a line; nothing where there are none.
 func fileList(priority int, tag string, paths []string) elements.Node {
 	if len(paths) == 0 {
 		return nil

@@ -97,12 +97,12 @@ func asked(d compacttest.Desk, kind string) []string {
 	return list
 }
 
-// desk is a session under the policy, in a window of 100,000 tokens.
+// desk returns a session under the policy, in a window of 100,000 tokens.
 func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
 	return onDesk(t, numbered.Session(), messages...)
 }
 
-// onDesk is a desk with a session.
+// onDesk returns a desk with a session.
 func onDesk(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = ohmypi.Policy(), window, window
@@ -110,7 +110,7 @@ func onDesk(t *testing.T, s *history.Session, messages ...chat.Message) compactt
 	return d
 }
 
-// marked is a text of so many tokens on one line, which begins with a number.
+// marked returns a text of so many tokens on one line, which begins with a number.
 func marked(n, tokens int) string {
 	return fmt.Sprintf("[output %03d]", n) + compacttest.Words(tokens-3)
 }
@@ -124,7 +124,7 @@ func turns(from, to int) []chat.Message {
 	return list
 }
 
-// call is a round that calls a tool with these arguments. The result takes so many tokens and has the round's number.
+// call returns a round that calls a tool with these arguments. The result takes so many tokens and has the round's number.
 func call(n int, tool, arguments string, tokens int) []chat.Message {
 	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
 	m.ToolCalls = []chat.ToolCall{{ID: fmt.Sprintf("call-%d", n), Name: tool, Arguments: arguments}}
@@ -172,7 +172,7 @@ func numbers(from, to int) []int {
 	return list
 }
 
-// latest is the latest compaction.
+// latest returns the latest compaction.
 func latest(d compacttest.Desk) history.Compaction {
 	list := compacttest.Compactions(d.Session)
 	require.NotEmpty(d.T, list)
@@ -182,7 +182,7 @@ func latest(d compacttest.Desk) history.Compaction {
 // view lists the messages that the session shows.
 func view(d compacttest.Desk) []chat.Message { return compacttest.ViewOf(d.T, d.Session).Messages() }
 
-// compacted is a desk whose session was compacted once. Turns up to 210 were said; the newest 50 are kept.
+// compacted returns a desk whose session was compacted once. Turns up to 210 were said; the newest 50 are kept.
 func compacted(t *testing.T) compacttest.Desk {
 	d := desk(t, turns(1, tooMany)...)
 	_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
@@ -226,7 +226,7 @@ var starters = []history.Body{
 	history.BranchSummary{From: "e1", Summary: history.Summary{Text: "It led nowhere."}},
 }
 
-// split is a desk with a session that is cut within its newest turn: 150 turns are over, and the newest has 12 rounds.
+// split returns a desk with a session that is cut within its newest turn: 150 turns are over, and the newest has 12 rounds.
 func split(t *testing.T) compacttest.Desk {
 	d := desk(t, turns(1, 150)...)
 	d.Say(chat.UserMessage(compacttest.Task))
@@ -242,7 +242,7 @@ func refused(d compacttest.Desk, limit int) (*render.Result, error) {
 	return d.Recover(d.T.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: limit}, failed)
 }
 
-// left is a desk with a session of two branches. These entries are the current one; other is the end of the other.
+// left returns a desk with a session of two branches. These entries are the current one; other is the end of the other.
 func left(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other string) {
 	d = desk(t, chat.UserMessage("The task."))
 	root := d.Session.Leaf()
@@ -261,7 +261,7 @@ func goTo(d compacttest.Desk, to string) *history.BranchSummary {
 	return summary
 }
 
-// hooked is a desk with too many turns, and a hook that returns this before each compaction.
+// hooked returns a desk with too many turns, and a hook that returns this before each compaction.
 func hooked(t *testing.T, does summarize.Intervention) compacttest.Desk {
 	d := desk(t, turns(1, tooMany)...)
 	d.Hooks.BeforeCompact = before(does)
@@ -280,7 +280,7 @@ func beforeBranch(does summarize.Intervention) func(context.Context, string, str
 	return func(context.Context, string, string) (summarize.Intervention, error) { return does, nil }
 }
 
-// heard is the first event of a kind.
+// heard returns the first event of a kind.
 func heard(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
 	i := slices.IndexFunc(*d.Heard, func(e summarize.Event) bool { return e.Kind == kind })
 	require.GreaterOrEqual(d.T, i, 0, "%s was not heard", kind)
@@ -793,7 +793,7 @@ var requests = []statements.Statement{
 	},
 }
 
-// files is a desk whose session was compacted; what is covered begins with a turn of these rounds.
+// files returns a desk whose session was compacted; what is covered begins with a turn of these rounds.
 func files(t *testing.T, rounds ...[]chat.Message) compacttest.Desk {
 	d := desk(t, chat.UserMessage("Look."))
 	d.Say(slices.Concat(rounds...)...)

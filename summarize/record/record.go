@@ -136,7 +136,7 @@ func replaced(ctx context.Context, s *history.Session, id string) (shown, covere
 	return entry.Compaction().Messages, covered, nil
 }
 
-// key is the same for messages of the same content.
+// key returns the same for messages of the same content.
 func key(m chat.Message) string {
 	text, _ := json.Marshal(m) // what a session holds always encodes
 	return string(text)

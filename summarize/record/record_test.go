@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// recorded is a recorder of a compactor whose window holds 4,000 tokens.
+// recorded returns a recorder of a compactor whose window holds 4,000 tokens.
 func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 	t.Helper()
 	tokenizer := sizing.Estimator{}
@@ -68,7 +68,7 @@ type page struct {
 	}
 }
 
-// text is the text of a message.
+// text returns the text of a message.
 func (p page) text(message int) string { return p.Texts[p.Messages[message].Parts[0].Text-1] }
 
 func pageOf(t *testing.T, r *record.Recorder) page {
@@ -142,7 +142,7 @@ func TestACompactionThatFailedIsANote(t *testing.T) {
 	require.Contains(t, strings.Join(notes, "\n"), "no summary today")
 }
 
-// told is what a page of a session tells that is over.
+// told returns what a page of a session tells that is over.
 func told(t *testing.T, s *history.Session, prices sizing.Prices) page {
 	t.Helper()
 	log, err := record.Session(t.Context(), s, sizing.Estimator{}, prices)

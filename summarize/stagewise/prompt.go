@@ -58,7 +58,7 @@ Copy these exactly and never paraphrase them: links of the form [](path:…), wi
 what the user decided, prefers, demands or forbids; values of colours; structures of directories; settings and
 configuration.`
 
-// Prompt is the prompt.
+// Prompt returns the prompt.
 func (b Briefing) Prompt() summarize.Prompt {
 	return summarize.Prompt{Mode: Mode, Request: b.request}
 }

@@ -27,7 +27,7 @@ import (
 // briefing is an answer that is long enough to be taken.
 const briefing = "## The build\n\nYou fixed the build that the user complained of."
 
-// desk is a session under the policy in a window of so many tokens, which is the budget too.
+// desk returns a session under the policy in a window of so many tokens, which is the budget too.
 func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.New(t, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = stagewise.Policy(), window, window
@@ -50,7 +50,7 @@ func filled(t *testing.T, tokens, window int) compacttest.Desk {
 	return desk(t, window, append(marked(1, 19, each), marked(20, 1, left-19*each)...)...)
 }
 
-// over is a session of 14 messages of 500 tokens, which is over the threshold. The newest four are kept.
+// over returns a session of 14 messages of 500 tokens, which is over the threshold. The newest four are kept.
 func over(t *testing.T) compacttest.Desk { return desk(t, 10_000, marked(1, 14, 500)...) }
 
 // has requires that a text, which may be too long to be shown, contains a part.
@@ -61,7 +61,7 @@ func has(t *testing.T, text, part string) {
 	}
 }
 
-// numbers are those from one to another.
+// numbers returns those from one to another.
 func numbers(from, to int) []int {
 	var list []int
 	for n := from; n <= to; n++ {
@@ -131,7 +131,7 @@ func chained(t *testing.T, briefings ...string) []string {
 	return list
 }
 
-// ofLength is a briefing of so many characters, which are more bytes.
+// ofLength returns a briefing of so many characters, which are more bytes.
 func ofLength(characters int) string {
 	const heading = "## Gebäude\n\n"
 	return heading + strings.Repeat("é", characters-len([]rune(heading)))
@@ -179,7 +179,7 @@ func after(wait time.Duration, step models.Step) models.Step {
 	}
 }
 
-// bubble is a check within which time is virtual.
+// bubble returns a check within which time is virtual.
 func bubble(check func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, check) }
 }
@@ -204,7 +204,7 @@ func undoTo(d compacttest.Desk, mark int) {
 	d.T.Fatalf("there is no message %d", mark)
 }
 
-// call is a round with one call of a tool.
+// call returns a round with one call of a tool.
 func call(name, arguments, result string) []chat.Message {
 	return []chat.Message{
 		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}}},

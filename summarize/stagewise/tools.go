@@ -27,7 +27,7 @@ type Call struct {
 	Failed bool
 }
 
-// Argument gives the first of these arguments that the call has, as text: a text itself, the members of a list joined with
+// Argument returns the first of these arguments that the call has, as text: a text itself, the members of a list joined with
 // commas, anything else as JSON. It is "" where there is none, or where the arguments are no JSON object.
 func (c Call) Argument(names ...string) string {
 	fields := c.arguments()
@@ -39,7 +39,7 @@ func (c Call) Argument(names ...string) string {
 	return ""
 }
 
-// List gives the members of the first of these arguments that is a list; nil where there is none.
+// List returns the members of the first of these arguments that is a list; nil where there is none.
 func (c Call) List(names ...string) []json.RawMessage {
 	fields := c.arguments()
 	for _, name := range names {
@@ -59,7 +59,7 @@ func (c Call) arguments() map[string]json.RawMessage {
 	return fields
 }
 
-// plainValue is a JSON value as people write it.
+// plainValue returns a JSON value as people write it.
 func plainValue(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -170,7 +170,7 @@ func shellLine(c Call) string {
 	return line
 }
 
-// command is what a call to a shell is for, or the command. A list of words is joined, without the shell that runs them.
+// command returns what a call to a shell is for, or the command. A list of words is joined, without the shell that runs them.
 func command(c Call) string {
 	label := c.Argument(labelArguments...)
 	words := c.List("command", "cmd")
@@ -276,7 +276,7 @@ const endBytes = 2000
 func head(text string) string { return text[:min(len(text), endBytes)] }
 func tail(text string) string { return text[max(0, len(text)-endBytes):] }
 
-// lines are the first or the last lines of a text that are not blank.
+// lines returns the first or the last lines of a text that are not blank.
 func lines(text string, n int, first bool) string {
 	list := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 	if len(list) > n && first {
@@ -339,7 +339,7 @@ const (
 	errorBytes = 200
 )
 
-// line is the note of a call, in square brackets.
+// line returns the note of a call, in square brackets.
 func (t ToolLines) line(c Call) string {
 	var text string
 	if f, _ := toolname.Find(t, c.Name); f != nil {

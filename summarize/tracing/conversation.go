@@ -50,7 +50,7 @@ func (c *Conversation) TraceStart(ctx context.Context, begun summarize.Work) con
 	return context.WithValue(ctx, workKey{}, &work{kind: begun.Kind, plan: begun.Plan, begun: time.Now()})
 }
 
-// identity is what tells the conversation from others.
+// identity returns what tells the conversation from others.
 func (c *Conversation) identity() []attribute.KeyValue {
 	if c.compactor.Session == nil { // which the compactor refuses
 		return nil

@@ -113,7 +113,7 @@ func (l lab) points(name string) map[string]float64 {
 	return points
 }
 
-// desk is a compactor that is followed, whose session is more than its budget and whose model writes a summary that used tokens.
+// desk returns a compactor that is followed, whose session is more than its budget and whose model writes a summary that used tokens.
 func (l lab) desk(answers ...models.Step) (compacttest.Desk, *tracing.Conversation) {
 	l.t.Helper()
 	d := compacttest.New(l.t, compacttest.Overflowing()...)

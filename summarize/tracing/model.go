@@ -157,7 +157,7 @@ func (t *Tracer) responseAttributes(r chat.Response, err error) []attribute.KeyV
 	return append(list, keyFinish.StringSlice([]string{finish}))
 }
 
-// finishReason is a reason as the conventions' messages have it.
+// finishReason returns a reason as the conventions' messages have it.
 func finishReason(r chat.StopReason) string {
 	switch r {
 	case chat.StopEnd:

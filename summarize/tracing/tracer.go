@@ -91,7 +91,7 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
 	return conversation
 }
 
-// Render is [render.Render] with a span and metrics, for prompts without a compactor.
+// Render does what [render.Render] does, with a span and metrics, for prompts without a compactor.
 func (t *Tracer) Render(ctx context.Context, root elements.Node, opts render.Options) (*render.Result, error) {
 	ctx, w := t.startRender(ctx, nil)
 	result, err := render.Render(ctx, root, opts)

@@ -231,7 +231,7 @@ func (a *Agent) hear(e summarize.Event) {
 	}
 }
 
-// prompt is what the model is shown. The excerpts and the hints have priorities and go first, the excerpts before the hints;
+// prompt returns what the model is shown. The excerpts and the hints have priorities and go first, the excerpts before the hints;
 // then the history is compacted.
 func (a *Agent) prompt(question string) elements.Node {
 	return el.Prompt(

@@ -143,7 +143,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	require.Equal(t, 3, n, "the question, the call and its result")
 }
 
-// big is a folder with more to show than excerpts do.
+// big returns a folder with more to show than excerpts do.
 func big(t *testing.T) string {
 	files := map[string]string{"no_ending": "not shown", "sub/deep.md": "not shown"}
 	for _, name := range []string{"a.md", "b.md", "c.md", "d.md", "e.md"} {
@@ -154,7 +154,7 @@ func big(t *testing.T) string {
 	return folder(t, files)
 }
 
-// excerpted are the lines shown of each file.
+// excerpted returns the lines shown of each file.
 func excerpted(t *testing.T, messages []chat.Message) map[string][]string {
 	t.Helper()
 	shown := map[string][]string{}

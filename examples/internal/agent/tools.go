@@ -270,7 +270,7 @@ func (t *Tools) search(ctx context.Context, pattern, name string) (string, error
 	return b.String(), nil
 }
 
-// excerpt is what is shown of a line that matches at some byte.
+// excerpt returns what is shown of a line that matches at some byte.
 func excerpt(line []byte, at int) string {
 	from := max(0, at-maxExcerpt/4)
 	to := min(len(line), from+maxExcerpt)
@@ -316,7 +316,7 @@ func Describe(m chat.Message) string {
 	return strings.Join(did, ", ")
 }
 
-// Sum is the SHA-256 of a file, in hex, to check what a model says about it.
+// Sum returns the SHA-256 of a file, in hex, to check what a model says about it.
 func (t *Tools) Sum(name string) (string, error) {
 	data, err := t.read(name)
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err

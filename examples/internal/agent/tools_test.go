@@ -30,7 +30,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// toolsOf are the tools on a folder.
+// toolsOf returns the tools on a folder.
 func toolsOf(t *testing.T, dir, transcript string) *Tools {
 	t.Helper()
 	tools, err := NewTools(dir, transcript)

@@ -238,7 +238,7 @@ func (a *agent) askUser() {
 	a.user("↑ that is on my machine, with your change. still 1 in 20 or so")
 }
 
-// userTests is the same with a command that went well.
+// userTests returns the same with a command that went well.
 func (a *agent) userTests() {
 	a.answer()
 	a.recorder.bash("make generate && git status --short",

@@ -136,7 +136,7 @@ func newFleet(t *testing.T, l layout) *fleet {
 	return f
 }
 
-// named is the URL of a database beside that of another.
+// named returns the URL of a database beside that of another.
 func named(t *testing.T, address, name string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -149,7 +149,7 @@ func (f *fleet) tokens() string { return filepath.Join(f.dir, "tokens") }
 
 func (f *fleet) all() []*process { return slices.Concat(f.replicas, f.workers, f.others) }
 
-// base is the address of a random replica, which may be down.
+// base returns the address of a random replica, which may be down.
 func (f *fleet) base(r *rand.Rand) string { return f.replicas[r.IntN(len(f.replicas))].base() }
 
 // ready waits until each replica takes requests.
@@ -318,7 +318,7 @@ func (p *process) kill() {
 	p.address.Store(new(nowhere))
 }
 
-// tail is the last lines of the log.
+// tail returns the last lines of the log.
 func (p *process) tail(lines int) string {
 	data, _ := os.ReadFile(p.log())
 	all := bytes.Split(bytes.TrimSpace(data), []byte("\n"))

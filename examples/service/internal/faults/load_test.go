@@ -175,7 +175,7 @@ func prose(r *rand.Rand, words int) string {
 	return b.String()
 }
 
-// newest is the newest message that the client knows of, "" for none.
+// newest returns the newest message that the client knows of, "" for none.
 func newest(told []message) string {
 	if len(told) == 0 {
 		return ""
@@ -324,7 +324,7 @@ func inOrder(list []message) error {
 	return nil
 }
 
-// brief is the beginning of a text.
+// brief returns the beginning of a text.
 func brief(text string) string {
 	if i := strings.Index(text, "."); i >= 0 && i < 80 {
 		return text[:i]

@@ -64,7 +64,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// shared is the cluster that tests share, each with a database of its own.
+// shared returns the cluster that tests share, each with a database of its own.
 func shared(t *testing.T) *postgrestest.Cluster {
 	t.Helper()
 	c, err := common()
@@ -75,7 +75,7 @@ func shared(t *testing.T) *postgrestest.Cluster {
 	return c
 }
 
-// own is a cluster of one test's own, which it may stop.
+// own returns a cluster of one test's own, which it may stop.
 func own(t *testing.T) *postgrestest.Cluster {
 	t.Helper()
 	if os.Getenv(postgrestest.Env) != "" {
@@ -104,7 +104,7 @@ func begin(t *testing.T) (seed uint64, r *rand.Rand) {
 
 var onces sync.Map // of programs, by their names
 
-// program is the path of the service's program, which is built once with these flags.
+// program returns the path of the service's program, which is built once with these flags.
 func program(t *testing.T, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(built, fmt.Sprint("service", len(flags)))
@@ -119,7 +119,7 @@ func program(t *testing.T, flags ...string) string {
 	return path
 }
 
-// wait is a random time.
+// wait returns a random time.
 func wait(r *rand.Rand, from, to time.Duration) {
 	time.Sleep(from + time.Duration(r.Int64N(int64(to-from))))
 }
