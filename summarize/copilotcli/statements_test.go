@@ -615,7 +615,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
-				statements.Change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(ctx.Err()), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventFailed"),
+				statements.Change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(why), EventFailed"),
 			},
 		},
 		{
@@ -1139,7 +1139,7 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools))", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, nil)"),
+				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools))", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, nil)"),
 				statements.Change(engine+"events.go", "				b.System += counted(", "				b.Conversation += counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
 				statements.Change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
