@@ -257,6 +257,11 @@ func TestAConstructorLeavesItsArgumentsAsTheyAre(t *testing.T) {
 	require.Equal(t, elements.Nodes{chunk("a"), chunk("b")}, first.Children)
 }
 
+func TestFuncWithoutAFunctionIsAnErrorWithItsPath(t *testing.T) {
+	_, err := fitted(t, el.User(el.Func(nil, el.ReportName("retrieval"))), 100)
+	require.EqualError(t, err, "render: User > retrieval: el: Func has no function: give it one that returns what to show")
+}
+
 func TestAPanicOfAFunctionHasItsPath(t *testing.T) {
 	_, err := fitted(t, el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { panic("oh") }, el.ReportName("retrieval"))), 100)
 	var at *render.ElementError

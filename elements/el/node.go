@@ -2,6 +2,7 @@ package el
 
 import (
 	"context"
+	"errors"
 
 	"github.com/promptree-go/promptree/elements"
 )
@@ -52,5 +53,8 @@ type function struct {
 }
 
 func (f function) Render(ctx context.Context, s elements.Sizing) (Node, error) {
+	if f.render == nil {
+		return nil, errors.New("el: Func has no function: give it one that returns what to show")
+	}
 	return f.render(ctx, s)
 }

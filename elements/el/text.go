@@ -18,7 +18,7 @@ func Text(text string, args ...Node) elements.TextChunk {
 	return t
 }
 
-// Textf returns a formatted [Text].
+// Textf returns a formatted [Text]. It takes no options: a text that has some is Text(fmt.Sprintf(…), …).
 func Textf(format string, args ...any) elements.TextChunk { return Text(fmt.Sprintf(format, args...)) }
 
 // Lines returns a [Text] that is trimmed at a line's end rather than dropped, such as a file or a log:
