@@ -27,6 +27,8 @@ OpenAI or Anthropic as JSON. The format is told from what the file says. Such as
 What has no place in a session is noted on the standard error. The flags:
 `
 
+const salvageUsage = "leave out lines that cannot be read, such as an end that a crash tore off, and entries that follow them, with a note for each"
+
 // session is a recording that was made a session, in memory.
 type session struct {
 	*history.Session
@@ -37,7 +39,7 @@ type session struct {
 // load reads a recording of any format.
 func load(ctx context.Context, path string, salvage bool) (*session, error) {
 	r, err := sessionfile.Read(path, importer.Options{SkipUnreadable: salvage})
-	if _, line := errors.AsType[*importer.LineError](err); line && !salvage {
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage { // line 1 says which format it is
 		return nil, program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out lines that cannot be read)", err)}
 	} else if err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ func load(ctx context.Context, path string, salvage bool) (*session, error) {
 func importing(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("import", flag.ContinueOnError)
 	out := flags.String("o", sessionfile.Stdin, "new file that the session is written to; - is the standard output")
-	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
+	salvage := flags.Bool("salvage", false, salvageUsage)
 	paths, err := parse(flags, importUsage, args, stdout, false)
 	if err != nil {
 		return err
@@ -100,7 +102,11 @@ func (s *session) save(ctx context.Context, path string) error {
 func (s *session) note(stderr io.Writer, path string, unreadable bool) {
 	for _, n := range s.notes {
 		if !unreadable || n.Kind == importer.Unreadable {
-			fmt.Fprintf(stderr, "%s:%d: %s: %s (%d times)\n", path, n.Line, n.Kind, n.What, n.Count)
+			times := ""
+			if n.Count > 1 {
+				times = fmt.Sprintf(" (%d times)", n.Count)
+			}
+			fmt.Fprintf(stderr, "%s:%d: %s: %s%s\n", path, n.Line, n.Kind, n.What, times)
 		}
 	}
 }

@@ -219,8 +219,30 @@ func TestSalvageLeavesOutLinesThatCannotBeRead(t *testing.T) {
 	stdout, stderr := ran(t, program.ExitOK, "import", "-salvage", torn)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
 	require.Contains(t, stderr, torn+":23: unreadable: ")
+	require.NotContains(t, stderr, "(1 times)")
 	_, stderr = ran(t, program.ExitOK, "show", "-salvage", torn)
 	require.Contains(t, stderr, torn+":23: unreadable: ")
+}
+
+func TestSalvageIsNamedWhereItHelps(t *testing.T) {
+	log := imported(t, tree)
+	for _, test := range []struct{ name, command, text, want string }{
+		{"a torn end", "show", log + `{"type":"mess`, "(-salvage leaves out"},
+		{"a bad line", "import", log + "{nothing\n", "(-salvage leaves out"},
+		{"a bad line of a replay", "replay", log + "{nothing\n", "(promptree import -salvage leaves out"},
+		{"another format", "show", "hello\n", ""},
+		{"nothing", "import", "", ""},
+		{"nothing to replay", "replay", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, stderr := ran(t, program.ExitUsage, test.command, file(t, "given.jsonl", test.text))
+			if test.want == "" {
+				require.NotContains(t, stderr, "-salvage")
+			} else {
+				require.Contains(t, stderr, test.want)
+			}
+		})
+	}
 }
 
 // A session goes through pipes: - is the standard input of each command.

@@ -48,7 +48,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&v.asked, "view", false, "show what a model sees")
 	flags.StringVar(&v.at, "at", "", "with -view: at the entry of this id (default the leaf)")
 	flags.IntVar(&v.window, "window", 0, "with -view: in so many tokens (default no limit)")
-	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
+	salvage := flags.Bool("salvage", false, salvageUsage)
 	paths, err := parse(flags, showUsage, args, stdout, false)
 	switch {
 	case err != nil:

@@ -34,6 +34,9 @@ type source struct {
 // open reads a recorded session.
 func open(number int, path string) (source, error) {
 	r, err := sessionfile.Read(path, importer.Options{})
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 {
+		err = program.UsageError{Err: fmt.Errorf("%w (promptree import -salvage leaves out lines that cannot be read)", err)}
+	}
 	if err != nil {
 		return source{}, err
 	}
