@@ -242,6 +242,11 @@ func TestUsageIsToldOfEveryPromptThatIsReturned(t *testing.T) {
 	last(done.Result)
 }
 
+func TestAnEventIsPrintedInWordsWithoutWhatItDoesNotSay(t *testing.T) {
+	e := summarize.Event{Kind: summarize.EventStarted, Reason: summarize.OnRender, Covered: 10}
+	require.Equal(t, "[kind=started reason=render covered=10]", fmt.Sprint(e))
+}
+
 func TestEventsHaveEachKeyOnce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	var log strings.Builder
