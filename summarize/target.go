@@ -26,9 +26,9 @@ type Target struct {
 	// Tokenizer that its requests are measured with. Of a model that is asked for summaries alone it defaults to the
 	// agent's.
 	Tokenizer chat.Tokenizer
-	// Budget is the most tokens that a prompt may take: its messages, and the tools that stand in it ([elements.Tool]), which
-	// [sizing.Window.ToolsInPrompt] works it out for. It is not looked at of a model that is asked for summaries
-	// alone.
+	// Budget is the most tokens that a prompt may take: its messages, and the tools that stand in it ([elements.Tool]).
+	// [sizing.Window.Budget] works it out; its ToolsInPrompt is for tools that stand in the prompt. A model that is asked for
+	// summaries alone needs none.
 	Budget int
 	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget and what the tools
 	// take, where an answer is taken to have its room besides; of a model that is asked for summaries alone to the agent's.
