@@ -15,7 +15,8 @@ var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
 
 // Survey is the report of a result, and in it the budget from which on each piece is kept, and the sizes of texts that may be
 // trimmed ([Piece]). They hold for fits of the same layout with the same options, and exactly: at every budget at which the same limits
-// are kept, which is those from From up to below Below.
+// are kept, which is those from From up to below Below. Of the pieces that go for the
+// budget, that with the largest KeptFrom goes first.
 type Survey struct {
 	Report Report
 	// From is the largest [elements.TokenLimit] within the budget of the result, or 1.
