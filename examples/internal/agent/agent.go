@@ -2,7 +2,7 @@ package agent
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -145,7 +145,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			return "", err
 		}
 	}
-	return "", errors.New("the model does not come to an end")
+	return "", fmt.Errorf("the model does not come to an end in %d rounds: its window may be too small", maxRounds)
 }
 
 // Costs returns what the work cost up to now.
