@@ -549,15 +549,16 @@ func TestOptions(t *testing.T) {
 	root := user(line("a"))
 	_, err := render.Render(t.Context(), root, render.Options{Budget: 10})
 	require.ErrorIs(t, err, render.ErrNoTokenizer)
-	for name, opts := range map[string]render.Options{
-		"no budget":            {},
-		"a negative budget":    {Budget: -1},
-		"negative, compatible": {Budget: -1, Compatible: true},
-		"a negative window":    {Budget: 1, PromptBudget: -1},
+	for what, bad := range map[string][]render.Options{
+		"the budget":           {{}, {Budget: -1}, {Budget: -1, Compatible: true}},
+		"Options.PromptBudget": {{Budget: 1, PromptBudget: -1}},
 	} {
-		opts.Tokenizer = runes
-		_, err := render.Render(t.Context(), root, opts)
-		require.ErrorIs(t, err, render.ErrBudget, name)
+		for _, opts := range bad {
+			opts.Tokenizer = runes
+			_, err := render.Render(t.Context(), root, opts)
+			require.ErrorIs(t, err, render.ErrBudget)
+			require.ErrorContains(t, err, "render: "+what+" is out of range")
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	case guard.IsNil(o.Tokenizer):
 		return nil, fmt.Errorf("%w: it is a nil %T", ErrNoTokenizer, o.Tokenizer)
 	case o.PromptBudget < 0:
-		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.PromptBudget)
+		return nil, fmt.Errorf("render: Options.PromptBudget is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.PromptBudget)
 	case !(o.LowWater >= 0 && o.LowWater < 1):
 		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
 	}
