@@ -70,9 +70,9 @@ func TestCompactorIsChecked(t *testing.T) {
 	}{
 		{"no session", func(c *summarize.Compactor) { c.Session = nil }, "Compactor.Session is not set"},
 		{"no model", func(c *summarize.Compactor) { c.Target.Model = nil }, "Target.Model is not set"},
-		{"no tokenizer", func(c *summarize.Compactor) { c.Target.Tokenizer = nil }, "Tokenizer is not set"},
-		{"no budget", func(c *summarize.Compactor) { c.Target.Budget = 0 }, "budget"},
-		{"a budget below 0", func(c *summarize.Compactor) { c.Target.Budget = -1 }, "budget"},
+		{"no tokenizer", func(c *summarize.Compactor) { c.Target.Tokenizer = nil }, "summarize: Target.Tokenizer is not set"},
+		{"no budget", func(c *summarize.Compactor) { c.Target.Budget = 0 }, "summarize: Target.Budget is out of range: 0 tokens"},
+		{"a budget below 0", func(c *summarize.Compactor) { c.Target.Budget = -1 }, "summarize: Target.Budget is out of range: -1 tokens"},
 		{"a context window below 0", func(c *summarize.Compactor) { c.Target.ContextWindow = -1 }, "Target.ContextWindow is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

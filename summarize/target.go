@@ -48,7 +48,9 @@ func (t Target) check() error {
 	case t.Model == nil:
 		return fmt.Errorf("summarize: Target.Model is not set: set the agent's model, or a models.Offline, which needs no network")
 	case t.Tokenizer == nil:
-		return render.ErrNoTokenizer
+		return fmt.Errorf("summarize: Target.Tokenizer is not set: %w", render.ErrNoTokenizer)
+	case t.Budget < 1:
+		return fmt.Errorf("summarize: Target.Budget is %w: %d tokens, it is 1 or more, and sizing.Window.Budget works it out", render.ErrBudget, t.Budget)
 	case t.ContextWindow < 0:
 		return fmt.Errorf("summarize: Target.ContextWindow is %d: it is a number of tokens, or 0", t.ContextWindow)
 	}
