@@ -92,6 +92,8 @@ func TestWhatTheUserCanMendIsOneLineAndExitCode2(t *testing.T) {
 		{"an unknown flag", []string{"show", "-bogus", tree}, "promptree show: flag provided but not defined: -bogus"},
 		{"no file", []string{"verify"}, "promptree verify: name a file"},
 		{"two files where one is shown", []string{"show", tree, generated}, "unexpected argument"},
+		{"a flag after the file", []string{"show", tree, "-view"}, "promptree show: flag -view stands after " + tree + ": flags come first"},
+		{"a flag after files", []string{"replay", tree, "-window", "9000"}, "promptree replay: flag -window stands after " + tree + ": flags come first"},
 		{"a file that is not there", []string{"show", "missing.jsonl"}, "missing.jsonl"},
 		{"a log that is not there", []string{"verify", "missing.jsonl"}, "missing.jsonl"},
 		{"a log that is a folder", []string{"verify", t.TempDir()}, "is a directory"},

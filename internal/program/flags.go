@@ -8,7 +8,8 @@ import (
 )
 
 // Parse parses the arguments of a program. With -help it writes the flags to stdout, and the error is [flag.ErrHelp].
-// Any other error says that -help lists the flags; nothing else is written.
+// Any other error says what is wrong and how to do better; nothing else is written. A flag after an argument, which package flag would
+// take for another argument, is such an error.
 func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)
@@ -19,6 +20,11 @@ func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("%w (-help lists the flags)", err)
+	}
+	for i, arg := range flags.Args() {
+		if i > 0 && len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("flag %s stands after %s: flags come first, and a file of that name is ./%s", arg, flags.Arg(i-1), arg)
+		}
 	}
 	return nil
 }
