@@ -172,7 +172,8 @@ func (o *Outline) Fold(depth int) string {
 
 // Compare returns a table for people of one prompt at several budgets, a column for each result, down to a depth as [Outline.Fold] does. What is
 // not of the same shape in all results, such as an expandable that grew, is one line. Tokens are those that the pieces count by themselves,
-// without the tags and messages around them: what is sent takes more ([Result.Tokens]).
+// without the tags and messages around them: what is sent takes more ([Result.Tokens]). The results should be fits of one [Layout]: a
+// text that was cut to its share when it was laid out counts as kept.
 func Compare(depth int, results ...*Result) string {
 	if len(results) == 0 {
 		return ""

@@ -52,7 +52,8 @@ type Piece struct {
 	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
 	// wraps them. Of a tool, what the list of the others would be smaller by without it.
 	Tokens int `json:"tokens"`
-	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not.
+	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not. What a text lost when it was laid out, and cut
+	// to its share of the budget, is not part of it.
 	TrimmedFrom int `json:"trimmedFrom,omitempty"`
 	// Required reports that the piece could not have been dropped.
 	Required bool `json:"required,omitempty"`
