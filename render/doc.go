@@ -152,6 +152,7 @@
 //	group        name of the group that the piece belongs to
 //	tokens       what the piece counts by itself
 //	trimmedFrom  what it counted before it was trimmed
+//	cut          true if it was cut to its share when it was laid out
 //	required     true if it could not have been dropped
 //	restored     true if it had been dropped and was put back
 //	dropped      priority, chunk, group or emptied; missing if it was kept

@@ -83,7 +83,7 @@ func (r *reporter) list(n tree.ID, in place) {
 		r.block(extra.Block, in)
 		return
 	case node.Leaf():
-		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
+		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Cut: node.Is(tree.Cut), Required: locked}
 		if t := r.trimmed[n]; t != nil && in.went.Step == 0 {
 			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
 		}

@@ -52,9 +52,10 @@ type Piece struct {
 	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
 	// wraps them. Of a tool, what the list of the others would be smaller by without it.
 	Tokens int `json:"tokens"`
-	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not. What a text lost when it was laid out, and cut
-	// to its share of the budget, is not part of it.
+	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not.
 	TrimmedFrom int `json:"trimmedFrom,omitempty"`
+	// Cut reports that the text was cut to its share of the budget when it was laid out, which left what it counts here.
+	Cut bool `json:"cut,omitempty"`
 	// Required reports that the piece could not have been dropped.
 	Required bool `json:"required,omitempty"`
 	// Restored reports that the piece had been dropped and was put back ([Options.Backfill]).
@@ -126,6 +127,8 @@ func (p Piece) outcome() string {
 		return "dropped for " + cmp.Or(p.Limit, "the budget") + p.with()
 	case p.TrimmedFrom > 0:
 		return fmt.Sprintf("trimmed: %s of %s tokens", thousands(p.Tokens), thousands(p.TrimmedFrom))
+	case p.Cut:
+		return "kept: cut when it was laid out"
 	case p.Required:
 		return "kept: required"
 	case p.Restored:

@@ -341,6 +341,18 @@ func TestFieldsOfTheJSONAreDescribed(t *testing.T) {
 	require.Equal(t, fields, described)
 }
 
+func TestTextCutWhenItIsLaidOutIsReported(t *testing.T) {
+	root := user(elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo\nthree")}})
+	for budget, want := range map[int]string{100: "kept", 10: "kept: cut when it was laid out"} {
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
+		require.NoError(t, err)
+		result, err := layout.Fit(t.Context(), 100)
+		require.NoError(t, err)
+		require.Equal(t, want != "kept", result.Report()[0].Cut)
+		require.Contains(t, result.Report().String(), want+"\n")
+	}
+}
+
 func TestReferences(t *testing.T) {
 	cite := func(priority int, text, name string) elements.Node {
 		return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text), elements.Reference{Name: name}}}

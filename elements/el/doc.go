@@ -34,8 +34,8 @@
 //
 //	el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Lines(f.Source))
 //
-// What is cut there is in no report. It may leave less than [Least], and nothing at all; the rest of a [KeepWith] group stays then, such as
-// the tests of a file.
+// What is cut there may be left with less than [Least], or with nothing; the rest of a [KeepWith] group stays then, such as the tests of a
+// file.
 //
 // # What is not here
 //

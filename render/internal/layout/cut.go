@@ -167,6 +167,7 @@ func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 		}
 	}
 	piece.Text = text(fits)
+	piece.SetFlag(tree.Cut, fits < len(c.ends))
 	if fits > 1 && !s.required && !s.layouter.Compatible {
 		mark := s.layouter.Tokenizer.CountText(at.escaped(c.mark))
 		piece.Set().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast) + mark}

@@ -49,6 +49,7 @@ const (
 	PassesPriority       // its children compete in its place
 	OneText              // holds one text and nothing else
 	Trims                // a text that may become shorter: its Extra has a Trim
+	Cut                  // a text that was cut to its share
 	Lines                // holds texts that start on lines of their own, and line breaks, alone
 )
 
