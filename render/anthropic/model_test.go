@@ -238,7 +238,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestCancelFromTheStream(t *testing.T) {
-	model, _ := answering(t, say(text(strings.Repeat("word ", 1000))))
+	model, _ := answering(t, say(text(strings.Repeat("word ", 10_000))))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("heard enough")
 	req := ask(question)
