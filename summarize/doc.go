@@ -126,7 +126,7 @@
 // Any [chat.Model] can write summaries; models.Remote is an HTTP endpoint. Two come for trying things out: models.Offline, which needs no
 // network and makes a digest of what the messages hold on their surface, and models.Script, which answers what a test tells it to.
 // What a provider's own compaction made of the same history ([chat.Response].Compaction) is kept beside the summary, as it came, if
-// there is room for both; openai.Compaction in render/openai is such a model.
+// there is room for both; openai.Compaction and anthropic.Compaction, in the packages of render, are such models.
 //
 // # What is not here
 //

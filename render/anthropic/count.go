@@ -13,8 +13,8 @@ import (
 )
 
 // CountTokens asks the API for the number of input tokens of a request, tools included. The request is repaired as by
-// [Model.Generate], so that what is counted is what would be sent, but OnRepair is not called. Errors are those of
-// Generate.
+// [Model.Generate], so that what is counted is what would be sent, but OnRepair is not called and Editing is not
+// applied. Errors are those of Generate.
 //
 // It is not a chat.Tokenizer: it needs the network, and counts only whole requests.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
@@ -39,7 +39,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		params.Tools = append(params.Tools, param.Override[sdk.MessageCountTokensToolUnionParam](json.RawMessage(raw)))
 	}
 	x := provider.NewExchange(false)
-	count, err := m.Client.Messages.CountTokens(ctx, params, m.options(x)...)
+	count, err := m.Client.Messages.CountTokens(ctx, params, m.options(x, p)...)
 	switch {
 	case err != nil:
 		return 0, x.Err(ctx, classify(x, err))

@@ -24,6 +24,12 @@ type request struct {
 	Thinking    block    `json:"thinking"`
 	Temperature *float64 `json:"temperature"`
 	Stream      bool     `json:"stream"`
+	Compaction  block    `json:"compaction"`
+	Editing     editing  `json:"context_management"`
+}
+
+type editing struct {
+	Edits []block `json:"edits"`
 }
 
 type turn struct {
@@ -93,6 +99,33 @@ func judgeParams(r request) error {
 	return nil
 }
 
+// judgeBetas refuses what is sent without the beta that it belongs to.
+func judgeBetas(r request, betas string) error {
+	switch {
+	case r.Compaction != nil && !strings.Contains(betas, "compact-2026-09-04"):
+		return fmt.Errorf("compaction: Extra inputs are not permitted")
+	case r.Compaction != nil && r.Editing.Edits != nil:
+		return fmt.Errorf("compaction: cannot be combined with context_management")
+	}
+	for _, e := range r.Editing.Edits {
+		beta := "context-management-2025-06-27"
+		if e["type"] == "compact_20260112" {
+			beta = "compact-2026-01-12"
+		}
+		if !strings.Contains(betas, beta) {
+			return fmt.Errorf("context_management: Extra inputs are not permitted")
+		}
+	}
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			if b["type"] == "compaction" && !strings.Contains(betas, "compact-") {
+				return fmt.Errorf("Input tag 'compaction' found using 'type' does not match any of the expected tags")
+			}
+		}
+	}
+	return nil
+}
+
 func judgeTools(r request) error {
 	seen := map[string]bool{}
 	for i, t := range r.Tools {
@@ -144,7 +177,7 @@ func judgeRoles(r request) error {
 		switch {
 		case m.Role != "user" && m.Role != "assistant":
 			return fmt.Errorf("messages.%d.role: Input should be 'user' or 'assistant'", i)
-		case i == 0 && m.Role != "user":
+		case i == 0 && m.Role != "user" && (len(m.Content) != 1 || m.Content[0]["type"] != "compaction"):
 			return fmt.Errorf("messages: first message must use the \"user\" role")
 		case i > 0 && m.Role == r.Messages[i-1].Role:
 			return fmt.Errorf("messages: roles must alternate between \"user\" and \"assistant\"")

@@ -37,6 +37,8 @@ type Model struct {
 	MaxImages int
 	// Betas of the API to request, as named in the header anthropic-beta.
 	Betas []string
+	// Editing has the API edit the context of each request. Off by default.
+	Editing Editing
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
 	MaxRetries int
@@ -113,6 +115,11 @@ func (t Thinking) check() error {
 //
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	return m.generate(ctx, req, func(*sdk.MessageNewParams) {})
+}
+
+// generate is Generate with a change to what is sent, after all others.
+func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk.MessageNewParams)) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
@@ -121,6 +128,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
+	change(&params)
 	x := provider.NewExchange(true)
 	r, err := m.stream(ctx, x, params, req.Stream)
 	if refusesTemperature(err) && params.Temperature.Valid() {
@@ -194,6 +202,9 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if p.Thinking.GetType() != nil || m.noTemperature.Load() {
 		p.Temperature = sdk.MessageNewParams{}.Temperature
 	}
+	if len(m.Editing.Edits) > 0 {
+		p.SetExtraFields(map[string]any{fieldEditing: sdk.BetaContextManagementConfigParam{Edits: m.Editing.Edits}})
+	}
 	if m.Adjust != nil {
 		m.Adjust(&p)
 	}
@@ -222,14 +233,10 @@ func withoutThinking(messages []chat.Message) []chat.Message {
 	return messages
 }
 
-// options of each call.
-func (m *Model) options(x *provider.Exchange) []option.RequestOption {
+// options of the call that sends a request.
+func (m *Model) options(x *provider.Exchange, p sdk.MessageNewParams) []option.RequestOption {
 	options := []option.RequestOption{option.WithMaxRetries(max(0, m.MaxRetries)), provider.Guarded(option.WithMiddleware(x.Do))}
-	betas := m.Betas
-	if m.drops() && !slices.Contains(betas, bindingBeta) {
-		betas = append(slices.Clone(betas), bindingBeta)
-	}
-	if len(betas) > 0 {
+	if betas := m.betas(p); len(betas) > 0 {
 		options = append(options, option.WithHeaderAdd("anthropic-beta", strings.Join(betas, ",")))
 	}
 	return options

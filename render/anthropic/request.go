@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -20,6 +21,8 @@ import (
 //   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message that
 //     is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer one "1h",
 //     the maximum; without one the API decides.
+//   - A compaction of the API's own that a compactor keeps beside a summary in words ([Compaction]) comes first of all messages, since
+//     the API does not show what is before it; of several only the last.
 //   - An answer without a limit gets [DefaultMaxTokens], because the API requires one.
 //   - A document of any type of text is sent as plain text.
 //   - A tool choice is not sent if there are no tools, and a tool without parameters takes an empty object.
@@ -45,6 +48,9 @@ func write(req chat.Request) sdk.MessageNewParams {
 			continue
 		}
 		w.message(i, m)
+	}
+	if w.compaction != nil {
+		w.messages = slices.Insert(w.messages, 0, sdk.NewAssistantMessage(param.Override[sdk.ContentBlockParamUnion](w.compaction)))
 	}
 	if req.MaxTokens == 0 {
 		req.MaxTokens = DefaultMaxTokens
@@ -80,6 +86,8 @@ type writer struct {
 	plan     *cachePlan
 	prompt   []sdk.TextBlockParam
 	messages []sdk.MessageParam
+	// compaction is the last block that stands beside a summary in words.
+	compaction json.RawMessage
 }
 
 func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
@@ -146,6 +154,10 @@ func (w *writer) content(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 		case chat.Document:
 			out = append(out, sdk.ContentBlockParamUnion{OfDocument: w.document(i, k, p)})
 		case chat.Opaque:
+			if besideWords(m, p) {
+				w.compaction = p.Value
+				continue
+			}
 			out = append(out, param.Override[sdk.ContentBlockParamUnion](p.Value))
 		}
 	}

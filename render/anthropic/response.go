@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// StopPause reports that the API interrupted a long turn of its own tools. The answer so far may be sent back as it is.
+// StopPause reports that the API interrupted a long turn of its own tools, or paused after a compaction. The answer so far may be sent back as it is.
 const StopPause chat.StopReason = "pauseTurn"
 
 // Response converts an answer of the API, so that [Request] sends back every block in its place:
@@ -24,13 +24,8 @@ const StopPause chat.StopReason = "pauseTurn"
 func Response(m *sdk.Message) chat.Response {
 	r := chat.Response{
 		Message: chat.Message{Role: chat.RoleAssistant},
-		Usage: chat.Usage{
-			Input:          int(m.Usage.InputTokens + m.Usage.CacheReadInputTokens + m.Usage.CacheCreationInputTokens),
-			Output:         int(m.Usage.OutputTokens),
-			CacheRead:      int(m.Usage.CacheReadInputTokens),
-			CacheWrite:     int(m.Usage.CacheCreationInputTokens),
-			CacheWriteLong: int(m.Usage.CacheCreation.Ephemeral1hInputTokens),
-		},
+		Usage: usage(m.Usage.InputTokens, m.Usage.OutputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens,
+			m.Usage.CacheCreation.Ephemeral1hInputTokens),
 		StopReason: stopReason(m.StopReason),
 	}
 	lastOther := -1
@@ -39,7 +34,7 @@ func Response(m *sdk.Message) chat.Response {
 			lastOther = i
 		}
 	}
-	thinkingFirst := true
+	thinkingFirst, compacted := true, false
 	var ids chat.CallIDs
 	add := func(p chat.Part) { r.Message.Content = append(r.Message.Content, p) }
 	for i, b := range m.Content {
@@ -66,6 +61,10 @@ func Response(m *sdk.Message) chat.Response {
 				add(placeMark(id))
 			}
 		default:
+			if b.Type == typeCompaction && !compacted {
+				compacted = true
+				r.Usage = sum(r.Usage, compactionUsage(m))
+			}
 			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})
 		}
 		thinkingFirst = false
@@ -81,7 +80,7 @@ func stopReason(s sdk.StopReason) chat.StopReason {
 		return chat.StopMaxTokens
 	case sdk.StopReasonRefusal:
 		return chat.StopFiltered
-	case sdk.StopReasonPauseTurn:
+	case sdk.StopReasonPauseTurn, sdk.StopReason(sdk.BetaStopReasonCompaction):
 		return StopPause
 	default:
 		return chat.StopEnd

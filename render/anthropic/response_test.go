@@ -43,6 +43,8 @@ var answers = []struct {
 		chat.Text("Go."),
 		opaque(`{"type":"citations","citations":[{"cited_text":"Go","encrypted_index":"e\u003c1\u003e","title":"Go","type":"web_search_result_location","url":"https://go.dev"}]}`),
 	)},
+	{"a compaction by the API", []block{ownBlock, text("42")}, assistant(
+		opaque(`{"content":"\u003csummary\u003eThe \u003cbuild\u003e was mended.\u003c/summary\u003e","encrypted_content":"c2VjcmV0","signature":"s","type":"compaction"}`), chat.Text("42"))},
 	{"a call by the API's own code", []block{
 		{"type": "tool_use", "id": "a", "name": "count", "input": block{}, "caller": block{"type": "code_execution_20250825", "tool_id": "srv"}}},
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`,

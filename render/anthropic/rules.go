@@ -327,6 +327,8 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 		return errors.New("it is a tool result, which is a message of its own")
 	case b.Type == typeCompaction && b.ID != "": // the API's own have none
 		return errors.New("it is a compaction of another provider's")
+	case besideWords(m, p):
+		return nil
 	case b.assistants() && m.Role != chat.RoleAssistant, b.users() && m.Role == chat.RoleAssistant,
 		b.Type == typeReference && m.Role != chat.RoleTool:
 		return fmt.Errorf("it is a %s in a %s message", b.Type, m.Role)

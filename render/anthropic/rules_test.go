@@ -139,7 +139,8 @@ var breaches = []struct {
 	{name: "a block of another provider", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"executableCode":{}}`), chat.Text("Well?"))), refused: "does not match any"},
 	{name: "a compaction of OpenAI's", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(openAICompaction))), refused: "compaction"},
 	{name: "a compaction of OpenAI's in an answer", rule: anthropic.RuleOpaque, request: ask(question, assistant(opaque(openAICompaction), chat.Text("Well.")), question), refused: "compaction"},
-	{name: "a compaction in a user message", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(`{"type":"compaction","content":"It was counted."}`))), refused: "only be in assistant"},
+	{name: "a compaction without a summary beside words", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(`{"type":"compaction","encrypted_content":"gAAAA"}`))), refused: "only be in assistant"},
+	{name: "a compaction in a user message without words", rule: anthropic.RuleOpaque, request: ask(question, chat.AssistantMessage("42"), user(pixel, opaque(`{"type":"compaction","content":"It was counted."}`))), refused: "only be in assistant"},
 	{name: "a result as an opaque part", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"tool_result","tool_use_id":"z"}`), chat.Text("Well?"))), refused: "unexpected `tool_use_id`"},
 	{name: "the assistant's block in a user message", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), chat.Text("Well?"))), refused: "only be in assistant"},
 	{name: "a call of the API's own tool without its result", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
@@ -283,7 +284,6 @@ func TestAModelThatTakesMoreImagesIsSentThem(t *testing.T) {
 	}
 }
 
-// The API compacts by itself if the application asks for it by Adjust and Betas.
 func TestTheAPIsOwnCompactionGoesBackAsItCame(t *testing.T) {
 	own := block{"type": "compaction", "content": "It was <counted>.", "encrypted_content": "c2VjcmV0", "signature": "s"}
 	s := newServer(t, func(int, request) answer { return say(own, text("42")) })

@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,6 +43,8 @@ type answer struct {
 	blocks []block
 	stop   string
 	usage  map[string]any
+	// applied are the edits that the answer says were applied.
+	applied []block
 	// breakOff ends the stream after so many events; fault ends it with an error event.
 	breakOff int
 	fault    string
@@ -116,7 +119,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		req.MaxTokens = 1 // it is not asked for there
 		req.Thinking = nil
 	}
-	if err := judge(req); err != nil {
+	err = cmp.Or(judge(req), judgeBetas(req, strings.Join(r.Header.Values("Anthropic-Beta"), ",")))
+	if err != nil {
 		fail(w, refuse(400, "invalid_request_error", err.Error()))
 		return
 	}
@@ -196,9 +200,15 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, req request, a a
 		}
 		send("content_block_stop", block{"index": i})
 	}
-	send("message_delta", block{
-		"delta": block{"stop_reason": a.stop, "stop_sequence": nil}, "usage": block{"output_tokens": a.usage["output_tokens"]},
-	})
+	counts := block{"output_tokens": a.usage["output_tokens"]}
+	if a.usage["iterations"] != nil {
+		counts["iterations"] = a.usage["iterations"]
+	}
+	end := block{"delta": block{"stop_reason": a.stop, "stop_sequence": nil}, "usage": counts}
+	if a.applied != nil {
+		end["context_management"] = block{"applied_edits": a.applied}
+	}
+	send("message_delta", end)
 	send("message_stop", block{})
 }
 
@@ -226,6 +236,17 @@ func (a answer) deltas(b block, last bool) (start block, deltas []block) {
 			deltas = append(deltas, block{"type": "thinking_delta", "thinking": piece})
 		}
 		deltas = append(deltas, block{"type": "signature_delta", "signature": b["signature"]})
+	case "compaction":
+		delta := block{"type": "compaction_delta", "content": b["content"]}
+		start["content"] = nil
+		if b["encrypted_content"] != nil {
+			delta["encrypted_content"], start["encrypted_content"] = b["encrypted_content"], nil
+		}
+		if b["signature"] != nil {
+			start["signature"] = nil
+			deltas = append(deltas, block{"type": "signature_delta", "signature": b["signature"]})
+		}
+		deltas = append(deltas, delta)
 	case "tool_use", "server_tool_use":
 		raw, _ := json.Marshal(b["input"])
 		if last && a.cutOff != "" {

@@ -15,13 +15,14 @@ import (
 
 // stream sends a request and collects its answer. With an error, the response is what had arrived.
 func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
-	events := m.Client.Messages.NewStreaming(ctx, params, m.options(x)...)
+	events := m.Client.Messages.NewStreaming(ctx, params, m.options(x, params)...)
 	defer events.Close()
 	s := answerStream{heard: heard, calls: provider.CallStream{Stream: heard}, stopped: map[int64]bool{}}
 	for events.Next() {
 		if err := s.add(events.Current()); err != nil {
 			return s.partial(), fmt.Errorf("the stream of the answer: %w", err)
 		}
+		m.applied(events.Current())
 	}
 	if err := events.Err(); err != nil {
 		return s.partial(), err
@@ -63,6 +64,8 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 			if s.answer.Content[e.Index].Type == typeToolUse {
 				s.calls.Add(e.Index, "", "", e.Delta.PartialJSON)
 			}
+		case "compaction_delta":
+			return addFields(&s.answer.Content[e.Index], e.JSON.Delta.Raw())
 		}
 	case "content_block_stop":
 		s.stopped[e.Index] = true

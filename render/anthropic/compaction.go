@@ -1,0 +1,180 @@
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// Compaction is a [chat.Model] for summaries that has Anthropic compact the history, on demand (the beta compact-2026-09-04): the
+// answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, with its signature. A
+// compactor keeps both: Claude is shown the block, first of all messages, and the words; any other model the words.
+//
+//	compactor.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
+//	compactor.Policy.Ask.Names = []string{"compaction"}
+//
+// What is compacted are the messages before the last, whose text, the request for the summary, replaces Anthropic's own instructions.
+// So prompts that show the history as messages, and not as text, have something to compact; any other is answered by Words alone.
+// Nothing in the block can be redacted or erased apart.
+type Compaction struct {
+	// Model that compacts. Its Editing is not sent with a compaction.
+	Model *Model
+	// Words writes the summary if there is nothing to compact, or the compaction failed. Defaults to Model.
+	Words chat.Model
+	// OnError, if set, is called with the error of a compaction in whose place Words is asked, from the goroutine of Generate.
+	OnError func(error)
+}
+
+var _ chat.Model = Compaction{}
+
+// compactBeta is the beta of the API for compactions on demand, and for requests that hold their blocks.
+const compactBeta = string(sdk.AnthropicBetaCompact2026_09_04)
+
+// Generate compacts. A [*chat.ContextLimitError] and a [*chat.TransientError] are returned; after any other failure Words is asked.
+func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if c.Model == nil {
+		return chat.Response{}, errors.New("anthropic: Compaction.Model is not set")
+	}
+	words := c.Words
+	if words == nil {
+		words = c.Model
+	}
+	n := max(0, len(req.Messages)-1)
+	if !slices.ContainsFunc(req.Messages[:n], func(m chat.Message) bool { return m.Role == chat.RoleAssistant }) || req.Messages[n].Role != chat.RoleUser {
+		return words.Generate(ctx, req)
+	}
+	made, err := c.compact(ctx, req)
+	_, limit := errors.AsType[*chat.ContextLimitError](err)
+	_, transient := errors.AsType[*chat.TransientError](err)
+	switch {
+	case err == nil && req.Stream != nil:
+		req.Stream(chat.Text(made.Message.Text()))
+		return made, nil
+	case err == nil || limit || transient || ctx.Err() != nil:
+		return made, err
+	case c.OnError != nil:
+		c.OnError(err)
+	}
+	r, err := words.Generate(ctx, req)
+	r.Usage = sum(r.Usage, made.Usage)
+	return r, err
+}
+
+// compact has the API compact the messages before the last. With an error, only the usage of the answer is certain.
+func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Response, error) {
+	n := len(req.Messages) - 1
+	how := &sdk.BetaSummarizeCompactionParam{Instructions: sdk.String(req.Messages[n].Text())}
+	req.Messages, req.Stream = req.Messages[:n], nil
+	r, err := c.Model.generate(ctx, req, func(p *sdk.MessageNewParams) {
+		fields := map[string]any{}
+		maps.Copy(fields, p.ExtraFields())
+		delete(fields, fieldEditing) // the API refuses both
+		fields[fieldCompaction] = sdk.BetaCompactionConfigUnionParam{OfSummarize: how}
+		p.SetExtraFields(fields)
+	})
+	if err != nil {
+		return r, err
+	}
+	failed := chat.Response{Usage: r.Usage}
+	if len(r.Message.Content) != 1 {
+		return failed, &chat.AnswerError{Err: errors.New("anthropic: it has not one compaction block alone")}
+	}
+	own, _ := r.Message.Content[0].(chat.Opaque)
+	words := compactionWords(own)
+	if words == "" {
+		return failed, &chat.AnswerError{Err: errors.New("anthropic: it has no compaction block with a summary")}
+	}
+	own.Tokens = r.Usage.Output
+	r.Message, r.Compaction = chat.AssistantMessage(words), []chat.Opaque{own}
+	if r.StopReason == StopPause {
+		r.StopReason = chat.StopEnd
+	}
+	return r, nil
+}
+
+// compactionWords returns the summary of a compaction of the API's own, "" for any other part and for one that failed, whose content
+// is null.
+func compactionWords(p chat.Opaque) string {
+	var b struct{ Type, ID, Content string }
+	if json.Unmarshal(p.Value, &b) != nil || b.Type != typeCompaction || b.ID != "" || strings.TrimSpace(b.Content) == "" {
+		return ""
+	}
+	return b.Content
+}
+
+// besideWords reports whether a part is a compaction that a compactor keeps beside the summary in words.
+func besideWords(m chat.Message, p chat.Opaque) bool {
+	return m.Role == chat.RoleUser && strings.TrimSpace(m.Text()) != "" && compactionWords(p) != ""
+}
+
+// hasCompaction reports whether messages hold a compaction of the API's own.
+func hasCompaction(messages ...sdk.MessageParam) bool {
+	return slices.ContainsFunc(messages, func(m sdk.MessageParam) bool {
+		return slices.ContainsFunc(m.Content, func(b sdk.ContentBlockParamUnion) bool {
+			raw, ok := b.Overrides()
+			value, isRaw := raw.(json.RawMessage)
+			return ok && isRaw && serverBlock(chat.Opaque{Value: value}).Type == typeCompaction
+		})
+	})
+}
+
+// addFields adds the fields of a delta to a block. The SDK does so for blocks of its betas alone.
+func addFields(b *sdk.ContentBlockUnion, delta string) error {
+	var fields, later map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal([]byte(b.RawJSON()), &fields), json.Unmarshal([]byte(delta), &later)); err != nil {
+		return err
+	}
+	delete(later, "type")
+	maps.Copy(fields, later)
+	raw, err := plainjson.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	signature := b.Signature // of a delta before, which is not in the JSON yet
+	err = b.UnmarshalJSON(raw)
+	b.Signature = cmp.Or(b.Signature, signature)
+	return err
+}
+
+// compactionUsage returns the tokens of the compactions within an answer, which the API does not count in the usage of the whole.
+func compactionUsage(m *sdk.Message) chat.Usage {
+	var answer struct {
+		Usage struct {
+			Iterations []sdk.BetaCompactionIterationUsage `json:"iterations"`
+		} `json:"usage"`
+	}
+	var all chat.Usage
+	if json.Unmarshal([]byte(m.RawJSON()), &answer) != nil {
+		return all
+	}
+	for _, one := range answer.Usage.Iterations {
+		if string(one.Type) == typeCompaction {
+			all = sum(all, usage(one.InputTokens, one.OutputTokens, one.CacheReadInputTokens, one.CacheCreationInputTokens, one.CacheCreation.Ephemeral1hInputTokens))
+		}
+	}
+	return all
+}
+
+func usage(input, output, read, written, long int64) chat.Usage {
+	return chat.Usage{
+		Input: int(input + read + written), Output: int(output), CacheRead: int(read), CacheWrite: int(written), CacheWriteLong: int(long),
+	}
+}
+
+func sum(a, b chat.Usage) chat.Usage {
+	a.Input += b.Input
+	a.Output += b.Output
+	a.CacheRead += b.CacheRead
+	a.CacheWrite += b.CacheWrite
+	a.CacheWriteLong += b.CacheWriteLong
+	return a
+}

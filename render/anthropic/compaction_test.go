@@ -1,0 +1,189 @@
+package anthropic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/render/anthropic"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+var ownBlock = block{"type": "compaction", "content": "<summary>The <build> was mended.</summary>", "encrypted_content": "c2VjcmV0", "signature": "s"}
+
+// compactions are the usage of an answer that compacted: the tokens of the whole do not hold those of the compaction.
+var compactions = map[string]any{"input_tokens": 10, "output_tokens": 5, "iterations": []block{
+	{"type": "compaction", "input_tokens": 700, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 30, "output_tokens": 60},
+	{"type": "message", "input_tokens": 10, "output_tokens": 5},
+}}
+
+// compacted answers a compaction on demand.
+func compacted(blocks ...block) answer {
+	return answer{blocks: blocks, stop: "compaction", usage: compactions}
+}
+
+// compacting answers compactions on demand, and any other request in words.
+func compacting(compact answer) func(int, request) answer {
+	return func(_ int, r request) answer {
+		if r.Compaction != nil {
+			return compact
+		}
+		return say(text("<summary>The words of a model.</summary>"))
+	}
+}
+
+// compactingDesk is a compactor that asks for summaries by an anthropic.Compaction.
+func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *anthropic.Model, *[]error) {
+	d := compacttest.New(t, compacttest.Overflowing()...)
+	failed := &[]error{}
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Editing: clearing}
+	d.Policy.Ask.Names = []string{"compaction"}
+	d.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{
+		Model: model, OnError: func(err error) { *failed = append(*failed, err) },
+	}}}
+	return d, model, failed
+}
+
+func TestAnthropicsOwnCompactionIsShownToClaudeFirstOfAll(t *testing.T) {
+	s := newServer(t, compacting(compacted(ownBlock)))
+	d, model, failed := compactingDesk(t, s)
+	messages := d.Messages()
+	require.Empty(t, *failed)
+	require.Equal(t, 1, s.count(), "one request for both")
+	done := (*d.Heard)[len(*d.Heard)-1]
+	require.Equal(t, chat.Usage{Input: 940, Output: 65, CacheRead: 200, CacheWrite: 30}, done.Usage)
+	require.Contains(t, compacttest.Text(messages), "The <build> was mended.", "for others")
+
+	_, err := model.Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
+	require.NoError(t, err)
+	sent := s.last(t)
+	require.Equal(t, turn{"assistant", []block{ownBlock}}, sent.Messages[0])
+	require.Equal(t, "user", sent.Messages[1].Role)
+	require.Contains(t, sent.Messages[1].Content[0]["text"], "The <build> was mended.")
+	require.Equal(t, 1, strings.Count(s.bodies[1], `"compaction"`))
+
+	_, err = model.CountTokens(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
+	require.NoError(t, err, "with the beta that the block needs")
+}
+
+func TestAnthropicCompactsWhatIsSummarisedByThePolicysOwnRequest(t *testing.T) {
+	s := newServer(t, compacting(compacted(ownBlock)))
+	d, _, _ := compactingDesk(t, s)
+	d.Messages()
+	sent := s.last(t)
+	require.Equal(t, "summarize", sent.Compaction["type"])
+	asked := fmt.Sprint(sent.Compaction["instructions"])
+	require.Contains(t, asked, "<summary>")
+	require.NotContains(t, fmt.Sprint(sent.Messages), "<summary>", "the request for the summary is not a message too")
+	require.Empty(t, sent.Editing.Edits)
+	require.Contains(t, fmt.Sprint(sent.Messages), "[output 001]")
+}
+
+func TestACompactionThatFailsLeavesTheSummaryToWords(t *testing.T) {
+	failed := block{"type": "compaction", "content": nil}
+	for name, compact := range map[string]answer{
+		"a refusal":        refuse(400, "invalid_request_error", "compaction is not supported by this model"),
+		"no block":         compacted(),
+		"an answer":        say(text("42")),
+		"two blocks":       compacted(ownBlock, ownBlock),
+		"failed blocks":    compacted(failed),
+		"an unknown block": compacted(block{"type": "compaction_2"}),
+	} {
+		s := newServer(t, compacting(compact))
+		d, _, errs := compactingDesk(t, s)
+		messages := d.Messages()
+		require.Contains(t, compacttest.Text(messages), "The words of a model.", name)
+		require.Len(t, *errs, 1, name)
+		require.Len(t, messages[1].Content, 1, name)
+		done := (*d.Heard)[len(*d.Heard)-1]
+		if strings.HasSuffix(name, "blocks") {
+			require.Equal(t, chat.Usage{Input: 950, Output: 70, CacheRead: 200, CacheWrite: 30}, done.Usage, "what failed was paid for")
+		}
+	}
+}
+
+func TestACompactionThatMayPassLaterOrIsTooLargeIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		compact answer
+		is      func(error) bool
+	}{
+		{refuse(529, "overloaded_error", "Overloaded"), func(err error) bool { _, ok := errors.AsType[*chat.TransientError](err); return ok }},
+		{refuse(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), func(err error) bool { _, ok := errors.AsType[*chat.ContextLimitError](err); return ok }},
+	} {
+		s := newServer(t, compacting(c.compact))
+		model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+		_, err := anthropic.Compaction{Model: model}.Generate(t.Context(), ask(question, chat.AssistantMessage("42"), question))
+		require.True(t, c.is(err), "%v", err)
+		require.Equal(t, 1, s.count())
+	}
+	_, err := anthropic.Compaction{}.Generate(t.Context(), ask(question))
+	require.ErrorContains(t, err, "Compaction.Model is not set")
+}
+
+func TestAHistoryThatIsTextIsNotCompactedByAnthropic(t *testing.T) {
+	s := newServer(t, compacting(compacted(ownBlock)))
+	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage("others' words")}, nil
+	})
+	r, err := anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}, Words: words}.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, "others' words", r.Message.Text())
+	require.Zero(t, s.count())
+}
+
+func TestTheWordsOfACompactionAreStreamed(t *testing.T) {
+	s := newServer(t, compacting(compacted(ownBlock)))
+	var heard string
+	req := ask(question, chat.AssistantMessage("42"), question)
+	req.Stream = func(d chat.Delta) { heard += string(d.(chat.Text)) }
+	r, err := anthropic.Compaction{Model: &anthropic.Model{Client: s.client(), Name: "claude-test"}}.Generate(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, ownBlock["content"], heard)
+	require.Equal(t, heard, r.Message.Text())
+}
+
+func TestACompactionWithinAnAnswerIsAPartOfItAndCounts(t *testing.T) {
+	for stop, want := range map[string]chat.StopReason{"end_turn": chat.StopEnd, "compaction": anthropic.StopPause} {
+		edit := &sdk.BetaCompact20260112EditParam{Trigger: sdk.BetaInputTokensTriggerParam{Value: 50_000}, PauseAfterCompaction: sdk.Bool(true)}
+		model, s := answering(t, answer{blocks: []block{ownBlock, text("42")}, stop: stop, usage: compactions})
+		model.Editing.Edits = []sdk.BetaContextManagementConfigEditUnionParam{{OfCompact20260112: edit}}
+		r, err := model.Generate(t.Context(), ask(question))
+		require.NoError(t, err)
+		require.Equal(t, want, r.StopReason)
+		require.Equal(t, "42", r.Message.Text())
+		require.Equal(t, chat.Usage{Input: 940, Output: 65, CacheRead: 200, CacheWrite: 30}, r.Usage)
+		require.Equal(t, []block{{
+			"type": "compact_20260112", "pause_after_compaction": true, "trigger": map[string]any{"type": "input_tokens", "value": 50_000.0},
+		}}, s.last(t).Editing.Edits)
+
+		_, err = model.Generate(t.Context(), ask(question, r.Message, question))
+		require.NoError(t, err)
+		require.Equal(t, ownBlock, s.last(t).Messages[1].Content[0])
+		require.Equal(t, []string{"compact-2026-01-12"}, s.headers[1].Values("Anthropic-Beta"), "no other form of it is asked for")
+	}
+}
+
+// The API does not show what stands before a compaction.
+func TestNothingStandsBeforeTheLastCompaction(t *testing.T) {
+	summary := func(words string) chat.Message {
+		return user(chat.Text(words), opaque(`{"type":"compaction","content":"`+words+`"}`))
+	}
+	p, err := anthropic.Request(ask(chat.SystemMessage("Be brief."), question, summary("first"), summary("second"), chat.AssistantMessage("42"), question))
+	require.NoError(t, err)
+	require.Len(t, p.Messages, 4)
+	for i, want := range []string{
+		`{"content":[{"type":"compaction","content":"second"}],"role":"assistant"}`,
+		`{"content":[{"text":"How many?","type":"text"},{"text":"first","type":"text"},{"text":"second","type":"text"}],"role":"user"}`,
+	} {
+		raw, err := p.Messages[i].MarshalJSON()
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(raw))
+	}
+}

@@ -1,0 +1,66 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+)
+
+// Editing has the API edit the context of each request before the model sees it. The zero value leaves it as it is.
+type Editing struct {
+	// Edits in the order in which the API takes them: clear_thinking_20251015 comes before clear_tool_uses_20250919. Their betas are
+	// asked for. The trigger of compact_20260112 is 50,000 tokens or more; its block is a part of the answer, and its tokens count in
+	// [chat.Response].Usage.
+	Edits []sdk.BetaContextManagementConfigEditUnionParam
+	// OnApplied, if set, is called with what an answer says was cleared from its request, if anything, from the goroutine of Generate:
+	// the prefix that was cached ends where the first of it stood.
+	OnApplied func([]sdk.BetaContextManagementResponseAppliedEditUnion)
+}
+
+// The fields of a request that [sdk.MessageNewParams] does not have.
+const (
+	fieldEditing    = "context_management"
+	fieldCompaction = "compaction"
+)
+
+// betas returns the betas that a request asks for.
+func (m *Model) betas(p sdk.MessageNewParams) []string {
+	betas := slices.Clone(m.Betas)
+	add := func(beta string) {
+		if !slices.Contains(betas, beta) {
+			betas = append(betas, beta)
+		}
+	}
+	if m.drops() {
+		add(bindingBeta)
+	}
+	editing, _ := p.ExtraFields()[fieldEditing].(sdk.BetaContextManagementConfigParam)
+	for _, e := range editing.Edits {
+		if e.OfCompact20260112 != nil {
+			add(string(sdk.AnthropicBetaCompact2026_01_12))
+		} else {
+			add(string(sdk.AnthropicBetaContextManagement2025_06_27))
+		}
+	}
+	onDemand := p.ExtraFields()[fieldCompaction] != nil || hasCompaction(p.Messages[:min(1, len(p.Messages))]...)
+	anyOf := func(beta string) bool { return strings.HasPrefix(beta, "compact-") }
+	if onDemand || !slices.ContainsFunc(betas, anyOf) && hasCompaction(p.Messages...) {
+		add(compactBeta)
+	}
+	return betas
+}
+
+// applied calls OnApplied with what the last event of an answer says was cleared.
+func (m *Model) applied(e sdk.MessageStreamEventUnion) {
+	if m.Editing.OnApplied == nil || e.Type != "message_delta" {
+		return
+	}
+	var said struct {
+		Editing sdk.BetaContextManagementResponse `json:"context_management"`
+	}
+	if json.Unmarshal([]byte(e.RawJSON()), &said) == nil && len(said.Editing.AppliedEdits) > 0 {
+		m.Editing.OnApplied(said.Editing.AppliedEdits)
+	}
+}
