@@ -116,6 +116,11 @@ func besideWords(m chat.Message, p chat.Opaque) bool {
 	return m.Role == chat.RoleUser && strings.TrimSpace(m.Text()) != "" && compactionWords(p) != ""
 }
 
+// compacted reports whether a request begins with a compaction, as nothing else that the assistant says can.
+func compacted(p sdk.MessageNewParams) bool {
+	return len(p.Messages) > 0 && p.Messages[0].Role == sdk.MessageParamRoleAssistant && hasCompaction(p.Messages[0])
+}
+
 // hasCompaction reports whether messages hold a compaction of the API's own.
 func hasCompaction(messages ...sdk.MessageParam) bool {
 	return slices.ContainsFunc(messages, func(m sdk.MessageParam) bool {

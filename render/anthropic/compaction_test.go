@@ -187,3 +187,22 @@ func TestNothingStandsBeforeTheLastCompaction(t *testing.T) {
 		require.JSONEq(t, want, string(raw))
 	}
 }
+
+func TestAModelThatRefusesTheBlockIsSentTheWordsAlone(t *testing.T) {
+	s := newServer(t, func(_ int, r request) answer {
+		if r.Messages[0].Role == "assistant" {
+			return refuse(400, "invalid_request_error", "messages.0.content.0: Input tag 'compaction' found using 'type' does not match any of the expected tags")
+		}
+		return say(text("42"))
+	})
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	req := ask(user(chat.Text("It was counted."), opaque(`{"type":"compaction","content":"It was counted.","signature":"s"}`)))
+	for _, requests := range []int{2, 3} {
+		r, err := model.Generate(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, "42", r.Message.Text())
+		require.Equal(t, requests, s.count())
+		require.Equal(t, []turn{{"user", []block{text("It was counted.")}}}, s.last(t).Messages)
+	}
+	require.Empty(t, s.headers[2].Values("Anthropic-Beta"))
+}

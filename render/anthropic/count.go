@@ -22,6 +22,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		return 0, context.Cause(ctx)
 	}
 	quiet := Model{Name: m.Name, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Adjust: m.Adjust}
+	quiet.noCompaction.Store(m.noCompaction.Load())
 	p, err := quiet.params(req)
 	if err != nil {
 		return 0, err

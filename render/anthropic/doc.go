@@ -28,7 +28,7 @@
 // [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed block that it
 // makes beside the summary in words. It costs one request, as a summary in words does, but each later request to Claude holds the
 // summary twice: as the block and as words. What the block adds is the API's signature and what it keeps encrypted. Leave it if
-// what was said must be erasable, which a block is not, and on clouds other than Anthropic's, which may not have the beta.
+// what was said must be erasable, which a block is not. A model or a cloud that refuses the block is sent the words alone.
 //
 // [Model].Editing has the API clear old tool results and thinking, or compact, as it answers. The history stays as it is: each
 // request is sent whole, and only the API knows what the model was shown. Use it for an agent without a compactor. With one,

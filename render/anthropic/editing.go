@@ -44,7 +44,7 @@ func (m *Model) betas(p sdk.MessageNewParams) []string {
 			add(string(sdk.AnthropicBetaContextManagement2025_06_27))
 		}
 	}
-	onDemand := p.ExtraFields()[fieldCompaction] != nil || hasCompaction(p.Messages[:min(1, len(p.Messages))]...)
+	onDemand := p.ExtraFields()[fieldCompaction] != nil || compacted(p)
 	anyOf := func(beta string) bool { return strings.HasPrefix(beta, "compact-") }
 	if onDemand || !slices.ContainsFunc(betas, anyOf) && hasCompaction(p.Messages...) {
 		add(compactBeta)

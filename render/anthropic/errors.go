@@ -97,6 +97,12 @@ func refusesTemperature(err error) bool {
 		(strings.Contains(message, "deprecated for this model") || strings.Contains(message, "not supported"))
 }
 
+// refusesCompaction reports whether the model refused a compaction block.
+func refusesCompaction(err error) bool {
+	api, ok := errors.AsType[*sdk.Error](err)
+	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(apiMessage(api)), typeCompaction)
+}
+
 // refusesStale reports whether the API refused thinking that follows something changed since it was thought.
 func refusesStale(err error) bool {
 	api, ok := errors.AsType[*sdk.Error](err)

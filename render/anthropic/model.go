@@ -50,6 +50,7 @@ type Model struct {
 
 	noTemperature atomic.Bool // the model refused a temperature
 	dropsStale    atomic.Bool // the model refused stale thinking
+	noCompaction  atomic.Bool // the model refused a compaction block
 }
 
 var _ chat.Model = (*Model)(nil)
@@ -106,7 +107,7 @@ func (t Thinking) check() error {
 // required, or if a budget is set and the tool loop began without thinking. Without a budget, thinking in the current
 // loop is left out, because the API would refuse it. A model that refuses any temperature, as newer ones do, is asked
 // again without it, and is not sent one from then on. The same happens for a model that refuses stale thinking, with
-// that thinking dropped ([Thinking.Stale]).
+// that thinking dropped ([Thinking.Stale]), and for one that refuses the block of a [Compaction], whose words are sent.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
@@ -134,6 +135,11 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	if refusesTemperature(err) && params.Temperature.Valid() {
 		m.noTemperature.Store(true)
 		params.Temperature = sdk.MessageNewParams{}.Temperature
+		r, err = m.stream(ctx, x, params, req.Stream)
+	}
+	if refusesCompaction(err) && compacted(params) {
+		m.noCompaction.Store(true)
+		params.Messages = params.Messages[1:]
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
 	if refusesStale(err) && m.Thinking.Stale == StaleLearnt && !told {
@@ -190,6 +196,9 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 		return sdk.MessageNewParams{}, fmt.Errorf("anthropic: nothing was sent: %w", err)
 	}
 	p.Model = m.Name
+	if m.noCompaction.Load() && compacted(p) {
+		p.Messages = p.Messages[1:]
+	}
 	switch {
 	case p.ToolChoice.OfAny != nil:
 	case m.Thinking.Adaptive:
