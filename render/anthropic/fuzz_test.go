@@ -56,7 +56,7 @@ func (d dice) part() chat.Part {
 	case 5:
 		return opaque(d.one(
 			`{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`,
-			`{"type":"text","text":"opaque"}`, `{"type":"search_result"}`, `{"type":"tool_use","id":"a"}`, `{"type":"tool_use","id":"b"}`,
+			`{"type":"text","text":"opaque"}`, `{"type":"compaction","content":"c"}`, `{"type":"search_result"}`, `{"type":"tool_use","id":"a"}`, `{"type":"tool_use","id":"b"}`,
 			`{"type":"tool_result","tool_use_id":"a"}`, `{"type":"tool_reference","tool_name":"x"}`,
 			`{"type":"citations","citations":[]}`, `{"executable":1}`, `[]`, `{`, "", "{\"type\":\"\xff\"}", `{"type":7}`,
 			`{"type":"text","text":"kept","cache_control":{"type":"ephemeral"}}`,

@@ -67,6 +67,7 @@ data: {"type":"message_stop"}
 		"an end before its start":  "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":-1}\n\n",
 		"arguments of no call":     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"content\":[]}}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":3,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\"}}\n\n",
 		"a start with blocks":      "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"count\",\"input\":{}}]}}\n\n",
+		"a compaction of no block": "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"content\":[]}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":null}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"compaction_delta\",\"content\":5}}\n\n",
 		"fields of other types":    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":5}\n\n",
 	},
 	Count: `{"input_tokens":3}`,
