@@ -663,7 +663,7 @@ var cuts = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "kind.go", Old: "k.shown() && k != kindAssistant && k != kindTool }", New: "k == kindUser }"},
+			{File: sessions + "entry_kind.go", Old: "k.shown() && k != kindAssistant && k != kindTool }", New: "k == kindUser }"},
 		},
 	},
 	{
@@ -844,7 +844,7 @@ var placed = []statements.Statement{
 			{File: engine + "plan.go", Old: "TokensBefore: s.tokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
 			{File: engine + "plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
 			{File: engine + "carry.go", Old: "Summary: history.Summary{Text: d.text, ", New: "Summary: history.Summary{"},
-			{File: sessions + "tree.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.nodes) - 1)\n\tvar b base"},
+			{File: sessions + "session_tree.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.nodes) - 1)\n\tvar b base"},
 		},
 	},
 	{
@@ -860,8 +860,8 @@ var placed = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "shown.go", Old: "return b.shown(), hasAnswer(sayable(b.Content))", New: "return b.shown(), false"},
-			{File: sessions + "shown.go", Old: "!blank(b.Text)", New: "false"},
+			{File: sessions + "entry_shown.go", Old: "return b.shown(), hasAnswer(sayable(b.Content))", New: "return b.shown(), false"},
+			{File: sessions + "entry_shown.go", Old: "!blank(b.Text)", New: "false"},
 		},
 	},
 	{
@@ -994,7 +994,7 @@ var branches = []statements.Statement{
 		Mutants: []statements.Mutant{
 			{File: engine + "branch.go", Old: "if summary, err = w.summariseBranch(", New: "_ = c.Session.Branch(to)\n\t\tif summary, err = w.summariseBranch("},
 			{File: engine + "branch.go", Old: "return &history.BranchSummary{From: from, ", New: "return &history.BranchSummary{From: to, "},
-			{File: sessions + "shown.go", Old: "branchPreamble+b.Text", New: "b.Text"},
+			{File: sessions + "entry_shown.go", Old: "branchPreamble+b.Text", New: "b.Text"},
 		},
 	},
 	{
