@@ -143,3 +143,29 @@ func declared(t *testing.T, test string) bool {
 	}))
 	return some
 }
+
+// An exported sentinel error begins with the name of the package that exports it, also if it is made in an internal package.
+func TestSentinelsBeginWithTheirPackage(t *testing.T) {
+	sentinel := regexp.MustCompile(`(?m)^(?:var|\t)\s*(Err\w+)\s+= errors\.New\("([^"]+)"\)`)
+	seen := 0
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		public, _, _ := strings.Cut(filepath.ToSlash(filepath.Dir(path)), "/internal/")
+		if strings.HasPrefix(public, "internal/") || strings.HasPrefix(public, "examples") {
+			return nil
+		}
+		for _, found := range sentinel.FindAllStringSubmatch(string(source), -1) {
+			seen++
+			require.True(t, strings.HasPrefix(found[2], filepath.Base(public)+": "), "%s: %s is %q", path, found[1], found[2])
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, seen, 40)
+}

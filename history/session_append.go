@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises. A crash
@@ -524,7 +525,7 @@ func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 			return &PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
 		}
 	case chat.RoleSystem:
-		return ErrSystemMessage
+		return worded.Errorf(ErrSystemMessage, "a system message: the prompt renders it, a session does not keep it")
 	default:
 		return fmt.Errorf("unknown role %q", m.Role)
 	}
@@ -606,7 +607,7 @@ func checkText(m chat.Message) error {
 }
 
 // ErrSystemMessage is returned for a system message, which cannot be appended.
-var ErrSystemMessage = errors.New("a system message: the prompt renders it, a session does not keep it")
+var ErrSystemMessage = errors.New("history: a system message cannot be appended")
 
 // PairingError is returned for a tool call and a result that do not match.
 type PairingError struct {

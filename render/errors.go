@@ -46,7 +46,7 @@ var (
 var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay it out anew")
 
 // ErrBudget is the error of a budget, or of another number in [Options], that is out of range.
-var ErrBudget = errors.New("out of range")
+var ErrBudget = errors.New("render: a number is out of range")
 
 // ElementError is the error of an element.
 type ElementError struct {
@@ -59,7 +59,7 @@ type ElementError struct {
 	Stack []byte
 }
 
-func (e *ElementError) Error() string { return fmt.Sprintf("render: %s: %v", e.Path, e.Err) }
+func (e *ElementError) Error() string { return "render: " + e.Path + ": " + withoutPrefix(e.Err) }
 
 // Unwrap returns what went wrong.
 func (e *ElementError) Unwrap() error { return e.Err }
@@ -90,11 +90,14 @@ type TransferError struct {
 }
 
 func (e *TransferError) Error() string {
-	return fmt.Sprintf("transferred tree: %s: %v", e.Place, e.Err)
+	return "transferred tree: " + e.Place + ": " + withoutPrefix(e.Err)
 }
 
 // Unwrap returns what is wrong.
 func (e *TransferError) Unwrap() error { return e.Err }
+
+// withoutPrefix returns what an error says behind the name of the package, with which what wraps it begins.
+func withoutPrefix(err error) string { return strings.TrimPrefix(err.Error(), "render: ") }
 
 // guarded runs a stage of a render, and returns the engine's errors as those of this package.
 func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, *guard.Watch, error) {

@@ -2,9 +2,9 @@ package render
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -29,7 +29,7 @@ const (
 // check returns an error for an unknown mode.
 func (m HistoryMode) check() error {
 	if m > HistoryDroppable {
-		return fmt.Errorf("render: History is %w: %d, the modes are 0 to %d", ErrBudget, m, HistoryDroppable)
+		return worded.Errorf(ErrBudget, "render: History is out of range: %d, the modes are 0 to %d", m, HistoryDroppable)
 	}
 	return nil
 }

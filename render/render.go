@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
@@ -68,9 +69,9 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	case guard.IsNil(o.Tokenizer):
 		return nil, fmt.Errorf("%w: it is a nil %T", ErrNoTokenizer, o.Tokenizer)
 	case o.PromptBudget < 0:
-		return nil, fmt.Errorf("render: Options.PromptBudget is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.PromptBudget)
+		return nil, worded.Errorf(ErrBudget, "render: Options.PromptBudget is out of range: %d, it is 1 or more, or 0 for the budget", o.PromptBudget)
 	case !(o.LowWater >= 0 && o.LowWater < 1):
-		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
+		return nil, worded.Errorf(ErrBudget, "render: Options.LowWater is out of range: %v, it is a share of 0 or more and below 1", o.LowWater)
 	}
 	if err := o.History.check(); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 
 func (o Options) checkBudget(budget int) error {
 	if budget < 0 || budget == 0 && !o.Compatible {
-		return fmt.Errorf("render: the budget is %w: %d tokens, it is 1 or more", ErrBudget, budget)
+		return worded.Errorf(ErrBudget, "render: the budget is out of range: %d tokens, it is 1 or more", budget)
 	}
 	return nil
 }

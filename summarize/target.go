@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -50,7 +51,7 @@ func (t Target) check() error {
 	case t.Tokenizer == nil:
 		return fmt.Errorf("summarize: Target.Tokenizer is not set: %w", render.ErrNoTokenizer)
 	case t.Budget < 1:
-		return fmt.Errorf("summarize: Target.Budget is %w: %d tokens, it is 1 or more, and sizing.Window.Budget works it out", render.ErrBudget, t.Budget)
+		return worded.Errorf(render.ErrBudget, "summarize: Target.Budget is out of range: %d tokens, it is 1 or more, and sizing.Window.Budget works it out", t.Budget)
 	case t.ContextWindow < 0:
 		return fmt.Errorf("summarize: Target.ContextWindow is %d: it is a number of tokens, or 0", t.ContextWindow)
 	}

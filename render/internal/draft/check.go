@@ -8,10 +8,10 @@ import (
 )
 
 // ErrOutsideMessage is the error of a text or another part that stands outside a message.
-var ErrOutsideMessage = errors.New("text or another part stands outside a message, such as a UserMessage")
+var ErrOutsideMessage = errors.New("render: text or another part stands outside a message, such as a UserMessage")
 
 // ErrNestedMessage is the error of a message in a message.
-var ErrNestedMessage = errors.New("a message stands in a message: messages stand beside each other")
+var ErrNestedMessage = errors.New("render: a message stands in a message: messages stand beside each other")
 
 // CheckProps returns an error for properties that are out of range.
 func CheckProps(p *elements.Props) error {

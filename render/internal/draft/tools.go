@@ -11,8 +11,8 @@ import (
 
 // The mistakes about tools.
 var (
-	ErrToolInMessage = errors.New("a Tool stands in a message: its place is beside messages")
-	ErrDuplicateTool = errors.New("two tools have one name")
+	ErrToolInMessage = errors.New("render: a Tool stands in a message: its place is beside messages")
+	ErrDuplicateTool = errors.New("render: two tools have one name")
 )
 
 // CheckTools returns an error if two tools in a node have one name, in a node that grew those of what it grew to.
