@@ -195,6 +195,9 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(said)
 }
 
+// String returns the event in one line for people, such as [kind=started reason=render covered=10].
+func (e Event) String() string { return e.LogValue().String() }
+
 // LogValue returns the event for package slog, with the keys of its JSON.
 func (e Event) LogValue() slog.Value {
 	var list []slog.Attr
