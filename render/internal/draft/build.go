@@ -34,7 +34,7 @@ type Expandable struct {
 // Build returns the tree of a draft. Only one call for a draft may run at a time.
 func Build(root *Node, history History) *Tree {
 	b := newBuilder(history)
-	b.tree.Nodes = make([]tree.Node, 0, root.size())
+	b.tree.Nodes = make([]tree.Node, 0, b.size(root))
 	b.add(root, tree.None, 0, surroundings{})
 	b.requireCalled()
 	whole := &Tree{Tree: b.tree}
@@ -59,10 +59,10 @@ func (n *Node) Globals(to elements.Metadata, grown map[*Node]*Node) elements.Met
 }
 
 // size returns the number of nodes in n, itself included, finished messages counted as one.
-func (n *Node) size() int {
+func (b *builder) size(n *Node) int {
 	size := 1
 	for i := range n.Children {
-		size += n.Children[i].size()
+		size += b.size(&n.Children[i])
 	}
 	return size
 }

@@ -59,6 +59,11 @@ type Rare struct {
 	References      []elements.Reference
 }
 
+// Refer records references.
+func (r *Rare) Refer(references ...elements.Reference) {
+	r.References = append(r.References, references...)
+}
+
 // none is what a node has of which nothing was set. It is never written to.
 var none Rare
 
@@ -143,14 +148,6 @@ func (n *Node) Note(entry metadata.Entry) {
 		more.Locals = append(more.Locals, entry)
 	} else {
 		more.Globals = append(more.Globals, entry)
-	}
-}
-
-// Refer records references.
-func (n *Node) Refer(references ...elements.Reference) {
-	if len(references) > 0 {
-		more := n.Set()
-		more.References = append(more.References, references...)
 	}
 }
 

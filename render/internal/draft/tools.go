@@ -17,25 +17,31 @@ var (
 
 // CheckTools returns an error if two tools in a node have one name, in a node that grew those of what it grew to.
 func (n *Node) CheckTools(grown map[*Node]*Node) error {
-	return n.checkTools(map[string]*Node{}, grown)
+	return (&toolNames{seen: map[string]*Node{}, grown: grown}).check(n)
 }
 
-func (n *Node) checkTools(seen map[string]*Node, grown map[*Node]*Node) error {
-	if other := grown[n]; other != nil {
+// toolNames looks for tools of one name.
+type toolNames struct {
+	seen  map[string]*Node
+	grown map[*Node]*Node // what nodes grew to
+}
+
+func (t *toolNames) check(n *Node) error {
+	if other := t.grown[n]; other != nil {
 		n = other
 	}
 	if n.IfEmpty {
-		return n.Taken().checkTools(seen, grown)
+		return t.check(n.Taken())
 	}
 	if n.Kind == tree.Tool {
 		name := n.More().Tool.Name
-		if first := seen[name]; first != nil {
+		if first := t.seen[name]; first != nil {
 			return &guard.ElementError{Path: n.Path(), Err: fmt.Errorf("%w: %q is at %s too: leave one of them out", ErrDuplicateTool, name, first.Path())}
 		}
-		seen[name] = n
+		t.seen[name] = n
 	}
 	for i := range n.Children {
-		if err := n.Children[i].checkTools(seen, grown); err != nil {
+		if err := t.check(&n.Children[i]); err != nil {
 			return err
 		}
 	}

@@ -8,14 +8,11 @@ import (
 	"github.com/promptree-go/promptree/render/internal/guard"
 )
 
-// asks reports whether an element of a list in a site asks for a share of the budget: a text chunk that is cut to it, an expandable, an
-// element of the caller's that does not ignore it, or an element that holds one of these. Nothing of the caller's is rendered for it.
-func (s *site) asks(n elements.Node) bool {
-	return !s.quiet && s.looksFor(n, asker{left: maxVisits})
-}
-
-// looksFor reports whether an asker finds one. A tree that it does not come to the end of has none.
-func (s *site) looksFor(n elements.Node, a asker) bool {
+// asks reports whether an element asks for a share of the budget: a text chunk that is cut to it, an expandable, an element of the
+// caller's that does not ignore it, or with callers any of the caller's, or an element that holds one of these. Nothing of the caller's is
+// rendered for it. A tree that it does not come to the end of asks.
+func (s *site) asks(n elements.Node, callers bool) bool {
+	a := asker{left: maxVisits, callers: callers}
 	asks := a.asks(n)
 	if a.left < 0 {
 		s.watch.SetEndless(s.node, fmt.Errorf("%w: it has more than %d pieces", guard.ErrEndless, maxVisits))

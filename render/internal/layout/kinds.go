@@ -296,7 +296,7 @@ func layBreakpoint(n elements.Node, s *site, _ *int, _ bool) error {
 }
 
 func layReference(n elements.Node, s *site, _ *int, _ bool) error {
-	s.node.Refer(n.(elements.Reference))
+	s.node.Set().Refer(n.(elements.Reference))
 	return nil
 }
 

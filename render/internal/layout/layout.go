@@ -212,7 +212,7 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	s.node.Children = make([]draft.Node, 0, len(items))
 	lazy := s.lazy
 	if lazy && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
-		lazy = !slices.ContainsFunc(items, func(it item) bool { return s.looksFor(it.element, asker{left: maxVisits, callers: true}) })
+		lazy = !slices.ContainsFunc(items, func(it item) bool { return s.asks(it.element, true) })
 	}
 	if err := s.watch.Endless(); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (s *site) group(ctx context.Context, items, later []item, lazy bool) error 
 	}
 	quiet := 0
 	for i := range items {
-		if items[i].quiet = !s.asks(items[i].element); items[i].quiet {
+		if items[i].quiet = s.quiet || !s.asks(items[i].element, false); items[i].quiet {
 			quiet++
 		}
 	}

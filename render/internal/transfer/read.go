@@ -89,7 +89,9 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 	if err != nil {
 		return &Error{Place: where + ".references", Err: err}
 	}
-	e.Refer(references...)
+	if len(references) > 0 {
+		e.Set().Refer(references...)
+	}
 	switch n.Ctor {
 	case pieceImage, pieceDocument:
 		return r.media(e, n, where)
@@ -236,7 +238,9 @@ func (r Reader) text(c *draft.Node, n incoming, where string) error {
 	if err != nil {
 		return &Error{Place: where + ".references", Err: err}
 	}
-	c.Refer(references...)
+	if len(references) > 0 {
+		c.Set().Refer(references...)
+	}
 	return nil
 }
 
