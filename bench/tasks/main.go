@@ -11,9 +11,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -77,26 +77,16 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// run is the program. It returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
+	if err != nil {
+		err = program.UsageError{Err: err}
+	} else {
+		err = compare(ctx, o, stdout)
 	}
-	code := 2
-	if err == nil {
-		code, err = 1, compare(ctx, o, stdout)
-	}
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "tasks: interrupted")
-		return program.ExitInterrupted
-	case err != nil:
-		fmt.Fprintf(stderr, "tasks: %s\n", err)
-		return code
-	}
-	return 0
+	return program.Report(ctx, "tasks", err, stderr)
 }
 
 // compare plays each task under each policy, and prints what came of it.
@@ -121,22 +111,22 @@ func compare(ctx context.Context, o options, stdout io.Writer) error {
 		}
 	}
 	if o.json {
-		return printJSON(outcomes, stdout)
+		err = printJSON(outcomes, stdout)
+	} else {
+		err = printTable(outcomes, with, stdout)
 	}
-	return printTable(outcomes, with, stdout)
+	return cmp.Or(err, ctx.Err())
 }
 
 // settingOf returns what the command line asks for.
 func settingOf(ctx context.Context, o options) (setting, error) {
-	tokenizer, err := tiktoken.New("o200k_base")
-	if err != nil {
-		return setting{}, err
-	}
+	tokenizer := tiktoken.O200k()
 	with := setting{name: o.model, tokenizer: tokenizer, window: o.window}
 	charged := o.prices
 	if charged == "" && o.model != offline {
 		charged = o.model
 	}
+	var err error
 	if charged != "" {
 		if with.prices, err = sizing.PublishedPrices().Of(charged); err != nil {
 			return setting{}, fmt.Errorf("-prices: %w", err)

@@ -71,22 +71,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
+	if err != nil {
+		err = program.UsageError{Err: err}
+	} else {
+		err = answer(ctx, o, stdout)
 	}
-	code := 2
-	if err == nil {
-		code, err = 1, answer(ctx, o, stdout)
-	}
-	switch {
-	case err == nil:
-		return 0
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "adk: interrupted")
-		return program.ExitInterrupted
-	}
-	fmt.Fprintf(stderr, "adk: %s\n", err)
-	return code
+	return program.Report(ctx, "adk", err, stderr)
 }
 
 // answer lets the agent answer.
