@@ -86,10 +86,15 @@ func take(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target 
 		if e.Model == "" || e.Model == target.Name {
 			done.Dollars = target.Prices.Of(e.Usage).Total()
 		}
-		var err error
-		if done.Shown, done.Covered, err = replaced(ctx, c.Session, e.Entry); err != nil {
+		entry, err := c.Session.Entry(ctx, e.Entry)
+		if err != nil {
 			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)
 		}
+		before, after, err := around(ctx, c.Session, entry)
+		if err != nil {
+			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)
+		}
+		done.Shown, done.Covered = entry.Compaction().Messages, gone(before, after)
 		to.Compactions = append(to.Compactions, done)
 	case summarize.EventCleared:
 		to.Cleared += e.TokensBefore - e.TokensAfter
@@ -108,20 +113,16 @@ func take(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target 
 	return nil
 }
 
-// replaced returns the messages of a compaction, and those that it took from the view.
-func replaced(ctx context.Context, s *history.Session, id string) (shown, covered []chat.Message, err error) {
-	entry, err := s.Entry(ctx, id)
-	if err != nil {
-		return nil, nil, err
+// around returns what a model saw before and after an entry.
+func around(ctx context.Context, s *history.Session, e history.Entry) (before, after history.View, err error) {
+	if before, err = s.ViewAt(ctx, e.Parent); err == nil {
+		after, err = s.ViewAt(ctx, e.ID)
 	}
-	before, err := s.ViewAt(ctx, entry.Parent)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := s.ViewAt(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
+	return before, after, err
+}
+
+// gone returns the messages of a view that another does not have.
+func gone(before, after history.View) (list []chat.Message) {
 	left := map[string]int{}
 	for _, m := range after.Messages() {
 		left[key(m)]++
@@ -130,10 +131,10 @@ func replaced(ctx context.Context, s *history.Session, id string) (shown, covere
 		if k := key(m); left[k] > 0 {
 			left[k]--
 		} else {
-			covered = append(covered, m)
+			list = append(list, m)
 		}
 	}
-	return entry.Compaction().Messages, covered, nil
+	return list
 }
 
 // key returns the same for messages of the same content.

@@ -72,17 +72,14 @@ func (w *walk) entry(ctx context.Context, e history.Entry, add func(inspect.Step
 		}
 		w.usage[of] = body
 	case history.Compaction:
-		done := inspect.Compaction{Mode: body.Mode}
-		var err error
-		if done.Before, done.After, err = w.around(ctx, e); err != nil {
-			return err
-		}
-		done.Shown, done.Covered, err = replaced(ctx, w.session, e.ID)
-		w.next.Compactions = append(w.next.Compactions, done)
+		before, after, err := around(ctx, w.session, e)
+		w.next.Compactions = append(w.next.Compactions, inspect.Compaction{
+			Before: w.count(before), After: w.count(after), Mode: body.Mode, Shown: body.Messages, Covered: gone(before, after),
+		})
 		return err
 	case history.Clearing:
-		before, after, err := w.around(ctx, e)
-		w.next.Cleared += before - after
+		before, after, err := around(ctx, w.session, e)
+		w.next.Cleared += w.count(before) - w.count(after)
 		return err
 	case history.Message:
 		if body.Role != chat.RoleAssistant {
@@ -132,22 +129,10 @@ func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
 	})
 }
 
-// around returns the tokens of what a model saw before and after an entry.
-func (w *walk) around(ctx context.Context, e history.Entry) (before, after int, err error) {
-	if before, err = w.counted(ctx, e.Parent); err == nil {
-		after, err = w.counted(ctx, e.ID)
-	}
-	return before, after, err
-}
-
-// counted returns the tokens of what a model saw at an entry.
-func (w *walk) counted(ctx context.Context, at string) (tokens int, err error) {
-	view, err := w.session.ViewAt(ctx, at)
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range view.Messages() {
+// count returns the tokens of a view.
+func (w *walk) count(v history.View) (tokens int) {
+	for _, m := range v.Messages() {
 		tokens += w.tokenizer.CountMessage(m)
 	}
-	return tokens, nil
+	return tokens
 }
