@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.Is(err, errListed) {
 		return exitOK
 	}
-	fmt.Fprintln(stderr, "compare:", oneLine(err))
+	fmt.Fprintln(stderr, "compare:", program.OneLine(err))
 	return exitCannot
 }
 
@@ -152,14 +152,10 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "compare: interrupted")
 		return exitInterrupted
 	case end.err != nil || closed != nil:
-		fmt.Fprintln(stderr, "compare:", oneLine(errors.Join(end.err, closed)))
+		fmt.Fprintln(stderr, "compare:", program.OneLine(errors.Join(end.err, closed)))
 		return exitCannot
 	}
 	return end.code
-}
-
-func oneLine(err error) string {
-	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }
 
 // document is what -json prints.

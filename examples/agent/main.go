@@ -170,18 +170,16 @@ func report(ctx context.Context, err error, transcript string, stderr io.Writer)
 		fmt.Fprintf(stderr, "agent: interrupted%s\n", kept)
 		return exitInterrupted
 	case usage:
-		fmt.Fprintf(stderr, "agent: %s\n", oneLine(err))
+		fmt.Fprintf(stderr, "agent: %s\n", program.OneLine(err))
 		return exitUsage
 	case tooSmall:
-		fmt.Fprintf(stderr, "agent: the -window is too small (tool definitions and a tenth of it are not for messages): %s%s\n", oneLine(err), kept)
+		fmt.Fprintf(stderr, "agent: the -window is too small (tool definitions and a tenth of it are not for messages): %s%s\n", program.OneLine(err), kept)
 		return exitUsage
 	default:
-		fmt.Fprintf(stderr, "agent: %s%s\n", oneLine(err), kept)
+		fmt.Fprintf(stderr, "agent: %s%s\n", program.OneLine(err), kept)
 		return exitFailed
 	}
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // openSession opens the transcript, a new one in a temporary folder where no name is given.
 func openSession(path string) (*history.Session, error) {

@@ -81,28 +81,28 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, or what a server of your own says)")
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
 	if err := program.Parse(flags, args, stdout); err != nil {
-		return o, usageError{err}
+		return o, program.UsageError{Err: err}
 	}
 	var err error
 	if o.policy, err = policies.Named(*policy); err != nil {
-		return o, usageError{fmt.Errorf("-policy: %w", err)}
+		return o, program.UsageError{Err: fmt.Errorf("-policy: %w", err)}
 	}
 	if o.prices != "" {
 		if _, err := sizing.PublishedPrices().Of(o.prices); err != nil {
-			return o, usageError{fmt.Errorf("-prices: %w", err)}
+			return o, program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 		}
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	switch {
 	case flags.NArg() > 0:
-		return o, usageError{fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
+		return o, program.UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
 	case o.task == "":
-		return o, usageError{errors.New(`-task is not given: say what the agent is to do, such as -task "What is in this folder?"`)}
+		return o, program.UsageError{Err: errors.New(`-task is not given: say what the agent is to do, such as -task "What is in this folder?"`)}
 	case given["window"] && o.window <= 0:
-		return o, usageError{fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
+		return o, program.UsageError{Err: fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
 	case given["answer"] && o.answer <= 0:
-		return o, usageError{fmt.Errorf("-answer is %d: it is a number of tokens, 1 or more", o.answer)}
+		return o, program.UsageError{Err: fmt.Errorf("-answer is %d: it is a number of tokens, 1 or more", o.answer)}
 	}
 	return o, nil
 }
@@ -127,6 +127,7 @@ func report(ctx context.Context, err error, session string, out *terminal) int {
 	if session != "" {
 		kept = "; session: " + session
 	}
+	_, usage := errors.AsType[program.UsageError](err)
 	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
 	switch {
 	case err == nil:
@@ -135,7 +136,7 @@ func report(ctx context.Context, err error, session string, out *terminal) int {
 	case ctx.Err() != nil:
 		out.note("live: interrupted%s", kept)
 		return exitInterrupted
-	case isUsage(err):
+	case usage:
 		out.note("live: %s%s", oneLine(err), kept)
 		return exitUsage
 	case tooSmall:
@@ -158,7 +159,7 @@ func openSession(path string) (*history.Session, error) {
 	}
 	session, err := history.Open(path, history.Options{})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, program.UsageError{Err: err}
 	}
 	return session, nil
 }
@@ -174,7 +175,7 @@ func writePage(o options, r *record.Recorder) error {
 		return err
 	}
 	if err := os.WriteFile(o.page, page.Bytes(), 0o600); err != nil {
-		return usageError{err}
+		return program.UsageError{Err: err}
 	}
 	return nil
 }
@@ -186,7 +187,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return "", err
 	}
 	if _, err := os.ReadDir(o.dir); err != nil {
-		return "", usageError{err}
+		return "", program.UsageError{Err: err}
 	}
 	session, err := openSession(o.session)
 	if err != nil {
@@ -205,7 +206,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	}
 	tools, err := agent.NewTools(o.dir, path)
 	if err != nil {
-		return path, usageError{err}
+		return path, program.UsageError{Err: err}
 	}
 	defer tools.Close()
 	if err := begin(ctx, session, o.model, out); err != nil {
@@ -231,7 +232,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		out.note("  Cost: %v; -prices names a model whose prices are taken.", unpriced)
 	}
 	if err != nil && model.refusesKey(err) {
-		err = usageError{fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}
+		err = program.UsageError{Err: fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}
 	}
 	return path, err
 }
@@ -247,7 +248,7 @@ func (o options) room(known int) (sizing.Window, int, error) {
 	}
 	window := sizing.Window{Tokens: tokens, Answer: answer + tiktoken.ReplyPriming}
 	if _, err := window.Effective(); err != nil {
-		return window, 0, usageError{fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
+		return window, 0, program.UsageError{Err: fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
 	}
 	return window, answer, nil
 }

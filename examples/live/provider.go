@@ -15,6 +15,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/render/openai"
@@ -74,17 +75,17 @@ type served struct {
 	refusesKey func(error) bool
 }
 
-// choose finds the provider and the key of what -model asks for. What the user can mend is a usageError.
+// choose finds the provider and the key of what -model asks for. What the user can mend is a program.UsageError.
 func choose(model, address string) (wanted, error) {
 	kind, name, _ := strings.Cut(model, ":")
 	p, known := providers[kind]
 	switch {
 	case model == "":
-		return wanted{}, usageError{fmt.Errorf("-model is not given: it is %s", modelUsage)}
+		return wanted{}, program.UsageError{Err: fmt.Errorf("-model is not given: it is %s", modelUsage)}
 	case !known:
-		return wanted{}, usageError{fmt.Errorf("there is no provider %q: -model is %s", kind, modelUsage)}
+		return wanted{}, program.UsageError{Err: fmt.Errorf("there is no provider %q: -model is %s", kind, modelUsage)}
 	case name == "":
-		return wanted{}, usageError{fmt.Errorf("-model %s names no model: it is %s", model, modelUsage)}
+		return wanted{}, program.UsageError{Err: fmt.Errorf("-model %s names no model: it is %s", model, modelUsage)}
 	}
 	w := wanted{provider: p, name: name, address: address}
 	for _, variable := range p.keys {
@@ -97,7 +98,7 @@ func choose(model, address string) (wanted, error) {
 	}
 	switch {
 	case w.key == "" && w.address == "":
-		return wanted{}, usageError{fmt.Errorf("%s needs a key: set %s (a server of your own, named with -base-url, may need none)",
+		return wanted{}, program.UsageError{Err: fmt.Errorf("%s needs a key: set %s (a server of your own, named with -base-url, may need none)",
 			model, strings.Join(p.keys, " or "))}
 	case w.key == "":
 		w.key = "none"
@@ -144,7 +145,7 @@ func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
 	} else if w.address != "" && w.tokens == 0 {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
 		if s.window, err = own.ContextWindow(ctx); err != nil {
-			return served{}, usageError{fmt.Errorf("-window is not given: %w", err)}
+			return served{}, program.UsageError{Err: fmt.Errorf("-window is not given: %w", err)}
 		}
 	}
 	if exact, err := tiktoken.ForModel(w.name); err == nil {

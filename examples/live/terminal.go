@@ -123,13 +123,3 @@ func (t *terminal) repaired(first fmt.Stringer, changes int) {
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
-
-// usageError is what the user can mend.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func isUsage(err error) bool {
-	_, ok := errors.AsType[usageError](err)
-	return ok
-}
