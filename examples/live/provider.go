@@ -116,7 +116,7 @@ func (w wanted) open(ctx context.Context) (served, error) {
 }
 
 // base counts what no exact counter is known for.
-func base() (chat.Tokenizer, error) { return tiktoken.New("o200k_base") }
+func base() chat.Tokenizer { return tiktoken.O200k() }
 
 func openChatCompletions(ctx context.Context, w wanted) (served, error) {
 	return openOpenAI(ctx, openai.ChatCompletions, w)
@@ -152,11 +152,7 @@ func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
 		s.tokenizer = openai.Counter(api, exact)
 		return s, nil
 	}
-	unknown, err := base()
-	if err != nil {
-		return served{}, err
-	}
-	s.calibrated = &sizing.Calibrated{Base: openai.Counter(api, unknown)}
+	s.calibrated = &sizing.Calibrated{Base: openai.Counter(api, base())}
 	return s, nil
 }
 
@@ -165,10 +161,6 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 	if w.address != "" {
 		options = append(options, anthropicoption.WithBaseURL(w.address))
 	}
-	counter, err := base()
-	if err != nil {
-		return served{}, err
-	}
 	return served{
 		Model: &anthropic.Model{
 			Client: anthropicsdk.NewClient(options...), Name: w.name,
@@ -176,7 +168,7 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 			// Each request is the one before and a little more: what was there is read from the cache.
 			Adjust: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
 		},
-		calibrated: &sizing.Calibrated{Base: counter},
+		calibrated: &sizing.Calibrated{Base: base()},
 		refusesKey: func(err error) bool {
 			said, ok := errors.AsType[*anthropicsdk.Error](err)
 			return ok && said.StatusCode == http.StatusUnauthorized
@@ -191,15 +183,11 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 	if err != nil {
 		return served{}, err
 	}
-	counter, err := base()
-	if err != nil {
-		return served{}, err
-	}
 	return served{
 		Model: &gemini.Model{
 			Client: client, Name: w.name, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 		},
-		calibrated: &sizing.Calibrated{Base: gemini.Tokenizer{Text: counter}},
+		calibrated: &sizing.Calibrated{Base: gemini.Tokenizer{Text: base()}},
 		refusesKey: func(err error) bool {
 			said, ok := errors.AsType[genai.APIError](err)
 			if !ok {
