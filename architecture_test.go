@@ -17,18 +17,19 @@ const module = "github.com/promptree-go/promptree"
 // imports are the packages of ours that those below a path may import, beside what lies below the same path: the longest path
 // counts. Packages below internal are not looked at.
 var imports = map[string][]string{
-	"elements/chat": {},
-	"sizing":        {"elements/chat"},
-	"elements":      {"elements/chat"},
-	"render":        {"elements", "sizing"},
-	"history":       {"elements", "sizing"},
-	"summarize":     {"elements", "sizing", "render", "history"},
+	"elements/chat":   {},
+	"sizing":          {"elements/chat"},
+	"elements":        {"elements/chat"},
+	"render":          {"elements", "sizing"},
+	"history":         {"elements", "sizing"},
+	"history/storage": {},
+	"summarize":       {"elements", "sizing", "render", "history"},
 }
 
 // apart are packages that must not know each other, although their paths would allow it.
 var apart = map[string]*regexp.Regexp{
 	"elements":  regexp.MustCompile(`^elements/el`),
-	"history":   regexp.MustCompile(`^history/`),
+	"history":   regexp.MustCompile(`^history/(importer|historytest)`),
 	"sizing":    regexp.MustCompile(`^sizing/`),
 	"summarize": regexp.MustCompile(`^summarize/(policies|agent|models|a3s|copilotchat|copilotcli|ohmypi|stagewise|frugal)`),
 }

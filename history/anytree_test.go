@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -81,7 +82,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	path := tempFile(t)
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 	require.NoError(t, err)
 	treeAtRandom(t, r, s)
 	views := map[string][]chat.Message{}

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
@@ -43,9 +44,9 @@ func BenchmarkAppend(b *testing.B) {
 			}
 		}
 	})
-	for name, sync := range map[string]history.Sync{"durable": history.SyncAlways, "durable within a second": history.SyncInterval, "not durable": history.SyncNever} {
+	for name, sync := range map[string]storage.Sync{"durable": storage.SyncAlways, "durable within a second": storage.SyncInterval, "not durable": storage.SyncNever} {
 		b.Run(name, func(b *testing.B) {
-			s, err := history.Open(tempFile(b), history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: sync}})
+			s, err := history.Open(tempFile(b), history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: sync}})
 			require.NoError(b, err)
 			defer s.Close()
 			b.ReportAllocs()

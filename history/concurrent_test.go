@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
@@ -148,7 +149,7 @@ func TestOneOfManyOpens(t *testing.T) {
 				got = append(got, s)
 				return
 			}
-			if !errors.Is(err, history.ErrLocked) {
+			if !errors.Is(err, storage.ErrLocked) {
 				t.Error(err)
 			}
 		})

@@ -14,13 +14,14 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // copyTo appends all lines of a store to another, in which they have other positions.
-func copyTo(t testing.TB, to, from history.Store) {
+func copyTo(t testing.TB, to, from storage.Store) {
 	t.Helper()
-	end := history.Position(0)
+	end := storage.Position(0)
 	for s, err := range from.Read(t.Context(), 0) {
 		require.NoError(t, err)
 		ends, err := to.Append(t.Context(), end, s.Line)
@@ -73,9 +74,9 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 func TestCopiedSessionIsTheSame(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(12)) {
-		onDisk, err := history.OpenFile(onDisk, history.FileOptions{Disk: &historytest.Disk{}, Sync: history.SyncNever})
+		onDisk, err := storage.OpenFile(onDisk, storage.FileOptions{Disk: &historytest.Disk{}, Sync: storage.SyncNever})
 		require.NoError(t, err)
-		for name, stores := range map[string][2]history.Store{"file to memory": {onDisk, &history.MemoryStore{}}, "memory to file": {&history.MemoryStore{}, newFile(t)}} {
+		for name, stores := range map[string][2]storage.Store{"file to memory": {onDisk, &storage.Memory{}}, "memory to file": {&storage.Memory{}, newFile(t)}} {
 			s, err := history.New(t.Context(), stores[0], history.Options{IDs: numbered.IDs(), Header: history.Header{ID: "S"}})
 			require.NoError(t, err)
 			treeAtRandom(t, rand.New(rand.NewPCG(seed, 5)), s)
@@ -98,25 +99,25 @@ func TestCopiedSessionIsTheSame(t *testing.T) {
 	}
 }
 
-func newFile(t testing.TB) *history.FileStore {
+func newFile(t testing.TB) *storage.File {
 	t.Helper()
-	f, err := history.OpenFile(onDisk, history.FileOptions{Disk: &historytest.Disk{}, Sync: history.SyncNever})
+	f, err := storage.OpenFile(onDisk, storage.FileOptions{Disk: &historytest.Disk{}, Sync: storage.SyncNever})
 	require.NoError(t, err)
 	return f
 }
 
 // storeOf returns a store of lines that somebody else wrote.
-func storeOf(t testing.TB, lines ...history.Line) *history.MemoryStore {
+func storeOf(t testing.TB, lines ...storage.Line) *storage.Memory {
 	t.Helper()
-	store := &history.MemoryStore{}
-	_, err := store.Append(t.Context(), 0, append([]history.Line{{ID: "S", Kind: history.TypeSession, Data: []byte(header)}}, lines...)...)
+	store := &storage.Memory{}
+	_, err := store.Append(t.Context(), 0, append([]storage.Line{{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}}, lines...)...)
 	require.NoError(t, err)
 	return store
 }
 
 // lineAs returns a line of an entry as somebody may have written it.
-func lineAs(kind history.EntryType, id, parent, body string) history.Line {
-	l := history.Line{ID: id, Parent: parent, Kind: kind}
+func lineAs(kind history.EntryType, id, parent, body string) storage.Line {
+	l := storage.Line{ID: id, Parent: parent, Kind: string(kind)}
 	follows := ""
 	if parent != "" {
 		follows = fmt.Sprintf(`"parent":%q,`, parent)
@@ -125,7 +126,7 @@ func lineAs(kind history.EntryType, id, parent, body string) history.Line {
 	return l
 }
 
-func userLine(id, parent string) history.Line {
+func userLine(id, parent string) storage.Line {
 	return lineAs("message", id, parent, `{"role":"user","content":[{"type":"text","text":"`+id+`"}]}`)
 }
 
@@ -133,29 +134,29 @@ func userLine(id, parent string) history.Line {
 // out or mended; nothing goes round in a circle.
 func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
 	t.Parallel()
-	compaction := func(id, parent, cut string) history.Line {
+	compaction := func(id, parent, cut string) storage.Line {
 		return lineAs("compaction", id, parent, `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],`+cut+`}`)
 	}
 	for _, tt := range []struct {
 		rule     string
-		lines    []history.Line
+		lines    []storage.Line
 		line     int // that is named
 		salvaged string
 	}{
-		{"a parent that comes later", []history.Line{userLine("e1", ""), userLine("e2", "e3"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
-		{"a parent that is the entry itself", []history.Line{userLine("e1", ""), userLine("e2", "e2"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
-		{"two that follow one another", []history.Line{userLine("e1", "e2"), userLine("e2", "e1")}, 2, "e1: | e2:"},
-		{"a parent that is the header", []history.Line{userLine("e1", "S"), userLine("e2", "e1")}, 2, "e1: | e2:"},
-		{"the first entry a second time", []history.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 0, "e1: | e2:"},
-		{"an entry that is kept and lost", []history.Line{userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e9"`), userLine("e4", "e3")}, 4, "S | e4:"},
-		{"an entry that is covered and lost", []history.Line{userLine("e1", ""), compaction("e3", "e1", `"lastCovered":"e9"`), userLine("e4", "e3")}, 3, "S | e4:"},
-		{"an entry that is kept and comes later", []history.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e3"`), userLine("e3", "e2")}, 3, "S | e3:"},
-		{"an entry that is kept and on another branch", []history.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e3", "e1"), compaction("e4", "e3", `"firstKept":"e2"`)}, 5, "S | e3:"},
-		{"a compaction that keeps itself, and so nothing", []history.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e2"`), userLine("e3", "e2")}, 0, "S | e3:"},
-		{"a compaction that follows what another covers", []history.Line{
+		{"a parent that comes later", []storage.Line{userLine("e1", ""), userLine("e2", "e3"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
+		{"a parent that is the entry itself", []storage.Line{userLine("e1", ""), userLine("e2", "e2"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
+		{"two that follow one another", []storage.Line{userLine("e1", "e2"), userLine("e2", "e1")}, 2, "e1: | e2:"},
+		{"a parent that is the header", []storage.Line{userLine("e1", "S"), userLine("e2", "e1")}, 2, "e1: | e2:"},
+		{"the first entry a second time", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 0, "e1: | e2:"},
+		{"an entry that is kept and lost", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e9"`), userLine("e4", "e3")}, 4, "S | e4:"},
+		{"an entry that is covered and lost", []storage.Line{userLine("e1", ""), compaction("e3", "e1", `"lastCovered":"e9"`), userLine("e4", "e3")}, 3, "S | e4:"},
+		{"an entry that is kept and comes later", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e3"`), userLine("e3", "e2")}, 3, "S | e3:"},
+		{"an entry that is kept and on another branch", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e3", "e1"), compaction("e4", "e3", `"firstKept":"e2"`)}, 5, "S | e3:"},
+		{"a compaction that keeps itself, and so nothing", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e2"`), userLine("e3", "e2")}, 0, "S | e3:"},
+		{"a compaction that follows what another covers", []storage.Line{
 			userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e2"`), compaction("e4", "e1", `"firstKept":"e1"`), userLine("e5", "e4"),
 		}, 0, "S | e1: | e5:"},
-		{"what a compaction keeps comes after a line that was lost", []history.Line{
+		{"what a compaction keeps comes after a line that was lost", []storage.Line{
 			userLine("e1", ""), {ID: "e2", Parent: "e1", Kind: "message", Data: []byte("garbage")}, userLine("e3", "e2"), compaction("e4", "e3", `"firstKept":"e2"`), userLine("e5", "e4"),
 		}, 3, "S | e3: | e5:"},
 	} {
@@ -165,7 +166,7 @@ func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
 				require.NoError(t, err)
 				_ = viewOf(t, s)
 			} else {
-				corrupt, ok := errors.AsType[*history.CorruptError](err)
+				corrupt, ok := errors.AsType[*storage.CorruptError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, tt.line, corrupt.Line)
 			}
@@ -197,12 +198,12 @@ func TestWhatACompactionCarriesMayBeAnything(t *testing.T) {
 	carried := `{"lines":-7,"attempts":-1,"head":[` + all + `],"clearings":[` + all + `],"said":[` + all + `],"calls":[` + strings.Join(calls, ",") +
 		`],"latest":{"todos":{"id":"e1","at":-5},"label":{"id":"x","at":999999999999},"shell":{"id":"e2","at":2},"later":{"id":"e1"}},` +
 		`"preambles":{` + strings.Join(preambles, ",") + `},"refusals":[` + strings.Join(refusals, ",") + `]}`
-	lines := []history.Line{
+	lines := []storage.Line{
 		userLine("e1", ""), userLine("e2", "e1"),
 		lineAs("compaction", "e3", "e2", `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],"firstKept":"e2","carried":`+carried+`}`),
 		userLine("e4", "e3"),
 	}
-	for name, store := range map[string]history.Store{"memory": &history.MemoryStore{}, "file": newFile(t)} {
+	for name, store := range map[string]storage.Store{"memory": &storage.Memory{}, "file": newFile(t)} {
 		t.Run(name, func(t *testing.T) {
 			copyTo(t, store, storeOf(t, lines...))
 			s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})

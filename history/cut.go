@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
@@ -78,10 +79,10 @@ type CutPoint struct {
 	Over bool
 
 	snapshot *snapshot
-	limit    int      // in tokens
-	lower    Position // position of the first entry that may be covered
-	head     int      // the number of Units in Head
-	places   []int    // indexes in Units at which the rule may cut
+	limit    int              // in tokens
+	lower    storage.Position // position of the first entry that may be covered
+	head     int              // the number of Units in Head
+	places   []int            // indexes in Units at which the rule may cut
 }
 
 // Covered returns the units that this cut newly covers. They include the start of the turn that is cut, although a view
@@ -257,7 +258,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 	}
 
 	base = len(p.Units)
-	last := Position(-1) // the position of the last result in the units before
+	last := storage.Position(-1) // the position of the last result in the units before
 	running := c.running(p.Units)
 	for i, u := range p.Units {
 		if u.at < sn.boundary {

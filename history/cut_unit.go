@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
@@ -28,10 +29,10 @@ type Unit struct {
 	// Tokens of Messages.
 	Tokens int
 
-	at, last Position // positions of its first and last entries
-	turn     int      // index of its turn
-	start    int      // index of the unit that starts its turn, -1 if none does
-	aborted  bool     // a call of it has no result
+	at, last storage.Position // positions of its first and last entries
+	turn     int              // index of its turn
+	start    int              // index of the unit that starts its turn, -1 if none does
+	aborted  bool             // a call of it has no result
 }
 
 // Clipped returns the unit with contents and arguments of calls cut to limit tokens in all. They share the limit as the
@@ -124,11 +125,11 @@ func dataOf(e Entry) json.RawMessage {
 }
 
 // anywhere is a position after the end of every store.
-const anywhere Position = 1<<63 - 1
+const anywhere storage.Position = 1<<63 - 1
 
 // head returns the units at the start of the path with at most that many messages in all, and the position after them.
 // No result of theirs follows a later unit, and they are among the first 64 shown entries.
-func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s elements.Sizing) (head []Unit, end Position, err error) {
+func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s elements.Sizing) (head []Unit, end storage.Position, err error) {
 	if messages <= 0 {
 		return nil, 0, nil
 	}
@@ -143,7 +144,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 	}
 	start := &snapshot{turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{}}
 	start.add(nodes, entries)
-	count, last := 0, Position(-1)
+	count, last := 0, storage.Position(-1)
 	units := start.units(limits, s)
 	for i, u := range units {
 		if messages -= len(u.Messages); messages < 0 {

@@ -13,9 +13,9 @@
 //	defer session.Close()
 //	err = session.Append(ctx, chat.UserMessage("Why does the build fail?"))
 //
-// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([FileOptions] takes less
+// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions] takes less
 // for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused, and told who
-// the first is; readers are not. If the file is removed, renamed or replaced meanwhile, Append fails with [ErrMoved].
+// the first is; readers are not. If the file is removed, renamed or replaced meanwhile, Append fails with [storage.ErrMoved].
 // Nothing is ever rewritten, so the file is also the transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
@@ -139,7 +139,7 @@
 //
 // # Where it is kept
 //
-// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, for which package
+// A [storage.Store] keeps the lines of a session: a [storage.File], a [storage.Memory], or one of your own, for which package
 // historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service serves
 // any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read, so that
 // a session of a million entries opens as fast as one of a thousand. Each compaction carries forward what later ones
@@ -150,7 +150,7 @@
 // If a store of your own panics, returns an impossible value, or has not returned a second after the context ended, the
 // error is a [*StoreError]. The functions of [Options] are guarded in the same way ([*CallbackError], [*RedactError]).
 //
-// A line that cannot be read is a [*CorruptError] that names it, returned when the line is needed. [Verify] reads
+// A line that cannot be read is a [*storage.CorruptError] that names it, returned when the line is needed. [Verify] reads
 // everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.
 //
 // Ids of entries are 20 characters that sort by time, half of them random, so that two writers do not choose the same
@@ -158,10 +158,10 @@
 //
 // # Several writers
 //
-// A log in a file has one writer. A store that is a [Sharer] may have several, each with a session of its own:
+// A log in a file has one writer. A store that is a [storage.Sharer] may have several, each with a session of its own:
 //
 //	err := session.Append(ctx, answer)
-//	if _, ok := errors.AsType[*history.ConflictError](err); ok {
+//	if _, ok := errors.AsType[*storage.ConflictError](err); ok {
 //		err = session.Refresh(ctx) // and look at what was said
 //	}
 //
@@ -175,11 +175,10 @@
 //
 // # Reading the source
 //
-// Files are named for what they are part of:
+// Package storage, below this one, keeps the lines. Files here are named for what they are part of:
 //
 //	entry_*    what a session is made of, and how it is written as a line
-//	store_*    where lines are kept: files, memory, and what guards a store of your own
-//	session_*  appending, the tree, paths, compactions, erasure
+//	session_*  appending, the tree, paths, compactions, erasure; the guard around a store of your own; damaged logs
 //	view_*     what a model sees: turns, rounds, the elements that show them
 //	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
 //	clear*, clip, truncate, fileops

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
@@ -115,8 +116,8 @@ func validJSON(v any) ([]byte, error) {
 	return data, err
 }
 
-// Entry returns the entry that the line holds.
-func (l Line) Entry() (Entry, error) {
+// ParseEntry returns the entry that a line of a store holds.
+func ParseEntry(l storage.Line) (Entry, error) {
 	e, err := decode(l.Data)
 	if err != nil {
 		return Entry{}, fmt.Errorf("history: the line of entry %q: %w", l.ID, err)

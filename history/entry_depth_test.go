@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // deep returns an array in an array, and so on, of so many levels.
@@ -59,7 +60,7 @@ func TestWhatIsNestedTooDeepIsNotWritten(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
-			store := &history.MemoryStore{}
+			store := &storage.Memory{}
 			s, err := history.New(t.Context(), store, history.Options{})
 			require.NoError(t, err)
 			for _, levels := range []int{most - tt.above + 1, 9_996, 9_997, 10_000} {
@@ -84,7 +85,7 @@ func TestWhatIsNestedTooDeepIsNotWritten(t *testing.T) {
 			equal(t, all(t, s), all(t, again))
 		})
 	}
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	for _, levels := range []int{most, 20_000} {
 		_, err := history.New(t.Context(), store, history.Options{Header: history.Header{Data: deep(levels)}})
 		require.Contains(t, requireTooDeep(t, err).Path, "data[0][0]")
@@ -138,14 +139,14 @@ func TestAnErrorNamesDataThatIsNotJSON(t *testing.T) {
 		_, err := s.Add(t.Context(), history.Entry{Body: body})
 		require.ErrorContains(t, err, path+" is not valid JSON")
 	}
-	_, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: history.Header{Data: []byte("{")}})
+	_, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{Data: []byte("{")}})
 	require.ErrorContains(t, err, "history: the header: data is not valid JSON")
 	require.Equal(t, 1, count(t, s))
 }
 
 // Those that read a log as text, and stores that keep it as text, need not know of bytes that are none.
 func TestEveryLineIsUTF8(t *testing.T) {
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{Header: history.Header{From: "a\xff", Data: []byte("\"\xff\"")}})
 	require.NoError(t, err)
 	add(

@@ -19,6 +19,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -63,9 +64,9 @@ func ExampleOptions_redact() {
 }
 
 // redacting returns a session in memory that replaces secrets, and the store in which it is.
-func redacting(t testing.TB, redact func(history.Passage) string) (*history.Session, *history.MemoryStore) {
+func redacting(t testing.TB, redact func(history.Passage) string) (*history.Session, *storage.Memory) {
 	t.Helper()
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs(), Redact: redact})
 	require.NoError(t, err)
 	return s, store
@@ -188,7 +189,7 @@ func TestWhatIsRedactedIsMarkedAndStaysSo(t *testing.T) {
 }
 
 func TestAHeaderIsRedacted(t *testing.T) {
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{
 		Header: history.Header{ID: "s3cret", From: "/home/s3cret", Data: []byte(`{"k":"s3cret"}`)}, Redact: secretsGone,
 	})
@@ -269,7 +270,7 @@ func TestARedactorThatFailsLetsNothingThrough(t *testing.T) {
 			require.Len(t, stored(t, store), 1)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), "the session goes on")
 
-			_, err = history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: history.Header{From: "s3cret"}, Redact: tt.redact})
+			_, err = history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{From: "s3cret"}, Redact: tt.redact})
 			require.ErrorContains(t, err, "history: the header: Options.Redact")
 		})
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
@@ -163,7 +165,7 @@ func TestWhatIsNotRedactedIsTheSame(t *testing.T) {
 			s.options.Redact = redact
 			_, redactErr := s.Add(t.Context(), oddEntry(rand.New(rand.NewPCG(seed, 2)), "text", nil))
 			require.Equal(t, fmt.Sprint(err), fmt.Sprint(redactErr), "seed %d", seed)
-			require.Len(t, store.lines, len(want))
+			require.Len(t, slices.Collect(lines(store)), len(want))
 			if err == nil {
 				require.Equal(t, withoutTime(want[4]), withoutTime(slices.Collect(lines(store))[4]), "seed %d", seed)
 			}
@@ -184,7 +186,7 @@ func TestWhatIsRedactedCanBeReadBack(t *testing.T) {
 		e := oddEntry(rand.New(rand.NewPCG(seed, 2)), "text", nil)
 		added, err := s.Add(t.Context(), e)
 		if err != nil {
-			require.Len(t, store.lines, 4)
+			require.Len(t, slices.Collect(lines(store)), 4)
 			continue
 		}
 		if m, ok := e.Body.(Message); ok {
@@ -204,10 +206,10 @@ func TestWhatIsRedactedCanBeReadBack(t *testing.T) {
 	require.Greater(t, redacted, 200)
 }
 
-func lines(store *MemoryStore) func(func(string) bool) {
+func lines(store *storage.Memory) func(func(string) bool) {
 	return func(yield func(string) bool) {
-		for _, line := range store.lines {
-			if !yield(string(line.Data)) {
+		for line, err := range store.Read(context.Background(), 0) {
+			if err != nil || !yield(string(line.Data)) {
 				return
 			}
 		}

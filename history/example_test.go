@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -83,7 +84,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	_, err = history.Open(path, history.Options{})
-	fmt.Println("a second writer is refused:", errors.Is(err, history.ErrLocked))
+	fmt.Println("a second writer is refused:", errors.Is(err, storage.ErrLocked))
 	if err := session.Close(); err != nil {
 		log.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func ExampleRead() {
 	// e19 branch
 	// e20 branchSummary
 	// x later
-	// history: the session is open for reading only
+	// storage: the session is open for reading only
 }
 
 // Going back is going on from an earlier entry. What is left is another branch.
@@ -311,7 +312,7 @@ func ExampleRead_salvage() {
 		log.Fatal(err)
 	}
 	_, err = history.Read(path, history.Options{})
-	if corrupt, ok := errors.AsType[*history.CorruptError](err); ok {
+	if corrupt, ok := errors.AsType[*storage.CorruptError](err); ok {
 		fmt.Println("line", corrupt.Line, "cannot be read")
 	}
 	session, err := history.Read(path, history.Options{Salvage: true})
@@ -333,7 +334,7 @@ func ExampleRead_salvage() {
 
 // A session can be kept wherever a Store is.
 func ExampleNew() {
-	session, err := history.New(context.Background(), &history.MemoryStore{}, history.Options{Header: history.Header{ID: "S"}})
+	session, err := history.New(context.Background(), &storage.Memory{}, history.Options{Header: history.Header{ID: "S"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -350,7 +351,7 @@ func ExampleOpen_redact() {
 	}
 	defer os.RemoveAll(dir)
 	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{
-		File: history.FileOptions{Sync: history.SyncInterval, SyncEvery: 5 * time.Second},
+		File: storage.FileOptions{Sync: storage.SyncInterval, SyncEvery: 5 * time.Second},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/extremes"
 	"github.com/promptree-go/promptree/render"
 )
@@ -135,7 +136,7 @@ func TestATruncatorOfAnyNumbersLeavesOutWhatIsOverItsLimit(t *testing.T) {
 }
 
 func TestLineLimitsOfAnyNumbersAreLimitsOrErrors(t *testing.T) {
-	extremes.Each(history.Options{MaxLine: 1 << 20, File: history.FileOptions{MaxLine: 1 << 20, SyncEvery: 1}}, func(field string, number any, o history.Options) {
+	extremes.Each(history.Options{MaxLine: 1 << 20, File: storage.FileOptions{MaxLine: 1 << 20, SyncEvery: 1}}, func(field string, number any, o history.Options) {
 		if field != "MaxLine" && field != "File.MaxLine" && field != "File.SyncEvery" {
 			return
 		}

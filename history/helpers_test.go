@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
@@ -106,7 +107,7 @@ func count(t testing.TB, s *history.Session) int {
 }
 
 // stored lists the lines of a store.
-func stored(t testing.TB, store history.Store) []string {
+func stored(t testing.TB, store storage.Store) []string {
 	t.Helper()
 	var list []string
 	for line, err := range store.Read(t.Context(), 0) {

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -131,16 +132,16 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	long := `{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","custom":{"name":"` + strings.Repeat("x", size) + `"}}`
 	after := strings.Replace(welcome, `"e2"`, `"e3"`, 1)
 	limit := func(max int64) history.Options {
-		return history.Options{IDs: numbered.IDs(), File: history.FileOptions{MaxLine: max}}
+		return history.Options{IDs: numbered.IDs(), File: storage.FileOptions{MaxLine: max}}
 	}
 
 	path := file(t, header, hello, long, after, "")
 	before := heap()
 	_, err := history.Open(path, limit(most))
 	requireCorrupt(t, err, path, 3)
-	tooLong, ok := errors.AsType[*history.LineTooLongError](err)
+	tooLong, ok := errors.AsType[*storage.LineTooLongError](err)
 	require.True(t, ok)
-	equal(t, &history.LineTooLongError{Bytes: int64(len(long)), Max: most}, tooLong)
+	equal(t, &storage.LineTooLongError{Bytes: int64(len(long)), Max: most}, tooLong)
 	require.Less(t, heap()-before, most)
 
 	s, err := history.Open(path, limit(2*most))
@@ -151,7 +152,7 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	require.Len(t, e.Body.(history.Custom).Name, size)
 	require.NoError(t, s.Close())
 
-	s, err = history.Open(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: most}})
+	s, err = history.Open(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: most}})
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	require.Len(t, s.Skipped(), 1)
@@ -245,22 +246,22 @@ func TestHeaderIsTheCallersToFill(t *testing.T) {
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	memory, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: want})
+	memory, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: want})
 	require.NoError(t, err)
 	equal(t, want, memory.Header())
 	require.NotEmpty(t, talk(t, user).Header().ID)
-	_, err = history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: 7}})
+	_, err = history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: 7}})
 	require.ErrorContains(t, err, "Sync is 7")
 }
 
 // A store that is not a file names the line that cannot be read.
 func TestAStoreThatIsNotAFileNamesTheLine(t *testing.T) {
-	store := &history.MemoryStore{}
-	_, err := store.Append(t.Context(), 0, history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(header)}, history.Line{ID: "e1", Kind: history.TypeCustom, Data: []byte("{}")})
+	store := &storage.Memory{}
+	_, err := store.Append(t.Context(), 0, storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}, storage.Line{ID: "e1", Kind: string(history.TypeCustom), Data: []byte("{}")})
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
-	require.EqualError(t, err, "history: line 2: it has no type; set Options.Salvage to skip it")
-	s, err := history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: &historytest.Disk{}}})
+	require.EqualError(t, err, "storage: line 2: it has no type; set Options.Salvage to skip it")
+	s, err := history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Disk: &historytest.Disk{}}})
 	require.NoError(t, err)
 	require.Equal(t, onDisk, s.Path())
 	require.NoError(t, s.Close())

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // monotonic is a time with a reading of the monotonic clock.
@@ -115,9 +116,9 @@ func oddEntry(r *rand.Rand, text string, value []byte) Entry {
 }
 
 // talked returns a session with an open call.
-func talked(t testing.TB, h Header) (*Session, *MemoryStore) {
+func talked(t testing.TB, h Header) (*Session, *storage.Memory) {
 	t.Helper()
-	store := &MemoryStore{}
+	store := &storage.Memory{}
 	n := 0
 	o := Options{Header: h, IDs: func() string {
 		n++
@@ -125,7 +126,7 @@ func talked(t testing.TB, h Header) (*Session, *MemoryStore) {
 	}}
 	s, err := New(t.Context(), store, o)
 	if err != nil { // nothing was written
-		require.Empty(t, store.lines)
+		require.Empty(t, slices.Collect(lines(store)))
 		o.Header = Header{}
 		s, err = New(t.Context(), store, o)
 	}
@@ -166,7 +167,7 @@ func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (EntryT
 	give := func() Entry { return oddEntry(rand.New(rand.NewPCG(seed, 2)), text, value) }
 	added, err := s.Add(t.Context(), give())
 	if err != nil {
-		require.Len(t, store.lines, 4)
+		require.Len(t, slices.Collect(lines(store)), 4)
 		return give().Type(), false
 	}
 	given := give().Body // of which the session has nothing

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
 	"sync"
@@ -13,7 +14,7 @@ import (
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
-// appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] in any [Store]. It is
+// appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] in any [storage.Store]. It is
 // safe for concurrent use.
 //
 // What was said stays in the store. In memory a session holds what is shown at the leaf, and some hundred bytes for each
@@ -27,12 +28,12 @@ type Session struct {
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	spare   []string        // ids from Options.IDs that were not used; guarded by writing
 
-	mu     sync.RWMutex // guards the fields below, never held for long
-	store  Store        // nil in memory until the first entry
-	key    uint64       // of the session in the cache
+	mu     sync.RWMutex  // guards the fields below, never held for long
+	store  storage.Store // nil in memory until the first entry
+	key    uint64        // of the session in the cache
 	header Header
-	end    Position // end of the store, as far as the session has read it
-	path   path     // to the leaf
+	end    storage.Position // end of the store, as far as the session has read it
+	path   path             // to the leaf
 	closed bool
 	claims map[string]bool // see [Session.Claim]
 
@@ -42,7 +43,7 @@ type Session struct {
 // Options say how a session is opened. The zero value holds the defaults.
 type Options struct {
 	// File configures the log.
-	File FileOptions
+	File storage.FileOptions
 	// Header of a new session. Defaults to a random id and the current time.
 	Header Header
 	// MaxLine is the maximum length, in bytes, of a line that is written to any store. Defaults to File.MaxLine.
@@ -65,7 +66,7 @@ type Options struct {
 	// parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
 	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The
 	// log keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log,
-	// and is refused all the same. Without Salvage, a line that cannot be read is a [*CorruptError] when it is needed.
+	// and is refused all the same. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed.
 	// Off by default.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
@@ -78,20 +79,20 @@ type Options struct {
 	Cache *Cache
 }
 
-// checkSize returns a [*LineTooLongError] if a line is too long to be written.
+// checkSize returns a [*storage.LineTooLongError] if a line is too long to be written.
 func (o Options) checkSize(line []byte) error {
-	most := cmp.Or(o.MaxLine, o.File.MaxLine, maxLine)
+	most := cmp.Or(o.MaxLine, o.File.MaxLine, storage.DefaultMaxLine)
 	if size := int64(len(line)); size > most {
-		return &LineTooLongError{Bytes: size, Max: most}
+		return &storage.LineTooLongError{Bytes: size, Max: most}
 	}
 	return nil
 }
 
-// Open opens the session in a file for writing, and creates the file if it is missing; see [OpenFile]. The log is read
-// from its end back to what the newest compaction keeps. A line in that part that cannot be read is a [*CorruptError];
+// Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log is read
+// from its end back to what the newest compaction keeps. A line in that part that cannot be read is a [*storage.CorruptError];
 // [Verify] checks all lines.
 func Open(path string, o Options) (*Session, error) {
-	f, err := OpenFile(path, o.File)
+	f, err := storage.OpenFile(path, o.File)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func Open(path string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.mend(); err != nil {
+	if err := f.Mend(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -108,7 +109,7 @@ func Open(path string, o Options) (*Session, error) {
 // Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads what was appended since.
 // It takes no lock and changes nothing; a torn end is ignored.
 func Read(path string, o Options) (*Session, error) {
-	f, err := ReadFile(path, o.File)
+	f, err := storage.ReadFile(path, o.File)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func Read(path string, o Options) (*Session, error) {
 }
 
 // newSession returns the session in a store, and closes the store on an error.
-func newSession(store Store, o Options) (*Session, error) {
+func newSession(store storage.Store, o Options) (*Session, error) {
 	s, err := New(context.Background(), store, o)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -126,7 +127,7 @@ func newSession(store Store, o Options) (*Session, error) {
 
 // New returns the session in a store, and closes the store with the session. An empty store is given a header.
 // Options.File is ignored.
-func New(ctx context.Context, store Store, o Options) (*Session, error) {
+func New(ctx context.Context, store storage.Store, o Options) (*Session, error) {
 	if o.MaxLine < 0 {
 		return nil, fmt.Errorf("history: Options.MaxLine is %d: want 1 byte or more, or 0 for the default", o.MaxLine)
 	}
@@ -141,7 +142,7 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 		if err == nil {
 			return s, nil
 		}
-		conflict, ok := errors.AsType[*ConflictError](err)
+		conflict, ok := errors.AsType[*storage.ConflictError](err)
 		if !ok {
 			return nil, err
 		}
@@ -159,7 +160,7 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 		s.path, err = s.reader().open(ctx, end, "")
 	}
 	if err != nil {
-		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
+		if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt {
 			err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
 		}
 		return nil, err
@@ -212,7 +213,7 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	if h, err = decodeHeader(line); err != nil { // as it will be read
 		return err
 	}
-	ends, err := s.store.Append(ctx, 0, Line{ID: h.ID, Kind: TypeSession, Data: line})
+	ends, err := s.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: string(TypeSession), Data: line})
 	if err != nil {
 		return err
 	}
@@ -241,11 +242,11 @@ func (s *Session) reader() *reader {
 
 // state returns the current state of the session: a reader of its entries, the path to its leaf, and the end of the
 // store as it knows it.
-func (s *Session) state() (*reader, path, Position, error) {
+func (s *Session) state() (*reader, path, storage.Position, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return nil, path{}, 0, ErrClosed
+		return nil, path{}, 0, storage.ErrClosed
 	}
 	return s.reader(), s.path, s.end, nil
 }
@@ -294,7 +295,7 @@ func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 }
 
 // Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from its
-// end back. The error is a [*NoEntryError] if there is none.
+// end back. The error is a [*storage.NoEntryError] if there is none.
 func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
 	r, p, end, err := s.state()
 	if err != nil {
@@ -308,7 +309,7 @@ func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
 		return r.load(ctx, p.nodes[i])
 	}
 	if id == "" || r.store == nil {
-		return Entry{}, &NoEntryError{ID: id}
+		return Entry{}, &storage.NoEntryError{ID: id}
 	}
 	e, _, err := r.lookUp(ctx, end, Ref{ID: id})
 	return e, err
@@ -322,8 +323,8 @@ func (s *Session) Path() string {
 	return ""
 }
 
-// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a [Transcriber].
-func (s *Session) Transcript() Transcript {
+// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a [storage.Transcriber].
+func (s *Session) Transcript() storage.Transcript {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.reader().transcript()
@@ -341,11 +342,11 @@ func (s *Session) Lines(ctx context.Context) (int, error) {
 // lines counts the lines of a store from the newest compaction on a path on, and adds the number before it, which the
 // compaction holds.
 func (r *reader) lines(ctx context.Context, p path) (int, error) {
-	counter, ok := unwrapped(r.store).(LineCounter)
+	counter, ok := unwrapped(r.store).(storage.LineCounter)
 	if !ok {
 		return 0, nil
 	}
-	before, from := 0, Position(0)
+	before, from := 0, storage.Position(0)
 	for _, n := range slices.Backward(p.nodes) {
 		_, staged := r.staged[n.at]
 		if c := n.compaction; c != nil && !staged && c.Carried.Lines > 0 {
@@ -358,15 +359,15 @@ func (r *reader) lines(ctx context.Context, p path) (int, error) {
 }
 
 // Recovered describes the torn end that was found on opening, and is nil if there was none.
-func (s *Session) Recovered() *Recovery {
-	if f, ok := s.stored().(interface{ Recovered() *Recovery }); ok {
+func (s *Session) Recovered() *storage.Recovery {
+	if f, ok := s.stored().(interface{ Recovered() *storage.Recovery }); ok {
 		return f.Recovered()
 	}
 	return nil
 }
 
 // Skipped lists the lines that were skipped because of [Options.Salvage].
-func (s *Session) Skipped() []*CorruptError {
+func (s *Session) Skipped() []*storage.CorruptError {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if salvaged, ok := s.store.(*salvagedStore); ok {
@@ -375,13 +376,13 @@ func (s *Session) Skipped() []*CorruptError {
 	return nil
 }
 
-func (s *Session) stored() Store {
+func (s *Session) stored() storage.Store {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return unwrapped(s.store)
 }
 
-// Close closes the store. From then on methods that need it fail with [ErrClosed]. Close waits up to 5 seconds for a
+// Close closes the store. From then on methods that need it fail with [storage.ErrClosed]. Close waits up to 5 seconds for a
 // writer; if the store has not returned by then, Close returns an error that says so, and the store stays open until
 // Close is called again. Closing twice does nothing.
 func (s *Session) Close() error {

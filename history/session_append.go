@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
 )
 
@@ -21,7 +22,7 @@ import (
 // cut short may be empty. A result that comes after its round was compacted is kept, but only the transcript shows it.
 //
 // If another session has appended something said to the same store since this one last read it, the error is a
-// [*ConflictError], and nothing is written: call [Session.Refresh] and read what was said.
+// [*storage.ConflictError], and nothing is written: call [Session.Refresh] and read what was said.
 func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {
@@ -43,12 +44,12 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 // An id set by the caller is checked against the whole store, which the first such check reads completely.
 //
 // In a store to which others append, what is said (messages, shell commands, custom messages, branches) is only added
-// directly after what the session has read: the error is a [*ConflictError] if anything was said in between. Everything
+// directly after what the session has read: the error is a [*storage.ConflictError] if anything was said in between. Everything
 // else is added after what was appended in between; a compaction is checked again there.
 //
 // Texts other than those of messages and shell output are made valid UTF-8, and so is Data, which is kept without white
 // space between its values. An entry whose line would have more than 500 levels of objects and arrays is a
-// [*DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*LineTooLongError]. What is added
+// [*DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*storage.LineTooLongError]. What is added
 // can be read back as it is returned.
 //
 // [Options.Redact] sees all texts first.
@@ -120,9 +121,9 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 	var seen []string // for each entry, the one that it follows as far as the caller can know
 	for {
 		a := adding{s: s, r: r, path: p, end: end, seen: seen}
-		r.staged = map[Position]Entry{}
+		r.staged = map[storage.Position]Entry{}
 		added := slices.Clone(entries)
-		lines := make([]Line, len(entries))
+		lines := make([]storage.Line, len(entries))
 		for i := range added {
 			if lines[i], err = a.stage(ctx, &added[i], root && i == 0); err != nil {
 				s.spare = append(a.drawn, s.spare...)
@@ -136,7 +137,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 			return added, nil
 		}
 		s.spare, seen = append(a.drawn, s.spare...), a.seen
-		if _, conflict := errors.AsType[*ConflictError](err); !conflict {
+		if _, conflict := errors.AsType[*storage.ConflictError](err); !conflict {
 			return nil, err
 		}
 		news, readErr := s.readOn(ctx, r, p, end)
@@ -161,7 +162,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 func (s *Session) ready(ctx context.Context) error {
 	s.mu.Lock()
 	if s.store == nil {
-		s.store, s.key = &MemoryStore{}, sessions.Add(1)
+		s.store, s.key = &storage.Memory{}, sessions.Add(1)
 	}
 	empty := s.end == 0 && !s.closed
 	s.mu.Unlock()
@@ -172,13 +173,13 @@ func (s *Session) ready(ctx context.Context) error {
 }
 
 // take records what was appended in the session.
-func (s *Session) take(a adding, added []Entry, lines []Line, ends []Position) {
+func (s *Session) take(a adding, added []Entry, lines []storage.Line, ends []storage.Position) {
 	for i := len(added) - 1; i >= 0; i-- {
 		at := a.end
 		if i > 0 {
 			at = ends[i-1]
 		}
-		if k := a.path.indexAt(a.end + Position(i)); k < len(a.path.nodes) && a.path.nodes[k].id == added[i].ID {
+		if k := a.path.indexAt(a.end + storage.Position(i)); k < len(a.path.nodes) && a.path.nodes[k].id == added[i].ID {
 			a.path.nodes[k].at = at
 		}
 		a.r.keep(at, added[i], len(lines[i].Data))
@@ -190,7 +191,7 @@ func (s *Session) take(a adding, added []Entry, lines []Line, ends []Position) {
 }
 
 // advance moves the session to a path whose part after the position known is new.
-func (s *Session) advance(p path, known, end Position) {
+func (s *Session) advance(p path, known, end storage.Position) {
 	if slices.ContainsFunc(p.nodes[p.indexAt(known):], func(n node) bool { return n.compaction != nil }) {
 		p = p.trimmed()
 	}
@@ -202,14 +203,14 @@ func (s *Session) advance(p path, known, end Position) {
 // news describes what others have appended to a store.
 type news struct {
 	path path // to the last entry appended
-	end  Position
+	end  storage.Position
 	said bool // something was said, or the branch changed
 	// something was erased
 	erased bool
 }
 
 // readOn reads what was appended to the store after the position end, at which the path p led to the leaf.
-func (s *Session) readOn(ctx context.Context, r *reader, p path, end Position) (news, error) {
+func (s *Session) readOn(ctx context.Context, r *reader, p path, end storage.Position) (news, error) {
 	n := news{path: p, end: end}
 	if r.store == nil {
 		return n, nil
@@ -259,7 +260,7 @@ type adding struct {
 	s      *Session
 	r      *reader
 	path   path // to the entry before the next one
-	end    Position
+	end    storage.Position
 	staged []path   // to each staged entry
 	says   bool     // an entry holds something said
 	seen   []string // see [Session.add]
@@ -267,12 +268,12 @@ type adding struct {
 }
 
 // stage completes an entry, checks it, and returns its line.
-func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
+func (a *adding) stage(ctx context.Context, e *Entry, root bool) (storage.Line, error) {
 	if e.Body == nil {
-		return Line{}, errors.New("it has no body")
+		return storage.Line{}, errors.New("it has no body")
 	}
 	if err := a.place(ctx, e, root); err != nil {
-		return Line{}, err
+		return storage.Line{}, err
 	}
 	if len(a.seen) == len(a.staged) {
 		a.seen = append(a.seen, a.stored())
@@ -280,13 +281,13 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	if e.ID == "" {
 		var err error
 		if e.ID, err = a.newID(ctx); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 	}
 	if e.Time.IsZero() {
 		var err error
 		if e.Time, err = a.s.Now(ctx); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 	}
 	e.Time = e.Time.UTC().Round(0)
@@ -299,7 +300,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		e.Body = b
 	case Message:
 		if err := a.checkMessage(ctx, b.Message); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its own
 		e.Body = b
@@ -308,11 +309,11 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 			b.LastCovered = before
 		}
 		if err := a.checkCompaction(ctx, b); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 		var err error
 		if b.Carried, err = a.r.carriedPast(ctx, a.path, a.path.cut(b, anywhere)); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 		if b.Carried.Lines > 0 {
 			b.Carried.Lines += len(a.staged)
@@ -320,21 +321,21 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		e.Body = b
 	case Clearing:
 		if err := a.checkClearing(ctx, b); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 	case CustomMessage:
 		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
-			return Line{}, err
+			return storage.Line{}, err
 		}
 	case Preamble:
 		for i, m := range b.System {
 			if err := checkText(m); err != nil {
-				return Line{}, fmt.Errorf("system message %d: %w", i+1, err)
+				return storage.Line{}, fmt.Errorf("system message %d: %w", i+1, err)
 			}
 		}
 	case Plan:
 		if err := checkText(begun(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
-			return Line{}, fmt.Errorf("its thinking: %w", err)
+			return storage.Line{}, fmt.Errorf("its thinking: %w", err)
 		}
 		b.Until = b.Until.UTC()
 		e.Body = b
@@ -347,19 +348,19 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		err = a.s.options.checkSize(line)
 	}
 	if err != nil {
-		return Line{}, err
+		return storage.Line{}, err
 	}
 	if m, ok := e.Body.(Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
 		if *e, err = decode(line); err != nil { // as it will be read, sharing nothing with the caller
-			return Line{}, err
+			return storage.Line{}, err
 		}
 	}
-	n := newNode(*e, a.end+Position(len(a.staged)))
+	n := newNode(*e, a.end+storage.Position(len(a.staged)))
 	a.r.staged[n.at] = *e
 	a.says = a.says || n.kind.said()
 	a.path = a.path.with(n)
 	a.staged = append(a.staged, a.path)
-	return Line{ID: e.ID, Parent: e.Parent, Kind: e.Type(), Data: line}, nil
+	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
 }
 
 // stored returns the id of the entry before, "" if that is about to be added too.
@@ -380,11 +381,11 @@ func isOpaque(p chat.Part) bool {
 func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 	if u, ok := e.Body.(Unknown); ok {
 		line, err := decode(u.Line)
-		head, headErr := lineOf(u.Line)
+		head, headErr := storage.ParseLine(u.Line)
 		switch {
 		case err != nil || headErr != nil:
 			return fmt.Errorf("its line: %w", errors.Join(err, headErr))
-		case head.ID != line.ID || head.Parent != line.Parent || head.Kind != line.Type() || !utf8.ValidString(line.ID):
+		case head.ID != line.ID || head.Parent != line.Parent || head.Kind != string(line.Type()) || !utf8.ValidString(line.ID):
 			return errors.New("its line has an id, parent or type twice, or not in UTF-8")
 		case known(line.Type()) || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
 			return fmt.Errorf("its line is not one of an unknown %q", u.Kind)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"container/list"
+	"github.com/promptree-go/promptree/history/storage"
 	"sync"
 	"sync/atomic"
 )
@@ -19,7 +20,7 @@ type Cache struct {
 
 type cacheKey struct {
 	session uint64
-	at      Position
+	at      storage.Position
 }
 
 type cached struct {

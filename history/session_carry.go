@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Carried is what a compaction carries forward from the path before it, so that no reader has to go back further.
@@ -49,7 +50,7 @@ type Ref struct {
 	ID string `json:"id"`
 	// At is the entry's position in its store, 0 if that is not known. It is a hint: in a copied session the entry is
 	// elsewhere.
-	At Position `json:"at,omitempty"`
+	At storage.Position `json:"at,omitempty"`
 }
 
 // Carry returns what a compaction that covers the path to an entry would carry forward; "" stands for the leaf.
@@ -62,7 +63,7 @@ func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
 }
 
 // carriedPast returns what a compaction that is appended to a path and cuts at a position carries forward.
-func (r *reader) carriedPast(ctx context.Context, p path, cut Position) (Carried, error) {
+func (r *reader) carriedPast(ctx context.Context, p path, cut storage.Position) (Carried, error) {
 	c, err := r.carried(ctx, p)
 	if err != nil {
 		return Carried{}, err
@@ -76,7 +77,7 @@ func (r *reader) carriedPast(ctx context.Context, p path, cut Position) (Carried
 
 // turnStart returns the node that starts the turn in which a path is cut, the zero value if the cut is between turns.
 // The path is cut at the cut of its newest compaction or behind it.
-func (r *reader) turnStart(ctx context.Context, p path, cut Position) (node, error) {
+func (r *reader) turnStart(ctx context.Context, p path, cut storage.Position) (node, error) {
 	for _, n := range slices.Backward(p.nodes) {
 		if n.at <= cut && n.kind.startsTurn() {
 			return n, nil
@@ -266,7 +267,7 @@ func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 }
 
 // resolve returns the entries that are referred to and are before a position, in order, with their nodes.
-func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]node, []Entry, error) {
+func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Ref) ([]node, []Entry, error) {
 	found, err := r.pick(ctx, before, refs)
 	if err != nil {
 		return nil, nil, err
@@ -299,17 +300,17 @@ func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]no
 
 // pick returns those of the entries, by id, that are before a position and at their hinted place, and can be read from
 // the store in one call.
-func (r *reader) pick(ctx context.Context, before Position, refs []Ref) (map[string]placed, error) {
+func (r *reader) pick(ctx context.Context, before storage.Position, refs []Ref) (map[string]placed, error) {
 	found := map[string]placed{}
 	g, ok := r.store.(guardedStore)
 	if !ok {
 		return found, nil
 	}
-	picker, ok := g.Store.(Picker)
+	picker, ok := g.Store.(storage.Picker)
 	if !ok {
 		return found, nil
 	}
-	ids := map[Position]string{}
+	ids := map[storage.Position]string{}
 	for _, ref := range refs {
 		if _, ok := r.cached(ref.At); !ok && ref.ID != "" && ref.At > 0 && ref.At < before {
 			ids[ref.At] = ref.ID
@@ -337,7 +338,7 @@ func (r *reader) pick(ctx context.Context, before Position, refs []Ref) (map[str
 
 // search looks for entries before a position in the whole store, in one pass. A line that cannot be read is an error if
 // an entry is missing, since it may be that one.
-func (r *reader) search(ctx context.Context, before Position, ids map[string]bool, found map[string]placed) error {
+func (r *reader) search(ctx context.Context, before storage.Position, ids map[string]bool, found map[string]placed) error {
 	if len(ids) == 0 || r.store == nil {
 		return nil
 	}
@@ -371,13 +372,13 @@ func (r *reader) search(ctx context.Context, before Position, ids map[string]boo
 // placed is an entry and its position.
 type placed struct {
 	entry Entry
-	at    Position
+	at    storage.Position
 }
 
 // lookUp returns the entry that is referred to, and its position, if it is before a position.
-func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
+func (r *reader) lookUp(ctx context.Context, before storage.Position, ref Ref) (Entry, storage.Position, error) {
 	if ref.ID == "" || r.store == nil {
-		return Entry{}, 0, &NoEntryError{ID: ref.ID}
+		return Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 	}
 	if found, err := r.pick(ctx, before, []Ref{ref}); err != nil || len(found) > 0 {
 		return found[ref.ID].entry, found[ref.ID].at, err
@@ -389,11 +390,11 @@ func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, P
 		e, err := r.decode(ctx, line, err)
 		return e, line.At, err
 	}
-	return Entry{}, 0, &NoEntryError{ID: ref.ID}
+	return Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 }
 
 // hinted returns the entry that is referred to if it is about to be added or is at its hinted place.
-func (r *reader) hinted(ctx context.Context, before Position, ref Ref) (placed, bool, error) {
+func (r *reader) hinted(ctx context.Context, before storage.Position, ref Ref) (placed, bool, error) {
 	for at, e := range r.staged {
 		if e.ID == ref.ID && ref.ID != "" {
 			return placed{e, at}, true, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -98,7 +99,7 @@ func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
 // A turn that is cut again and again is shown with its first message, which a compaction carries forward. A session that was
 // opened then does not read what stands between.
 func TestTheStartOfATurnThatIsCutIsCarriedForward(t *testing.T) {
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), user, answer, user))
@@ -109,7 +110,7 @@ func TestTheStartOfATurnThatIsCutIsCarriedForward(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), answer))
 	require.Equal(t, "S | e3: e14() e16()", shape(viewOf(t, s)))
 	opened := func(salvage bool, lost ...string) *history.Session {
-		damaged := &history.MemoryStore{}
+		damaged := &storage.Memory{}
 		copyTo(t, damaged, store)
 		for line, err := range store.Read(t.Context(), 0) {
 			require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestTheStartOfATurnThatIsCutIsCarriedForward(t *testing.T) {
 	equal(t, viewOf(t, s), viewOf(t, opened(false, "e1", "e2", "e4", "e5", "e6", "e7", "e8", "e9", "e10", "e11", "e12", "e13")))
 
 	_, err = opened(false, "e3").View(t.Context())
-	require.IsType(t, &history.CorruptError{}, err)
+	require.IsType(t, &storage.CorruptError{}, err)
 	salvaged := opened(true, "e3")
 	require.Equal(t, "S | e1: e14() e16()", shape(viewOf(t, salvaged)), "the turn before has lost its end")
 	v, err := salvaged.ViewWith(t.Context(), summary("T", "e16"))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Compact adds a compaction after the leaf. From then on, the path shows its messages in place of what it covers.
@@ -106,7 +107,7 @@ func (a *adding) hasEnded(ctx context.Context, plan string) (bool, error) {
 
 // checkBoundary returns the index of the entry at which a compaction cuts a path, -1 if it covers everything. The error
 // is a [*BoundaryError] if it cannot cut there.
-func (r *reader) checkBoundary(ctx context.Context, p path, before Position, c Compaction) (int, error) {
+func (r *reader) checkBoundary(ctx context.Context, p path, before storage.Position, c Compaction) (int, error) {
 	id := c.boundary()
 	if id == "" {
 		return -1, nil
@@ -126,14 +127,14 @@ func (r *reader) checkBoundary(ctx context.Context, p path, before Position, c C
 
 // locate returns the index of an entry on the part of a path that the newest compaction left, or the reason why it is
 // not there.
-func (r *reader) locate(ctx context.Context, p path, before Position, id string) (int, BoundaryReason, error) {
+func (r *reader) locate(ctx context.Context, p path, before storage.Position, id string) (int, BoundaryReason, error) {
 	if i := p.index(id); i >= 0 {
 		return i, "", nil
 	}
 	if r.store == nil {
 		return 0, BoundaryMissing, nil
 	}
-	at := Position(-1)
+	at := storage.Position(-1)
 	for s, err := range r.store.Back(ctx, before, id) {
 		if missing(err) {
 			return 0, BoundaryMissing, nil

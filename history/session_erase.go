@@ -10,20 +10,11 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Eraser is a [Store] whose lines can be made unreadable and which can be removed.
-type Eraser interface {
-	// Replace overwrites the data of lines, each given with its position At. The new data has at most as many bytes as
-	// the old; positions, ids, parents and kinds stay. It returns once that is durable: all lines are replaced or none,
-	// even after a crash.
-	Replace(ctx context.Context, lines ...Stored) error
-	// Remove removes the session with everything in it, and closes the store.
-	Remove(ctx context.Context) error
-}
-
-// ErrNotErasable is returned for an erasure in a store that is not an [Eraser].
+// ErrNotErasable is returned for an erasure in a store that is not an [storage.Eraser].
 var ErrNotErasable = errors.New("history: the session's store cannot erase")
 
 // Erasure records what was erased. It follows the leaf of the session at that time.
@@ -49,7 +40,7 @@ const erasedText = "[erased]"
 // that cover what is erased are listed in [Erasure.Summaries], so erase them too if they must not reveal it. Checkpoint
 // files, redactions and what was sent to models are outside the session and stay.
 //
-// The store must be an [Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the entries.
+// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the entries.
 // Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it can be
 // called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
@@ -61,7 +52,7 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	if err != nil {
 		return Erasure{}, err
 	}
-	store, ok := unwrapped(r.store).(Eraser)
+	store, ok := unwrapped(r.store).(storage.Eraser)
 	if !ok {
 		return Erasure{}, ErrNotErasable
 	}
@@ -99,7 +90,7 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	return e.erasure, err
 }
 
-// Remove removes the session with everything in it from its store, and closes it. The store must be an [Eraser], else
+// Remove removes the session with everything in it from its store, and closes it. The store must be an [storage.Eraser], else
 // the error is [ErrNotErasable].
 func (s *Session) Remove(ctx context.Context) error {
 	if err := s.begins(ctx); err != nil {
@@ -110,7 +101,7 @@ func (s *Session) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, ok := unwrapped(r.store).(Eraser)
+	store, ok := unwrapped(r.store).(storage.Eraser)
 	if !ok {
 		return ErrNotErasable
 	}
@@ -127,7 +118,7 @@ func (s *Session) Remove(ctx context.Context) error {
 
 // readAnew drops what is cached of a session in which something was erased, and reads it again. The caller holds
 // writing.
-func (s *Session) readAnew(ctx context.Context, r *reader, end Position) error {
+func (s *Session) readAnew(ctx context.Context, r *reader, end storage.Position) error {
 	r.cache.forget(r.key)
 	anew := *r
 	anew.key = sessions.Add(1) // concurrent readers may still store what they read under the old key
@@ -151,10 +142,10 @@ type eraser struct {
 	erasure Erasure
 	below   []map[string]bool // for each entry, the ids of its descendants and its own
 	copies  *copies
-	lines   []Stored
+	lines   []storage.Stored
 }
 
-func (e *eraser) visit(line Stored, entry Entry) error {
+func (e *eraser) visit(line storage.Stored, entry Entry) error {
 	after, covered := false, false
 	for i, id := range e.erasure.Entries {
 		below := e.below[i]

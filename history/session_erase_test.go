@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -49,7 +50,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 	for _, where := range []string{"in memory", "in a file"} {
 		t.Run(where, func(t *testing.T) {
 			ctx, path := t.Context(), tempFile(t)
-			store := &history.MemoryStore{}
+			store := &storage.Memory{}
 			s, err := history.New(ctx, store, history.Options{IDs: numbered.IDs()})
 			require.NoError(t, err)
 			raw := func() string { return strings.Join(stored(t, store), "\n") }
@@ -98,7 +99,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 				require.NoError(t, s.Close())
 				again := opened(t, path)
 				require.Equal(t, after, all(t, again)[:len(after)])
-				f, err := history.ReadFile(path, history.FileOptions{})
+				f, err := storage.ReadFile(path, storage.FileOptions{})
 				require.NoError(t, err)
 				wrong, err := history.Verify(ctx, f)
 				require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 
 // Who has the store open too sees it once it looks.
 func TestErasureIsSeenByARefresh(t *testing.T) {
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	one, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	secretive(t, one)
@@ -151,11 +152,11 @@ func TestAnyEntryCanBeErased(t *testing.T) {
 func TestErasingAnUnknownEntryIsAnError(t *testing.T) {
 	s := talk(t, user)
 	_, err := s.Erase(t.Context(), "nobody")
-	require.ErrorAs(t, err, new(*history.NoEntryError))
+	require.ErrorAs(t, err, new(*storage.NoEntryError))
 	none, err := s.Erase(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, none)
-	plain, err := history.New(t.Context(), &plainStore{Store: &history.MemoryStore{}}, history.Options{})
+	plain, err := history.New(t.Context(), &plainStore{Store: &storage.Memory{}}, history.Options{})
 	require.NoError(t, err)
 	_, err = plain.Erase(t.Context(), "x")
 	require.ErrorIs(t, err, history.ErrNotErasable)
@@ -163,7 +164,7 @@ func TestErasingAnUnknownEntryIsAnError(t *testing.T) {
 }
 
 // plainStore is a store with no abilities but those that every store has.
-type plainStore struct{ history.Store }
+type plainStore struct{ storage.Store }
 
 func TestARemovedSessionIsGone(t *testing.T) {
 	path := tempFile(t)
@@ -178,7 +179,7 @@ func TestARemovedSessionIsGone(t *testing.T) {
 		require.NoFileExists(t, file)
 	}
 	_, err := s.View(t.Context())
-	require.ErrorIs(t, err, history.ErrClosed)
+	require.ErrorIs(t, err, storage.ErrClosed)
 	require.NoError(t, s.Close())
 }
 
@@ -187,7 +188,7 @@ func TestAnErasureIsFinishedAfterAPowerCut(t *testing.T) {
 	done, undone := 0, 0
 	for cut := range 12 {
 		disk := &historytest.Disk{}
-		s, err := openOn(disk, history.SyncAlways)
+		s, err := openOn(disk, storage.SyncAlways)
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(secret+" one"), chat.AssistantMessage(secret+" two")))
 		stop := errors.New("cut")
@@ -197,7 +198,7 @@ func TestAnErasureIsFinishedAfterAPowerCut(t *testing.T) {
 		disk.FailAfter(-1, nil)
 		_ = s.Close()
 		disk.PowerCut(nil)
-		s, err = openOn(disk, history.SyncAlways)
+		s, err = openOn(disk, storage.SyncAlways)
 		require.NoError(t, err, "cut %d", cut)
 		left := strings.Count(string(disk.ReadFile(onDisk)), "3141-5926")
 		require.Contains(t, []int{0, 2}, left, "cut %d", cut)

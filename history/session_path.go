@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
 )
@@ -11,12 +12,12 @@ import (
 // node is what is kept in memory for an entry.
 type node struct {
 	id         string
-	at         Position
+	at         storage.Position
 	kind       kind
 	compaction *Compaction // of a compaction
 }
 
-func newNode(e Entry, at Position) node {
+func newNode(e Entry, at storage.Position) node {
 	n := node{id: e.ID, at: at, kind: kindOf(e)}
 	if c, ok := e.Body.(Compaction); ok {
 		n.compaction = &c
@@ -53,8 +54,8 @@ func (p path) index(id string) int {
 }
 
 // indexAt returns the index of the first node at a position or after it.
-func (p path) indexAt(at Position) int {
-	i, _ := slices.BinarySearchFunc(p.nodes, at, func(n node, at Position) int { return int(n.at - at) })
+func (p path) indexAt(at storage.Position) int {
+	i, _ := slices.BinarySearchFunc(p.nodes, at, func(n node, at storage.Position) int { return int(n.at - at) })
 	return i
 }
 
@@ -82,7 +83,7 @@ func (p path) compaction() int {
 
 // boundary returns the position of the first entry that the newest compaction does not cover, the position after that
 // compaction's entry, and the compaction. Without a compaction the positions are 0.
-func (p path) boundary() (first, after Position, c Compaction) {
+func (p path) boundary() (first, after storage.Position, c Compaction) {
 	i := p.compaction()
 	if i < 0 {
 		return 0, 0, Compaction{}
@@ -93,7 +94,7 @@ func (p path) boundary() (first, after Position, c Compaction) {
 
 // cut returns the position at which a compaction cuts the path, and all if it covers everything or its entry is not on
 // the path.
-func (p path) cut(c Compaction, all Position) Position {
+func (p path) cut(c Compaction, all storage.Position) storage.Position {
 	i := p.index(c.boundary())
 	switch {
 	case c.boundary() == "" || i < 0:
@@ -107,8 +108,8 @@ func (p path) cut(c Compaction, all Position) Position {
 // base finds the first node that a path needs, walking back: the one at which the newest compaction cuts, or the
 // compaction itself if it covers everything.
 type base struct {
-	id string   // of the entry at which the compaction cuts
-	at Position // of the compaction, 0 until it is found
+	id string           // of the entry at which the compaction cuts
+	at storage.Position // of the compaction, 0 until it is found
 }
 
 // reached records the next node on the way back, and reports whether no more are needed.
@@ -134,14 +135,14 @@ func (p path) trimmed() path {
 
 // reader reads entries from a store, through a cache.
 type reader struct {
-	store  Store
+	store  storage.Store
 	cache  *Cache
 	key    uint64
-	staged map[Position]Entry // entries that are not in the store yet
+	staged map[storage.Position]Entry // entries that are not in the store yet
 }
 
 // unsalvaged returns the underlying store, with the lines that cannot be read.
-func unsalvaged(s Store) Store {
+func unsalvaged(s storage.Store) storage.Store {
 	if salvaged, ok := s.(*salvagedStore); ok {
 		return salvaged.Store
 	}
@@ -149,7 +150,7 @@ func unsalvaged(s Store) Store {
 }
 
 // unwrapped returns the caller's own store, with its abilities.
-func unwrapped(s Store) Store {
+func unwrapped(s storage.Store) storage.Store {
 	if g, ok := unsalvaged(s).(guardedStore); ok {
 		return g.Store
 	}
@@ -157,14 +158,14 @@ func unwrapped(s Store) Store {
 }
 
 // transcript returns what a breadcrumb refers to.
-func (r *reader) transcript() Transcript {
-	if t, ok := unwrapped(r.store).(Transcriber); ok {
+func (r *reader) transcript() storage.Transcript {
+	if t, ok := unwrapped(r.store).(storage.Transcriber); ok {
 		return ability(r.store, t.Transcript)
 	}
-	return Transcript{}
+	return storage.Transcript{}
 }
 
-func (r *reader) cached(at Position) (Entry, bool) {
+func (r *reader) cached(at storage.Position) (Entry, bool) {
 	if e, ok := r.staged[at]; ok {
 		return e, true
 	}
@@ -172,10 +173,12 @@ func (r *reader) cached(at Position) (Entry, bool) {
 }
 
 // keep adds an entry to the cache.
-func (r *reader) keep(at Position, e Entry, size int) { r.cache.put(cacheKey{r.key, at}, e, size) }
+func (r *reader) keep(at storage.Position, e Entry, size int) {
+	r.cache.put(cacheKey{r.key, at}, e, size)
+}
 
 // decode returns the entry of a line, or the error with which the line was read.
-func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error) {
+func (r *reader) decode(ctx context.Context, s storage.Stored, err error) (Entry, error) {
 	if err != nil && s.End == 0 {
 		return Entry{}, err
 	}
@@ -184,7 +187,7 @@ func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error)
 		e, err = decode(s.Data)
 	}
 	salvaged, ok := r.store.(*salvagedStore)
-	if err == nil && (e.ID != s.ID || e.Type() != s.Kind || e.Parent != s.Parent && !ok) {
+	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !ok) {
 		err = fmt.Errorf("it is the %s %q after %q, and not the %s %q after %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	}
 	if err != nil {
@@ -200,16 +203,16 @@ func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error)
 }
 
 // corrupt returns the error for the line at a position.
-func (r *reader) corrupt(ctx context.Context, at Position, err error) error {
-	if c, ok := errors.AsType[*CorruptError](err); ok {
+func (r *reader) corrupt(ctx context.Context, at storage.Position, err error) error {
+	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
 		return c
 	}
-	c := &CorruptError{Err: err}
+	c := &storage.CorruptError{Err: err}
 	if f, ok := unwrapped(r.store).(interface{ Path() string }); ok {
 		c.Path = f.Path()
 	}
-	if counter, ok := unwrapped(r.store).(LineCounter); ok {
-		count := func(from Position) (int, error) {
+	if counter, ok := unwrapped(r.store).(storage.LineCounter); ok {
+		count := func(from storage.Position) (int, error) {
 			return do(ctx, r.store, "Count", func(ctx context.Context) (int, error) { return counter.Count(ctx, from) })
 		}
 		all, allErr := count(0)
@@ -226,7 +229,7 @@ func (r *reader) load(ctx context.Context, n node) (Entry, error) {
 	for e, err := range r.entries(ctx, []node{n}, true) {
 		return e, err
 	}
-	return Entry{}, &NoEntryError{ID: n.id}
+	return Entry{}, &storage.NoEntryError{ID: n.id}
 }
 
 // between is the maximum number of lines that are skipped by reading on instead of seeking.
@@ -271,7 +274,7 @@ func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2
 				}
 			}
 			if len(nodes) == from {
-				yield(Entry{}, &NoEntryError{ID: nodes[0].id})
+				yield(Entry{}, &storage.NoEntryError{ID: nodes[0].id})
 				return
 			}
 		}
@@ -291,22 +294,22 @@ func (r *reader) list(ctx context.Context, nodes []node) ([]Entry, error) {
 }
 
 // open returns the path to an entry before a position, and to the last entry for "", as far back as its base.
-func (r *reader) open(ctx context.Context, before Position, id string) (path, error) {
+func (r *reader) open(ctx context.Context, before storage.Position, id string) (path, error) {
 	return r.extended(ctx, path{before: id}, before, base{})
 }
 
 // extended returns a path with the nodes before it, back to its base, which has recorded the nodes of the path already.
-func (r *reader) extended(ctx context.Context, p path, before Position, b base) (path, error) {
+func (r *reader) extended(ctx context.Context, p path, before storage.Position, b base) (path, error) {
 	nodes := slices.Clone(p.nodes)
 	slices.Reverse(nodes)
 	p.nodes = nil
 	read, reached := 0, false
-	child := Position(-1) // the node whose parent comes next
+	child := storage.Position(-1) // the node whose parent comes next
 	if len(nodes) > 0 {
 		child = nodes[len(nodes)-1].at
 	}
 	for s, err := range r.store.Back(ctx, before, p.before) {
-		if gone, ok := errors.AsType[*NoEntryError](err); ok && child >= 0 {
+		if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child >= 0 {
 			return path{}, r.corrupt(ctx, child, fmt.Errorf("what it follows does not stand before it: %w", gone))
 		}
 		e, err := r.decode(ctx, s, err)

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
 )
 
-// missing reports whether an error is a [*NoEntryError].
+// missing reports whether an error is a [*storage.NoEntryError].
 func missing(err error) bool {
-	_, ok := errors.AsType[*NoEntryError](err)
+	_, ok := errors.AsType[*storage.NoEntryError](err)
 	return ok
 }
 
@@ -25,11 +26,11 @@ func (s *Session) pathTo(ctx context.Context, id string) (*reader, path, error) 
 }
 
 // pathTo returns the path to an entry before a position, which may be on another path.
-func (r *reader) pathTo(ctx context.Context, p path, before Position, id string) (path, error) {
+func (r *reader) pathTo(ctx context.Context, p path, before storage.Position, id string) (path, error) {
 	i := p.index(id)
 	if i < 0 {
 		if r.store == nil {
-			return path{}, &NoEntryError{ID: id}
+			return path{}, &storage.NoEntryError{ID: id}
 		}
 		return r.open(ctx, before, id)
 	}
@@ -48,7 +49,7 @@ func (r *reader) pathTo(ctx context.Context, p path, before Position, id string)
 
 // wayTo returns a path to an entry of which perhaps only the id is known, a reader of its entries, and the position
 // before which the entry is.
-func (s *Session) wayTo(id string) (*reader, path, Position, error) {
+func (s *Session) wayTo(id string) (*reader, path, storage.Position, error) {
 	r, p, end, err := s.state()
 	if err != nil || id == "" {
 		return r, p, end, err
@@ -57,14 +58,14 @@ func (s *Session) wayTo(id string) (*reader, path, Position, error) {
 		return r, p.to(i), end, nil
 	}
 	if r.store == nil {
-		return r, path{}, 0, &NoEntryError{ID: id}
+		return r, path{}, 0, &storage.NoEntryError{ID: id}
 	}
 	return r, path{before: id}, end, nil
 }
 
 // back returns the nodes of a path from its end to the root, with their lines if those had to be read. All are before a
 // position.
-func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[step, error] {
+func (r *reader) back(ctx context.Context, p path, before storage.Position) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		for _, n := range slices.Backward(p.nodes) {
 			if !yield(step{id: n.id, at: n.at, node: n}, nil) {
@@ -79,7 +80,7 @@ func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[st
 		}
 		child := len(p.nodes) > 0 // there is a node whose parent comes next
 		for s, err := range r.store.Back(ctx, before, p.before) {
-			if gone, ok := errors.AsType[*NoEntryError](err); ok && child {
+			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child {
 				err = r.corrupt(ctx, before, fmt.Errorf("what it follows does not stand before it: %w", gone))
 			}
 			if !yield(step{id: s.ID, at: s.At, line: s}, err) || err != nil {
@@ -93,9 +94,9 @@ func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[st
 // step is an entry on the way back to the root: a node of the path, or a line.
 type step struct {
 	id   string
-	at   Position
+	at   storage.Position
 	node node
-	line Stored
+	line storage.Stored
 }
 
 // entry returns the entry of a step. It must be called before the next step is requested.
@@ -159,7 +160,7 @@ func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[Entry, error]
 }
 
 // since returns the nodes of a path after the step last, in order.
-func (r *reader) since(ctx context.Context, p path, before Position, last func(step) bool) ([]node, error) {
+func (r *reader) since(ctx context.Context, p path, before storage.Position, last func(step) bool) ([]node, error) {
 	var nodes []node
 	for s, err := range r.back(ctx, p, before) {
 		if err != nil {
@@ -268,7 +269,7 @@ func (s *Session) Ancestor(ctx context.Context, a, b string) (string, error) {
 type fork struct {
 	reader *reader
 	from   path // the path to the first entry
-	end    Position
+	end    storage.Position
 	common step // the last step on both, the zero value if there is none
 }
 
@@ -320,7 +321,7 @@ func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entr
 // lost: what is left becomes another branch, to which the session can return. What was compacted or noted after the
 // entry is not on the new path, and so does not affect what is shown. The change of leaf is recorded by a [Branch]
 // entry, so a session that is opened again continues there. If somebody said something in the meantime the error is a
-// [*ConflictError].
+// [*storage.ConflictError].
 func (s *Session) Branch(ctx context.Context, id string) error {
 	if err := s.begins(ctx); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -94,7 +95,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		})
 	}
 	_, err := s.Ancestor(t.Context(), "e4", "none")
-	missing, ok := errors.AsType[*history.NoEntryError](err)
+	missing, ok := errors.AsType[*storage.NoEntryError](err)
 	require.True(t, ok)
 	require.Equal(t, "none", missing.ID)
 	for _, err := range s.Abandoned(t.Context(), "none", "e1") {

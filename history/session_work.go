@@ -1,15 +1,17 @@
 package history
 
+import "github.com/promptree-go/promptree/history/storage"
+
 // ReadOnly reports whether the session was opened for reading only.
 func (s *Session) ReadOnly() bool {
-	store, ok := s.stored().(ReadOnlyer)
+	store, ok := s.stored().(storage.ReadOnlyer)
 	return ok && ability(s.stored(), store.ReadOnly)
 }
 
-// Shared reports whether other processes may append to the session's store at the same time, as reported by a [Sharer].
+// Shared reports whether other processes may append to the session's store at the same time, as reported by a [storage.Sharer].
 // A file has one writer, and a store in memory belongs to this process.
 func (s *Session) Shared() bool {
-	store, ok := s.stored().(Sharer)
+	store, ok := s.stored().(storage.Sharer)
 	return ok && ability(s.stored(), store.Shared)
 }
 

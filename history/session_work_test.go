@@ -11,26 +11,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // countingStore is a store in memory that counts the lines that are read of it, and may say that it is shared.
 type countingStore struct {
-	history.MemoryStore
+	storage.Memory
 	read   int
 	shared bool
 }
 
-func (c *countingStore) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
-	return c.counted(c.MemoryStore.Read(ctx, from))
+func (c *countingStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return c.counted(c.Memory.Read(ctx, from))
 }
 
-func (c *countingStore) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
-	return c.counted(c.MemoryStore.Back(ctx, before, id))
+func (c *countingStore) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return c.counted(c.Memory.Back(ctx, before, id))
 }
 
-func (c *countingStore) counted(lines iter.Seq2[history.Stored, error]) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (c *countingStore) counted(lines iter.Seq2[storage.Stored, error]) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		for line, err := range lines {
 			c.read++
 			if !yield(line, err) {
@@ -70,7 +71,7 @@ func TestBackIsThePathTheOtherWayRound(t *testing.T) {
 		require.LessOrEqual(t, store.read, 8, "breaking off early reads little")
 	}
 	for _, err := range s.Back(t.Context(), "e9999") {
-		require.ErrorAs(t, err, new(*history.NoEntryError))
+		require.ErrorAs(t, err, new(*storage.NoEntryError))
 	}
 }
 
@@ -81,7 +82,7 @@ func TestReadOnlyAndShared(t *testing.T) {
 	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.True(t, reader.ReadOnly())
-	require.ErrorIs(t, reader.Append(t.Context(), user), history.ErrReadOnly)
+	require.ErrorIs(t, reader.Append(t.Context(), user), storage.ErrReadOnly)
 	shared, err := history.New(t.Context(), &countingStore{shared: true}, history.Options{})
 	require.NoError(t, err)
 	for _, s := range []*history.Session{s, {}, talk(t, user), shared} {

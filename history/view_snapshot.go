@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // snapshot is what a model sees of the path to a leaf, with what was made of each turn to show it. It is immutable once
@@ -14,8 +15,8 @@ type snapshot struct {
 	build     int     // number of the snapshot; turns and rounds with this number may be changed while it is made
 	reader    *reader // nil in a view that was not made by a session
 	path      path
-	boundary  Position // position of the first entry that the newest compaction does not cover
-	after     Position // position after that compaction's entry, 0 without one
+	boundary  storage.Position // position of the first entry that the newest compaction does not cover
+	after     storage.Position // position after that compaction's entry, 0 without one
 	compacted []chat.Message
 	thinking  []chat.Thinking   // the compaction's, until the first assistant message after it
 	turns     []*openTurn       // the first holds what precedes any start of a turn
@@ -26,8 +27,8 @@ type snapshot struct {
 type openTurn struct {
 	build   int
 	start   Entry
-	at      Position // position of its start, -1 without one
-	covered bool     // whether its start is
+	at      storage.Position // position of its start, -1 without one
+	covered bool             // whether its start is
 	opening *memo
 	rounds  []*openRound
 }
@@ -36,9 +37,9 @@ type openTurn struct {
 type openRound struct {
 	build int
 	Round
-	at      Position // position of the assistant's message
-	last    Position // position of the last result, or at
-	cleared []string // ids of the results that were cleared
+	at      storage.Position // position of the assistant's message
+	last    storage.Position // position of the last result, or at
+	cleared []string         // ids of the results that were cleared
 	shown   memo
 }
 
@@ -86,7 +87,7 @@ func (r *reader) snapshotAt(ctx context.Context, p path) (*snapshot, error) {
 
 // snapshotFrom makes a snapshot of a path from the boundary of a compaction on, where after is the position after the
 // compaction's entry.
-func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after Position, c Compaction) (*snapshot, error) {
+func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after storage.Position, c Compaction) (*snapshot, error) {
 	var nodes []node
 	start, err := r.turnStart(ctx, p, boundary)
 	if err != nil {

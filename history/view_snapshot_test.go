@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -32,7 +33,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 	}
 	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
-		s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 		require.NoError(t, err)
 		talker := &sayer{Rand: rand.New(rand.NewPCG(seed, 2)), session: s}
 		for range 60 {

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -273,7 +274,7 @@ func TestWithViewPinsWhatElementsShow(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
 	_, err = history.ViewIn(t.Context(), s)
-	require.ErrorIs(t, err, history.ErrClosed)
+	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
 // A view that was put together by hand is shown as well.

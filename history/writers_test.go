@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -26,7 +27,7 @@ func texts(t testing.TB, s *history.Session) string {
 // two are two sessions on one store, in which a question was asked and answered.
 func two(t *testing.T) (a, b *history.Session) {
 	t.Helper()
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	a, err := history.New(t.Context(), store, history.Options{})
 	require.NoError(t, err)
 	require.NoError(t, a.Append(t.Context(), chat.UserMessage("one"), chat.AssistantMessage("two")))
@@ -40,7 +41,7 @@ func TestWhoeverGoesAnotherWayIsAConflictForWhatIsSaid(t *testing.T) {
 	first := ids(t, a.PathTo(t.Context(), ""))[0]
 	_, err := b.Add(t.Context(), history.Entry{Parent: first, Body: history.Usage{Model: "m"}})
 	require.NoError(t, err)
-	require.ErrorAs(t, a.Append(t.Context(), chat.UserMessage("three")), new(*history.ConflictError))
+	require.ErrorAs(t, a.Append(t.Context(), chat.UserMessage("three")), new(*storage.ConflictError))
 	require.Equal(t, "one|two", texts(t, a))
 }
 

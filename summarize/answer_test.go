@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -585,7 +586,7 @@ func TestSessionThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, err)
 	d := deskOf(t, read)
 	d.Answers(models.SaySummary("short"), models.SaySummary("short"))
-	require.ErrorIs(t, d.Fails(), history.ErrReadOnly)
+	require.ErrorIs(t, d.Fails(), storage.ErrReadOnly)
 	require.Empty(t, d.Requests(), "a summary would not be written either")
 	require.Empty(t, compactions(d.Session))
 	_, err = os.Stat(path)

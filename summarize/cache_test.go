@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
@@ -93,7 +94,7 @@ func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
 
 func TestAMeasurementGoesByTheSessionsClock(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Now: func() time.Time { return now }})
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	d := deskOf(t, s, chat.UserMessage(task))
 	d.Say(rounds(1, 2, 200)...)

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -489,22 +490,22 @@ func TestAModelThatIsNilIsToldOf(t *testing.T) {
 
 // hanging is a store whose appends hang once it is told to.
 type hanging struct {
-	*history.MemoryStore
+	*storage.Memory
 	now   atomic.Bool
 	until chan struct{}
 }
 
-func (h *hanging) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (h *hanging) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	if h.now.Load() {
 		<-h.until
 	}
-	return h.MemoryStore.Append(ctx, at, lines...)
+	return h.Memory.Append(ctx, at, lines...)
 }
 
 // What is written in any case is not waited for without an end: a store that hangs holds neither a render nor Close.
 func TestAStoreThatHangsHoldsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &hanging{MemoryStore: &history.MemoryStore{}, until: make(chan struct{})}
+		store := &hanging{Memory: &storage.Memory{}, until: make(chan struct{})}
 		s, err := history.New(t.Context(), store, history.Options{})
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), overflowing()...))

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -33,7 +34,7 @@ var errRunnerGone = errors.New("summarize: whoever carried the plan out is gone"
 // writePlan plans a compaction and writes the plan to the session. It returns the id of the plan's entry.
 func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	if w.c.Session.ReadOnly() {
-		return "", fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)
+		return "", fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)
 	}
 	m, err := w.measurer()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
@@ -350,7 +351,7 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 			switch {
 			case s.Fits, w.failed != nil:
 			case s.ReadOnly && !w.policy.Off:
-				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)}}
+				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)}}
 			case w.made && w.tried:
 				why = &FailedError{Budget: s.over, Reasons: []error{errSaidMeanwhile}}
 			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -26,18 +27,18 @@ import (
 
 // fullStore is a store whose disk may be full.
 type fullStore struct {
-	history.MemoryStore
+	storage.Memory
 	mu   sync.Mutex
 	full bool
 }
 
-func (s *fullStore) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (s *fullStore) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.full {
 		return nil, syscall.ENOSPC
 	}
-	return s.MemoryStore.Append(ctx, at, lines...)
+	return s.Memory.Append(ctx, at, lines...)
 }
 
 func (s *fullStore) fill(full bool) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -85,7 +86,7 @@ func workUntilKilled(path string) error {
 			time.Sleep(time.Hour)
 		}
 	}
-	store, err := history.OpenFile(path, history.FileOptions{Sync: history.SyncNever, Disk: slowDisk{tell}})
+	store, err := storage.OpenFile(path, storage.FileOptions{Sync: storage.SyncNever, Disk: slowDisk{tell}})
 	if err != nil {
 		return err
 	}
@@ -141,12 +142,12 @@ type slowFile struct {
 	tell func(step string)
 }
 
-func (d slowDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+func (d slowDisk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	return slowFile{f, d.tell}, err
 }
 
-func (d slowDisk) Create(path string) (history.DiskFile, error) {
+func (d slowDisk) Create(path string) (storage.DiskFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	return slowFile{f, d.tell}, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -78,7 +79,7 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 		mixed(t, s, at)
 		require.NoError(t, s.Close())
 
-		store, err := history.OpenFile(path, history.FileOptions{})
+		store, err := storage.OpenFile(path, storage.FileOptions{})
 		require.NoError(t, err)
 		wrong, err := history.Verify(t.Context(), store)
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -38,7 +39,7 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 	dir, before := t.TempDir(), runtime.NumGoroutine()
 	open := func(n int) (turning, error) {
 		one := turning{path: filepath.Join(dir, fmt.Sprint(n, ".jsonl")), rounds: 20 + n%20}
-		store, err := history.OpenFile(one.path, history.FileOptions{Sync: history.SyncNever})
+		store, err := storage.OpenFile(one.path, storage.FileOptions{Sync: storage.SyncNever})
 		if err != nil {
 			return one, err
 		}

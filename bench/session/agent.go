@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
@@ -81,7 +82,7 @@ func (a *agent) open() error {
 }
 
 func (a *agent) options() history.Options {
-	return history.Options{Cache: a.cache, File: history.FileOptions{Sync: history.SyncNever}}
+	return history.Options{Cache: a.cache, File: storage.FileOptions{Sync: storage.SyncNever}}
 }
 
 func (a *agent) close() error {

@@ -3,13 +3,13 @@ package main
 import (
 	"os"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // countingDisk counts the bytes that are read of a log. It takes no lock.
 type countingDisk struct{ read *int64 }
 
-func (d countingDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+func (d countingDisk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	flags := os.O_RDWR
 	if readOnly {
 		flags = os.O_RDONLY
@@ -21,7 +21,7 @@ func (d countingDisk) Open(path string, readOnly bool) (history.DiskFile, error)
 	return countingFile{f, d.read}, nil
 }
 
-func (d countingDisk) Create(path string) (history.DiskFile, error) {
+func (d countingDisk) Create(path string) (storage.DiskFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err

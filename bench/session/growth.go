@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // marks are the numbers of entries at which is measured.
@@ -148,7 +149,7 @@ func openLog(ctx context.Context, path string) (opening, error) {
 	}
 	o.took = took.median()
 	s, err := history.Open(path, history.Options{
-		Cache: history.NewCache(cacheBytes), File: history.FileOptions{Disk: countingDisk{&o.read}},
+		Cache: history.NewCache(cacheBytes), File: storage.FileOptions{Disk: countingDisk{&o.read}},
 	})
 	if err != nil {
 		return o, err

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 )
 
@@ -143,7 +144,7 @@ func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
 			require.NoError(t, os.WriteFile(a.path, log, 0o600))
 
 			var read int64
-			s, err := history.Open(a.path, history.Options{Cache: history.NewCache(1 << 20), File: history.FileOptions{Disk: countingDisk{&read}}})
+			s, err := history.Open(a.path, history.Options{Cache: history.NewCache(1 << 20), File: storage.FileOptions{Disk: countingDisk{&read}}})
 			require.NoError(t, err)
 			defer s.Close()
 			got, err := s.View(t.Context())

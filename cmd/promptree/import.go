@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessionfile"
 )
@@ -32,7 +33,7 @@ const salvageUsage = "leave out lines that cannot be read, such as an end that a
 // session is a recording that was made a session, in memory.
 type session struct {
 	*history.Session
-	store *history.MemoryStore
+	store *storage.Memory
 	notes []importer.Note
 }
 
@@ -44,7 +45,7 @@ func load(ctx context.Context, path string, salvage bool) (*session, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	s := &session{store: &history.MemoryStore{}}
+	s := &session{store: &storage.Memory{}}
 	if s.Session, err = history.New(ctx, s.store, history.Options{Header: r.Header}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

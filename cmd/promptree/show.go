@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
@@ -86,7 +87,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // noEntry names the file in the error of an id that it does not have.
 func noEntry(path string, err error) error {
-	if missing, ok := errors.AsType[*history.NoEntryError](err); ok {
+	if missing, ok := errors.AsType[*storage.NoEntryError](err); ok {
 		return program.UsageError{Err: fmt.Errorf("%s: there is no entry %q: promptree show lists them", path, missing.ID)}
 	}
 	return fmt.Errorf("%s: %w", path, err)
@@ -102,7 +103,7 @@ func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 			return json.Indent(b, append(line.Data, '\n'), "", "  ")
 		}
 	}
-	return &history.NoEntryError{ID: id}
+	return &storage.NoEntryError{ID: id}
 }
 
 // tree shows a line for each entry. Of several that follow one, that on the way to the leaf stands last and at the same depth, those from

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessionfile"
 )
@@ -58,9 +59,9 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 		defer remove()
 		file, path = spooled, "standard input"
 	}
-	store, err := history.ReadFile(file, history.FileOptions{})
-	if damage, ok := errors.AsType[*history.CorruptError](err); ok { // such as a file that is empty
-		fmt.Fprintf(stderr, "%s:%d: %v\n", path, damage.Line, damage.Err)
+	store, err := storage.ReadFile(file, storage.FileOptions{})
+	if damage, ok := errors.AsType[*storage.CorruptError](err); ok { // such as a file that is empty
+		printDamage(stderr, path, damage)
 		return errDamaged
 	} else if err != nil {
 		return program.UsageError{Err: err}
@@ -74,12 +75,7 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, w := range wrong {
-		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
-	}
-	if len(wrong) > 0 && wrong[0].Line == 1 {
-		fmt.Fprintf(stderr, "%s: if it is no session of promptree, promptree import makes one of it\n", path)
-	}
+	printDamage(stderr, path, wrong...)
 	if r := store.Recovered(); r != nil {
 		fmt.Fprintf(stderr, "%s:%d: %d bytes of a write that was torn off; opening the session sets them aside\n", path, r.Line, r.Bytes)
 	}
@@ -89,6 +85,17 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 	}
 	_, err = fmt.Fprintf(stdout, "%s: %d lines, all well\n", path, lines)
 	return err
+}
+
+// printDamage prints what is wrong with the lines of a file, in order. If the first line is among them, the file may be
+// another program's.
+func printDamage(stderr io.Writer, path string, wrong ...*storage.CorruptError) {
+	for _, w := range wrong {
+		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
+	}
+	if len(wrong) > 0 && wrong[0].Line == 1 {
+		fmt.Fprintf(stderr, "%s: if it is not a session of promptree, promptree import makes one of it\n", path)
+	}
 }
 
 // spool copies the standard input to a temporary file, because a log is read from both ends.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/jobs"
 )
 
@@ -99,7 +100,7 @@ func (d *database) use(ctx context.Context, id sessionID) (*conversation, func()
 	}
 	d.inUse.Add(1)
 	c := d.assistant.conversation(session, func(ctx context.Context, from int) lines {
-		return sessions.Store(id.name).Read(ctx, history.Position(from-1)) // whose positions are lines
+		return sessions.Store(id.name).Read(ctx, storage.Position(from-1)) // whose positions are lines
 	})
 	c.compactor.Runner = d.queue
 	return c, func() {

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // files keeps each session in a file of its own, in a folder for each tenant. A file has one writer, so a session stays open in
@@ -133,7 +134,7 @@ func (f *files) begin(id sessionID) (*conversation, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	log, err := history.OpenFile(path, history.FileOptions{})
+	log, err := storage.OpenFile(path, storage.FileOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -142,20 +143,20 @@ func (f *files) begin(id sessionID) (*conversation, error) {
 		return nil, errors.Join(err, log.Close())
 	}
 	return f.assistant.conversation(session, func(ctx context.Context, from int) lines {
-		log, err := history.ReadFile(path, history.FileOptions{})
+		log, err := storage.ReadFile(path, storage.FileOptions{})
 		return skip(ctx, log, err, from)
 	}), nil
 }
 
 // transcribed is a file of which the model is told the session's name, for its tool, and not where it is on this machine.
 type transcribed struct {
-	*history.FileStore
+	*storage.File
 	name string
 }
 
 // Transcript returns what the breadcrumb beside a summary names.
-func (t transcribed) Transcript() history.Transcript {
-	return history.Transcript{Name: t.name, Tool: transcriptTool}
+func (t transcribed) Transcript() storage.Transcript {
+	return storage.Transcript{Name: t.name, Tool: transcriptTool}
 }
 
 // release ends a use. What failed to open is forgotten.
@@ -238,7 +239,7 @@ func (f *files) info(ctx context.Context, id sessionID) (info, error) {
 		return info{}, err
 	}
 	i := info{Name: id.name, Created: is.ModTime().UTC(), Appended: is.ModTime().UTC(), Bytes: is.Size()}
-	log, err := history.ReadFile(f.path(id), history.FileOptions{})
+	log, err := storage.ReadFile(f.path(id), storage.FileOptions{})
 	if err != nil {
 		return i, nil // nothing was said yet
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -47,13 +48,13 @@ func problemOf(err error) *problem {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return told(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", large.Limit))
 	}
-	if _, ok := errors.AsType[*history.ConflictError](err); ok {
+	if _, ok := errors.AsType[*storage.ConflictError](err); ok {
 		return told(http.StatusConflict, "conflict", "somebody else said something meanwhile: read the session, and go on from there")
 	}
-	if _, ok := errors.AsType[*history.LockedError](err); ok {
+	if _, ok := errors.AsType[*storage.LockedError](err); ok {
 		return &problem{http.StatusConflict, "locked", "another process has the session open", err}
 	}
-	if _, ok := errors.AsType[*history.LineTooLongError](err); ok {
+	if _, ok := errors.AsType[*storage.LineTooLongError](err); ok {
 		return told(http.StatusRequestEntityTooLarge, "message_too_large", "the message is too large to be kept")
 	}
 	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -65,7 +66,7 @@ func problemOf(err error) *problem {
 	switch {
 	case unavailable(err):
 		return &problem{http.StatusServiceUnavailable, "unavailable", "the sessions cannot be reached or written at the moment: ask again later", err}
-	case errors.Is(err, errUnknown), errors.Is(err, history.ErrClosed), errors.Is(err, history.ErrMoved), errors.Is(err, postgres.ErrNoSession):
+	case errors.Is(err, errUnknown), errors.Is(err, storage.ErrClosed), errors.Is(err, storage.ErrMoved), errors.Is(err, postgres.ErrNoSession):
 		return told(http.StatusNotFound, "not_found", errUnknown.Error())
 	case errors.Is(err, errExists):
 		return told(http.StatusConflict, "exists", errExists.Error())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -32,7 +33,7 @@ func TestAnErrorIsToldAsWhatTheClientCanDoAboutIt(t *testing.T) {
 		{&net.OpError{Op: "read", Err: errors.New(secret)}, 503, "unavailable", true},
 		{io.ErrUnexpectedEOF, 503, "unavailable", true},
 		{syscall.ENOSPC, 503, "unavailable", true},
-		{&history.ConflictError{}, 409, "conflict", false},
+		{&storage.ConflictError{}, 409, "conflict", false},
 		{&history.BoundaryError{}, 409, "conflict", false},
 		{&chat.TransientError{Err: errors.New(secret)}, 502, "model_failed", true},
 		{&summarize.FailedError{Reasons: []error{errors.New(secret)}}, 502, "compaction_failed", true},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -179,7 +180,7 @@ func (s *service) branch(ctx context.Context, w http.ResponseWriter, r *http.Req
 	defer release()
 	if *in.Entry != "" {
 		e, err := c.session.Entry(ctx, *in.Entry)
-		if _, unknown := errors.AsType[*history.NoEntryError](err); unknown || err == nil && e.Type() != history.TypeMessage {
+		if _, unknown := errors.AsType[*storage.NoEntryError](err); unknown || err == nil && e.Type() != history.TypeMessage {
 			return &problem{status: http.StatusNotFound, Type: "unknown_entry", Message: "entry is no message of the session"}
 		} else if err != nil {
 			return err

@@ -10,16 +10,17 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // lines are those of a transcript from one on.
-type lines = iter.Seq2[history.Stored, error]
+type lines = iter.Seq2[storage.Stored, error]
 
 // skip returns the lines of a log from one on, the first being 1, and closes the log.
-func skip(ctx context.Context, log history.Store, err error, from int) lines {
-	return func(yield func(history.Stored, error) bool) {
+func skip(ctx context.Context, log storage.Store, err error, from int) lines {
+	return func(yield func(storage.Stored, error) bool) {
 		if err != nil {
-			yield(history.Stored{}, err)
+			yield(storage.Stored{}, err)
 			return
 		}
 		defer log.Close()
@@ -82,7 +83,7 @@ func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error)
 	var b strings.Builder
 	n := from
 	for line, err := range c.read(ctx, from) {
-		if _, behind := errors.AsType[*history.PositionError](err); behind || err == nil && n > to {
+		if _, behind := errors.AsType[*storage.PositionError](err); behind || err == nil && n > to {
 			break
 		} else if err != nil {
 			return "", err
@@ -101,10 +102,10 @@ func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error)
 }
 
 // excerpt shows a line of the transcript: what was said in it, or its kind.
-func excerpt(n int, line history.Stored) string {
+func excerpt(n int, line storage.Stored) string {
 	var e history.Entry
-	said, text := string(line.Kind), ""
-	if line.Kind == history.TypeMessage && json.Unmarshal(line.Data, &e) == nil {
+	said, text := line.Kind, ""
+	if line.Kind == string(history.TypeMessage) && json.Unmarshal(line.Data, &e) == nil {
 		m := e.Message()
 		said, text = string(m.Role), m.Text()
 		for _, call := range m.ToolCalls {

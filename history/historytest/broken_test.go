@@ -10,69 +10,69 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // brokenEnv names the broken store that a child process runs the tests on.
 const brokenEnv = "PROMPTREE_HISTORYTEST_BROKEN"
 
 type (
-	storedLines = iter.Seq2[history.Stored, error]
-	ends        = []history.Position
+	storedLines = iter.Seq2[storage.Stored, error]
+	ends        = []storage.Position
 )
 
 // fault is what a store does wrong. What is nil it does right.
 type fault struct {
 	read   func(lines storedLines) storedLines
 	back   func(lines storedLines) storedLines
-	append func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error)
-	close  func(s *history.MemoryStore) error
+	append func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error)
+	close  func(s *storage.Memory) error
 }
 
 // broken is a store with a fault.
 type broken struct {
-	history.MemoryStore
+	storage.Memory
 	fault fault
 }
 
-func (b *broken) Read(ctx context.Context, from history.Position) storedLines {
+func (b *broken) Read(ctx context.Context, from storage.Position) storedLines {
 	if b.fault.read != nil {
-		return b.fault.read(b.MemoryStore.Read(ctx, from))
+		return b.fault.read(b.Memory.Read(ctx, from))
 	}
-	return b.MemoryStore.Read(ctx, from)
+	return b.Memory.Read(ctx, from)
 }
 
-func (b *broken) Back(ctx context.Context, before history.Position, id string) storedLines {
+func (b *broken) Back(ctx context.Context, before storage.Position, id string) storedLines {
 	if b.fault.back != nil {
-		return b.fault.back(b.MemoryStore.Back(ctx, before, id))
+		return b.fault.back(b.Memory.Back(ctx, before, id))
 	}
-	return b.MemoryStore.Back(ctx, before, id)
+	return b.Memory.Back(ctx, before, id)
 }
 
-func (b *broken) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (b *broken) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	if b.fault.append != nil {
-		return b.fault.append(ctx, &b.MemoryStore, at, lines)
+		return b.fault.append(ctx, &b.Memory, at, lines)
 	}
-	return b.MemoryStore.Append(ctx, at, lines...)
+	return b.Memory.Append(ctx, at, lines...)
 }
 
 func (b *broken) Close() error {
 	if b.fault.close != nil {
-		return b.fault.close(&b.MemoryStore)
+		return b.fault.close(&b.Memory)
 	}
-	return b.MemoryStore.Close()
+	return b.Memory.Close()
 }
 
 var faults = map[string]fault{
-	"it says that it took what it did not": {append: func(_ context.Context, _ *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
-		ends := make([]history.Position, len(lines))
+	"it says that it took what it did not": {append: func(_ context.Context, _ *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
+		ends := make([]storage.Position, len(lines))
 		for i := range lines {
-			ends[i] = at + history.Position(i) + 1
+			ends[i] = at + storage.Position(i) + 1
 		}
 		return ends, nil
 	}},
-	"it takes a part of what it refuses": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+	"it takes a part of what it refuses": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		var all ends
 		for _, l := range lines {
 			end, err := s.Append(ctx, at, l)
@@ -84,30 +84,30 @@ var faults = map[string]fault{
 		}
 		return all, nil
 	}},
-	"it turns lines round": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+	"it turns lines round": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		if len(lines) > 1 {
 			lines[0], lines[1] = lines[1], lines[0]
 		}
 		return s.Append(ctx, at, lines...)
 	}},
-	"it appends wherever it is told to": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+	"it appends wherever it is told to": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		for {
 			all, err := s.Append(ctx, at, lines...)
-			conflict, ok := errors.AsType[*history.ConflictError](err)
+			conflict, ok := errors.AsType[*storage.ConflictError](err)
 			if !ok {
 				return all, err
 			}
 			at = conflict.End
 		}
 	}},
-	"it forgets who follows whom": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+	"it forgets who follows whom": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		for i := range lines {
 			lines[i].Parent = ""
 		}
 		return s.Append(ctx, at, lines...)
 	}},
 	"it returns lines twice": {read: func(lines storedLines) storedLines {
-		return func(yield func(history.Stored, error) bool) {
+		return func(yield func(storage.Stored, error) bool) {
 			for l, err := range lines {
 				if !yield(l, err) || err == nil && !yield(l, err) {
 					return
@@ -117,7 +117,7 @@ var faults = map[string]fault{
 	}},
 	"it passes over what is not there": {read: withoutErrors, back: withoutErrors},
 	"it mends text": {read: func(lines storedLines) storedLines {
-		return func(yield func(history.Stored, error) bool) {
+		return func(yield func(storage.Stored, error) bool) {
 			for l, err := range lines {
 				l.Data = []byte(string([]rune(string(l.Data))))
 				if !yield(l, err) {
@@ -127,18 +127,18 @@ var faults = map[string]fault{
 		}
 	}},
 	"it reads back no further than the first": {back: func(lines storedLines) storedLines {
-		return func(yield func(history.Stored, error) bool) {
+		return func(yield func(storage.Stored, error) bool) {
 			for l, err := range lines {
 				yield(l, err)
 				return
 			}
 		}
 	}},
-	"it goes on after it was closed": {close: func(*history.MemoryStore) error { return nil }},
+	"it goes on after it was closed": {close: func(*storage.Memory) error { return nil }},
 }
 
 func withoutErrors(lines storedLines) storedLines {
-	return func(yield func(history.Stored, error) bool) {
+	return func(yield func(storage.Stored, error) bool) {
 		for l, err := range lines {
 			if err != nil || !yield(l, nil) {
 				return
@@ -153,8 +153,8 @@ func TestTheSuiteFindsEachFault(t *testing.T) {
 	if name := os.Getenv(brokenEnv); name != "" {
 		fault := faults[name]
 		historytest.Run(t, historytest.Suite{
-			New: func(*testing.T) func() (history.Store, error) {
-				return func() (history.Store, error) {
+			New: func(*testing.T) func() (storage.Store, error) {
+				return func() (storage.Store, error) {
 					return &broken{fault: fault}, nil
 				}
 			},

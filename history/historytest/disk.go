@@ -11,10 +11,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
-// Disk is a [history.Disk] in memory that can lose power and can be made to fail. The zero value is empty. Every folder
+// Disk is a [storage.Disk] in memory that can lose power and can be made to fail. The zero value is empty. Every folder
 // exists.
 type Disk struct {
 	// NoSync makes every sync succeed without effect. A test that passes with it proves nothing.
@@ -94,7 +94,7 @@ func (d *Disk) ReadFile(path string) []byte {
 }
 
 // Open opens a file.
-func (d *Disk) Open(path string, readOnly bool) (history.DiskFile, error) {
+func (d *Disk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[path]
@@ -102,7 +102,7 @@ func (d *Disk) Open(path string, readOnly bool) (history.DiskFile, error) {
 	case f == nil:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	case !readOnly && f.writer != nil:
-		return nil, &history.LockedError{Path: path}
+		return nil, &storage.LockedError{Path: path}
 	}
 	h := &handle{disk: d, path: path, file: f, life: d.life, readOnly: readOnly}
 	if !readOnly {
@@ -112,7 +112,7 @@ func (d *Disk) Open(path string, readOnly bool) (history.DiskFile, error) {
 }
 
 // Create makes a file.
-func (d *Disk) Create(path string) (history.DiskFile, error) {
+func (d *Disk) Create(path string) (storage.DiskFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.files[path] != nil {

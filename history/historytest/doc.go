@@ -1,10 +1,10 @@
-// Package historytest provides the tests that every [history.Store] must pass. Run them on a store of your own:
+// Package historytest provides the tests that every [storage.Store] must pass. Run them on a store of your own:
 //
 //	func TestStore(t *testing.T) {
 //		historytest.Run(t, historytest.Suite{
-//			New: func(t *testing.T) func() (history.Store, error) {
+//			New: func(t *testing.T) func() (storage.Store, error) {
 //				table := newTable(t)
-//				return func() (history.Store, error) { return OpenStore(table) }
+//				return func() (storage.Store, error) { return OpenStore(table) }
 //			},
 //		})
 //	}

@@ -14,17 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 const headerData = `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}`
 
-func header() history.Line {
-	return history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(headerData)}
+func header() storage.Line {
+	return storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(headerData)}
 }
 
 // line returns entry n, a child of another, or of none for 0, with some text.
-func line(n, parent int, text string) history.Line {
-	l := history.Line{ID: fmt.Sprintf("e%d", n), Kind: history.TypeCustom}
+func line(n, parent int, text string) storage.Line {
+	l := storage.Line{ID: fmt.Sprintf("e%d", n), Kind: string(history.TypeCustom)}
 	follows := ""
 	if parent > 0 {
 		l.Parent = fmt.Sprintf("e%d", parent)
@@ -36,8 +37,8 @@ func line(n, parent int, text string) history.Line {
 
 // lines returns a header and entries of different sizes, one of them large and one not UTF-8, each a child of the one
 // before.
-func lines(count int) []history.Line {
-	list := []history.Line{header()}
+func lines(count int) []storage.Line {
+	list := []storage.Line{header()}
 	for n := 1; n < count; n++ {
 		text := strings.Repeat("x", n*37%1000)
 		switch n {
@@ -54,7 +55,7 @@ func lines(count int) []history.Line {
 }
 
 // add appends lines at the end, and returns the position after them.
-func add(t testing.TB, store history.Store, lines ...history.Line) history.Position {
+func add(t testing.TB, store storage.Store, lines ...storage.Line) storage.Position {
 	t.Helper()
 	at, err := store.End(context.Background())
 	require.NoError(t, err)
@@ -68,9 +69,9 @@ func add(t testing.TB, store history.Store, lines ...history.Line) history.Posit
 }
 
 // read copies lines.
-func read(t testing.TB, seq iter.Seq2[history.Stored, error]) []history.Stored {
+func read(t testing.TB, seq iter.Seq2[storage.Stored, error]) []storage.Stored {
 	t.Helper()
-	var list []history.Stored
+	var list []storage.Stored
 	for s, err := range seq {
 		require.NoError(t, err)
 		s.Data = slices.Clone(s.Data)
@@ -80,11 +81,11 @@ func read(t testing.TB, seq iter.Seq2[history.Stored, error]) []history.Stored {
 }
 
 // both reads from a position to the end, and back from the last entry before another position.
-func both(ctx context.Context, store history.Store, from, before history.Position, id string) []iter.Seq2[history.Stored, error] {
-	return []iter.Seq2[history.Stored, error]{store.Read(ctx, from), store.Back(ctx, before, id)}
+func both(ctx context.Context, store storage.Store, from, before storage.Position, id string) []iter.Seq2[storage.Stored, error] {
+	return []iter.Seq2[storage.Stored, error]{store.Read(ctx, from), store.Back(ctx, before, id)}
 }
 
-func requireLine(t testing.TB, want history.Line, got history.Stored) {
+func requireLine(t testing.TB, want storage.Line, got storage.Stored) {
 	t.Helper()
 	if string(want.Data) != string(got.Data) {
 		t.Fatalf("the line is %.80q, want %.80q", got.Data, want.Data)
@@ -94,11 +95,11 @@ func requireLine(t testing.TB, want history.Line, got history.Stored) {
 	require.Equal(t, want.Kind, got.Kind)
 }
 
-func requireLines(t testing.TB, store history.Store, want []history.Line) {
+func requireLines(t testing.TB, store storage.Store, want []storage.Line) {
 	t.Helper()
 	got := read(t, store.Read(context.Background(), 0))
 	require.Len(t, got, len(want))
-	at := history.Position(0)
+	at := storage.Position(0)
 	for i := range want {
 		requireLine(t, want[i], got[i])
 		require.Equal(t, at, got[i].At, "a line begins where the one before it ends")
@@ -137,8 +138,8 @@ func comeBack(t *testing.T, opener opener) {
 func positions(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(12)
-	var ends []history.Position
-	for _, part := range [][]history.Line{all[:1], all[1:7], all[7:]} {
+	var ends []storage.Position
+	for _, part := range [][]storage.Line{all[:1], all[1:7], all[7:]} {
 		at, err := store.End(t.Context())
 		require.NoError(t, err)
 		more, err := store.Append(t.Context(), at, part...)
@@ -177,7 +178,7 @@ func anyPosition(t *testing.T, opener opener) {
 func wrongPositions(t *testing.T, opener opener) {
 	store := open(t, opener)
 	end := add(t, store, lines(3)...)
-	for _, at := range []history.Position{-1, end + 1, end + 1000} {
+	for _, at := range []storage.Position{-1, end + 1, end + 1000} {
 		given := 0
 		for s, err := range store.Read(t.Context(), at) {
 			require.Nil(t, s.Data)
@@ -189,10 +190,10 @@ func wrongPositions(t *testing.T, opener opener) {
 }
 
 // tree appends a header and entries on several branches, and returns the parent of each.
-func tree(t testing.TB, store history.Store) (parents []int, end history.Position) {
+func tree(t testing.TB, store storage.Store) (parents []int, end storage.Position) {
 	t.Helper()
 	parents = []int{0, 0, 1, 2, 2, 4, 3, 6, 0, 8, 7}
-	all := []history.Line{header()}
+	all := []storage.Line{header()}
 	for n := 1; n < len(parents); n++ {
 		all = append(all, line(n, parents[n], strings.Repeat("y", n*n*100)))
 	}
@@ -229,12 +230,12 @@ func notBefore(t *testing.T, opener opener) {
 	parents, end := tree(t, store)
 	whole := read(t, store.Read(t.Context(), 0))
 	require.Len(t, whole, len(parents))
-	gone := func(before history.Position, id string) {
+	gone := func(before storage.Position, id string) {
 		t.Helper()
 		var last error
 		for _, last = range store.Back(t.Context(), before, id) {
 		}
-		missing, ok := errors.AsType[*history.NoEntryError](last)
+		missing, ok := errors.AsType[*storage.NoEntryError](last)
 		require.True(t, ok, "%v", last)
 		require.Equal(t, id, missing.ID)
 	}
@@ -254,7 +255,7 @@ func doubled(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(4)
 	end := add(t, store, all...)
-	again := []history.Line{line(2, 3, "again"), line(4, 2, "after it")}
+	again := []storage.Line{line(2, 3, "again"), line(4, 2, "after it")}
 	if _, err := store.Append(t.Context(), end, again...); err != nil {
 		requireLines(t, store, all)
 		return
@@ -262,7 +263,7 @@ func doubled(t *testing.T, opener opener) {
 	all = append(all, again...)
 	requireLines(t, store, all)
 	whole := read(t, store.Read(t.Context(), 0))
-	back := func(before history.Position, id string, want ...int) {
+	back := func(before storage.Position, id string, want ...int) {
 		t.Helper()
 		got := read(t, store.Back(t.Context(), before, id))
 		require.Len(t, got, len(want))
@@ -278,7 +279,7 @@ func doubled(t *testing.T, opener opener) {
 // A read that is cancelled halfway may still complete.
 func endsEarly(t *testing.T, opener opener) {
 	store := open(t, opener)
-	all := []history.Line{header()}
+	all := []storage.Line{header()}
 	for n := 1; n < 400; n++ {
 		all = append(all, line(n, n-1, strings.Repeat("z", 200)))
 	}
@@ -336,9 +337,9 @@ func conflicts(t *testing.T, opener opener) {
 	end := add(t, store, all...)
 	whole := read(t, store.Read(t.Context(), 0))
 	require.Len(t, whole, len(all))
-	for _, at := range []history.Position{0, whole[1].At, whole[3].At} {
+	for _, at := range []storage.Position{0, whole[1].At, whole[3].At} {
 		_, err := store.Append(t.Context(), at, line(8, 3, ""), line(9, 8, ""))
-		conflict, ok := errors.AsType[*history.ConflictError](err)
+		conflict, ok := errors.AsType[*storage.ConflictError](err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, at, conflict.At)
 		require.Equal(t, end, conflict.End)
@@ -351,11 +352,11 @@ func refuses(t *testing.T, opener opener) {
 	all := lines(3)
 	end := add(t, store, all...)
 	for _, bad := range []string{"", "\n", "{\n}", "{}\n"} {
-		_, err := store.Append(t.Context(), end, line(8, 2, ""), history.Line{ID: "x", Kind: "custom", Data: []byte(bad)}, line(9, 8, ""))
+		_, err := store.Append(t.Context(), end, line(8, 2, ""), storage.Line{ID: "x", Kind: "custom", Data: []byte(bad)}, line(9, 8, ""))
 		require.Error(t, err, "%q", bad)
 		requireLines(t, store, all)
 	}
-	for _, bad := range []history.Line{{Kind: "custom", Data: []byte("{}")}, {ID: "x", Data: []byte("{}")}} {
+	for _, bad := range []storage.Line{{Kind: "custom", Data: []byte("{}")}, {ID: "x", Data: []byte("{}")}} {
 		_, err := store.Append(t.Context(), end, bad)
 		require.Error(t, err)
 	}
@@ -383,7 +384,7 @@ func manyAtOnce(t *testing.T, opener opener) {
 	for w := range writers {
 		writing.Go(func() {
 			for i := range each {
-				pair := []history.Line{line(1000*(w+1)+2*i, 0, fmt.Sprint(i)), line(1000*(w+1)+2*i+1, 0, fmt.Sprint(i, " again"))}
+				pair := []storage.Line{line(1000*(w+1)+2*i, 0, fmt.Sprint(i)), line(1000*(w+1)+2*i+1, 0, fmt.Sprint(i, " again"))}
 				for tries := 0; ; tries++ {
 					at, err := store.End(t.Context())
 					if err == nil {
@@ -449,16 +450,16 @@ func manyAtOnce(t *testing.T, opener opener) {
 
 func picks(t *testing.T, opener opener) {
 	store := open(t, opener)
-	p, ok := store.(history.Picker)
+	p, ok := store.(storage.Picker)
 	if !ok {
 		t.Skip("the store is not a Picker")
 	}
-	pick := func(at ...history.Position) []history.Stored { return read(t, p.Pick(t.Context(), at...)) }
+	pick := func(at ...storage.Position) []storage.Stored { return read(t, p.Pick(t.Context(), at...)) }
 	require.Empty(t, pick(0, 1), "of an empty store")
 	end := add(t, store, lines(2000)...)
 	all := read(t, store.Read(t.Context(), 0))
-	var want []history.Stored
-	var at []history.Position
+	var want []storage.Stored
+	var at []storage.Position
 	for i := 1; i < len(all); i += 1 + i%3 {
 		want, at = append(want, all[i]), append(at, all[i].At)
 	}
@@ -477,9 +478,9 @@ func picks(t *testing.T, opener opener) {
 	}
 }
 
-func eraser(t *testing.T, store history.Store) history.Eraser {
+func eraser(t *testing.T, store storage.Store) storage.Eraser {
 	t.Helper()
-	e, ok := store.(history.Eraser)
+	e, ok := store.(storage.Eraser)
 	if !ok {
 		t.Skip("the store is not an Eraser")
 	}
@@ -493,7 +494,7 @@ func replaces(t *testing.T, opener opener) {
 	add(t, store, all...)
 	before := read(t, store.Read(t.Context(), 0))
 	require.Len(t, before, len(all))
-	var given []history.Stored
+	var given []storage.Stored
 	for _, i := range []int{3, 7} {
 		all[i] = line(i, i-1, "")
 		s := before[i]
@@ -510,7 +511,7 @@ func replaces(t *testing.T, opener opener) {
 		require.Equal(t, before[i].At, s.At)
 		require.Equal(t, before[i].End, s.End)
 	}
-	require.Error(t, e.Replace(t.Context(), history.Stored{Line: all[3], At: before[8].End + 5, End: before[8].End + 500}), "no line stands there")
+	require.Error(t, e.Replace(t.Context(), storage.Stored{Line: all[3], At: before[8].End + 5, End: before[8].End + 500}), "no line stands there")
 	add(t, store, line(9, 8, "on"))
 }
 
@@ -521,7 +522,7 @@ func removes(t *testing.T, opener opener) {
 	end := add(t, store, lines(5)...)
 	require.NoError(t, e.Remove(t.Context()))
 	_, err = store.Append(context.Background(), end, line(9, 4, ""))
-	require.ErrorIs(t, err, history.ErrClosed)
+	require.ErrorIs(t, err, storage.ErrClosed)
 	store, err = opener()
 	require.NoError(t, err)
 	requireLines(t, store, nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // numbered returns options that give entries the ids e1, e2, and so on.
@@ -24,7 +25,7 @@ func numbered() history.Options {
 	}}
 }
 
-func sessionIn(t *testing.T, store history.Store, o history.Options) *history.Session {
+func sessionIn(t *testing.T, store storage.Store, o history.Options) *history.Session {
 	t.Helper()
 	s, err := history.New(t.Context(), store, o)
 	require.NoError(t, err)
@@ -32,7 +33,7 @@ func sessionIn(t *testing.T, store history.Store, o history.Options) *history.Se
 }
 
 // talk makes a session with entries of many kinds, two branches and a compaction on each.
-func talk(t *testing.T, store history.Store) *history.Session {
+func talk(t *testing.T, store storage.Store) *history.Session {
 	t.Helper()
 	ctx, s := t.Context(), sessionIn(t, store, numbered())
 	call := chat.ToolCall{ID: "c1", Name: "run", Arguments: `{"cmd":"make <all>"}`}
@@ -84,7 +85,7 @@ func sent(t *testing.T, s *history.Session) map[string][]chat.Message {
 func session(t *testing.T, opener opener) {
 	store := open(t, opener)
 	s := talk(t, store)
-	memory := talk(t, &history.MemoryStore{})
+	memory := talk(t, &storage.Memory{})
 	require.Empty(t, cmp.Diff(sent(t, memory), sent(t, s)), "it is the same wherever it is kept")
 	require.Equal(t, memory.Leaf(), s.Leaf())
 	want, err := memory.Leaves(t.Context())
@@ -99,7 +100,7 @@ func session(t *testing.T, opener opener) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	_, err = store.Append(t.Context(), end, line(99, 1, ""))
-	require.ErrorIs(t, err, history.ErrClosed, "a session closes its store")
+	require.ErrorIs(t, err, storage.ErrClosed, "a session closes its store")
 }
 
 func sessionReopened(t *testing.T, opener opener) {
@@ -131,7 +132,7 @@ func pair(t *testing.T, opener opener) (a, b *history.Session) {
 }
 
 func isConflict(err error) bool {
-	_, ok := errors.AsType[*history.ConflictError](err)
+	_, ok := errors.AsType[*storage.ConflictError](err)
 	return ok
 }
 
@@ -239,7 +240,7 @@ func say(ctx context.Context, s *history.Session, messages ...chat.Message) erro
 	}
 }
 
-func twoTalk(t *testing.T, store, other history.Store) {
+func twoTalk(t *testing.T, store, other storage.Store) {
 	t.Helper()
 	const each = 40
 	sessions := []*history.Session{sessionIn(t, store, history.Options{}), sessionIn(t, other, history.Options{})}
@@ -310,7 +311,7 @@ func threeWritersApart(t *testing.T, opener opener) {
 
 // One session appends messages, one compacts, and one records usage, as the parts of an agent do in separate processes.
 // The others do not delay the messages.
-func threeTalk(t *testing.T, agents, compactors, counters history.Store) {
+func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
 	t.Helper()
 	const rounds, others = 60, 30
 	ctx := context.Background()

@@ -7,21 +7,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Suite describes the store to test.
 type Suite struct {
 	// New returns a function that opens a new store, which is empty at first. The function is called again after the
 	// store was closed, and then opens the same lines again, unless the store is volatile.
-	New func(t *testing.T) func() (history.Store, error)
+	New func(t *testing.T) func() (storage.Store, error)
 	// Volatile stores lose their lines when they are closed, so they are opened only once.
 	Volatile bool
-	// Shared stores can be open twice, and both may append. The others refuse the second with [history.ErrLocked].
+	// Shared stores can be open twice, and both may append. The others refuse the second with [storage.ErrLocked].
 	Shared bool
 }
 
-type opener = func() (history.Store, error)
+type opener = func() (storage.Store, error)
 
 // Run runs all tests as subtests, each named for the rule that it checks.
 func Run(t *testing.T, s Suite) {
@@ -92,7 +92,7 @@ func (s Suite) twoWriters() string {
 	return ""
 }
 
-func open(t *testing.T, opener opener) history.Store {
+func open(t *testing.T, opener opener) storage.Store {
 	t.Helper()
 	store, err := opener()
 	require.NoError(t, err)
@@ -108,13 +108,13 @@ func isOver(t *testing.T, opener opener) {
 	require.NoError(t, store.Close())
 	ctx := context.Background()
 	_, err := store.End(ctx)
-	require.ErrorIs(t, err, history.ErrClosed)
+	require.ErrorIs(t, err, storage.ErrClosed)
 	_, err = store.Append(ctx, end, line(9, 3, ""))
-	require.ErrorIs(t, err, history.ErrClosed)
+	require.ErrorIs(t, err, storage.ErrClosed)
 	for _, seq := range both(ctx, store, 0, end, "e3") {
 		given := 0
 		for _, err := range seq {
-			require.ErrorIs(t, err, history.ErrClosed)
+			require.ErrorIs(t, err, storage.ErrClosed)
 			given++
 		}
 		require.Equal(t, 1, given)
@@ -162,7 +162,7 @@ func secondWriter(t *testing.T, opener opener) {
 	all := lines(3)
 	add(t, first, all...)
 	second, err := opener()
-	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 	require.Nil(t, second)
 	all = append(all, line(3, 2, "the first goes on"))
 	add(t, first, all[3])
@@ -178,7 +178,7 @@ func twoWriters(t *testing.T, opener opener) {
 	add(t, second, all[3:]...)
 	requireLines(t, first, all)
 	_, err := first.Append(t.Context(), end, line(9, 2, ""))
-	conflict, ok := errors.AsType[*history.ConflictError](err)
+	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, end, conflict.At)
 	requireLines(t, second, all)

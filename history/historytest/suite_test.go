@@ -4,15 +4,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 func TestAMemoryStorePassesTheSuite(t *testing.T) {
 	t.Parallel()
 	historytest.Run(t, historytest.Suite{
-		New: func(*testing.T) func() (history.Store, error) {
-			return func() (history.Store, error) { return &history.MemoryStore{}, nil }
+		New: func(*testing.T) func() (storage.Store, error) {
+			return func() (storage.Store, error) { return &storage.Memory{}, nil }
 		},
 		Volatile: true,
 	})
@@ -20,13 +20,13 @@ func TestAMemoryStorePassesTheSuite(t *testing.T) {
 
 func TestAFileStorePassesTheSuite(t *testing.T) {
 	t.Parallel()
-	for name, sync := range map[string]history.Sync{"always": history.SyncAlways, "interval": history.SyncInterval, "never": history.SyncNever} {
+	for name, sync := range map[string]storage.Sync{"always": storage.SyncAlways, "interval": storage.SyncInterval, "never": storage.SyncNever} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			historytest.Run(t, historytest.Suite{New: func(t *testing.T) func() (history.Store, error) {
+			historytest.Run(t, historytest.Suite{New: func(t *testing.T) func() (storage.Store, error) {
 				path := filepath.Join(t.TempDir(), "session.jsonl")
-				return func() (history.Store, error) {
-					f, err := history.OpenFile(path, history.FileOptions{Sync: sync})
+				return func() (storage.Store, error) {
+					f, err := storage.OpenFile(path, storage.FileOptions{Sync: sync})
 					if err != nil {
 						return nil, err
 					}

@@ -14,14 +14,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // table holds the lines of a session as a database does. Its positions are numbers of rows.
 type table struct {
 	mu        sync.Mutex
-	rows      []history.Line
+	rows      []storage.Line
 	appending sync.Mutex // by whoever adds rows one by one
 	reading   int        // readers that are on the way
 }
@@ -33,7 +33,7 @@ type tableStore struct {
 
 	mu     sync.Mutex
 	closed bool
-	known  history.Position // the end, as it appended
+	known  storage.Position // the end, as it appended
 }
 
 // mistakes that the author of a store in a database may make.
@@ -66,13 +66,13 @@ var mistakes = []string{
 func (s *tableStore) Shared() bool { return true }
 
 // rows returns all rows.
-func (s *tableStore) rows(ctx context.Context) ([]history.Line, error) {
+func (s *tableStore) rows(ctx context.Context) ([]storage.Line, error) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
 	switch {
 	case closed && s.mistake != closeIgnored:
-		return nil, history.ErrClosed
+		return nil, storage.ErrClosed
 	case ctx.Err() != nil && s.mistake != noContext:
 		return nil, context.Cause(ctx)
 	}
@@ -81,17 +81,17 @@ func (s *tableStore) rows(ctx context.Context) ([]history.Line, error) {
 	return s.table.rows, nil
 }
 
-func (s *tableStore) End(ctx context.Context) (history.Position, error) {
+func (s *tableStore) End(ctx context.Context) (storage.Position, error) {
 	rows, err := s.rows(ctx)
 	if s.mu.Lock(); err == nil && s.mistake == staleEnd && s.known > 0 {
 		defer s.mu.Unlock()
 		return s.known, nil
 	}
 	s.mu.Unlock()
-	return history.Position(len(rows)), err
+	return storage.Position(len(rows)), err
 }
 
-func (s *tableStore) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (s *tableStore) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	if _, err := s.rows(ctx); err != nil {
 		return nil, err
 	}
@@ -109,14 +109,14 @@ func (s *tableStore) Append(ctx context.Context, at history.Position, lines ...h
 	if s.mistake == oneConnection && s.table.reading > 0 {
 		return nil, errors.New("the connection is in use")
 	}
-	if end := history.Position(len(s.table.rows)); at != end && s.mistake != anyPosition {
-		conflict := &history.ConflictError{At: at, End: end}
+	if end := storage.Position(len(s.table.rows)); at != end && s.mistake != anyPosition {
+		conflict := &storage.ConflictError{At: at, End: end}
 		if s.mistake == noConflictEnd {
 			conflict.End = 0
 		}
 		return nil, conflict
 	}
-	ends := make([]history.Position, len(lines))
+	ends := make([]storage.Position, len(lines))
 	for i, l := range lines {
 		if s.mistake != keepsSlice {
 			l.Data = slices.Clone(l.Data)
@@ -125,7 +125,7 @@ func (s *tableStore) Append(ctx context.Context, at history.Position, lines ...h
 			l.Data = []byte(strings.ToValidUTF8(string(l.Data), "\ufffd"))
 		}
 		s.table.rows = append(s.table.rows, l)
-		ends[i] = history.Position(len(s.table.rows))
+		ends[i] = storage.Position(len(s.table.rows))
 		if s.mistake == endsOffByOne {
 			ends[i]--
 		}
@@ -137,18 +137,18 @@ func (s *tableStore) Append(ctx context.Context, at history.Position, lines ...h
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = history.Position(len(s.table.rows))
+	s.known = storage.Position(len(s.table.rows))
 	return ends, nil
 }
 
-func (s *tableStore) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (s *tableStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		rows, err := s.rows(ctx)
-		if err == nil && (from < 0 || from > history.Position(len(rows))) {
-			err = &history.PositionError{At: from}
+		if err == nil && (from < 0 || from > storage.Position(len(rows))) {
+			err = &storage.PositionError{At: from}
 		}
 		if err != nil {
-			yield(history.Stored{}, err)
+			yield(storage.Stored{}, err)
 			return
 		}
 		if s.mistake == wrongStart && from > 0 {
@@ -158,7 +158,7 @@ func (s *tableStore) Read(ctx context.Context, from history.Position) iter.Seq2[
 		for i := int(from); i < len(rows); i++ {
 			if ctx.Err() != nil && s.mistake != noContext {
 				if s.mistake != swallowedError {
-					yield(history.Stored{}, context.Cause(ctx))
+					yield(storage.Stored{}, context.Cause(ctx))
 				}
 				return
 			}
@@ -180,18 +180,18 @@ func (s *tableStore) read() func() {
 	return func() { count(-1) }
 }
 
-func stored(rows []history.Line, i int) history.Stored {
-	return history.Stored{Line: rows[i], At: history.Position(i), End: history.Position(i) + 1}
+func stored(rows []storage.Line, i int) storage.Stored {
+	return storage.Stored{Line: rows[i], At: storage.Position(i), End: storage.Position(i) + 1}
 }
 
-func (s *tableStore) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (s *tableStore) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		rows, err := s.rows(ctx)
 		if err != nil {
-			yield(history.Stored{}, err)
+			yield(storage.Stored{}, err)
 			return
 		}
-		at := int(min(before, history.Position(len(rows))))
+		at := int(min(before, storage.Position(len(rows))))
 		if s.mistake == backFromEnd {
 			at = len(rows)
 		}
@@ -199,7 +199,7 @@ func (s *tableStore) Back(ctx context.Context, before history.Position, id strin
 			id = rows[at-1].ID
 		}
 		for id != "" {
-			named := func(l history.Line) bool { return l.ID == id }
+			named := func(l storage.Line) bool { return l.ID == id }
 			next := -1
 			for i := at - 1; i > 0 && next < 0; i-- {
 				if named(rows[i]) {
@@ -210,7 +210,7 @@ func (s *tableStore) Back(ctx context.Context, before history.Position, id strin
 				next = first
 			}
 			if at = next; at < 0 {
-				yield(history.Stored{}, &history.NoEntryError{ID: id})
+				yield(storage.Stored{}, &storage.NoEntryError{ID: id})
 				return
 			}
 			if !yield(stored(rows, at), nil) {
@@ -240,9 +240,9 @@ func TestMistakesOfAStoreInADatabaseAreFound(t *testing.T) {
 	t.Parallel()
 	if name, child := os.LookupEnv(mistakeEnv); child {
 		historytest.Run(t, historytest.Suite{
-			New: func(*testing.T) func() (history.Store, error) {
+			New: func(*testing.T) func() (storage.Store, error) {
 				shared := &table{}
-				return func() (history.Store, error) { return &tableStore{table: shared, mistake: name}, nil }
+				return func() (storage.Store, error) { return &tableStore{table: shared, mistake: name}, nil }
 			},
 			Shared: true,
 		})

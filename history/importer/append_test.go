@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
@@ -52,7 +53,7 @@ func TestAppendToAddsEachBranchOfARecording(t *testing.T) {
 // appended returns a session of a recording, which refuses nothing but what is named.
 func appended(t *testing.T, r *importer.Recording, refused []string) *history.Session {
 	t.Helper()
-	session, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: r.Header})
+	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: r.Header})
 	require.NoError(t, err)
 	notes, err := r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
@@ -364,7 +365,7 @@ func TestTheStoresErrorIsPassedOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
 	_, err = recording.AppendTo(t.Context(), session)
-	require.ErrorIs(t, err, history.ErrClosed)
+	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
 // A recording that cuts again and again within a long run of results, each of which answers nothing.
@@ -402,7 +403,7 @@ func TestWhatIsNestedTooDeepIsRefusedAlone(t *testing.T) {
 			message(`"role":"user","content":"one"`), message(`"role":"assistant","content":[`+block+`]`), message(`"role":"user","content":"two"`),
 		)))
 		require.NoError(t, err)
-		s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: recording.Header})
+		s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: recording.Header})
 		require.NoError(t, err)
 		notes, err := recording.AppendTo(t.Context(), s)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 func ExampleRead() {
@@ -57,7 +58,7 @@ func ExampleRecording_AppendTo() {
 		fmt.Println(err)
 		return
 	}
-	session, err := history.New(context.Background(), &history.MemoryStore{}, history.Options{Header: recording.Header})
+	session, err := history.New(context.Background(), &storage.Memory{}, history.Options{Header: recording.Header})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 func FuzzRead(f *testing.F) {
@@ -98,7 +99,7 @@ func check(t *testing.T, data []byte) {
 	if len(got.Records) > 200 {
 		return // views of each take long
 	}
-	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{})
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
 	require.NoError(t, err)
 	_, err = got.AppendTo(t.Context(), s)
 	require.NoError(t, err)

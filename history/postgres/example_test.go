@@ -32,6 +32,6 @@ func Example() {
 	}
 	defer session.Close()
 	if err := session.Append(ctx, chat.UserMessage("Why does the build fail?")); err != nil {
-		fmt.Println(err) // a *history.ConflictError if another replica was told something meanwhile
+		fmt.Println(err) // a *storage.ConflictError if another replica was told something meanwhile
 	}
 }

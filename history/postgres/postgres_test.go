@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
@@ -67,9 +68,9 @@ func TestAStoreInADatabaseIsAStore(t *testing.T) {
 	p := migrated(t)
 	historytest.Run(t, historytest.Suite{
 		Shared: true,
-		New: func(t *testing.T) func() (history.Store, error) {
+		New: func(t *testing.T) func() (storage.Store, error) {
 			name := t.Name()
-			return func() (history.Store, error) {
+			return func() (storage.Store, error) {
 				return (&postgres.Sessions{Pool: p, Tenant: "acme"}).Store(name), nil
 			}
 		},
@@ -172,8 +173,8 @@ func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
 func TestAFirstPageIsSmallInBytesToo(t *testing.T) {
 	p, sent := received(t, migrated(t))
 	store := (&postgres.Sessions{Pool: p}).Store("one")
-	for at := range history.Position(40) {
-		_, err := store.Append(t.Context(), at, history.Line{ID: fmt.Sprint(at), Kind: "any", Data: []byte(strings.Repeat("x", 40_000))})
+	for at := range storage.Position(40) {
+		_, err := store.Append(t.Context(), at, storage.Line{ID: fmt.Sprint(at), Kind: "any", Data: []byte(strings.Repeat("x", 40_000))})
 		require.NoError(t, err)
 	}
 	for range 2 {
@@ -346,7 +347,7 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	refuse := error(nil)
 	counted, statements := counted(t, p)
 	sessions := &postgres.Sessions{Pool: counted, Tenant: "acme", Hooks: []postgres.Hook{{
-		Wants: func(lines []history.Line) bool { return lines[0].Kind == history.TypePlan },
+		Wants: func(lines []storage.Line) bool { return lines[0].Kind == string(history.TypePlan) },
 		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 			_, err := tx.Exec(ctx, "INSERT INTO plans VALUES ($1, $2, $3, $4)", a.Tenant, a.Name, a.At, a.Lines[0].ID)
 			return cmp.Or(refuse, err)
@@ -365,7 +366,7 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	refuse = pgx.ErrNoRows
 	_, err = s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
 	require.ErrorIs(t, err, refuse)
-	_, conflict := errors.AsType[*history.ConflictError](err)
+	_, conflict := errors.AsType[*storage.ConflictError](err)
 	require.False(t, conflict, "the position was free")
 	rows, err := p.Query(t.Context(), "SELECT tenant || '/' || name || ' ' || at || ' ' || plan FROM plans")
 	require.NoError(t, err)
@@ -375,7 +376,7 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	require.Equal(t, added[0].ID, s.Leaf())
 	end, err := sessions.Store("one").End(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, history.Position(3), end)
+	require.Equal(t, storage.Position(3), end)
 }
 
 // Whoever reads a session that is removed meanwhile is told so, and not that it ended there.
@@ -400,7 +401,7 @@ func TestAHookThatIsPausedHoldsItsSessionForSecondsAlone(t *testing.T) {
 func TestASessionThatIsRemovedIsNotReadAsAShorterOne(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
-	for name, read := range map[string]iter.Seq2[history.Stored, error]{
+	for name, read := range map[string]iter.Seq2[storage.Stored, error]{
 		"Read": sessions.Store("one").Read(t.Context(), 0), "Back": sessions.Store("one").Back(t.Context(), 1000, ""),
 	} {
 		s, err := sessions.Open(t.Context(), "one", history.Options{})
@@ -436,10 +437,10 @@ func TestWhatIsErasedIsNoLongerAmongTheBytes(t *testing.T) {
 		require.Equal(t, bytes, info.Bytes)
 		require.Less(t, bytes, int64(1000))
 	}
-	_, err = sessions.Store("one").Append(t.Context(), 0, history.Line{ID: "x", Kind: "y", Data: []byte("{}")})
-	conflict, ok := errors.AsType[*history.ConflictError](err)
+	_, err = sessions.Store("one").Append(t.Context(), 0, storage.Line{ID: "x", Kind: "y", Data: []byte("{}")})
+	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	require.True(t, ok)
-	require.Equal(t, history.Position(3), conflict.End)
+	require.Equal(t, storage.Position(3), conflict.End)
 }
 
 func TestMigrationsRunOnceHoweverManyCallThem(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Pool is a pool of connections, such as [github.com/jackc/pgx/v5/pgxpool.Pool].
@@ -43,7 +44,7 @@ type Sessions struct {
 type Hook struct {
 	// Wants reports whether Do is called for lines. An append that no hook wants takes one round trip; one that a hook
 	// wants takes three, plus those of Do. Nil wants all.
-	Wants func(lines []history.Line) bool
+	Wants func(lines []storage.Line) bool
 	// Do is called after the lines were written, before the transaction is committed. If it fails the append fails, and
 	// nothing is written. It must not use another connection, which would wait for this one's locks. If it takes 10
 	// seconds between two statements the server ends the transaction, so that a paused process does not block the
@@ -55,8 +56,8 @@ type Hook struct {
 type Appended struct {
 	Tenant, Name string
 	// At is the position of the first of Lines.
-	At    history.Position
-	Lines []history.Line
+	At    storage.Position
+	Lines []storage.Line
 }
 
 // Open opens the session with a name, and creates it if it is missing. Close it when the request is done, which costs

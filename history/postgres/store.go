@@ -12,10 +12,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
-// Store is the [history.Store] of one session. Its positions are line numbers. Several may be open for one session, in
+// Store is the [storage.Store] of one session. Its positions are line numbers. Several may be open for one session, in
 // one process or in many.
 type Store struct {
 	sessions *Sessions
@@ -26,12 +26,12 @@ type Store struct {
 }
 
 var (
-	_ history.Store       = (*Store)(nil)
-	_ history.LineCounter = (*Store)(nil)
-	_ history.Eraser      = (*Store)(nil)
-	_ history.Sharer      = (*Store)(nil)
-	_ history.Picker      = (*Store)(nil)
-	_ history.Transcriber = (*Store)(nil)
+	_ storage.Store       = (*Store)(nil)
+	_ storage.LineCounter = (*Store)(nil)
+	_ storage.Eraser      = (*Store)(nil)
+	_ storage.Sharer      = (*Store)(nil)
+	_ storage.Picker      = (*Store)(nil)
+	_ storage.Transcriber = (*Store)(nil)
 )
 
 // ErrNoSession is returned for a session that is missing, or was removed while it was open.
@@ -41,11 +41,11 @@ var ErrNoSession = errors.New("postgres: there is no such session, or not any mo
 func (s *Store) Shared() bool { return true }
 
 // Transcript returns the session's name for [Sessions.Tool].
-func (s *Store) Transcript() history.Transcript {
+func (s *Store) Transcript() storage.Transcript {
 	if s.sessions.Tool == "" {
-		return history.Transcript{}
+		return storage.Transcript{}
 	}
-	return history.Transcript{Name: s.name, Tool: s.sessions.Tool}
+	return storage.Transcript{Name: s.name, Tool: s.sessions.Tool}
 }
 
 // Close closes the store. The pool stays open.
@@ -58,7 +58,7 @@ func (s *Store) Close() error {
 func (s *Store) ready(ctx context.Context) error {
 	switch {
 	case s.closed.Load():
-		return history.ErrClosed
+		return storage.ErrClosed
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
@@ -70,7 +70,7 @@ func (s *Store) failed(ctx context.Context, what string, err error) error {
 }
 
 // End returns the number of lines.
-func (s *Store) End(ctx context.Context) (history.Position, error) {
+func (s *Store) End(ctx context.Context) (storage.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return 0, err
 	}
@@ -83,7 +83,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-func (s *Store) end(ctx context.Context, db querier) (history.Position, error) {
+func (s *Store) end(ctx context.Context, db querier) (storage.Position, error) {
 	var key, lines int64
 	var err error
 	if key = s.key.Load(); key != 0 {
@@ -101,15 +101,15 @@ func (s *Store) end(ctx context.Context, db querier) (history.Position, error) {
 		return 0, s.failed(ctx, "reading", err)
 	}
 	s.key.CompareAndSwap(0, key)
-	return history.Position(lines), nil
+	return storage.Position(lines), nil
 }
 
 // Append adds lines in one statement.
-func (s *Store) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (s *Store) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	if err := history.CheckLines(lines); err != nil || len(lines) == 0 {
+	if err := storage.CheckLines(lines); err != nil || len(lines) == 0 {
 		return nil, err
 	}
 	if at != 0 && s.key.Load() == 0 {
@@ -159,20 +159,20 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 		return nil, s.failed(ctx, "appending to", err)
 	}
 	s.key.CompareAndSwap(0, key)
-	ends := make([]history.Position, len(lines))
+	ends := make([]storage.Position, len(lines))
 	for i := range ends {
-		ends[i] = at + history.Position(i) + 1
+		ends[i] = at + storage.Position(i) + 1
 	}
 	return ends, nil
 }
 
 // conflict returns the error for a position that is taken.
-func (s *Store) conflict(ctx context.Context, at history.Position) error {
+func (s *Store) conflict(ctx context.Context, at storage.Position) error {
 	end, err := s.end(ctx, s.sessions.Pool)
 	if err != nil {
 		return err
 	}
-	return &history.ConflictError{At: at, End: end}
+	return &storage.ConflictError{At: at, End: end}
 }
 
 // idleInTransaction is how long the server lets a transaction with hooks wait for its process. A process that is paused
@@ -180,7 +180,7 @@ func (s *Store) conflict(ctx context.Context, at history.Position) error {
 const idleInTransaction = "10s"
 
 // insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
-func (s *Store) insert(ctx context.Context, db querier, at history.Position, lines []history.Line) (key int64, err error) {
+func (s *Store) insert(ctx context.Context, db querier, at storage.Position, lines []storage.Line) (key int64, err error) {
 	n := len(lines)
 	ids, parents, kinds, data := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
 	bytes := int64(0)
@@ -222,7 +222,7 @@ const (
 const described = pgx.QueryExecModeCacheDescribe
 
 // page reads some of the lines that a condition selects, in the given order.
-func (s *Store) page(ctx context.Context, where, order string, most int, args ...any) ([]history.Stored, error) {
+func (s *Store) page(ctx context.Context, where, order string, most int, args ...any) ([]storage.Stored, error) {
 	rows, err := s.sessions.Pool.Query(ctx, `
 		SELECT at, id, parent, kind, data FROM (
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY at `+order+`) AS bytes, row_number() OVER (ORDER BY at `+order+`) AS i
@@ -231,13 +231,13 @@ func (s *Store) page(ctx context.Context, where, order string, most int, args ..
 	if err != nil {
 		return nil, s.failed(ctx, "reading", err)
 	}
-	lines, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (history.Stored, error) {
+	lines, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (storage.Stored, error) {
 		var at int64
 		var id, parent, kind, data []byte
 		err := row.Scan(&at, &id, &parent, &kind, &data)
-		return history.Stored{
-			Line: history.Line{ID: string(id), Parent: string(parent), Kind: history.EntryType(kind), Data: data},
-			At:   history.Position(at), End: history.Position(at) + 1,
+		return storage.Stored{
+			Line: storage.Line{ID: string(id), Parent: string(parent), Kind: string(kind), Data: data},
+			At:   storage.Position(at), End: storage.Position(at) + 1,
 		}, err
 	})
 	if err != nil {
@@ -256,11 +256,11 @@ func (s *Store) known(ctx context.Context) error {
 }
 
 // Read returns lines in order. No connection is held while they are used.
-func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (s *Store) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		err := s.known(ctx)
 		if err == nil && from < 0 {
-			err = &history.PositionError{At: from}
+			err = &storage.PositionError{At: from}
 		}
 		at := from
 		most := firstLines
@@ -271,7 +271,7 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 			if err = s.ready(ctx); err != nil {
 				break
 			}
-			var lines []history.Stored
+			var lines []storage.Stored
 			if lines, err = s.page(ctx, "at >= $4", "", most, int64(at)); err != nil {
 				break
 			}
@@ -284,28 +284,28 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 			if len(lines) > 0 {
 				continue
 			}
-			var end history.Position // or that the session was removed in the meantime
+			var end storage.Position // or that the session was removed in the meantime
 			if end, err = s.end(ctx, s.sessions.Pool); err == nil && from > end {
-				err = &history.PositionError{At: from}
+				err = &storage.PositionError{At: from}
 			} else if err == nil {
 				return
 			}
 		}
-		yield(history.Stored{}, err)
+		yield(storage.Stored{}, err)
 	}
 }
 
 // Back returns the lines of a path, the newest first. Each page starts with a line of the path, because the lines in
 // between belong to other branches.
-func (s *Store) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (s *Store) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		if err := s.known(ctx); err != nil {
-			yield(history.Stored{}, err)
+			yield(storage.Stored{}, err)
 			return
 		}
 		newest := id == ""
 		for most := firstLines; ; most = min(2*most, pageLines) {
-			var lines []history.Stored
+			var lines []storage.Stored
 			err := s.ready(ctx)
 			if err == nil && newest {
 				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", most, int64(before))
@@ -318,11 +318,11 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 				if _, err = s.end(ctx, s.sessions.Pool); err == nil && newest {
 					return
 				} else if err == nil {
-					err = &history.NoEntryError{ID: id}
+					err = &storage.NoEntryError{ID: id}
 				}
 			}
 			if err != nil {
-				yield(history.Stored{}, err)
+				yield(storage.Stored{}, err)
 				return
 			}
 			id = cmp.Or(id, lines[0].ID)
@@ -341,14 +341,14 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 }
 
 // Pick returns the lines at positions, a page at a time.
-func (s *Store) Pick(ctx context.Context, at ...history.Position) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (s *Store) Pick(ctx context.Context, at ...storage.Position) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		err := s.known(ctx)
 		for rest := at; err == nil && len(rest) > 0; {
 			if err = s.ready(ctx); err != nil {
 				break
 			}
-			var lines []history.Stored
+			var lines []storage.Stored
 			if lines, err = s.page(ctx, "at = ANY($4)", "", pageLines, rest); err != nil {
 				break
 			}
@@ -363,22 +363,22 @@ func (s *Store) Pick(ctx context.Context, at ...history.Position) iter.Seq2[hist
 			rest = rest[sort.Search(len(rest), func(i int) bool { return rest[i] > lines[len(lines)-1].At }):]
 		}
 		if err != nil {
-			yield(history.Stored{}, err)
+			yield(storage.Stored{}, err)
 		}
 	}
 }
 
 // Count returns the number of lines from a position to the end.
-func (s *Store) Count(ctx context.Context, from history.Position) (int, error) {
+func (s *Store) Count(ctx context.Context, from storage.Position) (int, error) {
 	end, err := s.End(ctx)
 	if err == nil && (from < 0 || from > end) {
-		err = &history.PositionError{At: from}
+		err = &storage.PositionError{At: from}
 	}
 	return int(end - from), err
 }
 
 // Replace overwrites the data of lines in one transaction.
-func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
+func (s *Store) Replace(ctx context.Context, lines ...storage.Stored) error {
 	if err := s.known(ctx); err != nil {
 		return err
 	}
@@ -405,13 +405,13 @@ func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 				var there bool
 				err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM promptree_lines WHERE session = $1 AND at = $2 AND at > 0)", mode, s.key.Load(), int64(l.At)).Scan(&there)
 				if err != nil || !there {
-					return cmp.Or(err, error(&history.PositionError{At: l.At}))
+					return cmp.Or(err, error(&storage.PositionError{At: l.At}))
 				}
 			}
 		}
 		return err
 	})
-	if _, wrong := errors.AsType[*history.PositionError](err); wrong || err == nil || errors.Is(err, ErrNoSession) {
+	if _, wrong := errors.AsType[*storage.PositionError](err); wrong || err == nil || errors.Is(err, ErrNoSession) {
 		return err
 	}
 	return s.failed(ctx, "replacing lines of", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // IDs returns a source of the ids e1, e2, and so on.
@@ -55,7 +56,7 @@ func Replay(c *Clock) *history.Session {
 
 func session(o history.Options) *history.Session {
 	o.IDs = IDs()
-	s, err := history.New(context.Background(), &history.MemoryStore{}, o)
+	s, err := history.New(context.Background(), &storage.Memory{}, o)
 	if err != nil {
 		panic(err) // a store in memory takes a header
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
@@ -29,7 +30,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 	require.NoError(t, err)
 	c := compactorAt(s, 2000)
 	var shown []string // ids of what may be gone back to

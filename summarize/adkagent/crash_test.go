@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -47,7 +48,7 @@ func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
 		for q := range 2 {
 			asked := fmt.Sprintf("question %d", q)
 			for again := 0; ; again++ {
-				s, err := history.Open(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+				s, err := history.Open(path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
 				require.NoError(t, err)
 				var sessions session.Service = session.InMemoryService()
 				end := func() error { return nil }

@@ -73,7 +73,7 @@
 // # What it costs
 //
 // Of processor time, a request costs some 8 ms if the prompt has 500 messages, beside the 5 ms that adk takes, and in proportion if it has
-// more (BenchmarkRequest). It costs two writes to the log, each synced to disk unless [history.FileOptions] say otherwise. With a
+// more (BenchmarkRequest). It costs two writes to the log, each synced to disk unless [storage.FileOptions] say otherwise. With a
 // [Service] there is a write for each event besides. A summary costs a request.
 //
 // adk-go v2.2.0 has no compaction. It sends the whole conversation, or with IncludeContents "none" only the turn at hand. On 12
@@ -98,7 +98,7 @@
 //
 //   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
 //   - [*summarize.RecoveryError]: the model refuses however small the request is made.
-//   - [*history.ConflictError]: somebody else appended to the log while the model answered. The answer is not recorded.
+//   - [*storage.ConflictError]: somebody else appended to the log while the model answered. The answer is not recorded.
 //
 // What the policy says in the user's place after a turn ([summarize.Policy.Continue]) is not said, because adk's loop has ended.
 // What goes wrong after a run, such as a summary that was begun then, is told by the compactor's events and the next request.

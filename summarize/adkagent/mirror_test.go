@@ -14,6 +14,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
@@ -107,7 +108,7 @@ func TestWhatADKHasSaidIsRecordedOnce(t *testing.T) {
 
 func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
-	log, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{
+	log, err := history.New(t.Context(), &storage.Memory{}, history.Options{
 		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
 	require.NoError(t, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
@@ -195,7 +196,7 @@ func TestWhatTheApplicationAddsAmidARequestIsAConflict(t *testing.T) {
 		return says("late"), s.Append(t.Context(), chat.UserMessage("wait"))
 	}}
 	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m), pluginOn(t, compactorOn(t, s))), false, question)
-	_, conflict := errors.AsType[*history.ConflictError](got.err)
+	_, conflict := errors.AsType[*storage.ConflictError](got.err)
 	require.True(t, conflict, "%v", got.err)
 }
 

@@ -34,6 +34,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/render"
@@ -90,7 +91,7 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
 // holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
 // compaction after a turn that fails is told by events alone. An answer to what is no longer the newest that was said, because
-// another process said something in the session meanwhile, is not appended: the error is a [*history.ConflictError]. If the
+// another process said something in the session meanwhile, is not appended: the error is a [*storage.ConflictError]. If the
 // model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context ended, the error
 // is a [*summarize.CallbackError]; the answer that Observe was called with is not appended.
 func (a *Agent) Step(ctx context.Context) (Answer, error) {
@@ -133,7 +134,7 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	defer done()
 	now, err := newest(write, a.Compactor.Session) // the compactor goes on from what others appended as it waits and writes
 	if err == nil && now != said {
-		err = &history.ConflictError{}
+		err = &storage.ConflictError{}
 	}
 	var added []history.Entry
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/providertest"
 	"github.com/promptree-go/promptree/render"
@@ -84,13 +85,13 @@ func kinds(t *testing.T, s *history.Session) (list []history.EntryType) {
 
 // counting is a store that counts its appends.
 type counting struct {
-	history.MemoryStore
+	storage.Memory
 	appends int
 }
 
-func (c *counting) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (c *counting) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	c.appends++
-	return c.MemoryStore.Append(ctx, at, lines...)
+	return c.Memory.Append(ctx, at, lines...)
 }
 
 func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
@@ -119,7 +120,7 @@ func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
 
 // What the compactor writes while it works, such as a plan, goes behind what others said. The answer does not go there too.
 func TestAnAnswerThatDoesNotKnowWhatWasSaidMeanwhileIsAConflict(t *testing.T) {
-	store := &history.MemoryStore{}
+	store := &storage.Memory{}
 	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
@@ -133,9 +134,9 @@ func TestAnAnswerThatDoesNotKnowWhatWasSaidMeanwhileIsAConflict(t *testing.T) {
 	})
 	a.Compactor.Session, a.Prompt = session, elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	answer, err := a.Step(t.Context())
-	conflict, ok := errors.AsType[*history.ConflictError](err)
+	conflict, ok := errors.AsType[*storage.ConflictError](err)
 	require.True(t, ok, "%v", err)
-	require.EqualError(t, conflict, "history: the session was appended to meanwhile: call Refresh, and look at what was said")
+	require.EqualError(t, conflict, "storage: the session was appended to meanwhile: call Refresh, and look at what was said")
 	require.Equal(t, "Three ships.", answer.Message().Text())
 	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypePlanEnd}, kinds(t, session))
 }

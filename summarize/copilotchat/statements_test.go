@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/internal/statements"
 	"github.com/promptree-go/promptree/render"
@@ -37,7 +38,7 @@ func of(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) 
 
 // numbered returns a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
-	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
 	require.NoError(t, err)
 	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Processes die at any request and in any tool, and others go on with what the application kept: the question, the whole
@@ -64,7 +65,7 @@ func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
 		for _, question := range questions {
 			asked := schema.UserMessage(question)
 			for whole, short := d.one(2), d.one(2); ; {
-				session, err := history.Open(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+				session, err := history.Open(path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
 				require.NoError(t, err)
 				input := []*schema.Message{asked}
 				if whole {

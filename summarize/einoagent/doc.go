@@ -65,7 +65,7 @@
 // # What it costs
 //
 // Memory and checkpoints hold the prompt instead of the whole conversation. A request costs 2 to 4 ms if the prompt has 500 messages,
-// and in proportion if it has more (BenchmarkRequest), and two writes to the session, each synced to disk unless [history.FileOptions]
+// and in proportion if it has more (BenchmarkRequest), and two writes to the session, each synced to disk unless [storage.FileOptions]
 // say otherwise. A summary costs a request. The first request of a run reads as many messages back as the run is given.
 // Beside eino's summarization and reduction on a recorded session, see bench/eino/README.md.
 //
@@ -75,7 +75,7 @@
 //
 //   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
 //   - [*summarize.RecoveryError]: the model refuses however small the request is made.
-//   - [*history.ConflictError]: somebody else appended to the session while the model answered. The answer is not recorded.
+//   - [*storage.ConflictError]: somebody else appended to the session while the model answered. The answer is not recorded.
 //   - An Extra with a value of a type that is not registered with [schema.RegisterName], which cannot be kept.
 //
 // What the application itself appends to the session while a run goes on is left on a branch: say it through eino.

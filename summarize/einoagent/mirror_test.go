@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
@@ -158,7 +159,7 @@ func leafAfter(t testing.TB, s *history.Session, n int) (id string) {
 
 func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
-	session, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{
+	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{
 		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
 	require.NoError(t, err)
@@ -229,7 +230,7 @@ func TestAnAnswerToWhatIsNoLongerTheNewestIsAConflict(t *testing.T) {
 		return says("late"), session.Append(context.Background(), chat.UserMessage("wait"))
 	}}
 	got := run(t, agentOf(t, compactorOn(t, session), m), false, schema.UserMessage(question))
-	var conflict *history.ConflictError
+	var conflict *storage.ConflictError
 	require.ErrorAs(t, got.err, &conflict)
 	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", summary(t, session))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/internal/postgrestest"
 	"github.com/promptree-go/promptree/summarize"
@@ -443,10 +444,10 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 func TestAPlanHasOneJob(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
-	line := history.Line{Kind: history.TypePlan}
+	line := storage.Line{Kind: string(history.TypePlan)}
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT convert_from(id, 'UTF8'), data FROM promptree_lines WHERE kind = 'plan'").Scan(&line.ID, &line.Data))
 	require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
-		return s.queue.Hook().Do(t.Context(), tx, postgres.Appended{Tenant: "acme", Name: "42", Lines: []history.Line{line}})
+		return s.queue.Hook().Do(t.Context(), tx, postgres.Appended{Tenant: "acme", Name: "42", Lines: []storage.Line{line}})
 	}))
 	require.Len(t, s.jobs(), 1)
 }

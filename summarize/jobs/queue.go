@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -69,7 +70,7 @@ func (q *Queue) Run(context.Context, *history.Session, string) error {
 }
 
 // plans reports whether there is a plan to enqueue a job for. One that cannot be read is for enqueue to refuse.
-func plans(lines []history.Line) bool {
+func plans(lines []storage.Line) bool {
 	for _, l := range lines {
 		if p, err := planOf(l); err != nil || p.Background {
 			return true
@@ -79,11 +80,11 @@ func plans(lines []history.Line) bool {
 }
 
 // planOf returns the plan that a line holds, the zero value if it holds something else.
-func planOf(l history.Line) (history.Plan, error) {
-	if l.Kind != history.TypePlan {
+func planOf(l storage.Line) (history.Plan, error) {
+	if l.Kind != string(history.TypePlan) {
 		return history.Plan{}, nil
 	}
-	e, err := l.Entry()
+	e, err := history.ParseEntry(l)
 	if err != nil {
 		return history.Plan{}, err
 	}

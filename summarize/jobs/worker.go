@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -141,15 +142,15 @@ func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error) atte
 
 // completing returns the hook that completes a job in the transaction in which the compaction of its plan is appended.
 func completing(job *river.Job[Args]) postgres.Hook {
-	compacts := func(l history.Line) bool { return l.Kind == history.TypeCompaction }
+	compacts := func(l storage.Line) bool { return l.Kind == string(history.TypeCompaction) }
 	return postgres.Hook{
-		Wants: func(lines []history.Line) bool { return slices.ContainsFunc(lines, compacts) },
+		Wants: func(lines []storage.Line) bool { return slices.ContainsFunc(lines, compacts) },
 		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 			for _, l := range a.Lines {
 				if !compacts(l) {
 					continue
 				}
-				e, err := l.Entry()
+				e, err := history.ParseEntry(l)
 				if err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render/inspect"
@@ -204,7 +205,7 @@ func Example() {
 	ctx := context.Background()
 	tokenizer := sizing.Estimator{}
 	var recorder record.Recorder
-	session, err := history.New(ctx, new(history.MemoryStore), history.Options{})
+	session, err := history.New(ctx, new(storage.Memory), history.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

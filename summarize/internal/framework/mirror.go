@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // SystemName names what a framework said as the system amid the conversation, a [history.CustomMessage].
@@ -215,7 +216,7 @@ func media(m history.Message) (list []chat.Part) {
 	return list
 }
 
-// Unchanged returns a [*history.ConflictError] if somebody said something after an entry.
+// Unchanged returns a [*storage.ConflictError] if somebody said something after an entry.
 func (l Log) Unchanged(ctx context.Context, leaf string) error {
 	for e, err := range l.Session.Back(ctx, "") {
 		if err != nil {
@@ -231,5 +232,5 @@ func (l Log) Unchanged(ctx context.Context, leaf string) error {
 	if leaf == "" {
 		return nil
 	}
-	return &history.ConflictError{}
+	return &storage.ConflictError{}
 }

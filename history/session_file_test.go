@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -200,13 +201,13 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 
 			reader, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
-			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
+			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
 			require.Equal(t, 1, count(t, reader))
 			require.Equal(t, whole+tt.torn, content(t, path), "reading changes nothing")
 			require.NoFileExists(t, path+".torn")
 
 			s := opened(t, path)
-			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
+			equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
 			equal(t, all(t, reader), all(t, s))
 			require.Equal(t, 2, lineCount(t, s))
 			require.Equal(t, whole, content(t, path))
@@ -228,7 +229,7 @@ func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content(t, path)+filepath.Ext(side)), 0o600))
 		s, err := history.Open(path, history.Options{})
 		require.NoError(t, err)
-		equal(t, &history.Recovery{Line: 3, Bytes: int64(len(filepath.Ext(side))), SavedTo: side}, s.Recovered())
+		equal(t, &storage.Recovery{Line: 3, Bytes: int64(len(filepath.Ext(side))), SavedTo: side}, s.Recovered())
 		require.Equal(t, filepath.Ext(side), content(t, side))
 		require.NoError(t, s.Close())
 	}
@@ -249,7 +250,7 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 			requireCorrupt(t, err, path, 1)
 
 			s := opened(t, path)
-			equal(t, &history.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
+			equal(t, &storage.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
 			require.Equal(t, tt.torn, content(t, path+".torn"))
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
@@ -263,7 +264,7 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 
 func requireCorrupt(t testing.TB, err error, path string, line int) {
 	t.Helper()
-	corrupt, ok := errors.AsType[*history.CorruptError](err)
+	corrupt, ok := errors.AsType[*storage.CorruptError](err)
 	require.True(t, ok, "the error is %v", err)
 	require.Equal(t, path, corrupt.Path)
 	require.Equal(t, line, corrupt.Line)
@@ -368,7 +369,7 @@ func TestIDsSortByTime(t *testing.T) {
 	require.Regexp(t, "^[0-9a-z]{20}$", list[0])
 
 	now := time.Now()
-	again, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Now: func() time.Time {
+	again, err := history.New(t.Context(), &storage.Memory{}, history.Options{Now: func() time.Time {
 		now = now.Add(-time.Hour) // a clock that is put back
 		return now
 	}})
@@ -384,7 +385,7 @@ func TestOneWriterManyReaders(t *testing.T) {
 	before := content(t, path)
 
 	second, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 	require.ErrorContains(t, err, path)
 	require.Nil(t, second)
 	require.Equal(t, before, content(t, path))
@@ -392,8 +393,8 @@ func TestOneWriterManyReaders(t *testing.T) {
 	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.Equal(t, path, reader.Path())
-	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("two")), history.ErrReadOnly)
-	require.ErrorIs(t, reader.Compact(t.Context(), summary("so far", "")), history.ErrReadOnly)
+	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("two")), storage.ErrReadOnly)
+	require.ErrorIs(t, reader.Compact(t.Context(), summary("so far", "")), storage.ErrReadOnly)
 	require.Equal(t, 1, count(t, reader))
 	require.Equal(t, "e1:", shape(viewOf(t, reader)))
 	require.Equal(t, before, content(t, path))
@@ -401,10 +402,10 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("two")))
 	require.Equal(t, 1, count(t, reader), "a reader has what was there when it read")
 	require.NoError(t, reader.Close())
-	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("three")), history.ErrClosed)
+	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("three")), storage.ErrClosed)
 	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("three")), "a reader that closes takes no lock away")
 	_, err = history.Open(path, history.Options{IDs: numbered.IDs()})
-	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 
 	require.NoError(t, writer.Close())
 	next := opened(t, path)
@@ -417,16 +418,16 @@ func TestClosedSessionIsOver(t *testing.T) {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 			require.NoError(t, s.Close())
 			require.NoError(t, s.Close(), "closing twice does nothing")
-			require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrClosed)
-			require.ErrorIs(t, s.Compact(t.Context(), summary("so far", "")), history.ErrClosed)
+			require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), storage.ErrClosed)
+			require.ErrorIs(t, s.Compact(t.Context(), summary("so far", "")), storage.ErrClosed)
 			_, err := s.View(t.Context())
-			require.ErrorIs(t, err, history.ErrClosed)
+			require.ErrorIs(t, err, storage.ErrClosed)
 			for _, err := range s.Entries(t.Context()) {
-				require.ErrorIs(t, err, history.ErrClosed)
+				require.ErrorIs(t, err, storage.ErrClosed)
 			}
 			_, err = s.Lines(t.Context())
-			require.ErrorIs(t, err, history.ErrClosed)
-			require.ErrorIs(t, s.Refresh(t.Context()), history.ErrClosed)
+			require.ErrorIs(t, err, storage.ErrClosed)
+			require.ErrorIs(t, s.Refresh(t.Context()), storage.ErrClosed)
 			require.Nil(t, s.Recovered())
 		})
 	}
@@ -504,7 +505,7 @@ func readable(s *history.Session) []history.Entry {
 // requireSalvaged checks that of a log each whole line is read or told of.
 func requireSalvaged(t testing.TB, path string, readErr error) {
 	t.Helper()
-	s, err := history.Read(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: 1 << 10}})
+	s, err := history.Read(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: 1 << 10}})
 	if err != nil {
 		requireCorrupt(t, err, path, 1)
 		return
@@ -515,7 +516,7 @@ func requireSalvaged(t testing.TB, path string, readErr error) {
 		headers = 0
 	}
 	require.Equal(t, lineCount(t, s), headers+count(t, s)+len(s.Skipped()))
-	if corrupt, ok := errors.AsType[*history.CorruptError](readErr); ok {
+	if corrupt, ok := errors.AsType[*storage.CorruptError](readErr); ok {
 		require.LessOrEqual(t, s.Skipped()[0].Line, corrupt.Line)
 	}
 	for _, id := range leaves(t, s) {

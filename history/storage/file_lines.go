@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ const (
 )
 
 // Read returns lines in order.
-func (f *FileStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
+func (f *File) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		end, err := f.state(ctx)
 		if err == nil {
@@ -39,7 +39,7 @@ func (f *FileStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, e
 			}
 			s := Stored{At: Position(at), End: Position(next)}
 			if err == nil {
-				s.Line, err = lineOf(raw)
+				s.Line, err = ParseLine(raw)
 			}
 			if !yield(s, err) {
 				return
@@ -50,7 +50,7 @@ func (f *FileStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, e
 }
 
 // checkPosition returns a [*PositionError] unless a line starts at a position, or the last one ends there.
-func (f *FileStore) checkPosition(at, end int64) error {
+func (f *File) checkPosition(at, end int64) error {
 	before := []byte{'\n'}
 	if at > 0 && at < end {
 		if _, err := f.file.ReadAt(before, at-1); err != nil {
@@ -64,7 +64,7 @@ func (f *FileStore) checkPosition(at, end int64) error {
 }
 
 // Back returns the lines of a path, the newest first.
-func (f *FileStore) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
+func (f *File) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		end, err := f.state(ctx)
 		at := min(int64(before), end)
@@ -91,11 +91,11 @@ func (f *FileStore) Back(ctx context.Context, before Position, id string) iter.S
 			}
 			s := Stored{At: Position(start), End: Position(at)}
 			if err == nil {
-				s.Line, err = lineOf(raw)
+				s.Line, err = ParseLine(raw)
 			}
 			wanted := err == nil && (id == "" || s.ID == id)
 			if err == nil && !wanted && !json.Valid(raw) {
-				_, err = decode(raw)
+				err = json.Unmarshal(raw, new(json.RawMessage))
 			}
 			if err != nil {
 				yield(Stored{}, f.corrupt(start, err))
@@ -115,7 +115,7 @@ func (f *FileStore) Back(ctx context.Context, before Position, id string) iter.S
 }
 
 // Count returns the number of lines from a position to the end.
-func (f *FileStore) Count(ctx context.Context, from Position) (int, error) {
+func (f *File) Count(ctx context.Context, from Position) (int, error) {
 	end, err := f.state(ctx)
 	if err == nil {
 		err = f.checkPosition(int64(from), end)
@@ -148,7 +148,7 @@ func countLines(ctx context.Context, file io.ReaderAt, from, to int64) (n int, e
 }
 
 // corrupt returns the error for the line that starts at an offset.
-func (f *FileStore) corrupt(at int64, err error) error {
+func (f *File) corrupt(at int64, err error) error {
 	n, countErr := countLines(context.Background(), f.file, 0, at)
 	if countErr != nil {
 		return f.readError(errors.Join(err, countErr))
@@ -158,7 +158,7 @@ func (f *FileStore) corrupt(at int64, err error) error {
 
 // wholeLines returns the end of the last complete line between two offsets, of which from is at the end of a line. Lines
 // at the very end that are not JSON count as torn too, except for the header.
-func (f *FileStore) wholeLines(from, to int64) (int64, error) {
+func (f *File) wholeLines(from, to int64) (int64, error) {
 	end, err := lastBreak(f.file, from, to)
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
 	for err == nil && end > from {
@@ -315,18 +315,19 @@ func (l *fileLines) skipBack(end int64) ([]byte, int64, error) {
 	return nil, 0, &LineTooLongError{Bytes: end - 1, Max: l.max}
 }
 
-// lineOf returns a line of a log from the fields at its start.
-func lineOf(raw []byte) (Line, error) {
+// ParseLine returns the line that is written as raw, a JSON object whose fields "type", "id" and "parent" are its kind, id
+// and parent. The line's Data is raw itself. What else the object holds is not checked if those fields come first, as
+// promptree writes them. The error says that raw is not JSON, or has no type or no id.
+func ParseLine(raw []byte) (Line, error) {
 	l := Line{Data: raw}
-	kind, id, parent, ok := ownHead(raw)
-	if ok && known(EntryType(kind)) { // other programs may repeat the fields further behind
-		l.Kind, l.ID, l.Parent = EntryType(kind), id, parent
+	var ok bool
+	if l.Kind, l.ID, l.Parent, ok = ownHead(raw); ok {
 		return l, nil
 	}
 	var head struct {
-		Type   EntryType `json:"type"`
-		ID     string    `json:"id"`
-		Parent string    `json:"parent"`
+		Type   string `json:"type"`
+		ID     string `json:"id"`
+		Parent string `json:"parent"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return l, err
@@ -338,7 +339,8 @@ func lineOf(raw []byte) (Line, error) {
 	return l, nil
 }
 
-// ownHead reads the start of a line as this package writes it, ignoring the rest.
+// ownHead reads the start of an entry's line as promptree writes it, ignoring the rest. It reports false if the line
+// starts otherwise, or has no parent.
 func ownHead(raw []byte) (kind, id, parent string, ok bool) {
 	text := func(after string) (string, bool) {
 		rest, ok := bytes.CutPrefix(raw, []byte(after))
@@ -349,12 +351,14 @@ func ownHead(raw []byte) (kind, id, parent string, ok bool) {
 		raw = rest[end+1:]
 		return string(rest[:end]), true
 	}
-	if kind, ok = text(`{"type":"`); !ok || kind == string(TypeSession) {
+	if kind, ok = text(`{"type":"`); !ok || kind == KindHeader {
 		return "", "", "", false
 	}
 	if id, ok = text(`,"id":"`); !ok {
 		return "", "", "", false
 	}
-	parent, _ = text(`,"parent":"`)
+	if parent, ok = text(`,"parent":"`); !ok { // the first entry, or one whose parent comes later in the line
+		return "", "", "", false
+	}
 	return kind, id, parent, bytes.HasPrefix(raw, []byte(`,"time":`))
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
 // that occur twice, entries whose parent does not precede them. The second result is an error of the store itself.
-func Verify(ctx context.Context, store Store) ([]*CorruptError, error) {
-	var list []*CorruptError
-	err := examine(ctx, store, func(_ Stored, _ string, wrong *CorruptError) {
+func Verify(ctx context.Context, store storage.Store) ([]*storage.CorruptError, error) {
+	var list []*storage.CorruptError
+	err := examine(ctx, store, func(_ storage.Stored, _ string, wrong *storage.CorruptError) {
 		if wrong != nil {
 			list = append(list, wrong)
 		}
@@ -20,19 +21,19 @@ func Verify(ctx context.Context, store Store) ([]*CorruptError, error) {
 
 // examine reads everything in a store and calls visit with each line, the id of the readable line before it, and the
 // error of the line, nil if there is none.
-func examine(ctx context.Context, store Store, visit func(line Stored, before string, wrong *CorruptError)) error {
+func examine(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
 	x := examination{known: map[string]bool{}}
 	if err := x.goOn(ctx, store, visit); err != nil {
 		return err
 	}
 	if x.lines == 0 {
-		visit(Stored{}, "", &CorruptError{Path: pathOf(store), Line: 1, Err: errors.New("there is no header of a session")})
+		visit(storage.Stored{}, "", &storage.CorruptError{Path: pathOf(store), Line: 1, Err: errors.New("there is no header of a session")})
 	}
 	return nil
 }
 
 // pathOf returns the path of a store that is a file, "" for any other.
-func pathOf(store Store) string {
+func pathOf(store storage.Store) string {
 	if f, ok := store.(interface{ Path() string }); ok {
 		return f.Path()
 	}
@@ -44,11 +45,11 @@ type examination struct {
 	known  map[string]bool // ids of the readable lines
 	before string          // the last of them
 	lines  int
-	end    Position
+	end    storage.Position
 }
 
 // goOn examines the lines that follow.
-func (x *examination) goOn(ctx context.Context, store Store, visit func(line Stored, before string, wrong *CorruptError)) error {
+func (x *examination) goOn(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
 	for s, err := range store.Read(ctx, x.end) {
 		if err != nil && s.End == 0 {
 			return err
@@ -59,7 +60,7 @@ func (x *examination) goOn(ctx context.Context, store Store, visit func(line Sto
 			err = examineLine(s, x.known)
 		}
 		if err != nil {
-			visit(s, x.before, &CorruptError{Path: pathOf(store), Line: x.lines, Err: err})
+			visit(s, x.before, &storage.CorruptError{Path: pathOf(store), Line: x.lines, Err: err})
 			if !missing(err) {
 				continue
 			}
@@ -74,8 +75,8 @@ func (x *examination) goOn(ctx context.Context, store Store, visit func(line Sto
 	return nil
 }
 
-// examineLine returns the error of a line, a [*NoEntryError] if only its parent, or the entry that it keeps, is missing.
-func examineLine(s Stored, known map[string]bool) error {
+// examineLine returns the error of a line, a [*storage.NoEntryError] if only its parent, or the entry that it keeps, is missing.
+func examineLine(s storage.Stored, known map[string]bool) error {
 	if s.At == 0 {
 		_, err := decodeHeader(s.Data)
 		return err
@@ -84,15 +85,15 @@ func examineLine(s Stored, known map[string]bool) error {
 	switch {
 	case err != nil:
 		return err
-	case e.ID != s.ID || e.Type() != s.Kind || e.Parent != s.Parent:
+	case e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent:
 		return fmt.Errorf("it is the %s %q after %q, and not the %s %q after %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	case known[s.ID]:
 		return fmt.Errorf("a second entry with the id %q", s.ID)
 	case s.Parent != "" && !known[s.Parent]:
-		return fmt.Errorf("what it follows does not stand before it: %w", &NoEntryError{ID: s.Parent})
+		return fmt.Errorf("what it follows does not stand before it: %w", &storage.NoEntryError{ID: s.Parent})
 	}
 	if id := e.Compaction().boundary(); id != "" && !known[id] {
-		return fmt.Errorf("the entry at which it cuts does not stand before it: %w", &NoEntryError{ID: id})
+		return fmt.Errorf("the entry at which it cuts does not stand before it: %w", &storage.NoEntryError{ID: id})
 	}
 	return nil
 }

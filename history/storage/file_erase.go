@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ const (
 )
 
 // Replace overwrites the data of lines, padded with spaces to the length of the old data.
-func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
+func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
 	for _, l := range lines {
 		size := int64(l.End-l.At) - 1
 		if l.At <= 0 || int64(l.End) > end || int64(len(l.Data)) > size || bytes.IndexByte(l.Data, '\n') >= 0 {
-			return fmt.Errorf("history: %d bytes cannot stand in place of the line from %d to %d", len(l.Data), l.At, l.End)
+			return fmt.Errorf("storage: %d bytes cannot stand in place of the line from %d to %d", len(l.Data), l.At, l.End)
 		}
 		if err := f.checkPosition(int64(l.At), end); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
 	for _, r := range append(list, replacement{Type: replacementType, End: true}) {
 		data, err := plainjson.Marshal(r)
 		if err != nil {
-			return fmt.Errorf("history: %w", err)
+			return fmt.Errorf("storage: %w", err)
 		}
 		journal.Write(append(data, '\n'))
 	}
@@ -67,7 +67,7 @@ func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
 	path := f.path + replacementSuffix
 	side, err := f.options.Disk.Create(path)
 	if err != nil {
-		return fmt.Errorf("history: erasing in %s: %w", f.path, err)
+		return fmt.Errorf("storage: erasing in %s: %w", f.path, err)
 	}
 	if _, err = side.WriteAt(journal.Bytes(), 0); err == nil {
 		err = errors.Join(side.Sync(), f.options.Disk.SyncDir(filepath.Dir(path)))
@@ -76,17 +76,17 @@ func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
 		err = f.replace(list)
 	} else {
 		err = errors.Join(err, f.options.Disk.Remove(path))
-		return fmt.Errorf("history: erasing in %s: %w", f.path, err)
+		return fmt.Errorf("storage: erasing in %s: %w", f.path, err)
 	}
 	if err != nil {
-		f.broken = fmt.Errorf("history: erasing in %s: %w: open the log again to finish it", f.path, err)
+		f.broken = fmt.Errorf("storage: erasing in %s: %w: open the log again to finish it", f.path, err)
 		return f.broken
 	}
 	return f.options.Disk.Remove(path)
 }
 
 // replace carries out the replacements.
-func (f *FileStore) replace(list []replacement) error {
+func (f *File) replace(list []replacement) error {
 	for _, r := range list {
 		data := append(bytes.Clone(r.Data), bytes.Repeat([]byte(" "), int(r.Size)-len(r.Data))...)
 		if _, err := f.file.WriteAt(data, r.At); err != nil {
@@ -96,19 +96,19 @@ func (f *FileStore) replace(list []replacement) error {
 	return f.file.Sync()
 }
 
-// finishReplacing completes a [FileStore.Replace] that a crash interrupted.
-func (f *FileStore) finishReplacing() error {
+// finishReplacing completes a [File.Replace] that a crash interrupted.
+func (f *File) finishReplacing() error {
 	path := f.path + replacementSuffix
 	side, err := f.options.Disk.Open(path, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
+		return fmt.Errorf("storage: what was being erased in %s: %w", f.path, err)
 	}
 	defer side.Close()
 	size, err := side.Size()
 	if err != nil {
-		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
+		return fmt.Errorf("storage: what was being erased in %s: %w", f.path, err)
 	}
 	var list []replacement
 	whole := false
@@ -119,7 +119,7 @@ func (f *FileStore) finishReplacing() error {
 			break // nothing has been replaced yet
 		}
 		if r.Type != replacementType || r.At < 0 || r.Size < int64(len(r.Data)) || r.Size > f.end || r.At >= f.end-r.Size {
-			return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
+			return fmt.Errorf("storage: %s is not what promptree writes there: move it away", path)
 		}
 		if whole = r.End; whole {
 			break
@@ -129,16 +129,16 @@ func (f *FileStore) finishReplacing() error {
 	if whole {
 		err = f.replace(list)
 	} else if size > 0 && len(list) == 0 {
-		return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
+		return fmt.Errorf("storage: %s is not what promptree writes there: move it away", path)
 	}
 	if err = errors.Join(err, side.Close()); err != nil { // Windows does not remove open files
-		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
+		return fmt.Errorf("storage: what was being erased in %s: %w", f.path, err)
 	}
 	return f.options.Disk.Remove(path)
 }
 
 // Remove removes the file and the files beside it that hold torn ends, and closes the store.
-func (f *FileStore) Remove(ctx context.Context) error {
+func (f *File) Remove(ctx context.Context) error {
 	f.writing.Lock()
 	_, err := f.state(ctx)
 	if err == nil {
@@ -169,7 +169,7 @@ func (f *FileStore) Remove(ctx context.Context) error {
 }
 
 // removeTorn removes the files to which torn ends were moved.
-func (f *FileStore) removeTorn() error {
+func (f *File) removeTorn() error {
 	path := f.path + ".torn"
 	for n := 1; ; n++ {
 		side, err := f.options.Disk.Open(path, true)

@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// Disk is the file system that a [FileStore] uses. Tests can implement their own.
+// Disk is the file system that a [File] uses. Tests can implement their own.
 type Disk interface {
 	// Open opens an existing regular file, for reading only or for reading and writing. It does not follow a symbolic
 	// link and does not block. A file has one writer, whatever its names are, until that one closes it or dies: the
@@ -42,7 +42,7 @@ type DiskFile interface {
 
 // ErrMoved is returned by Append if the log was removed, renamed or replaced since it was opened. Nothing is appended.
 // The next Append succeeds if the log was moved back.
-var ErrMoved = errors.New("history: the log is no longer at its path")
+var ErrMoved = errors.New("storage: the log is no longer at its path")
 
 // openLog opens a log. For writing, it creates a missing one.
 func openLog(d Disk, path string, readOnly bool) (DiskFile, error) {
@@ -58,7 +58,7 @@ func openLog(d Disk, path string, readOnly bool) (DiskFile, error) {
 		return nil, held
 	}
 	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
+		return nil, fmt.Errorf("storage: %w", err)
 	}
 	return file, nil
 }
@@ -86,7 +86,7 @@ func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err erro
 }
 
 // checkPath returns [ErrMoved] unless the log is at its path.
-func (f *FileStore) checkPath() error {
+func (f *File) checkPath() error {
 	if err := f.file.Check(); err != nil {
 		return fmt.Errorf("%w: %w: move it back, or close the session and open the log where it is now", ErrMoved, err)
 	}

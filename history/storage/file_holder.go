@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 // ErrLocked is returned if another process, or another Session in this one, writes to the log. It is wrapped in a
 // [*LockedError].
-var ErrLocked = errors.New("history: another writer has the log open")
+var ErrLocked = errors.New("storage: another writer has the log open")
 
 // LockedError is returned for opening a log that has another writer.
 type LockedError struct {

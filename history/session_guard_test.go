@@ -14,17 +14,18 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // strange is a store of somebody's own whose methods do something else once they are told to.
 type strange struct {
-	*history.MemoryStore
+	*storage.Memory
 	mu sync.Mutex
 	do map[string]func() // by method; guarded by mu
 	// What is returned in place of what the store does.
-	end    func(history.Position) history.Position
-	ends   func([]history.Position) []history.Position
-	stored func(history.Stored) history.Stored
+	end    func(storage.Position) storage.Position
+	ends   func([]storage.Position) []storage.Position
+	stored func(storage.Stored) storage.Stored
 }
 
 func (s *strange) meets(method string) {
@@ -43,36 +44,36 @@ func (s *strange) set(method string, do func()) {
 	s.do[method] = do
 }
 
-func (s *strange) End(ctx context.Context) (history.Position, error) {
+func (s *strange) End(ctx context.Context) (storage.Position, error) {
 	s.meets("End")
-	at, err := s.MemoryStore.End(ctx)
+	at, err := s.Memory.End(ctx)
 	if s.end != nil {
 		at = s.end(at)
 	}
 	return at, err
 }
 
-func (s *strange) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+func (s *strange) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
 	s.meets("Append")
-	ends, err := s.MemoryStore.Append(ctx, at, lines...)
+	ends, err := s.Memory.Append(ctx, at, lines...)
 	if s.ends != nil {
 		ends = s.ends(ends)
 	}
 	return ends, err
 }
 
-func (s *strange) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
-	return s.lines("Read", s.MemoryStore.Read(ctx, from))
+func (s *strange) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return s.lines("Read", s.Memory.Read(ctx, from))
 }
 
-func (s *strange) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
-	return s.lines("Back", s.MemoryStore.Back(ctx, before, id))
+func (s *strange) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return s.lines("Back", s.Memory.Back(ctx, before, id))
 }
 
-func (s *strange) Pick(ctx context.Context, at ...history.Position) iter.Seq2[history.Stored, error] {
-	return s.lines("Pick", func(yield func(history.Stored, error) bool) {
+func (s *strange) Pick(ctx context.Context, at ...storage.Position) iter.Seq2[storage.Stored, error] {
+	return s.lines("Pick", func(yield func(storage.Stored, error) bool) {
 		for _, at := range at {
-			for line, err := range s.MemoryStore.Read(ctx, at) {
+			for line, err := range s.Memory.Read(ctx, at) {
 				if !yield(line, err) {
 					return
 				}
@@ -82,8 +83,8 @@ func (s *strange) Pick(ctx context.Context, at ...history.Position) iter.Seq2[hi
 	})
 }
 
-func (s *strange) lines(method string, all iter.Seq2[history.Stored, error]) iter.Seq2[history.Stored, error] {
-	return func(yield func(history.Stored, error) bool) {
+func (s *strange) lines(method string, all iter.Seq2[storage.Stored, error]) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		for line, err := range all {
 			if s.meets(method); s.stored != nil {
 				line = s.stored(line)
@@ -95,30 +96,30 @@ func (s *strange) lines(method string, all iter.Seq2[history.Stored, error]) ite
 	}
 }
 
-func (s *strange) Count(ctx context.Context, from history.Position) (int, error) {
+func (s *strange) Count(ctx context.Context, from storage.Position) (int, error) {
 	s.meets("Count")
-	return s.MemoryStore.Count(ctx, from)
+	return s.Memory.Count(ctx, from)
 }
 
-func (s *strange) Replace(ctx context.Context, lines ...history.Stored) error {
+func (s *strange) Replace(ctx context.Context, lines ...storage.Stored) error {
 	s.meets("Replace")
-	return s.MemoryStore.Replace(ctx, lines...)
+	return s.Memory.Replace(ctx, lines...)
 }
 
 func (s *strange) Remove(ctx context.Context) error {
 	s.meets("Remove")
-	return s.MemoryStore.Remove(ctx)
+	return s.Memory.Remove(ctx)
 }
 
 func (s *strange) Close() error {
 	s.meets("Close")
-	return s.MemoryStore.Close()
+	return s.Memory.Close()
 }
 
 // oddly opens a session with some entries in a store that is still as it should be.
 func oddly(t testing.TB) (*history.Session, *strange) {
 	t.Helper()
-	store := &strange{MemoryStore: &history.MemoryStore{}, do: map[string]func(){}}
+	store := &strange{Memory: &storage.Memory{}, do: map[string]func(){}}
 	s, err := history.New(t.Context(), store, history.Options{Cache: history.NewCache(1)})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), user, answer))
@@ -230,13 +231,13 @@ func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
 			began := time.Now()
 			require.ErrorIs(t, s.Close(), context.DeadlineExceeded)
 			require.LessOrEqual(t, time.Since(began), 6*time.Second)
-			require.ErrorIs(t, s.Append(t.Context(), user), history.ErrClosed)
+			require.ErrorIs(t, s.Append(t.Context(), user), storage.ErrClosed)
 			close(until)
 			synctest.Wait()
 			store.set(method, nil)
 			require.NoError(t, s.Close(), "what could not be closed is")
-			_, err := store.MemoryStore.End(t.Context())
-			require.ErrorIs(t, err, history.ErrClosed)
+			_, err := store.Memory.End(t.Context())
+			require.ErrorIs(t, err, storage.ErrClosed)
 		}
 	})
 }
@@ -248,22 +249,22 @@ func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
 		odd   func(*strange)
 		says  string
 	}{
-		"an end below 0": {"End", func(s *strange) { s.end = func(history.Position) history.Position { return -1 } }, "End of *history_test.strange: it returned -1"},
-		"no positions":   {"Append", func(s *strange) { s.ends = func([]history.Position) []history.Position { return nil } }, "it returned 0 positions for 1 lines"},
+		"an end below 0": {"End", func(s *strange) { s.end = func(storage.Position) storage.Position { return -1 } }, "End of *history_test.strange: it returned -1"},
+		"no positions":   {"Append", func(s *strange) { s.ends = func([]storage.Position) []storage.Position { return nil } }, "it returned 0 positions for 1 lines"},
 		"a position that is not new": {"Append", func(s *strange) {
-			s.ends = func([]history.Position) []history.Position { return []history.Position{1} }
+			s.ends = func([]storage.Position) []storage.Position { return []storage.Position{1} }
 		}, "do not grow"},
 		"lines of no length": {"Read", func(s *strange) {
-			s.stored = func(l history.Stored) history.Stored { l.End = l.At; return l }
+			s.stored = func(l storage.Stored) storage.Stored { l.End = l.At; return l }
 		}, "it returned a line from 0 to 0"},
 		"lines that go back": {"Read", func(s *strange) {
-			s.stored = func(l history.Stored) history.Stored { l.At -= 5; return l }
+			s.stored = func(l storage.Stored) storage.Stored { l.At -= 5; return l }
 		}, "it returned a line from -5"},
 		"a line that was not asked for": {"Pick", func(s *strange) {
-			s.stored = func(l history.Stored) history.Stored { l.At--; return l }
+			s.stored = func(l storage.Stored) storage.Stored { l.At--; return l }
 		}, "it returned a line from 1 to 3, at none of the positions that are left"},
 		"another entry than was asked for": {"Back", func(s *strange) {
-			s.stored = func(l history.Stored) history.Stored {
+			s.stored = func(l storage.Stored) storage.Stored {
 				if l.At > 0 && l.Parent == "" {
 					l.ID = "other"
 				}
@@ -271,7 +272,7 @@ func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
 			}
 		}, `it returned "other"`},
 		"a path that does not end": {"Back", func(s *strange) {
-			s.stored = func(l history.Stored) history.Stored {
+			s.stored = func(l storage.Stored) storage.Stored {
 				if l.At > 0 {
 					l.At, l.End = 2, 3
 				}
@@ -310,7 +311,7 @@ func TestAFunctionOfTheOptionsThatFailsIsAnErrorWithItsName(t *testing.T) {
 					}
 					c.do()
 				}
-				s, err := history.New(ctx, &history.MemoryStore{}, o)
+				s, err := history.New(ctx, &storage.Memory{}, o)
 				require.NoError(t, err)
 				err = s.Append(ctx, chat.UserMessage("hello"))
 				failed, ok := errors.AsType[*history.CallbackError](err)

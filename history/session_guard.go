@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 )
 
@@ -51,12 +52,12 @@ func called[T any](ctx context.Context, name string, f func() T) (T, error) {
 }
 
 // guardedStore wraps a store that is not promptree's own and may misbehave.
-type guardedStore struct{ Store }
+type guardedStore struct{ storage.Store }
 
 // guarded returns a store whose methods always return. Those of our own stores do.
-func guarded(s Store) Store {
+func guarded(s storage.Store) storage.Store {
 	switch s.(type) {
-	case *FileStore, *MemoryStore:
+	case *storage.File, *storage.Memory:
 		return s
 	}
 	return guardedStore{s}
@@ -75,7 +76,7 @@ func (g guardedStore) wrong(method string, err error) error {
 }
 
 // do calls a method.
-func do[T any](ctx context.Context, s Store, method string, f func(context.Context) (T, error)) (T, error) {
+func do[T any](ctx context.Context, s storage.Store, method string, f func(context.Context) (T, error)) (T, error) {
 	g, ok := unsalvaged(s).(guardedStore)
 	if !ok {
 		return f(ctx)
@@ -84,7 +85,7 @@ func do[T any](ctx context.Context, s Store, method string, f func(context.Conte
 	return value, g.failed(method, err)
 }
 
-func (g guardedStore) End(ctx context.Context) (Position, error) {
+func (g guardedStore) End(ctx context.Context) (storage.Position, error) {
 	end, err := do(ctx, g, "End", g.Store.End)
 	if err == nil && end < 0 {
 		err = g.wrong("End", fmt.Errorf("it returned %d", end))
@@ -92,8 +93,8 @@ func (g guardedStore) End(ctx context.Context) (Position, error) {
 	return end, err
 }
 
-func (g guardedStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
-	ends, err := do(ctx, g, "Append", func(ctx context.Context) ([]Position, error) { return g.Store.Append(ctx, at, lines...) })
+func (g guardedStore) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
+	ends, err := do(ctx, g, "Append", func(ctx context.Context) ([]storage.Position, error) { return g.Store.Append(ctx, at, lines...) })
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (g guardedStore) Append(ctx context.Context, at Position, lines ...Line) ([
 
 // ability calls a method without a context that reports an ability. If the method fails, or takes 5 seconds, the store
 // counts as one without that ability.
-func ability[T any](s Store, f func() T) T {
+func ability[T any](s storage.Store, f func() T) T {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	value, _ := do(ctx, guarded(s), "", func(context.Context) (T, error) { return f(), nil })
@@ -129,10 +130,10 @@ func (g guardedStore) Close() error {
 	return err
 }
 
-func (g guardedStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+func (g guardedStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		at := from
-		g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Read(ctx, from) }, func(s Stored) error {
+		g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Read(ctx, from) }, func(s storage.Stored) error {
 			if s.At < at || s.End <= s.At {
 				return fmt.Errorf("behind %d it returned a line from %d to %d", at, s.At, s.End)
 			}
@@ -142,10 +143,10 @@ func (g guardedStore) Read(ctx context.Context, from Position) iter.Seq2[Stored,
 	}
 }
 
-func (g guardedStore) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+func (g guardedStore) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		next, wanted, root := before, id, false
-		g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Back(ctx, before, id) }, func(s Stored) error {
+		g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Back(ctx, before, id) }, func(s storage.Stored) error {
 			switch {
 			case root:
 				return fmt.Errorf("behind the root it returned the entry %q", s.ID)
@@ -161,8 +162,8 @@ func (g guardedStore) Back(ctx context.Context, before Position, id string) iter
 }
 
 // pick returns the lines at positions, which are sorted.
-func (g guardedStore) pick(ctx context.Context, p Picker, at []Position) iter.Seq2[Stored, error] {
-	return g.lines(ctx, "Pick", func(ctx context.Context) iter.Seq2[Stored, error] { return p.Pick(ctx, at...) }, func(s Stored) error {
+func (g guardedStore) pick(ctx context.Context, p storage.Picker, at []storage.Position) iter.Seq2[storage.Stored, error] {
+	return g.lines(ctx, "Pick", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return p.Pick(ctx, at...) }, func(s storage.Stored) error {
 		i, ok := slices.BinarySearch(at, s.At)
 		if !ok || s.End <= s.At {
 			return fmt.Errorf("it returned a line from %d to %d, at none of the positions that are left", s.At, s.End)
@@ -174,14 +175,14 @@ func (g guardedStore) pick(ctx context.Context, p Picker, at []Position) iter.Se
 
 // stored is a line that a store returned, with its error.
 type stored struct {
-	line Stored
+	line storage.Stored
 	err  error
 }
 
 // lines returns the lines that a method yields, each checked. The method runs in a goroutine of its own, which waits
 // while a line is used, because its data is valid only until the next line is requested.
-func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[Stored, error], look func(Stored) error) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[storage.Stored, error], look func(storage.Stored) error) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
 		lines, next, done := make(chan stored), make(chan bool), make(chan error, 1)
 		go func() {
@@ -227,7 +228,7 @@ func (g guardedStore) lines(ctx context.Context, method string, read func(contex
 			}
 			switch {
 			case err != nil:
-				yield(Stored{}, g.failed(method, err))
+				yield(storage.Stored{}, g.failed(method, err))
 				return
 			case !more, !yield(s.line, s.err):
 				return

@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// MemoryStore is a [Store] in memory. The zero value is empty. Its positions are line numbers. Several sessions may
+// Memory is a [Store] in memory. The zero value is empty. Its positions are line numbers. Several sessions may
 // share it.
-type MemoryStore struct {
+type Memory struct {
 	mu     sync.RWMutex
 	lines  []Line           // only appended to
 	places map[string][]int // by id, ascending
@@ -17,13 +17,13 @@ type MemoryStore struct {
 }
 
 // End returns the number of lines.
-func (m *MemoryStore) End(ctx context.Context) (Position, error) {
+func (m *Memory) End(ctx context.Context) (Position, error) {
 	lines, err := m.all(ctx)
 	return Position(len(lines)), err
 }
 
 // Append adds lines.
-func (m *MemoryStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
+func (m *Memory) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -52,7 +52,7 @@ func (m *MemoryStore) Append(ctx context.Context, at Position, lines ...Line) ([
 }
 
 // Read returns lines in order.
-func (m *MemoryStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
+func (m *Memory) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		lines, err := m.all(ctx)
 		if err == nil && (from < 0 || from > Position(len(lines))) {
@@ -71,7 +71,7 @@ func (m *MemoryStore) Read(ctx context.Context, from Position) iter.Seq2[Stored,
 }
 
 // Back returns the lines of a path, the newest first.
-func (m *MemoryStore) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
+func (m *Memory) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		lines, err := m.all(ctx)
 		if err != nil {
@@ -96,7 +96,7 @@ func (m *MemoryStore) Back(ctx context.Context, before Position, id string) iter
 }
 
 // place returns the last place before the given one at which a line has an id, and -1 if none has.
-func (m *MemoryStore) place(id string, before int) int {
+func (m *Memory) place(id string, before int) int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, at := range slices.Backward(m.places[id]) {
@@ -108,7 +108,7 @@ func (m *MemoryStore) place(id string, before int) int {
 }
 
 // Count returns the number of lines from a position on.
-func (m *MemoryStore) Count(ctx context.Context, from Position) (int, error) {
+func (m *Memory) Count(ctx context.Context, from Position) (int, error) {
 	end, err := m.End(ctx)
 	if err == nil && (from < 0 || from > end) {
 		err = &PositionError{At: from}
@@ -117,14 +117,14 @@ func (m *MemoryStore) Count(ctx context.Context, from Position) (int, error) {
 }
 
 // Close closes the store.
-func (m *MemoryStore) Close() error {
+func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
 	return nil
 }
 
-func (m *MemoryStore) all(ctx context.Context) ([]Line, error) {
+func (m *Memory) all(ctx context.Context) ([]Line, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -141,7 +141,7 @@ func storedAt(lines []Line, i int) Stored {
 }
 
 // Replace overwrites the data of lines.
-func (m *MemoryStore) Replace(ctx context.Context, lines ...Stored) error {
+func (m *Memory) Replace(ctx context.Context, lines ...Stored) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -162,7 +162,7 @@ func (m *MemoryStore) Replace(ctx context.Context, lines ...Stored) error {
 }
 
 // Remove drops all lines, and closes the store.
-func (m *MemoryStore) Remove(ctx context.Context) error {
+func (m *Memory) Remove(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

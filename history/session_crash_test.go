@@ -18,6 +18,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -165,10 +166,10 @@ func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	requireHeld := func(path string, pid int) {
 		t.Helper()
 		_, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		held, ok := errors.AsType[*history.LockedError](err)
+		held, ok := errors.AsType[*storage.LockedError](err)
 		require.True(t, ok, "the error is %v", err)
-		require.ErrorIs(t, err, history.ErrLocked)
-		equal(t, history.Holder{PID: pid, Host: host}, held.Holder)
+		require.ErrorIs(t, err, storage.ErrLocked)
+		equal(t, storage.Holder{PID: pid, Host: host}, held.Holder)
 		require.ErrorContains(t, err, fmt.Sprintf("process %d on %s", pid, host))
 	}
 	path := tempFile(t)

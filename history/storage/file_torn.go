@@ -1,11 +1,13 @@
-package history
+package storage
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // CorruptError is returned for a line of a log that cannot be read. The log is left as it is.
@@ -19,9 +21,9 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string {
 	if e.Path == "" {
-		return fmt.Sprintf("history: line %d: %v", e.Line, e.Err)
+		return fmt.Sprintf("storage: line %d: %v", e.Line, e.Err)
 	}
-	return fmt.Sprintf("history: %s: line %d: %v", e.Path, e.Line, e.Err)
+	return fmt.Sprintf("storage: %s: line %d: %v", e.Path, e.Line, e.Err)
 }
 
 // Unwrap returns what is wrong with the line.
@@ -39,7 +41,7 @@ type Recovery struct {
 
 // open opens the file, and finds its end and the bytes after the last complete line. It reads only the header and the
 // last lines.
-func (f *FileStore) open(readOnly bool) (err error) {
+func (f *File) open(readOnly bool) (err error) {
 	if f.file, err = openLog(f.options.Disk, f.path, readOnly); err != nil {
 		return err
 	}
@@ -60,12 +62,12 @@ func (f *FileStore) open(readOnly bool) (err error) {
 		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
 			return err
 		}
-		return fmt.Errorf("history: reading %s: %w", f.path, err)
+		return fmt.Errorf("storage: reading %s: %w", f.path, err)
 	}
 	if f.torn = size - f.end; f.torn > 0 {
 		lines, err := countLines(context.Background(), f.file, 0, f.end)
 		if err != nil {
-			return fmt.Errorf("history: reading %s: %w", f.path, err)
+			return fmt.Errorf("storage: reading %s: %w", f.path, err)
 		}
 		f.recovery = &Recovery{Line: lines + 1, Bytes: f.torn}
 	}
@@ -74,7 +76,7 @@ func (f *FileStore) open(readOnly bool) (err error) {
 
 // checkHeader returns an error unless the file starts with the header of a session or a torn one. Another file is left
 // alone.
-func (f *FileStore) checkHeader(size int64) error {
+func (f *File) checkHeader(size int64) error {
 	var err error
 	if f.end > 0 {
 		lines := fileLines{file: f.file, max: f.options.MaxLine}
@@ -83,7 +85,7 @@ func (f *FileStore) checkHeader(size int64) error {
 			return readErr
 		}
 		if err = readErr; err == nil {
-			_, err = decodeHeader(raw)
+			err = checkHeader(raw)
 		}
 		if err != nil && f.entryFollows(next) {
 			return nil // the session reports the details
@@ -105,7 +107,7 @@ func (f *FileStore) checkHeader(size int64) error {
 
 // entryFollows reports whether one of the three lines from a position on is an entry, which shows that the file is a log
 // whatever its header is.
-func (f *FileStore) entryFollows(at int64) bool {
+func (f *File) entryFollows(at int64) bool {
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
 	for range 3 {
 		if at >= f.end {
@@ -115,14 +117,36 @@ func (f *FileStore) entryFollows(at int64) bool {
 		if next == 0 {
 			return false
 		}
-		if err == nil {
-			if _, err = decode(raw); err == nil {
-				return true
-			}
+		if err == nil && isEntry(raw) {
+			return true
 		}
 		at = next
 	}
 	return false
+}
+
+// checkHeader returns an error unless a line is the header of a session. The session checks what the header holds.
+func checkHeader(raw []byte) error {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return fmt.Errorf("it is not the header of a session: %w", err)
+	}
+	if head.Type != KindHeader {
+		return fmt.Errorf("it is not the header of a session: its type is %q, not %q", head.Type, KindHeader)
+	}
+	return nil
+}
+
+// isEntry reports whether a line is an entry of a session.
+func isEntry(raw []byte) bool {
+	var head struct {
+		Type string    `json:"type"`
+		ID   string    `json:"id"`
+		Time time.Time `json:"time"`
+	}
+	return json.Unmarshal(raw, &head) == nil && head.Type != "" && head.Type != KindHeader && head.ID != "" && !head.Time.IsZero()
 }
 
 // tornHeader reports whether bytes are the start of a header.
@@ -131,15 +155,15 @@ func tornHeader(raw []byte) bool {
 	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
-// mend moves a torn end out of the log, in pieces because it may be large. It is called only once everything before the
-// torn end is known to be readable; otherwise the log is left alone.
-func (f *FileStore) mend() error {
+// Mend moves a torn end out of the log now; otherwise the first Append does. Call it once everything before the torn end is
+// known to be readable. It does nothing if there is no torn end.
+func (f *File) Mend() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	return f.setAside()
 }
 
-func (f *FileStore) setAside() error {
+func (f *File) setAside() error {
 	if f.torn == 0 || f.broken != nil {
 		return f.broken
 	}
@@ -151,7 +175,7 @@ func (f *FileStore) setAside() error {
 		err = errors.Join(f.file.Truncate(f.end), f.file.Sync())
 	}
 	if err != nil {
-		return fmt.Errorf("history: setting aside a torn end of %s: %w", f.path, err)
+		return fmt.Errorf("storage: setting aside a torn end of %s: %w", f.path, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -35,7 +36,7 @@ var damageTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func damageOptions(disk *historytest.Disk, salvage bool) history.Options {
 	return history.Options{
 		IDs: numbered.IDs(), Now: func() time.Time { return damageTime }, Header: history.Header{ID: "S"}, Salvage: salvage,
-		File: history.FileOptions{Disk: disk, Sync: history.SyncNever}, Cache: history.NewCache(1 << 20),
+		File: storage.FileOptions{Disk: disk, Sync: storage.SyncNever}, Cache: history.NewCache(1 << 20),
 	}
 }
 
@@ -148,10 +149,10 @@ func (d *damaged) check(what string, salvage bool, err error, of ...string) bool
 		return true
 	}
 	lost := slices.ContainsFunc(of, func(id string) bool { return d.lost[id] })
-	if missing, ok := errors.AsType[*history.NoEntryError](err); ok && lost && slices.Contains(of, missing.ID) {
+	if missing, ok := errors.AsType[*storage.NoEntryError](err); ok && lost && slices.Contains(of, missing.ID) {
 		return false
 	}
-	if corrupt, ok := errors.AsType[*history.CorruptError](err); ok && !salvage {
+	if corrupt, ok := errors.AsType[*storage.CorruptError](err); ok && !salvage {
 		if !slices.Contains(d.lines, corrupt.Line) && !d.names(corrupt.Line) {
 			d.report("%s: the wrong line: %v, damaged %v", what, err, d.lines)
 		}
@@ -214,12 +215,12 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 		for _, id := range append(d.ids(), "never") {
 			if !seen[id] && (d.lost[id] || id == "never") {
 				_, err := s.ViewAt(ctx, id)
-				if missing, ok := errors.AsType[*history.NoEntryError](err); !ok || missing.ID != id {
+				if missing, ok := errors.AsType[*storage.NoEntryError](err); !ok || missing.ID != id {
 					d.report("ViewAt of what is lost: %v", err)
 				}
 				if _, err = s.Entry(ctx, id); err == nil {
 					d.report("Entry of what is lost")
-				} else if _, ok := errors.AsType[*history.NoEntryError](err); !ok {
+				} else if _, ok := errors.AsType[*storage.NoEntryError](err); !ok {
 					d.report("Entry of what is lost: %T %v", err, err)
 				}
 			}
@@ -364,7 +365,7 @@ func (d *damaged) try(o *outcome) {
 			if !bytes.Equal(d.data, disk.ReadFile(onDisk)) {
 				d.report("a refused log was changed")
 			}
-			if corrupt, ok := errors.AsType[*history.CorruptError](err); ok && corrupt.Line == 1 && slices.Contains(d.lines, 1) {
+			if corrupt, ok := errors.AsType[*storage.CorruptError](err); ok && corrupt.Line == 1 && slices.Contains(d.lines, 1) {
 				if salvage && len(d.data) == d.whole {
 					d.report("a log whose header alone is damaged is refused: %v", err)
 				}
@@ -433,7 +434,7 @@ func (d *damaged) skipped(s *history.Session) {
 		n := i + 2
 		var head struct{ ID string }
 		_ = json.Unmarshal(line, &head)
-		left := slices.ContainsFunc(skipped, func(c *history.CorruptError) bool { return c.Line == n })
+		left := slices.ContainsFunc(skipped, func(c *storage.CorruptError) bool { return c.Line == n })
 		end := n == len(all) || torn > 0 && n >= torn
 		if left && end {
 			d.report("Skipped lists a torn line")

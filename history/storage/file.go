@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Sync says when a [FileStore] forces appended lines to the disk, and so what survives a loss of power. With each of
+// Sync says when a [File] forces appended lines to the disk, and so what survives a loss of power. With each of
 // them, whatever was acknowledged survives the death of the process.
 type Sync int
 
@@ -24,7 +24,7 @@ const (
 	SyncNever
 )
 
-// FileOptions configure a [FileStore]. The zero value holds the defaults.
+// FileOptions configure a [File]. The zero value holds the defaults.
 type FileOptions struct {
 	// Sync says when appended lines are forced to the disk. Defaults to [SyncAlways].
 	Sync Sync
@@ -38,34 +38,34 @@ type FileOptions struct {
 	Disk Disk
 }
 
-// maxLine is the default of [FileOptions.MaxLine].
-const maxLine = 64 << 20
+// DefaultMaxLine is the default of [FileOptions.MaxLine], in bytes.
+const DefaultMaxLine = 64 << 20
 
 func (o FileOptions) withDefaults() (FileOptions, error) {
 	if o.SyncEvery == 0 {
 		o.SyncEvery = time.Second
 	}
 	if o.MaxLine == 0 {
-		o.MaxLine = maxLine
+		o.MaxLine = DefaultMaxLine
 	}
 	if o.Disk == nil {
 		o.Disk = osDisk{}
 	}
 	switch {
 	case o.Sync < SyncAlways || o.Sync > SyncNever:
-		return o, fmt.Errorf("history: FileOptions.Sync is %d", o.Sync)
+		return o, fmt.Errorf("storage: FileOptions.Sync is %d", o.Sync)
 	case o.SyncEvery < 0:
-		return o, fmt.Errorf("history: FileOptions.SyncEvery is %v", o.SyncEvery)
+		return o, fmt.Errorf("storage: FileOptions.SyncEvery is %v", o.SyncEvery)
 	case o.MaxLine < 0:
-		return o, fmt.Errorf("history: FileOptions.MaxLine is %d", o.MaxLine)
+		return o, fmt.Errorf("storage: FileOptions.MaxLine is %d", o.MaxLine)
 	}
 	return o, nil
 }
 
-// FileStore is a [Store] in a file of one JSON object per line that is only ever appended to. It has one writer at a
+// File is a [Store] in a file of one JSON object per line that is only ever appended to. It has one writer at a
 // time, enforced by a lock on the file, whatever its name; others may read it at the same time. Its positions are
 // offsets in bytes. It keeps nothing of the file in memory: an id is looked up from the end back.
-type FileStore struct {
+type File struct {
 	path     string
 	options  FileOptions
 	file     DiskFile
@@ -88,7 +88,7 @@ type FileStore struct {
 // ".torn.1" and so on if that is taken. While the log is open, a file of the same name with ".writer" names the process.
 // The error is a [*LockedError] if another writer has the log open, and a [*CorruptError] if it is not a session. Files
 // that are refused, and files beside the log that promptree did not create, are left as they are.
-func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
+func OpenFile(path string, o FileOptions) (f *File, err error) {
 	if f, err = newFile(path, o); err != nil {
 		return nil, err
 	}
@@ -103,16 +103,16 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	}
 	if f.end == 0 && f.options.Sync != SyncNever { // it may just have been created
 		if err := f.options.Disk.SyncDir(filepath.Dir(f.path)); err != nil {
-			return nil, fmt.Errorf("history: making %s durable: %w", f.path, err)
+			return nil, fmt.Errorf("storage: making %s durable: %w", f.path, err)
 		}
 	}
 	writeHolder(f.options.Disk, f.path)
 	return f, nil
 }
 
-// ReadFile opens the file for reading. It takes no lock and changes nothing; a torn end is ignored. [FileStore.End]
+// ReadFile opens the file for reading. It takes no lock and changes nothing; a torn end is ignored. [File.End]
 // finds what was appended since. Append fails with [ErrReadOnly].
-func ReadFile(path string, o FileOptions) (*FileStore, error) {
+func ReadFile(path string, o FileOptions) (*File, error) {
 	f, err := newFile(path, o)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func ReadFile(path string, o FileOptions) (*FileStore, error) {
 	return f, nil
 }
 
-func newFile(path string, o FileOptions) (*FileStore, error) {
+func newFile(path string, o FileOptions) (*File, error) {
 	own := o.Disk == nil
 	o, err := o.withDefaults()
 	if err != nil {
@@ -137,31 +137,31 @@ func newFile(path string, o FileOptions) (*FileStore, error) {
 	}
 	if own {
 		if path, err = realPath(path); err != nil {
-			return nil, fmt.Errorf("history: %w", err)
+			return nil, fmt.Errorf("storage: %w", err)
 		}
 	}
-	return &FileStore{path: path, options: o}, nil
+	return &File{path: path, options: o}, nil
 }
 
 // ReadOnly reports whether the file was opened by [ReadFile].
-func (f *FileStore) ReadOnly() bool { return f.readOnly }
+func (f *File) ReadOnly() bool { return f.readOnly }
 
 // Path returns the absolute path of the file.
-func (f *FileStore) Path() string { return f.path }
+func (f *File) Path() string { return f.path }
 
 // Transcript names the file, for a tool that reads files.
-func (f *FileStore) Transcript() Transcript { return Transcript{Name: f.path} }
+func (f *File) Transcript() Transcript { return Transcript{Name: f.path} }
 
 // Recovered describes the torn end that was found on opening, and is nil if there was none. Its SavedTo is set once the
 // torn end was moved.
-func (f *FileStore) Recovered() *Recovery {
+func (f *File) Recovered() *Recovery {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.recovery
 }
 
 // state returns the end of the last complete line, or an error if nothing can be read.
-func (f *FileStore) state(ctx context.Context) (int64, error) {
+func (f *File) state(ctx context.Context) (int64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	switch {
@@ -174,7 +174,7 @@ func (f *FileStore) state(ctx context.Context) (int64, error) {
 }
 
 // End returns the end of the last complete line, in bytes. In a file that is only read it finds what was appended since.
-func (f *FileStore) End(ctx context.Context) (Position, error) {
+func (f *File) End(ctx context.Context) (Position, error) {
 	end, err := f.state(ctx)
 	if err != nil || !f.ReadOnly() {
 		return Position(end), err
@@ -196,18 +196,18 @@ func (f *FileStore) End(ctx context.Context) (Position, error) {
 }
 
 // readError returns the cause of a failed read: the file may have been closed in the meantime.
-func (f *FileStore) readError(err error) error {
+func (f *File) readError(err error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.closed {
 		return ErrClosed
 	}
-	return fmt.Errorf("history: reading %s: %w", f.path, err)
+	return fmt.Errorf("storage: reading %s: %w", f.path, err)
 }
 
 // Append adds lines and returns once they are as durable as [Sync] says. If that fails, what was written of them is
 // taken back. The error is [ErrMoved] if the file is no longer at its path.
-func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
+func (f *File) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
 	if err := CheckLines(lines); err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 	ends := make([]Position, len(lines))
 	for i, l := range lines {
 		if int64(len(l.Data)) > f.options.MaxLine {
-			return nil, fmt.Errorf("history: writing to %s: %w", f.path, &LineTooLongError{Bytes: int64(len(l.Data)), Max: f.options.MaxLine})
+			return nil, fmt.Errorf("storage: writing to %s: %w", f.path, &LineTooLongError{Bytes: int64(len(l.Data)), Max: f.options.MaxLine})
 		}
 		data.Write(l.Data)
 		data.WriteByte('\n')
@@ -240,9 +240,9 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 	}
 	switch size, err := f.file.Size(); {
 	case err != nil:
-		return nil, fmt.Errorf("history: writing to %s: %w", f.path, err)
+		return nil, fmt.Errorf("storage: writing to %s: %w", f.path, err)
 	case size != end:
-		return nil, fmt.Errorf("history: %s has %d bytes and not %d: somebody else writes to it", f.path, size, end)
+		return nil, fmt.Errorf("storage: %s has %d bytes and not %d: somebody else writes to it", f.path, size, end)
 	}
 	if err := f.checkPath(); err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 		err = f.file.Sync()
 	}
 	if err != nil {
-		err = fmt.Errorf("history: writing to %s: %w", f.path, err)
+		err = fmt.Errorf("storage: writing to %s: %w", f.path, err)
 	} else {
 		err = f.checkPath() // else acknowledged lines could not be read back
 	}
@@ -274,7 +274,7 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 
 // save forces what was written to the disk. If that fails nothing more is accepted, because acknowledged lines may be
 // lost.
-func (f *FileStore) save() {
+func (f *File) save() {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	if !f.unsaved || f.broken != nil {
@@ -282,12 +282,12 @@ func (f *FileStore) save() {
 	}
 	f.unsaved = false
 	if err := f.file.Sync(); err != nil {
-		f.broken = fmt.Errorf("history: what was written to %s may not be durable: %w", f.path, err)
+		f.broken = fmt.Errorf("storage: what was written to %s may not be durable: %w", f.path, err)
 	}
 }
 
 // Close closes the file; with [SyncInterval] what was written is forced to the disk first. Closing twice does nothing.
-func (f *FileStore) Close() error {
+func (f *File) Close() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	f.mu.Lock()

@@ -1,4 +1,4 @@
-package history
+package storage
 
 import (
 	"bytes"
@@ -42,12 +42,15 @@ type Line struct {
 	// ID is the id of the entry, and Parent that of the entry that it follows, "" for none. For the header, ID is that
 	// of the session.
 	ID, Parent string
-	// Kind is the type of the entry, and [TypeSession] for the header.
-	Kind EntryType
+	// Kind is the type of the entry, and [KindHeader] for the header.
+	Kind string
 	// Data is the line itself, without the line break at its end: one JSON object on one line. Data returned by a store
 	// is valid until the next line is requested.
 	Data []byte
 }
+
+// KindHeader is the kind of the first line of a session, its header.
+const KindHeader = "session"
 
 // Stored is a line in a store, with the positions before and after it.
 type Stored struct {
@@ -82,17 +85,27 @@ type Picker interface {
 	Pick(ctx context.Context, at ...Position) iter.Seq2[Stored, error]
 }
 
+// Eraser is a [Store] whose lines can be made unreadable and which can be removed.
+type Eraser interface {
+	// Replace overwrites the data of lines, each given with its position At. The new data has at most as many bytes as
+	// the old; positions, ids, parents and kinds stay. It returns once that is durable: all lines are replaced or none,
+	// even after a crash.
+	Replace(ctx context.Context, lines ...Stored) error
+	// Remove removes the session with everything in it, and closes the store.
+	Remove(ctx context.Context) error
+}
+
 // Sharer is a [Store] that reports whether others may append to it at the same time.
 type Sharer interface{ Shared() bool }
 
 // ReadOnlyer is a [Store] that reports whether it is open for reading only.
 type ReadOnlyer interface{ ReadOnly() bool }
 
-// ErrReadOnly is returned for an append to a session that was opened with [Read].
-var ErrReadOnly = errors.New("history: the session is open for reading only")
+// ErrReadOnly is returned for an append to a session or a store that is open for reading only.
+var ErrReadOnly = errors.New("storage: the session is open for reading only")
 
 // ErrClosed is returned by a session or a store that was closed.
-var ErrClosed = errors.New("history: the session is closed")
+var ErrClosed = errors.New("storage: the session is closed")
 
 // ConflictError is returned for an append to a store to which somebody else has appended since. Nothing was written.
 type ConflictError struct {
@@ -103,9 +116,9 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	if e.End == 0 {
-		return "history: the session was appended to meanwhile: call Refresh, and look at what was said"
+		return "storage: the session was appended to meanwhile: call Refresh, and look at what was said"
 	}
-	return fmt.Sprintf("history: the session was appended to meanwhile, to %d and not %d: call Refresh, and look at what was said", e.End, e.At)
+	return fmt.Sprintf("storage: the session was appended to meanwhile, to %d and not %d: call Refresh, and look at what was said", e.End, e.At)
 }
 
 // LineTooLongError is returned for a line that is longer than a store reads or writes.
@@ -121,12 +134,12 @@ func (e *LineTooLongError) Error() string {
 // NoEntryError is returned for an id that no entry of a session has.
 type NoEntryError struct{ ID string }
 
-func (e *NoEntryError) Error() string { return fmt.Sprintf("history: there is no entry %q", e.ID) }
+func (e *NoEntryError) Error() string { return fmt.Sprintf("storage: there is no entry %q", e.ID) }
 
 // PositionError is returned for a position at which no line of a store starts.
 type PositionError struct{ At Position }
 
-func (e *PositionError) Error() string { return fmt.Sprintf("history: no line begins at %d", e.At) }
+func (e *PositionError) Error() string { return fmt.Sprintf("storage: no line begins at %d", e.At) }
 
 // CheckLines returns an error if lines cannot be appended to a store: each needs an id, a kind, and data without line
 // breaks.
@@ -134,9 +147,9 @@ func CheckLines(lines []Line) error {
 	for i, l := range lines {
 		switch {
 		case len(l.Data) == 0 || bytes.IndexByte(l.Data, '\n') >= 0:
-			return fmt.Errorf("history: line %d of %d is empty or holds a line break", i+1, len(lines))
+			return fmt.Errorf("storage: line %d of %d is empty or holds a line break", i+1, len(lines))
 		case l.ID == "" || l.Kind == "":
-			return fmt.Errorf("history: line %d of %d has no id or no kind", i+1, len(lines))
+			return fmt.Errorf("storage: line %d of %d has no id or no kind", i+1, len(lines))
 		}
 	}
 	return nil

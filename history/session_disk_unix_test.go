@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // inTime fails the test if a call does not return.
@@ -51,7 +52,7 @@ func TestPipesAndDevicesAreRefusedAtOnce(t *testing.T) {
 		s := opened(t, path)
 		require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
 		_, err := history.Open(path, history.Options{})
-		require.ErrorIs(t, err, history.ErrLocked)
+		require.ErrorIs(t, err, storage.ErrLocked)
 	})
 }
 
@@ -132,7 +133,7 @@ func TestAppendToALogThatIsNotAtItsPathFails(t *testing.T) {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 			require.NoError(t, tt.move(dir, path))
 			err := s.Append(t.Context(), chat.UserMessage("two"))
-			require.ErrorIs(t, err, history.ErrMoved)
+			require.ErrorIs(t, err, storage.ErrMoved)
 			require.ErrorContains(t, err, tt.says)
 			require.ErrorContains(t, err, path)
 			require.ErrorContains(t, err, "move it back")
@@ -149,7 +150,7 @@ func TestLogThatIsMovedBackGoesOn(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	before := content(t, path)
 	require.NoError(t, os.Rename(path, path+".old"))
-	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrMoved)
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), storage.ErrMoved)
 	require.Equal(t, before, content(t, path+".old"))
 	require.NoError(t, os.Symlink(path+".old", path))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("by a link")))
@@ -165,14 +166,14 @@ func TestLogThatIsMovedBackGoesOn(t *testing.T) {
 func TestTornEndOfALogThatMovedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	path := file(t, header, hello, "torn")
-	f, err := history.OpenFile(path, history.FileOptions{})
+	f, err := storage.OpenFile(path, storage.FileOptions{})
 	require.NoError(t, err)
 	before := content(t, path)
 	require.NoError(t, os.Rename(path, path+".old"))
 	end, err := f.End(t.Context())
 	require.NoError(t, err)
-	_, err = f.Append(t.Context(), end, history.Line{ID: "e2", Parent: "e1", Kind: history.TypeMessage, Data: []byte(welcome)})
-	require.ErrorIs(t, err, history.ErrMoved)
+	_, err = f.Append(t.Context(), end, storage.Line{ID: "e2", Parent: "e1", Kind: string(history.TypeMessage), Data: []byte(welcome)})
+	require.ErrorIs(t, err, storage.ErrMoved)
 	require.Equal(t, before, content(t, path+".old"))
 	require.NoFileExists(t, path+".torn")
 	require.NoError(t, f.Close())
@@ -189,7 +190,7 @@ func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
 	require.NoError(t, os.Link(path, linked))
 	for _, name := range []string{path, linked} {
 		_, err := history.Open(name, history.Options{})
-		require.ErrorIs(t, err, history.ErrLocked)
+		require.ErrorIs(t, err, storage.ErrLocked)
 	}
 	require.NoError(t, os.Rename(path, renamed))
 	s := opened(t, path) // another log from now on
@@ -204,9 +205,9 @@ func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
 	old := opened(t, renamed)
 	require.Equal(t, acknowledged, count(t, old))
 	_, err := history.Open(linked, history.Options{})
-	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 	_, err = history.Open(path, history.Options{})
-	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 	require.ErrorContains(t, err, "process", "the other's name went, this one's stays")
 }
 
@@ -228,7 +229,7 @@ func TestClosedLogIsFreeWhileProcessesStart(t *testing.T) {
 	}()
 	path := file(t, header, hello, "")
 	for range cases(2000) {
-		s, err := history.Open(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+		s, err := history.Open(path, history.Options{File: storage.FileOptions{Sync: storage.SyncNever}})
 		if err == nil {
 			err = s.Close()
 		}

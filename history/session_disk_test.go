@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // listing returns the files of a folder with what they are, and with their contents or targets.
@@ -87,7 +88,7 @@ func TestFilesOfOthersBesideALogAreLeftAlone(t *testing.T) {
 					return
 				}
 				_, err = history.Open(path, history.Options{})
-				require.ErrorIs(t, err, history.ErrLocked)
+				require.ErrorIs(t, err, storage.ErrLocked)
 				require.NotContains(t, err.Error(), "process 1", "who holds it is not what another wrote")
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 				if r := s.Recovered(); r != nil {
@@ -170,20 +171,20 @@ func TestLogWithTwoNamesHasOneWriter(t *testing.T) {
 				t.Skip(err)
 			}
 			_, err = history.Open(other, history.Options{})
-			require.ErrorIs(t, err, history.ErrLocked)
+			require.ErrorIs(t, err, storage.ErrLocked)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")), "a second name is not an error")
 			reader, err := history.Read(other, history.Options{})
 			require.NoError(t, err)
 			require.Equal(t, 1, count(t, reader))
 			require.NoError(t, reader.Close())
 			_, err = history.Open(path, history.Options{})
-			require.ErrorIs(t, err, history.ErrLocked, "a reader that closes takes no lock away")
+			require.ErrorIs(t, err, storage.ErrLocked, "a reader that closes takes no lock away")
 			require.NoError(t, s.Close())
 
 			s = opened(t, other)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
 			_, err = history.Open(path, history.Options{})
-			require.ErrorIs(t, err, history.ErrLocked)
+			require.ErrorIs(t, err, storage.ErrLocked)
 		})
 	}
 }
@@ -193,11 +194,11 @@ func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
 	t.Parallel()
 	const moved = "/sessions/moved.jsonl"
 	disk := &historytest.Disk{}
-	s, err := openOn(disk, history.SyncAlways)
+	s, err := openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
-	_, err = openOn(disk, history.SyncAlways)
-	held, ok := errors.AsType[*history.LockedError](err)
+	_, err = openOn(disk, storage.SyncAlways)
+	held, ok := errors.AsType[*storage.LockedError](err)
 	require.True(t, ok, "the error is %v", err)
 	require.Equal(t, onDisk, held.Path)
 	require.Equal(t, os.Getpid(), held.Holder.PID)
@@ -205,17 +206,17 @@ func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
 	require.NoError(t, disk.Link(onDisk, moved))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
 	_, err = disk.Open(moved, false)
-	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorIs(t, err, storage.ErrLocked)
 	_, err = disk.Create(moved)
 	require.ErrorIs(t, err, fs.ErrExist)
 
 	require.NoError(t, disk.Remove(onDisk))
 	before, syncs := string(disk.ReadFile(moved)), disk.Syncs()
-	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("three")), history.ErrMoved)
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("three")), storage.ErrMoved)
 	other, err := disk.Create(onDisk)
 	require.NoError(t, err)
 	require.NoError(t, other.Close())
-	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("three")), history.ErrMoved)
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("three")), storage.ErrMoved)
 	require.Equal(t, before, string(disk.ReadFile(moved)))
 	require.Equal(t, syncs, disk.Syncs(), "nothing was written")
 	require.NoError(t, disk.Link(moved, onDisk))
@@ -226,7 +227,7 @@ func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
 	disk.PowerCut(nil)
 	_, err = disk.Open(moved, true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	s, err = openOn(disk, history.SyncAlways)
+	s, err = openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.Equal(t, 3, count(t, s))
 	require.NoError(t, s.Close())
@@ -235,7 +236,7 @@ func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
 // racingDisk has another writer that makes each file just before.
 type racingDisk struct{ *historytest.Disk }
 
-func (d racingDisk) Create(path string) (history.DiskFile, error) {
+func (d racingDisk) Create(path string) (storage.DiskFile, error) {
 	if _, err := d.Disk.Create(path); err != nil {
 		return nil, err
 	}
@@ -245,8 +246,8 @@ func (d racingDisk) Create(path string) (history.DiskFile, error) {
 func TestLogThatAnotherMakesMeanwhileIsTheirs(t *testing.T) {
 	t.Parallel()
 	disk := racingDisk{&historytest.Disk{}}
-	_, err := history.Open(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
-	require.ErrorIs(t, err, history.ErrLocked)
+	_, err := history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
+	require.ErrorIs(t, err, storage.ErrLocked)
 }
 
 // movingDisk moves the log away in the middle of a write.
@@ -256,11 +257,11 @@ type movingDisk struct {
 }
 
 type movingFile struct {
-	history.DiskFile
+	storage.DiskFile
 	disk movingDisk
 }
 
-func (d movingDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+func (d movingDisk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	f, err := d.Disk.Open(path, readOnly)
 	return movingFile{f, d}, err
 }
@@ -276,16 +277,16 @@ func (f movingFile) WriteAt(data []byte, at int64) (int, error) {
 func TestAppendToALogThatMovesMeanwhileIsTakenBack(t *testing.T) {
 	t.Parallel()
 	disk := movingDisk{&historytest.Disk{}, new(bool)}
-	s, err := openOn(disk.Disk, history.SyncAlways)
+	s, err := openOn(disk.Disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	require.NoError(t, s.Close())
 	before := string(disk.ReadFile(onDisk))
 
-	s, err = history.Open(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+	s, err = history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
 	require.NoError(t, err)
 	*disk.move = true
-	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrMoved)
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), storage.ErrMoved)
 	require.Equal(t, 1, count(t, s))
 	require.Equal(t, before, string(disk.ReadFile(onDisk+".old")))
 	require.NoError(t, s.Close())
@@ -302,13 +303,13 @@ func TestFailedSavingOfATornEndLeavesNoFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	disk.Fail(full)
-	_, err = openOn(disk, history.SyncNever)
+	_, err = openOn(disk, storage.SyncNever)
 	require.ErrorIs(t, err, full)
 	_, err = disk.Open(onDisk+".torn", true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.Equal(t, torn, string(disk.ReadFile(onDisk)))
 	disk.Fail(nil)
-	s, err := openOn(disk, history.SyncNever)
+	s, err := openOn(disk, storage.SyncNever)
 	require.NoError(t, err)
 	require.Equal(t, onDisk+".torn", s.Recovered().SavedTo)
 	require.NoError(t, s.Close())

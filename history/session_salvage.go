@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
 	"sort"
@@ -12,20 +13,20 @@ import (
 
 // salvagedStore is a store that skips lines that cannot be read.
 type salvagedStore struct {
-	Store
+	storage.Store
 
 	mu       sync.Mutex // guards the fields below
 	examined examination
 	lines    []salvagedLine          // readable lines, in order; only appended to
 	places   map[string]int          // their indexes by id
 	lost     map[string]salvagedLine // by the id of each lost entry, the first line that followed it
-	skipped  []*CorruptError
+	skipped  []*storage.CorruptError
 }
 
 // salvagedLine is a readable line.
 type salvagedLine struct {
 	id, parent string
-	at         Position
+	at         storage.Position
 }
 
 // mostSkipped is the maximum number of skipped lines. A file with more is not a log, and the list would take too much
@@ -33,7 +34,7 @@ type salvagedLine struct {
 const mostSkipped = 1 << 20
 
 // salvage examines a store.
-func salvage(ctx context.Context, store Store) (*salvagedStore, error) {
+func salvage(ctx context.Context, store storage.Store) (*salvagedStore, error) {
 	s := &salvagedStore{Store: store, examined: examination{known: map[string]bool{}}, places: map[string]int{}, lost: map[string]salvagedLine{}}
 	_, err := s.all(ctx)
 	return s, err
@@ -50,8 +51,8 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 	if end <= s.examined.end {
 		return s.lines, nil
 	}
-	var tooMany *CorruptError // the first one that exceeds the list
-	err = s.examined.goOn(ctx, s.Store, func(line Stored, before string, wrong *CorruptError) {
+	var tooMany *storage.CorruptError // the first one that exceeds the list
+	err = s.examined.goOn(ctx, s.Store, func(line storage.Stored, before string, wrong *storage.CorruptError) {
 		switch {
 		case wrong != nil && !missing(wrong.Err) && len(s.skipped) < mostSkipped:
 			s.skipped = append(s.skipped, wrong)
@@ -76,7 +77,7 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 }
 
 // leftOut returns an error for each line that was skipped.
-func (s *salvagedStore) leftOut() []*CorruptError {
+func (s *salvagedStore) leftOut() []*storage.CorruptError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clip(s.skipped)
@@ -101,16 +102,16 @@ func (s *salvagedStore) cut(c Compaction) Compaction {
 }
 
 // before returns the number of lines before a position.
-func before(lines []salvagedLine, at Position) int {
+func before(lines []salvagedLine, at storage.Position) int {
 	return sort.Search(len(lines), func(i int) bool { return lines[i].at >= at })
 }
 
 // Read returns the readable lines.
-func (s *salvagedStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+func (s *salvagedStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		lines, err := s.all(ctx)
 		if err != nil {
-			yield(Stored{}, err)
+			yield(storage.Stored{}, err)
 			return
 		}
 		lines = lines[before(lines, from):]
@@ -132,11 +133,11 @@ func (s *salvagedStore) Read(ctx context.Context, from Position) iter.Seq2[Store
 }
 
 // Back returns the lines of a path, the newest first.
-func (s *salvagedStore) Back(ctx context.Context, until Position, id string) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+func (s *salvagedStore) Back(ctx context.Context, until storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
 		lines, err := s.all(ctx)
 		if err != nil {
-			yield(Stored{}, err)
+			yield(storage.Stored{}, err)
 			return
 		}
 		lines = lines[:before(lines, until)]
@@ -148,7 +149,7 @@ func (s *salvagedStore) Back(ctx context.Context, until Position, id string) ite
 			place, ok := s.places[id]
 			s.mu.Unlock()
 			if !ok || place >= len(lines) {
-				yield(Stored{}, &NoEntryError{ID: id})
+				yield(storage.Stored{}, &storage.NoEntryError{ID: id})
 				return
 			}
 			for line, err := range s.Store.Read(ctx, lines[place].at) {

@@ -13,18 +13,19 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 const onDisk = "/sessions/session.jsonl"
 
-func openOn(disk *historytest.Disk, sync history.Sync) (*history.Session, error) {
-	return history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: disk, Sync: sync}})
+func openOn(disk *historytest.Disk, sync storage.Sync) (*history.Session, error) {
+	return history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Disk: disk, Sync: sync}})
 }
 
 // surviveCuts appends and compacts, cuts the power again and again, and gives what was lost of what was acknowledged. A
 // session that does not open is lost too.
-func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync history.Sync) (lost error) {
+func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage.Sync) (lost error) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	var acknowledged []string
@@ -79,7 +80,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync history
 func TestPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
-		require.NoError(t, surviveCuts(t, seed, &historytest.Disk{}, history.SyncAlways), "seed %d", seed)
+		require.NoError(t, surviveCuts(t, seed, &historytest.Disk{}, storage.SyncAlways), "seed %d", seed)
 	}
 }
 
@@ -89,10 +90,10 @@ func TestPowerCutWithoutSyncsIsSeen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		noSync bool
-		sync   history.Sync
+		sync   storage.Sync
 	}{
-		"a disk that does not sync": {true, history.SyncAlways},
-		"a log that does not sync":  {false, history.SyncNever},
+		"a disk that does not sync": {true, storage.SyncAlways},
+		"a log that does not sync":  {false, storage.SyncNever},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lost := 0
@@ -112,11 +113,11 @@ func TestPowerCutWithoutSyncsIsSeen(t *testing.T) {
 func TestNewSessionOutlivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}
-	s, err := openOn(disk, history.SyncAlways)
+	s, err := openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	disk.PowerCut(nil)
-	s, err = openOn(disk, history.SyncAlways)
+	s, err = openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.Equal(t, 1, count(t, s))
 	require.Nil(t, s.Recovered())
@@ -126,12 +127,12 @@ func TestNewSessionOutlivesAPowerCut(t *testing.T) {
 func TestTornEndIsSetAsideDurably(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}
-	s, err := openOn(disk, history.SyncNever)
+	s, err := openOn(disk, storage.SyncNever)
 	require.NoError(t, err)
 	require.NoError(t, disk.SyncDir("/sessions"))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), chat.UserMessage("two")))
 	disk.PowerCut(func(appended int) int { return appended - 5 })
-	s, err = openOn(disk, history.SyncAlways)
+	s, err = openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.Equal(t, 1, count(t, s))
 	torn := s.Recovered()
@@ -139,7 +140,7 @@ func TestTornEndIsSetAsideDurably(t *testing.T) {
 	require.Equal(t, onDisk+".torn", torn.SavedTo)
 	disk.PowerCut(nil)
 	require.Equal(t, torn.Bytes, int64(len(disk.ReadFile(torn.SavedTo))))
-	s, err = openOn(disk, history.SyncAlways)
+	s, err = openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.Nil(t, s.Recovered())
 	require.Equal(t, 1, count(t, s))
@@ -149,7 +150,7 @@ func TestIntervalSyncsOnceForMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk := &historytest.Disk{}
-		s, err := openOn(disk, history.SyncInterval)
+		s, err := openOn(disk, storage.SyncInterval)
 		require.NoError(t, err)
 		for range 100 {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
@@ -167,7 +168,7 @@ func TestIntervalSyncsOnceForMany(t *testing.T) {
 		require.NoError(t, s.Close())
 		require.Equal(t, 2, disk.Syncs(), "what was written last")
 		disk.PowerCut(nil)
-		s, err = openOn(disk, history.SyncInterval)
+		s, err = openOn(disk, storage.SyncInterval)
 		require.NoError(t, err)
 		require.Equal(t, 101, count(t, s))
 		require.NoError(t, s.Close())
@@ -179,7 +180,7 @@ func TestIntervalTellsOfAFailedSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk, full := &historytest.Disk{}, errors.New("full")
-		s, err := openOn(disk, history.SyncInterval)
+		s, err := openOn(disk, storage.SyncInterval)
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 		disk.Fail(full)
@@ -195,7 +196,7 @@ func TestIntervalTellsOfAFailedSync(t *testing.T) {
 func TestFailedAppendIsTakenBack(t *testing.T) {
 	t.Parallel()
 	disk, full := &historytest.Disk{}, errors.New("full")
-	s, err := openOn(disk, history.SyncAlways)
+	s, err := openOn(disk, storage.SyncAlways)
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	before := disk.ReadFile(onDisk)

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // windowsDisk is a disk that removes no file that is open, as Windows does.
@@ -23,13 +24,13 @@ type windowsDisk struct {
 }
 
 type windowsFile struct {
-	history.DiskFile
+	storage.DiskFile
 	close func() error
 }
 
 func (f windowsFile) Close() error { return f.close() }
 
-func (d *windowsDisk) opened(path string, f history.DiskFile, err error) (history.DiskFile, error) {
+func (d *windowsDisk) opened(path string, f storage.DiskFile, err error) (storage.DiskFile, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +53,12 @@ func (d *windowsDisk) opened(path string, f history.DiskFile, err error) (histor
 	}}, nil
 }
 
-func (d *windowsDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+func (d *windowsDisk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	f, err := d.Disk.Open(path, readOnly)
 	return d.opened(path, f, err)
 }
 
-func (d *windowsDisk) Create(path string) (history.DiskFile, error) {
+func (d *windowsDisk) Create(path string) (storage.DiskFile, error) {
 	f, err := d.Disk.Create(path)
 	return d.opened(path, f, err)
 }
@@ -74,7 +75,7 @@ func (d *windowsDisk) Remove(path string) error {
 func TestNoFileIsRemovedWhileItIsOpen(t *testing.T) {
 	disk := &windowsDisk{}
 	open := func() *history.Session {
-		s, err := history.Open(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+		s, err := history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
 		require.NoError(t, err)
 		return s
 	}
@@ -100,7 +101,7 @@ func TestNoFileIsRemovedWhileItIsOpen(t *testing.T) {
 func TestAnErasureBeyondTheLogIsRefused(t *testing.T) {
 	for _, c := range []struct{ at, size int64 }{{math.MaxInt64, 10}, {10, math.MaxInt64}, {math.MaxInt64 - 5, 10}, {-1, 1}, {1, -1}, {0, 1 << 40}} {
 		disk := &historytest.Disk{}
-		s, err := openOn(disk, history.SyncAlways)
+		s, err := openOn(disk, storage.SyncAlways)
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), user))
 		require.NoError(t, s.Close())
@@ -110,13 +111,13 @@ func TestAnErasureBeyondTheLogIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, side.Close())
 		before := string(disk.ReadFile(onDisk))
-		_, err = openOn(disk, history.SyncAlways)
+		_, err = openOn(disk, storage.SyncAlways)
 		require.ErrorContains(t, err, "not what promptree writes", "%+v", c)
 		require.Equal(t, before, string(disk.ReadFile(onDisk)))
 	}
 }
 
 // offset writes at the start of a file.
-type offset struct{ history.DiskFile }
+type offset struct{ storage.DiskFile }
 
 func (o offset) Write(data []byte) (int, error) { return o.WriteAt(data, 0) }
