@@ -18,8 +18,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
-// Processes die at any request and after any tool, and others go on with adk's session as it was kept, or with none.
-func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
+// Processes die at any request or tool call, and others continue with adk's session as it was kept, or with none.
+func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 	died := errors.New("died")
 	compacted := 0
 	for seed := range uint64(10) {
@@ -27,7 +27,7 @@ func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
 		folder := t.TempDir()
 		path := filepath.Join(folder, "session.jsonl")
 		keeps := seed%2 == 0 // adk's session
-		calls, n := 0, 0     // calls that were made, and rounds that came to their end
+		calls, n := 0, 0     // calls made, and rounds finished
 		m := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
 			if dice.IntN(8) == 0 {
 				return nil, died

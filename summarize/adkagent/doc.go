@@ -1,108 +1,130 @@
-// Package adkagent brings promptree to agents of adk-go (google.golang.org/adk/v2): what is said is kept in a session, the prompt is
-// composed from a tree that fits its budget, and a conversation that does not fit is compacted.
+// Package adkagent is a plugin for agents of adk-go (google.golang.org/adk/v2). It keeps the conversation in a
+// [history.Session], composes each prompt from a tree of elements that fits a token budget, and compacts the
+// conversation when it no longer fits.
 //
-//	said, err := history.Open("session.jsonl", history.Options{})
+//	log, err := history.Open("session.jsonl", history.Options{})
 //	...
-//	defer said.Close()
+//	defer log.Close()
 //	compactor := &summarize.Compactor{
-//		Session: said, Policy: copilotcli.Policy(),
-//		Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 900_000},
+//		Session: log,
+//		Policy:  copilotcli.Policy(),
+//		Target: summarize.Target{
+//			Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 900_000,
+//		},
 //	}
 //	defer compactor.Close()
 //	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor})
 //	...
 //	r, err := runner.New(runner.Config{
-//		Agent: coder, SessionService: service, // and all that the runner had before
+//		Agent: coder, SessionService: service, // and the rest of your configuration
 //		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{p}},
 //	})
 //
-// The tokenizer is that of promptree's render/gemini; other models have others. A launcher has the same PluginConfig, and
-// examples/adk is a whole program. Everything else stays as it is: tools, streaming, long-running tools and confirmations,
-// sub-agents.
+// Here coder is adk's agent of that name, llm is its model, and gemini is promptree's render/gemini. For another model
+// use a tokenizer of that model. A launcher takes the same PluginConfig. The program examples/adk is complete.
+//
+// Tools, streaming, long-running tools, confirmations and sub-agents work as before.
 //
 // # What it does
 //
-// Before each request the plugin appends to the log what was said since, renders the prompt, compacts the log if the policy
-// says so, and makes the prompt the request's contents and instruction. The agent's instruction comes first, then the tree of
-// [Options].Prompt. Instruction and tools count. After the request the answer is appended, with the usage that the model reported.
-// If a model says that the request is too large, and the policy has a condition [summarize.OnContextLimit], as those of copilotcli
-// and ohmypi have, the request is made again with less, and the answer comes in one piece. That asks the target's model, which
-// must be one of [Model].
+// Before each request the plugin
 //
-// A policy whose summaries are made in the background asks while the agent goes on. With [Model] on the agent's own model that
-// request has the agent's last one as its prefix, tools included, so that the provider's cache serves it.
+//   - appends to the log what was said since the last request,
+//   - renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
+//     count towards the budget,
+//   - compacts the log if the policy says so,
+//   - replaces the request's contents and instruction by the rendered prompt.
 //
-// adk's own session keeps all events as before; only what the model is sent changes. adk makes the contents of each request from
-// that session anew. What the log has of them already is found by role, text and calls, and is not appended again:
+// After the request it appends the answer and the usage that the model reported.
 //
-//   - If a process died, run again: on the same session of adk, which takes a message of nil for going on, or on a new one with the same
-//     question. The log goes on where it was. A call whose result was lost is answered by a note that it was interrupted.
-//   - If the result of a long-running tool comes later, adk puts it in the place of the first and leaves out what was said
-//     meanwhile. What the log has after the call is then a branch that was left.
-//   - If events were taken out of adk's session, the log goes on from the last message that both have.
+// If the model refuses a request as too large, and the policy has a condition [summarize.OnContextLimit] (those of
+// copilotcli and ohmypi do), the plugin makes a smaller request. It asks the model of the compactor's target, which
+// must come from [Model], and the answer arrives in one piece even if the run streams.
 //
-// # Sessions of adk
+// If the policy summarises in the background, the agent goes on meanwhile. If the target's model is [Model] of the
+// agent's own model, that request for a summary repeats the agent's last request, tools included, and continues it. So
+// the provider serves the repeated part from its cache.
 //
-// A [Service] keeps adk's own sessions in logs too, as durable as files that are synced, so that a run that was interrupted is
-// resumed in another process:
+// # adk's session and the log
+//
+// adk's own session keeps all events as before; only the requests change. adk builds the contents of each request from
+// that session. The plugin compares them with the log by role, text and calls, and appends only what is new:
+//
+//   - After a crash, run again. On the same session of adk you may pass a nil message to continue. On a new session,
+//     pass the same question. The log continues where it was. A call whose result was lost is answered by a note that
+//     it was interrupted.
+//   - When a long-running tool returns its result later, adk puts it in place of the first result and leaves out what
+//     was said in between. The log then branches after the call.
+//   - If events were removed from adk's session, the log continues from the last message that both have.
+//
+// # Sessions of adk on disk
+//
+// A [Service] keeps adk's own sessions in logs too, so that another process can resume an interrupted run:
 //
 //	service := adkagent.NewService(adkagent.Files("sessions"))
 //	defer service.Close()
 //
-// Any store will do, such as a database: [NewService] is given a function that opens a log by its name. Each session that was used
-// keeps its log open until the service is closed. Any other service of adk will do as well.
+// These logs are synced to disk at each event. To keep them elsewhere, such as in a database, pass [NewService] your
+// own function that opens a log by its name. Each session that was used keeps its log open until the service is closed.
+// The plugin also works with any other session service of adk.
 //
 // # Several agents and conversations
 //
-// Each agent sees a conversation of its own: of what others did it is told in the user's place. So each needs a log of its own. With
-// [Options].Agent the others' requests are left as they are; with [Options].Choose each has the conversation that the function returns:
+// Each agent sees a conversation of its own: adk tells it in user messages what other agents did. So each agent needs
+// its own log. With [Options].Agent, requests of other agents stay as they are. With [Options].Choose, your function
+// returns the conversation of each request:
 //
 //	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
 //		return conversationOf(ctx.SessionID(), ctx.AgentName(), ctx.Branch())
 //	}})
 //
-// An agent that is a task of another begins anew each time it is called, and adk does not tell a plugin which time that is: leave it
-// as it is unless its tasks may know of each other. Agents in an agenttool have runners of their own, without plugins. Live
-// sessions (RunLive) call no plugin before a request and are left as they are.
+// An agent that runs as a task of another starts anew with each call, and adk does not tell a plugin which call it is.
+// Let Choose return no conversation for it, unless its tasks may know of each other. Agents in an agenttool have their
+// own runners, without plugins. Live sessions (RunLive) call no plugin before a request. Both are left unchanged.
 //
 // # Other plugins
 //
-// Plugins are called in their order, and the callbacks of agents after them. Put this plugin last, so that it records what the others
-// add and composes what is sent.
+// adk calls plugins in their order, and the callbacks of agents after them. Put this plugin last, so that it records
+// what the other plugins add and nothing changes the prompt after it.
 //
 // # What it costs
 //
-// Of processor time, a request costs some 8 ms if the prompt has 500 messages, beside the 5 ms that adk takes, and in proportion if it has
-// more (BenchmarkRequest). It costs two writes to the log, each synced to disk unless [storage.FileOptions] say otherwise. With a
-// [Service] there is a write for each event besides. A summary costs a request.
+// With 500 messages in the prompt, a request takes about 8 ms of processor time, and adk itself takes 5 ms
+// (BenchmarkRequest). Both grow in proportion to the messages. Each request writes twice to the log, and each write is
+// synced to disk unless [storage.FileOptions] says otherwise. A [Service] writes once more for each event. A summary
+// costs a request to a model.
 //
-// adk-go v2.2.0 has no compaction. It sends the whole conversation, or with IncludeContents "none" only the turn at hand. On 12
-// turns of five rounds each, 72 requests in all, and with a budget of 10,000 tokens (TestWhatACompactionSaves; requests for summaries
-// are in the input, and summaries are digests that need no model):
+// adk-go v2.2.0 has no compaction of its own. It sends the whole conversation, or with IncludeContents "none" only the
+// current turn. TestEveryPolicySendsLessThanNoCompaction compares both with each policy: 12 turns of five rounds each,
+// 72 requests in all, and a budget of 10,000 tokens. Tokens sent for summaries are part of the input, and the summaries
+// are digests that need no model. The last column counts the user's questions that the last request still shows:
 //
-//	                       largest       input   over the budget   questions that the last request shows
-//	adk, everything         35,238   1,276,645                52   12
-//	adk, the turn at hand    2,962     114,955                 0    1
-//	a3s                      9,930     510,152                 0   12
-//	copilot-chat             9,028     396,676                 0   12
-//	copilot-cli              8,797     383,740                 0   12
-//	frugal                   8,392     408,816                 0   12
-//	oh-my-pi                 9,996     463,538                 0   12
-//	stagewise                9,992     428,861                 0   12
+//	                       largest       input   over budget   questions
+//	adk, everything         35,238   1,276,645            52          12
+//	adk, current turn        2,962     114,955             0           1
+//	a3s                      9,930     510,152             0          12
+//	copilot-chat             9,028     396,676             0          12
+//	copilot-cli              8,797     383,740             0          12
+//	frugal                   8,392     408,816             0          12
+//	oh-my-pi                 9,996     463,538             0          12
+//	stagewise                9,992     428,861             0          12
 //
-// The longer the run, the more it saves: what is sent without compaction grows with the square of the turns, and with it as they do.
+// The longer the run, the more compaction saves: without it the tokens sent grow with the square of the number of
+// turns, and with it in proportion to that number.
 //
 // # What goes wrong
 //
-// Errors end the run, and are found with errors.As in the error that the runner yields:
+// An error ends the run. Find these with errors.As in the error that the runner yields:
 //
 //   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
-//   - [*summarize.RecoveryError]: the model refuses however small the request is made.
-//   - [*storage.ConflictError]: somebody else appended to the log while the model answered. The answer is not recorded.
+//   - [*summarize.RecoveryError]: the model refuses the request however small it is made.
+//   - [*storage.ConflictError]: another writer appended to the log while the model answered. The answer is not
+//     recorded.
 //
-// What the policy says in the user's place after a turn ([summarize.Policy.Continue]) is not said, because adk's loop has ended.
-// What goes wrong after a run, such as a summary that was begun then, is told by the compactor's events and the next request.
+// A policy may say something in the user's place after a turn ([summarize.Policy.Continue]). That text is dropped,
+// because adk's loop has ended by then. Errors after a run, such as those of a summary that started then, appear in the
+// compactor's events and in the next request.
 //
-// Tools that the provider runs, such as a search, are passed on and not counted. Fields of a function response that only live
-// sessions have are left out.
+// Tools that the provider runs, such as a search, are passed on but not counted. Fields of a function response that
+// only live sessions have are left out.
 package adkagent

@@ -25,7 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 )
 
-// An agent of adk with one tool, whose model is scripted. It is asked twice, and knows of the first question from its session.
+// An agent with one tool and a scripted model. It is asked twice, and has the first question from promptree's session.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "session")
@@ -79,7 +79,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for i, question := range []string{"How warm is it here?", "What have I asked?"} {
-		// Another session of adk, as after a restart: what was said is in promptree's.
+		// Each question has a new session of adk, as after a restart. The conversation is in promptree's session.
 		for event, err := range r.Run(ctx, "user", fmt.Sprint(i), genai.NewContentFromText(question, genai.RoleUser), agent.RunConfig{}) {
 			if err != nil {
 				log.Fatal(err)
@@ -94,7 +94,7 @@ func Example() {
 	// You have asked "How warm is it here?".
 }
 
-// The prompt of an agent is a tree: what has a priority is pruned before the conversation is compacted.
+// An agent's prompt is a tree. Elements with a priority are pruned before the conversation is compacted.
 func ExampleNew_prompt() {
 	said := &history.Session{}
 	compactor := &summarize.Compactor{
@@ -112,7 +112,7 @@ func ExampleNew_prompt() {
 	// Output: promptree <nil>
 }
 
-// Sessions of adk that are there when the process starts again.
+// Sessions of adk are still there after the process restarts.
 func ExampleNewService() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "sessions")
@@ -139,7 +139,7 @@ func ExampleNewService() {
 	// Output: Halifax <nil>
 }
 
-// Contents are messages and come back.
+// Contents are converted to messages and back.
 func ExampleFromADK() {
 	messages, err := adkagent.FromADK([]*genai.Content{
 		genai.NewContentFromFunctionCall("weather", map[string]any{"city": "Halifax"}, genai.RoleModel),

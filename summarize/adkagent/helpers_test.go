@@ -34,14 +34,14 @@ const instruction = "You are a coding agent."
 
 const question = "Why does the build fail? My name is Ada."
 
-// request is what a scripted model was asked.
+// request is a request that a scripted model received.
 type request struct {
 	contents    []*genai.Content
 	instruction string
 	tools       []*genai.Tool
 }
 
-// scripted is a model of adk that answers by a function of how often it was asked before.
+// scripted is a model of adk whose answers a function returns. Its argument n is the number of earlier requests.
 type scripted struct {
 	answer func(n int, r request) (*model.LLMResponse, error)
 
@@ -70,7 +70,7 @@ func (s *scripted) ask(ctx context.Context, req *model.LLMRequest) (*model.LLMRe
 	return s.answer(len(s.requests)-1, r)
 }
 
-// GenerateContent streams the texts of an answer in two pieces, and then the whole, as adk's own models do.
+// GenerateContent streams each text in two pieces and then the whole answer, as adk's own models do.
 func (s *scripted) GenerateContent(ctx context.Context, req *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
 	return func(yield func(*model.LLMResponse, error) bool) {
 		answer, err := s.ask(ctx, req)
@@ -93,7 +93,7 @@ func (s *scripted) GenerateContent(ctx context.Context, req *model.LLMRequest, s
 	}
 }
 
-// says returns an answer of a text.
+// says returns an answer that is a text.
 func says(text string) *model.LLMResponse {
 	return &model.LLMResponse{
 		Content: genai.NewContentFromText(text, genai.RoleModel), FinishReason: genai.FinishReasonStop,
@@ -101,7 +101,8 @@ func says(text string) *model.LLMResponse {
 	}
 }
 
-// reads returns an answer that calls the tool read for these files. Its calls have no ids, as those of most models of Gemini.
+// reads returns an answer that calls the tool read for these files. Its calls have no ids, as those of most models of
+// Gemini.
 func reads(files ...string) *model.LLMResponse {
 	c := &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{Text: "What is there?", Thought: true}, {Text: "I look."}}}
 	for i, f := range files {
@@ -114,7 +115,7 @@ func reads(files ...string) *model.LLMResponse {
 	return &model.LLMResponse{Content: c}
 }
 
-// rounds makes a model that reads a file in each of so many rounds, and then answers.
+// rounds returns a model that reads a file in each of n rounds and then answers.
 func rounds(n int) *scripted {
 	return &scripted{answer: func(i int, _ request) (*model.LLMResponse, error) {
 		if i >= n {
@@ -128,12 +129,12 @@ type readArguments struct {
 	Path string `json:"path" jsonschema:"the file to read"`
 }
 
-// content is that of a file.
+// content returns the content of a file.
 func content(path string) string {
 	return "content of " + path + ": " + strings.Repeat("line of code\n", 100)
 }
 
-// readTool reads any file.
+// readTool returns a tool that reads any file.
 func readTool(t testing.TB, read func(ctx agent.Context, path string) (string, error)) tool.Tool {
 	t.Helper()
 	if read == nil {
@@ -146,7 +147,7 @@ func readTool(t testing.TB, read func(ctx agent.Context, path string) (string, e
 
 var tokenizer = sizing.Estimator{}
 
-// compactorOn returns a compactor of which summaries are digests.
+// compactorOn returns a compactor whose summaries are digests made without a model.
 func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	t.Helper()
 	c := &summarize.Compactor{
@@ -157,7 +158,7 @@ func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	return c
 }
 
-// pluginOn returns the plugin of a compactor's conversation.
+// pluginOn returns a plugin for a compactor's conversation.
 func pluginOn(t testing.TB, c *summarize.Compactor) *plugin.Plugin {
 	t.Helper()
 	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: c})
@@ -165,13 +166,13 @@ func pluginOn(t testing.TB, c *summarize.Compactor) *plugin.Plugin {
 	return p
 }
 
-// agentOf returns adk's agent.
+// agentOf returns an agent of adk with a model and tools.
 func agentOf(t testing.TB, m model.LLM, tools ...tool.Tool) agent.Agent {
 	t.Helper()
 	return agentFrom(t, llmagent.Config{Model: m, Tools: tools})
 }
 
-// agentFrom returns adk's agent of a configuration.
+// agentFrom returns an agent of adk with a configuration, completed by a name, a description and an instruction.
 func agentFrom(t testing.TB, config llmagent.Config) agent.Agent {
 	t.Helper()
 	if config.Name == "" {
@@ -183,7 +184,7 @@ func agentFrom(t testing.TB, config llmagent.Config) agent.Agent {
 	return a
 }
 
-// runnerOf returns adk's runner of an agent, on sessions of adk.
+// runnerOf returns a runner of adk.
 func runnerOf(t testing.TB, sessions session.Service, a agent.Agent, plugins ...*plugin.Plugin) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(runner.Config{
@@ -193,13 +194,13 @@ func runnerOf(t testing.TB, sessions session.Service, a agent.Agent, plugins ...
 	return r
 }
 
-// end is what came of a run.
+// end holds the outcome of a run.
 type end struct {
-	events []*session.Event // that are whole
+	events []*session.Event // without partial ones
 	err    error
 }
 
-// last returns the text that was said last.
+// last returns the last text.
 func (e end) last() (text string) {
 	for _, event := range e.events {
 		if event.Content == nil {
@@ -231,7 +232,7 @@ func follow(events iter.Seq2[*session.Event, error]) (e end) {
 	return e
 }
 
-// run lets an agent answer a question in adk's session "s".
+// run asks an agent a question in adk's session "s".
 func run(t testing.TB, r *runner.Runner, streaming bool, asked string) end {
 	t.Helper()
 	return send(t, r, streaming, genai.NewContentFromText(asked, genai.RoleUser))
@@ -246,14 +247,14 @@ func send(t testing.TB, r *runner.Runner, streaming bool, asked *genai.Content) 
 	return follow(r.Run(t.Context(), "user", "s", asked, config))
 }
 
-// opened opens a session in a file, and returns its path.
+// opened opens a session in a file, and returns the file's path too.
 func opened(t testing.TB) (*history.Session, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	return compacttest.Opened(t, path), path
 }
 
-// checkRequests checks that requests can be sent, fit, and show the instruction and what the user said.
+// checkRequests checks that requests are valid, fit the budget, and show the instruction and the user's words.
 func checkRequests(t testing.TB, requests []request, user string) {
 	t.Helper()
 	for i, r := range requests {
@@ -268,8 +269,8 @@ func checkRequests(t testing.TB, requests []request, user string) {
 	}
 }
 
-// summary counts what a session's path holds: users, answers, results and compactions.
-func summary(t testing.TB, s *history.Session) string {
+// counts returns the number of messages on a session's path by role, and whether it was compacted.
+func counts(t testing.TB, s *history.Session) string {
 	t.Helper()
 	n := map[chat.Role]int{}
 	compacted := "not compacted"
@@ -285,7 +286,7 @@ func summary(t testing.TB, s *history.Session) string {
 	return fmt.Sprintf("%d users, %d answers, %d results, %s", n[chat.RoleUser], n[chat.RoleAssistant], n[chat.RoleTool], compacted)
 }
 
-// entries counts the messages of a session, those of branches that were left too.
+// entries returns the number of messages of a session on all branches.
 func entries(t testing.TB, s *history.Session) (n int) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {

@@ -16,25 +16,28 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// clientID begins the ids that adk gives to calls which a model made without one. It takes them off before each request.
+// clientID is the prefix of ids that adk gives to calls without one. adk removes these ids before each request.
 const clientID = "adk-"
 
-// The fields in which adk keeps what a tool returned, if that is no object, and why it failed.
+// The fields of a function response in which adk keeps a result that is not an object, and an error.
 const (
 	resultField = "result"
 	errorField  = "error"
 )
 
-// FromADK returns contents as messages, so that [ToADK] of the result says the same.
+// FromADK converts contents to messages. [ToADK] converts them back.
 //
-//   - A content of the model is an assistant message as [gemini.Response] has it: texts, images, files given inline and calls in
-//     our words, with the signatures of thoughts; the rest, such as thoughts and code that the model ran, as opaque parts.
-//   - Each function response is a tool message. Its text is a field "result" or "error" that is a text and stands alone, or else
-//     the whole as JSON. Its media are parts. Scheduling and WillContinue, of the Live API, are left out.
-//   - What else a content holds that is not the model's is a user message.
-//   - A call without an id gets one, and its response the same: the first that is open of the same name.
+//   - A content of the model becomes an assistant message, as by [gemini.Response]. Texts, images, inline files and
+//     calls are converted, with the signatures of thoughts. The rest, such as thoughts and code that the model ran,
+//     becomes opaque parts.
+//   - A function response becomes a tool message. If its only field is a text named "result" or "error", that is the
+//     message's text; otherwise the text is the response as JSON. Its media become parts. Scheduling and WillContinue,
+//     which belong to the Live API, are left out.
+//   - Other parts of a content that is not the model's become a user message.
+//   - A call without an id gets a new one. A response without an id gets that of the first unanswered call of its name.
 //
-// Contents without parts are left out. A call whose arguments come in pieces, one that is not the model's, and what JSON cannot hold are errors.
+// Contents without parts are left out. A call with partial arguments, a call in a content that is not the model's and a
+// value that JSON cannot hold are errors.
 func FromADK(contents []*genai.Content) ([]chat.Message, error) {
 	var r reader
 	for i, c := range contents {
@@ -45,12 +48,13 @@ func FromADK(contents []*genai.Content) ([]chat.Message, error) {
 	return r.messages, nil
 }
 
-// reader reads contents in order.
+// reader converts contents in order.
 type reader struct {
-	messages []chat.Message
-	open     []chat.ToolCall // of the last assistant message
+	messages   []chat.Message
+	unanswered []chat.ToolCall // of the last assistant message
 }
 
+// content converts the next content.
 func (r *reader) content(c *genai.Content) error {
 	if c == nil {
 		return nil
@@ -60,7 +64,7 @@ func (r *reader) content(c *genai.Content) error {
 		if err != nil || len(m.Content)+len(m.ToolCalls) == 0 {
 			return err
 		}
-		r.open = slices.Clone(m.ToolCalls)
+		r.unanswered = slices.Clone(m.ToolCalls)
 		r.messages = append(r.messages, m)
 		return nil
 	}
@@ -87,7 +91,7 @@ func (r *reader) content(c *genai.Content) error {
 	return r.user(others)
 }
 
-// fromModel returns what a model said as an assistant message. Ids that adk gave to calls are taken off.
+// fromModel converts a content of the model to an assistant message, without the ids that adk gave to calls.
 func fromModel(c *genai.Content) (chat.Message, error) {
 	said := &genai.Content{Role: genai.RoleModel}
 	for _, p := range c.Parts {
@@ -105,7 +109,7 @@ func fromModel(c *genai.Content) (chat.Message, error) {
 	return r.Message, err
 }
 
-// user takes the parts of a user message.
+// user converts the parts of a user message.
 func (r *reader) user(parts []*genai.Part) error {
 	m := chat.Message{Role: chat.RoleUser}
 	for _, p := range parts {
@@ -129,7 +133,7 @@ func (r *reader) user(parts []*genai.Part) error {
 	return nil
 }
 
-// userPart returns an image that is referred to, or a part that only Gemini understands.
+// userPart converts a part to an image with a URL, if nothing is lost by that, or else to an opaque part.
 func userPart(p *genai.Part) (chat.Part, error) {
 	if f := p.FileData; f != nil && strings.HasPrefix(f.MIMEType, "image/") && (strings.HasPrefix(f.FileURI, "https:") || strings.HasPrefix(f.FileURI, "gs:")) {
 		image := chat.Image{URL: f.FileURI, MediaType: f.MIMEType}
@@ -141,7 +145,7 @@ func userPart(p *genai.Part) (chat.Part, error) {
 	return chat.Opaque{Value: value}, err
 }
 
-// samePart reports whether a part of ours stands for the whole of a part.
+// samePart reports whether converting a part of ours results in exactly the given part.
 func samePart(p *genai.Part, ours chat.Part) (bool, error) {
 	_, contents, err := gemini.Contents([]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{ours}}}, gemini.Options{})
 	if err != nil {
@@ -155,10 +159,10 @@ func samePart(p *genai.Part, ours chat.Part) (bool, error) {
 	return bytes.Equal(got, want), err
 }
 
-// response returns a function response as a tool message.
+// response converts a function response to a tool message.
 func (r *reader) response(f *genai.FunctionResponse) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleTool, ToolCallID: r.answered(f)}
-	text, failed, err := fromResult(f.Response)
+	text, failed, err := resultText(f.Response)
 	if err != nil {
 		return m, fmt.Errorf("the response to %q: %w", f.Name, err)
 	}
@@ -185,19 +189,19 @@ func (r *reader) response(f *genai.FunctionResponse) (chat.Message, error) {
 	return m, nil
 }
 
-// answered returns the id of the call that a response answers, a new one if there is none.
+// answered returns the id of the call that a response answers, or a new id if there is no such call.
 func (r *reader) answered(f *genai.FunctionResponse) string {
 	given := f.ID
 	if strings.HasPrefix(given, clientID) {
 		given = ""
 	}
-	i := slices.IndexFunc(r.open, func(c chat.ToolCall) bool {
+	i := slices.IndexFunc(r.unanswered, func(c chat.ToolCall) bool {
 		return given == c.ID || given == "" && c.Name == f.Name && callid.IsNew(c.ID)
 	})
 	switch {
 	case i >= 0:
-		id := r.open[i].ID
-		r.open = slices.Delete(r.open, i, i+1)
+		id := r.unanswered[i].ID
+		r.unanswered = slices.Delete(r.unanswered, i, i+1)
 		return id
 	case given != "":
 		return given
@@ -205,8 +209,8 @@ func (r *reader) answered(f *genai.FunctionResponse) string {
 	return callid.New()
 }
 
-// fromResult returns what a tool returned as a text.
-func fromResult(response map[string]any) (text string, failed bool, err error) {
+// resultText returns the fields of a function response as a text.
+func resultText(response map[string]any) (text string, failed bool, err error) {
 	if len(response) == 1 {
 		if s, ok := response[errorField].(string); ok && strings.TrimSpace(s) != "" {
 			return s, true, nil
@@ -221,8 +225,8 @@ func fromResult(response map[string]any) (text string, failed bool, err error) {
 	return string(data), false, err
 }
 
-// toResult undoes fromResult.
-func toResult(text string, failed bool) map[string]any {
+// resultFields is the inverse of resultText.
+func resultFields(text string, failed bool) map[string]any {
 	if failed {
 		return map[string]any{errorField: text}
 	}
@@ -232,7 +236,7 @@ func toResult(text string, failed bool) map[string]any {
 	return map[string]any{resultField: text}
 }
 
-// readObject reads a text that is a JSON object, or null.
+// readObject decodes a text that is a JSON object or null.
 func readObject(text string) (object map[string]any, ok bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -243,9 +247,10 @@ func readObject(text string) (object map[string]any, ok bool) {
 	return object, err == io.EOF
 }
 
-// ToADK returns messages as contents. System messages at the start are the instruction, for the config of a request. Messages of the
-// model that follow each other are one content, and so are the results of a message's calls. What Gemini has no word for is left
-// out as [gemini.Request] says; what cannot be sent is a [*chat.ValidationError].
+// ToADK converts messages to contents. System messages at the start become the instruction, for the config of a
+// request. Consecutive messages of the model become one content, and so do the results of a message's calls. Features
+// that Gemini lacks are left out as [gemini.Request] documents. Messages that cannot be sent are a
+// [*chat.ValidationError].
 func ToADK(messages []chat.Message) (instruction *genai.Content, contents []*genai.Content, err error) {
 	return toADK(messages, gemini.Options{})
 }
@@ -258,7 +263,7 @@ func toADK(messages []chat.Message, o gemini.Options) (instruction *genai.Conten
 	return instruction, contents, nil
 }
 
-// restoreResults makes the results of tools what they were before they were texts.
+// restoreResults gives function responses the fields that they had before FromADK made texts of them.
 func restoreResults(contents []*genai.Content) {
 	for _, c := range contents {
 		for _, p := range c.Parts {
@@ -267,15 +272,15 @@ func restoreResults(contents []*genai.Content) {
 			}
 			r := p.FunctionResponse
 			if text, failed := r.Response[errorField].(string); failed {
-				r.Response = toResult(text, true)
+				r.Response = resultFields(text, true)
 			} else if text, ok := r.Response["output"].(string); ok {
-				r.Response = toResult(text, false)
+				r.Response = resultFields(text, false)
 			}
 		}
 	}
 }
 
-// prompt returns messages as a model takes them, mended if a rule of Gemini's asks for it.
+// prompt converts messages for a model, and repairs what breaks a rule of Gemini's.
 func prompt(messages []chat.Message, model string) (instruction *genai.Content, contents []*genai.Content, err error) {
 	o := gemini.OptionsFor(model)
 	req, _ := gemini.Repair(chat.Request{Messages: messages}, o)

@@ -28,7 +28,7 @@ func returned(id, name string, response map[string]any, parts ...*genai.Function
 	return &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: id, Name: name, Response: response, Parts: parts}}
 }
 
-// conversations are contents of which nothing is lost.
+// conversations are contents that a round trip must not change.
 var conversations = []struct {
 	name     string
 	contents []*genai.Content
@@ -50,7 +50,7 @@ var conversations = []struct {
 	{"a call before a text", []*genai.Content{
 		said(called("1", "f", map[string]any{}), &genai.Part{Text: "wait"}), user(returned("1", "f", map[string]any{"ok": true})),
 	}},
-	{"results of many forms", []*genai.Content{
+	{"results of several forms", []*genai.Content{
 		said(called("1", "f", nil), called("2", "f", nil), called("3", "f", nil), called("4", "f", nil), called("5", "f", nil), called("6", "f", nil), called("7", "f", nil)),
 		user(
 			returned("1", "f", map[string]any{"output": "x"}), returned("2", "f", map[string]any{"result": `{"is":"JSON"}`}),
@@ -91,7 +91,7 @@ func asJSON(t testing.TB, v any) string {
 	return string(data)
 }
 
-func TestMessagesLoseNothing(t *testing.T) {
+func TestContentsAreUnchangedAfterARoundTrip(t *testing.T) {
 	for _, c := range conversations {
 		t.Run(c.name, func(t *testing.T) {
 			messages, err := adkagent.FromADK(c.contents)
@@ -119,7 +119,7 @@ func TestAResultAnswersTheFirstOpenCallOfItsName(t *testing.T) {
 	require.Equal(t, chat.ToolResult(calls[2].ID, "A2"), messages[3])
 }
 
-func TestAResultIsInOurWords(t *testing.T) {
+func TestTheTextOfAResultIsItsOnlyTextFieldOrItsJSON(t *testing.T) {
 	for _, c := range []struct {
 		response map[string]any
 		text     string
@@ -138,7 +138,7 @@ func TestAResultIsInOurWords(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKeptIsAnError(t *testing.T) {
+func TestMessagesThatCannotBeConvertedAreErrors(t *testing.T) {
 	for name, c := range map[string]*genai.Content{
 		"a call of the user's":       user(called("1", "f", nil)),
 		"a response of the model's":  said(returned("1", "f", nil)),
@@ -150,7 +150,7 @@ func TestWhatCannotBeKeptIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzMessages checks that contents which were messages once stay as they are, and the messages of contents too.
+// FuzzMessages checks that contents made from messages survive a round trip unchanged.
 func FuzzMessages(f *testing.F) {
 	for _, c := range conversations {
 		data, err := json.Marshal(c.contents)
@@ -168,7 +168,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		instruction, first, err := adkagent.ToADK(messages)
 		if err != nil {
-			return // it cannot be sent
+			return // these messages cannot be sent
 		}
 		require.Nil(t, instruction)
 		again, err := adkagent.FromADK(first)

@@ -18,7 +18,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
-// script writes contents from words: u1 is the user's, a1 an answer, c1 an answer that calls a tool and r1 its result.
+// script makes contents from words: u1 is a user message, a1 an answer, c1 an answer that calls a tool, and r1 its
+// result.
 func script(words string) (list []*genai.Content) {
 	for _, w := range strings.Fields(words) {
 		switch w[0] {
@@ -35,7 +36,7 @@ func script(words string) (list []*genai.Content) {
 	return list
 }
 
-// words undoes script for what is on a session's path.
+// words returns the messages on a session's path in the notation of script.
 func words(t testing.TB, s *history.Session) string {
 	t.Helper()
 	var list []string
@@ -53,21 +54,21 @@ func words(t testing.TB, s *history.Session) string {
 	return strings.Join(list, " ")
 }
 
-func TestWhatADKHasSaidIsRecordedOnce(t *testing.T) {
+func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, log, adk, asked string
-		// Path of the log once the model has answered aX, and how many messages were added.
+		// The log's path after the model has answered aX, and the number of messages that were added.
 		path  string
 		added int
 	}{
 		{"first", "", "", "u1", "u1 aX", 2},
 		{"a conversation from elsewhere", "", "u1 a1", "u2", "u1 a1 u2 aX", 4},
 		{"the whole conversation", "u1 c1 r1 a1", "u1 c1 r1 a1", "u2", "u1 c1 r1 a1 u2 aX", 2},
-		{"adk begins anew", "u1 c1 r1 a1", "", "u2", "u1 c1 r1 a1 u2 aX", 2},
+		{"adk starts anew", "u1 c1 r1 a1", "", "u2", "u1 c1 r1 a1 u2 aX", 2},
 		{"the same words again", "u1 a1", "u1 a1", "u1", "u1 a1 u1 aX", 2},
-		{"adk begins anew with the same words", "u1 a1", "", "u1", "u1 a1 u1 aX", 2},
-		{"asked again amid the turn", "u1 a1 u2 c2 r2", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2 u2 aX", 2},
-		{"asked again amid the turn, and adk begins anew", "u1 a1 u2 c2 r2", "", "u2", "u1 a1 u2 c2 r2 aX", 1},
+		{"adk starts anew with the same words", "u1 a1", "", "u1", "u1 a1 u1 aX", 2},
+		{"asked again within the turn", "u1 a1 u2 c2 r2", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2 u2 aX", 2},
+		{"asked again within the turn, and adk starts anew", "u1 a1 u2 c2 r2", "", "u2", "u1 a1 u2 c2 r2 aX", 1},
 		{"a result that the log lost", "u1 c1", "u1 c1 r1", "u2", "u1 c1 r1 u2 aX", 3},
 		{"events were taken out", "u1 a1 u2 a2 u3 a3", "u1 a1", "u4", "u1 a1 u4 aX", 2},
 		{"a result came later", "u1 c1 r1 a1", "u1 c1 r2", "u2", "u1 c1 r2 u2 aX", 3},
@@ -82,7 +83,7 @@ func TestWhatADKHasSaidIsRecordedOnce(t *testing.T) {
 			sessions := session.InMemoryService()
 			made, err := sessions.Create(t.Context(), &session.CreateRequest{AppName: "app", UserID: "user", SessionID: "s"})
 			require.NoError(t, err)
-			id := "" // of the last call, as adk writes it
+			id := "" // of the last call, as adk sets it
 			for _, content := range script(c.adk) {
 				e := session.NewEvent(t.Context(), "before")
 				e.Author, e.Content = "coder", content
@@ -106,7 +107,7 @@ func TestWhatADKHasSaidIsRecordedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
+func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
 	log, err := history.New(t.Context(), &storage.Memory{}, history.Options{
 		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
@@ -122,13 +123,13 @@ func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
 	for range 2 {
 		require.NoError(t, run(t, r, false, "my key is sk-789").err)
 	}
-	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", summary(t, log))
+	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", counts(t, log))
 	require.Equal(t, 8, entries(t, log))
 	require.NotContains(t, words(t, log), "sk-")
 	require.NotContains(t, asJSON(t, m.requests[3].contents), "sk-")
 }
 
-func TestTheRequestsOfOtherAgentsStayAsTheyAre(t *testing.T) {
+func TestRequestsOfOtherAgentsAreUnchanged(t *testing.T) {
 	ask := func(with bool) *scripted {
 		worker := rounds(2)
 		sub := agentFrom(t, llmagent.Config{Name: "worker", Model: worker, Tools: []tool.Tool{readTool(t, nil)}})

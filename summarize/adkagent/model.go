@@ -14,27 +14,27 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
-// Model returns a model of adk as a [chat.Model], so that summaries are asked for from the model that the agent has. A request is
-// mended as [gemini.Repair] does it.
+// Model returns a model of adk as a [chat.Model], so that the agent's own model can write the summaries. Requests are
+// repaired by [gemini.Repair].
 //
-// An error that says that the request is too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost
-// connection and an HTTP status of 408, 409, 425, 429 or 500 and more is a [*chat.TransientError]. That of a context that ended is
-// its cause. All wrap the model's own.
+// A refusal as too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost connection and an HTTP
+// status of 408, 409, 425, 429 or from 500 on are a [*chat.TransientError]. Both wrap the model's own error. If the
+// context ended, the error is its cause.
 func Model(m model.LLM) chat.Model { return &adkModel{llm: m} }
 
 type adkModel struct {
 	llm model.LLM
-	// declared are the tools of the agent that was last seen to ask this model.
+	// declared holds the tools of the agent's last request.
 	declared atomic.Pointer[declared]
 }
 
-// declared are tools, and what they were made of.
+// declared holds the tools of a request, converted and as adk declared them.
 type declared struct {
 	ours   []chat.Tool
 	theirs []*genai.Tool
 }
 
-// Generate asks the model.
+// Generate implements [chat.Model].
 func (m *adkModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -47,13 +47,13 @@ func (m *adkModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}
 	restoreResults(contents)
 	if d := m.declared.Load(); d != nil && len(req.Tools) > 0 && reflect.DeepEqual(d.ours, req.Tools) {
-		config.Tools = d.theirs // which the provider's cache knows
+		config.Tools = d.theirs // the same bytes as in the agent's request, for the provider's cache
 	}
 	var a answer
 	var failed error
 	for r, err := range m.llm.GenerateContent(ctx, &model.LLMRequest{Model: m.llm.Name(), Contents: contents, Config: config}, req.Stream != nil) {
 		if err != nil {
-			failed = modelerr.Named(ctx, "adkagent", err)
+			failed = modelerr.Convert(ctx, "adkagent", err)
 			break
 		}
 		a.add(r, req.Stream)
@@ -65,16 +65,17 @@ func (m *adkModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	return response, err
 }
 
-// answer gathers what a model says in answer to a request.
+// answer collects the responses that make up a model's answer.
 type answer struct {
-	last   *model.LLMResponse // of those that are whole
+	last   *model.LLMResponse // the last that was not partial
 	parts  []*genai.Part
 	usage  *genai.GenerateContentResponseUsageMetadata
 	calls  int
 	finish genai.FinishReason
 }
 
-// add takes the next response. Pieces are passed on, and come again in a response that is whole.
+// add adds the next response. The contents of partial responses are only streamed, because a later response repeats
+// them.
 func (a *answer) add(r *model.LLMResponse, stream func(chat.Delta)) {
 	if r == nil {
 		return
@@ -87,7 +88,7 @@ func (a *answer) add(r *model.LLMResponse, stream func(chat.Delta)) {
 	}
 	if r.Partial {
 		if r.Content != nil {
-			tell(r.Content.Parts, stream)
+			streamTexts(r.Content.Parts, stream)
 		}
 		return
 	}
@@ -96,15 +97,15 @@ func (a *answer) add(r *model.LLMResponse, stream func(chat.Delta)) {
 		return
 	}
 	for _, p := range r.Content.Parts {
-		if p != nil && p.FunctionCall != nil && stream != nil { // which come whole
-			a.call(p, stream)
+		if p != nil && p.FunctionCall != nil && stream != nil { // calls are never in partial responses
+			a.streamCall(p, stream)
 		}
 	}
 	a.parts = append(a.parts, r.Content.Parts...)
 }
 
-// tell passes on texts and thoughts.
-func tell(parts []*genai.Part, stream func(chat.Delta)) {
+// streamTexts passes on texts and thoughts.
+func streamTexts(parts []*genai.Part, stream func(chat.Delta)) {
 	for _, p := range parts {
 		switch {
 		case stream == nil || p == nil || p.Text == "":
@@ -116,11 +117,11 @@ func tell(parts []*genai.Part, stream func(chat.Delta)) {
 	}
 }
 
-// call passes on a call, with the id that it has in the response.
-func (a *answer) call(p *genai.Part, stream func(chat.Delta)) {
+// streamCall passes on a call, and sets the id of the part's call to the one it was streamed with.
+func (a *answer) streamCall(p *genai.Part, stream func(chat.Delta)) {
 	m, err := fromModel(&genai.Content{Parts: []*genai.Part{p}})
 	if err != nil {
-		return // the answer is refused at its end
+		return // response returns the error
 	}
 	call := m.ToolCalls[0]
 	p.FunctionCall.ID = call.ID
@@ -128,7 +129,7 @@ func (a *answer) call(p *genai.Part, stream func(chat.Delta)) {
 	a.calls++
 }
 
-// response returns the answer as ours.
+// response converts the answer.
 func (a *answer) response() (chat.Response, error) {
 	whole := &genai.GenerateContentResponse{UsageMetadata: a.usage}
 	if a.last == nil {
@@ -147,7 +148,7 @@ func (a *answer) response() (chat.Response, error) {
 	return gemini.Response(whole)
 }
 
-// usageOf returns what a model reported of a request.
+// usageOf converts the usage that a model reported.
 func usageOf(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
 	if u == nil {
 		return chat.Usage{}

@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
-// played is a model that says these responses, and then fails.
+// played is a model that yields fixed responses and then an error.
 type played struct {
 	responses []*model.LLMResponse
 	err       error
@@ -43,7 +43,7 @@ func (p *played) GenerateContent(_ context.Context, req *model.LLMRequest, _ boo
 	}
 }
 
-func TestAModelOfADKAnswers(t *testing.T) {
+func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 	m := &played{responses: []*model.LLMResponse{reads("a.go")}}
 	m.responses[0].UsageMetadata = &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 7, CachedContentTokenCount: 3, CandidatesTokenCount: 2, ThoughtsTokenCount: 1}
 	r, err := adkagent.Model(m).Generate(t.Context(), chat.Request{
@@ -81,7 +81,7 @@ func TestAnAnswerIsStreamed(t *testing.T) {
 	require.Equal(t, "I look.", r.Message.Text())
 }
 
-func TestWhyAnAnswerEnded(t *testing.T) {
+func TestTheStopReasonSaysWhyAnAnswerEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		response *model.LLMResponse
 		want     chat.StopReason
@@ -122,7 +122,7 @@ func TestErrorsOfAModelHaveTypes(t *testing.T) {
 	require.ErrorIs(t, ask(ctx, &played{}), gone)
 }
 
-func TestToolsOfTheAgentCount(t *testing.T) {
+func TestTheAgentsToolsBecomeTheTargets(t *testing.T) {
 	sub := agentFrom(t, llmagent.Config{Name: "worker", Model: rounds(0)})
 	c := compactorOn(t, &history.Session{})
 	m := rounds(0)
@@ -133,5 +133,5 @@ func TestToolsOfTheAgentCount(t *testing.T) {
 	require.Contains(t, string(tools[0].Parameters), "the file to read")
 	require.Equal(t, "worker", tools[1].Name)
 	require.JSONEq(t, `{"type":"object","properties":{"request":{"type":"string"}},"required":["request"]}`, string(tools[1].Parameters))
-	require.Equal(t, genai.TypeObject, m.requests[0].tools[0].FunctionDeclarations[1].Parameters.Type, "what is sent is as it was")
+	require.Equal(t, genai.TypeObject, m.requests[0].tools[0].FunctionDeclarations[1].Parameters.Type, "the request's own declarations are unchanged")
 }

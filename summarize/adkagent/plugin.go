@@ -23,61 +23,62 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/framework"
 )
 
-// Options of the plugin.
+// Options configures the plugin.
 type Options struct {
-	// Agent is the name of the agent whose conversation the Compactor has. Other agents' requests stay as they are.
+	// Agent is the name of the agent whose conversation Compactor holds. Requests of other agents are left unchanged.
 	Agent string
-	// Compactor of an agent that has one conversation, see [Conversation]. Either it or Choose is required.
+	// Compactor of an agent with a single conversation, see [Conversation]. Set either this or Choose.
 	Compactor *summarize.Compactor
 	// Prompt of that conversation, see [Conversation].
 	Prompt elements.Node
-	// Choose returns the conversation of a request, for several agents or sessions: by ctx.AgentName, ctx.SessionID, and ctx.Branch
-	// of agents that run at once. It is called before each request, and returns the same compactor each time. The request of an
-	// agent for which it returns none stays as it is.
+	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName and
+	// ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must return
+	// the same compactor each time. If it returns a Conversation without a compactor, the request is left unchanged.
 	Choose func(ctx agent.ReadonlyContext) (Conversation, error)
 }
 
-// Conversation is what a run of an agent goes on with.
+// Conversation is an agent's conversation and the prompt that shows it.
 type Conversation struct {
-	// Compactor of the session in which the conversation is kept. Its target's tools are set to those of the agent before each
-	// request. The caller closes it, and the session.
+	// Compactor of the session that keeps the conversation. Before each request the plugin sets the tools of its target to
+	// those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session. The agent's instruction is put before it. Defaults to the conversation alone:
+	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone:
 	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].
 	Prompt elements.Node
 }
 
-// New returns the plugin, for [runner.PluginConfig].Plugins. Runners may share it.
+// New returns the plugin, for [runner.PluginConfig].Plugins. Several runners may share it.
 func New(o Options) (*plugin.Plugin, error) {
 	switch {
 	case (o.Compactor == nil) == (o.Choose == nil):
-		return nil, errors.New("adkagent: set either Options.Compactor, for one conversation, or Options.Choose, for many")
+		return nil, errors.New("adkagent: set either Options.Compactor, for one conversation, or Options.Choose, for several")
 	case o.Compactor != nil && o.Agent == "":
 		return nil, errors.New("adkagent: set Options.Agent to the name of the agent whose conversation it is")
 	}
-	p := &mirroring{options: o, steps: map[place]*step{}}
+	p := &callbacks{options: o, steps: map[requestKey]*step{}}
 	return plugin.New(plugin.Config{
 		Name: "promptree", BeforeModelCallback: p.beforeModel, AfterModelCallback: p.afterModel, OnModelErrorCallback: p.onModelError,
 		AfterRunCallback: p.afterRun,
 	})
 }
 
-type mirroring struct {
+// callbacks holds the plugin's callbacks and the steps of runs in progress.
+type callbacks struct {
 	options Options
 
 	mu    sync.Mutex
-	steps map[place]*step // of runs that go on
+	steps map[requestKey]*step
 }
 
-// place is where a request is made.
-type place struct{ invocation, agent, branch string }
+// requestKey identifies an agent's requests within a run.
+type requestKey struct{ invocation, agent, branch string }
 
-func placeOf(ctx agent.ReadonlyContext) place {
-	return place{ctx.InvocationID(), ctx.AgentName(), ctx.Branch()}
+func keyOf(ctx agent.ReadonlyContext) requestKey {
+	return requestKey{ctx.InvocationID(), ctx.AgentName(), ctx.Branch()}
 }
 
-// conversation returns that of a request, and reports whether it has one.
-func (p *mirroring) conversation(ctx agent.ReadonlyContext) (Conversation, bool, error) {
+// conversation returns the conversation of a request, and reports whether there is one.
+func (p *callbacks) conversation(ctx agent.ReadonlyContext) (Conversation, bool, error) {
 	c := Conversation{p.options.Compactor, p.options.Prompt}
 	if p.options.Choose != nil {
 		var err error
@@ -98,24 +99,24 @@ func (p *mirroring) conversation(ctx agent.ReadonlyContext) (Conversation, bool,
 	return c, true, nil
 }
 
-// step is one request.
+// step is one request and its answer.
 type step struct {
 	compactor *summarize.Compactor
 	prompt    elements.Node
 	model     string
 	result    *render.Result
-	leaf      string // of the session, as the result shows it
+	leaf      string // the session's leaf when the prompt was rendered
 	ended     bool   // the answer called no tool
 }
 
-func (p *mirroring) step(ctx agent.ReadonlyContext) *step {
+func (p *callbacks) step(ctx agent.ReadonlyContext) *step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.steps[placeOf(ctx)]
+	return p.steps[keyOf(ctx)]
 }
 
-// beforeModel records what was said, renders the prompt, which may compact the session, and makes it the request's.
-func (p *mirroring) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
+// beforeModel records new messages, renders the prompt, which may compact the session, and puts it into the request.
+func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
 	c, has, err := p.conversation(ctx)
 	if err != nil || !has {
 		return nil, err
@@ -123,7 +124,7 @@ func (p *mirroring) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 	if req.Config == nil {
 		req.Config = &genai.GenerateContentConfig{}
 	}
-	said, goOn := withoutGoOn(req.Contents)
+	said, continued := withoutContinue(req.Contents)
 	if err := record(ctx, c.Compactor.Session, said); err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (p *mirroring) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 		m.declared.Store(&declared{tools, slices.Clone(req.Config.Tools)})
 	}
 	s := &step{compactor: c.Compactor, model: req.Model}
-	if s.prompt, err = tree(req.Config.SystemInstruction, c.Prompt, goOn); err != nil {
+	if s.prompt, err = promptTree(req.Config.SystemInstruction, c.Prompt, continued); err != nil {
 		return nil, err
 	}
 	result, err := c.Compactor.Render(ctx, s.prompt)
@@ -150,26 +151,27 @@ func (p *mirroring) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.steps[placeOf(ctx)] = s
+	p.steps[keyOf(ctx)] = s
 	return nil, nil
 }
 
-// goOnText is what adk puts at the end of a request that would end with the model's own words. It is no part of the conversation.
-const goOnText = "Continue processing previous requests as instructed. Exit or provide a summary if no more outputs are needed."
+// continueText is the user text that adk adds to a request that would otherwise end with a message of the model. It is
+// not part of the conversation.
+const continueText = "Continue processing previous requests as instructed. Exit or provide a summary if no more outputs are needed."
 
-// withoutGoOn returns the conversation in a request, and reports whether goOnText came after it.
-func withoutGoOn(contents []*genai.Content) ([]*genai.Content, bool) {
+// withoutContinue returns a request's contents without a final continueText, and reports whether there was one.
+func withoutContinue(contents []*genai.Content) ([]*genai.Content, bool) {
 	n := len(contents)
 	if n < 2 || contents[n-2].Role == genai.RoleUser {
 		return contents, false
 	}
-	if last := contents[n-1]; len(last.Parts) != 1 || last.Parts[0].Text != goOnText {
+	if last := contents[n-1]; len(last.Parts) != 1 || last.Parts[0].Text != continueText {
 		return contents, false
 	}
 	return contents[:n-1], true
 }
 
-// record appends to a session what was said since.
+// record appends to a session those contents that it does not have yet.
 func record(ctx context.Context, s *history.Session, said []*genai.Content) error {
 	messages, err := FromADK(said)
 	if err != nil {
@@ -179,13 +181,13 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 	for i, m := range messages {
 		bodies[i] = history.Message{Message: m}
 	}
-	write, done := callback.Outlive(ctx) // what was said is kept
+	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
 	known, err := mirrored(s).Align(write, "", bodies)
 	if err != nil {
-		return fmt.Errorf("adkagent: finding what the session has already: %w", err)
+		return fmt.Errorf("adkagent: comparing the conversation with the session: %w", err)
 	}
-	if err := knownCalls(write, s, messages, known); err != nil {
+	if err := reuseCallIDs(write, s, messages, known); err != nil {
 		return err
 	}
 	var entries []history.Entry
@@ -196,18 +198,19 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 		return nil
 	}
 	if _, err := s.Add(write, entries...); err != nil {
-		return fmt.Errorf("adkagent: recording what was said: %w", err)
+		return fmt.Errorf("adkagent: recording new messages: %w", err)
 	}
 	return nil
 }
 
-// mirrored returns a session as the mirror of adk's contents. They have no ids of calls but those of the provider.
+// mirrored returns a session as a log of adk's contents. Their calls have an id only if the provider gave one, so two
+// ids that were made up here may belong to the same call.
 func mirrored(s *history.Session) framework.Log {
 	return framework.Log{Session: s, SameCall: func(had, said string) bool { return callid.IsNew(had) && callid.IsNew(said) }}
 }
 
-// knownCalls gives results that are new the ids which their calls have in the session.
-func knownCalls(ctx context.Context, s *history.Session, messages []chat.Message, known int) error {
+// reuseCallIDs sets the call ids of new tool results to the ids that the session has for those calls.
+func reuseCallIDs(ctx context.Context, s *history.Session, messages []chat.Message, known int) error {
 	if known == len(messages) || known == 0 || messages[known].Role != chat.RoleTool {
 		return nil
 	}
@@ -234,8 +237,8 @@ func knownCalls(ctx context.Context, s *history.Session, messages []chat.Message
 	return nil
 }
 
-// tree returns the prompt with adk's instruction before it.
-func tree(instruction *genai.Content, prompt elements.Node, goOn bool) (elements.Node, error) {
+// promptTree returns the prompt with adk's instruction before it.
+func promptTree(instruction *genai.Content, prompt elements.Node, continued bool) (elements.Node, error) {
 	list := elements.Nodes{}
 	if instruction != nil {
 		said, err := FromADK([]*genai.Content{{Role: genai.RoleUser, Parts: instruction.Parts}})
@@ -249,13 +252,13 @@ func tree(instruction *genai.Content, prompt elements.Node, goOn bool) (elements
 		}
 	}
 	list = append(list, prompt)
-	if goOn {
-		list = append(list, elements.Message(elements.Props{Required: true}, chat.UserMessage(goOnText)))
+	if continued {
+		list = append(list, elements.Message(elements.Props{Required: true}, chat.UserMessage(continueText)))
 	}
 	return list, nil
 }
 
-// compose makes a prompt that was rendered that of a request.
+// compose puts a rendered prompt into a request.
 func (s *step) compose(result *render.Result, req *model.LLMRequest) error {
 	instruction, contents, err := prompt(result.Messages, s.model)
 	if err != nil {
@@ -266,15 +269,15 @@ func (s *step) compose(result *render.Result, req *model.LLMRequest) error {
 	return nil
 }
 
-// onModelError answers a refusal of the request as too large with a smaller one.
-func (p *mirroring) onModelError(ctx agent.Context, req *model.LLMRequest, refused error) (*model.LLMResponse, error) {
+// onModelError makes a smaller request if the model refused one as too large.
+func (p *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refused error) (*model.LLMResponse, error) {
 	s := p.step(ctx)
 	if s == nil {
 		return nil, nil
 	}
 	m, ok := s.compactor.Current().Model.(*adkModel)
 	if !ok {
-		return nil, nil // nobody to ask
+		return nil, nil // the target's model does not take requests of adk
 	}
 	for {
 		if _, large := summarize.ContextLimit(refused); !large || ctx.Err() != nil {
@@ -308,8 +311,8 @@ func ask(ctx context.Context, m model.LLM, req *model.LLMRequest) (answer *model
 	return answer, nil
 }
 
-// afterModel records the answer, with what the provider reported of the request.
-func (p *mirroring) afterModel(ctx agent.Context, answer *model.LLMResponse, err error) (*model.LLMResponse, error) {
+// afterModel records the answer and the usage that the provider reported.
+func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err error) (*model.LLMResponse, error) {
 	s := p.step(ctx)
 	if s == nil || err != nil || answer == nil || answer.Partial || answer.Content == nil {
 		return nil, nil
@@ -319,7 +322,7 @@ func (p *mirroring) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 		return nil, err
 	}
 	session := s.compactor.Session
-	write, done := callback.Outlive(ctx) // what was answered is kept
+	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
 	if err := mirrored(session).Unchanged(write, s.leaf); err != nil {
 		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)
@@ -335,8 +338,8 @@ func (p *mirroring) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	return nil, nil
 }
 
-// afterRun does what the policies do after a turn. What goes wrong then is told by the next request.
-func (p *mirroring) afterRun(ctx agent.InvocationContext) {
+// afterRun compacts after a turn if the policy says so. Errors are dropped here; the next request reports them.
+func (p *callbacks) afterRun(ctx agent.InvocationContext) {
 	p.mu.Lock()
 	var over []*step
 	for at, s := range p.steps {

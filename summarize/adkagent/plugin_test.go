@@ -32,7 +32,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 )
 
-func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
+func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
 			s, _ := opened(t)
@@ -47,14 +47,14 @@ func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
 			require.Equal(t, "It is the linker.", got.last())
 			require.Len(t, m.requests, 31)
 			checkRequests(t, m.requests, question)
-			require.Equal(t, "1 users, 31 answers, 60 results, compacted", summary(t, s))
+			require.Equal(t, "1 users, 31 answers, 60 results, compacted", counts(t, s))
 			require.Equal(t, 92, entries(t, s))
 			require.Equal(t, "read", m.requests[30].tools[0].FunctionDeclarations[0].Name)
 		})
 	}
 }
 
-func TestASessionGoesOnAfterACrash(t *testing.T) {
+func TestASessionContinuesAfterACrash(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lost  bool // adk's session
@@ -63,7 +63,7 @@ func TestASessionGoesOnAfterACrash(t *testing.T) {
 	}{
 		{"with another message", false, genai.NewContentFromText("Go on.", genai.RoleUser), 2},
 		{"without a message", false, nil, 1},
-		{"the same again, without adk's session", true, genai.NewContentFromText(question, genai.RoleUser), 1},
+		{"with the same question, without adk's session", true, genai.NewContentFromText(question, genai.RoleUser), 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, path := opened(t)
@@ -95,16 +95,16 @@ func TestASessionGoesOnAfterACrash(t *testing.T) {
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
 			checkRequests(t, after.requests, question)
-			require.Equal(t, fmt.Sprintf("%d users, 16 answers, 15 results, compacted", c.users), summary(t, s))
-			require.Equal(t, c.users+31, entries(t, s), "everything is recorded once")
-			if c.users == 1 { // the request is the one that the first process made: a provider's cache serves it
+			require.Equal(t, fmt.Sprintf("%d users, 16 answers, 15 results, compacted", c.users), counts(t, s))
+			require.Equal(t, c.users+31, entries(t, s), "each message is recorded once")
+			if c.users == 1 { // the same request as before the crash, so that the provider's cache serves it
 				require.Equal(t, asJSON(t, before.requests[12].contents), asJSON(t, after.requests[0].contents))
 			}
 		})
 	}
 }
 
-func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
+func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
 			s, _ := opened(t)
@@ -130,7 +130,7 @@ func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
 			require.Positive(t, refused)
-			require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, s))
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, s))
 		})
 	}
 }
@@ -158,11 +158,11 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
-	require.Positive(t, forks, "one that is made in the background has a request of the agent's as its prefix, which a provider has cached")
-	require.Equal(t, "1 users, 21 answers, 20 results, compacted", summary(t, s))
+	require.Positive(t, forks, "a request for a summary in the background continues a request of the agent, which the provider has cached")
+	require.Equal(t, "1 users, 21 answers, 20 results, compacted", counts(t, s))
 }
 
-func TestSignaturesComeBackAsTheyWere(t *testing.T) {
+func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
 		if n == 1 {
 			return says("done"), nil
@@ -190,7 +190,7 @@ func TestUsageIsRecorded(t *testing.T) {
 	}
 }
 
-func TestWhatTheApplicationAddsAmidARequestIsAConflict(t *testing.T) {
+func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
 	s := &history.Session{}
 	m := &scripted{answer: func(int, request) (*model.LLMResponse, error) {
 		return says("late"), s.Append(t.Context(), chat.UserMessage("wait"))
@@ -200,7 +200,7 @@ func TestWhatTheApplicationAddsAmidARequestIsAConflict(t *testing.T) {
 	require.True(t, conflict, "%v", got.err)
 }
 
-func TestThePromptIsATreeOfTheCallers(t *testing.T) {
+func TestTheCallersPromptIsRenderedAndPruned(t *testing.T) {
 	s := &history.Session{}
 	compactor := compactorOn(t, s)
 	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: elements.Nodes{
@@ -222,10 +222,10 @@ func TestThePromptIsATreeOfTheCallers(t *testing.T) {
 		}
 	}
 	require.Positive(t, pruned)
-	require.Contains(t, summary(t, s), "1 users, 7 answers, 6 results")
+	require.Contains(t, counts(t, s), "1 users, 7 answers, 6 results")
 }
 
-// asking returns a tool that does not return before somebody allows it.
+// asking returns a long-running tool whose first result is "pending".
 func asking(t *testing.T) tool.Tool {
 	t.Helper()
 	f, err := functiontool.New(functiontool.Config{Name: "ask", Description: "Asks somebody.", IsLongRunning: true}, func(agent.Context, struct{}) (map[string]any, error) {
@@ -275,12 +275,12 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			require.NoError(t, got.err)
 			require.Equal(t, "ask is allowed", got.last())
 			checkRequests(t, after.requests, question)
-			require.Equal(t, "1 users, 14 answers, 13 results, compacted", summary(t, s))
+			require.Equal(t, "1 users, 14 answers, 13 results, compacted", counts(t, s))
 		})
 	}
 }
 
-func TestACallThatMustBeConfirmedGoesOnOnceItIs(t *testing.T) {
+func TestACallThatNeedsConfirmationRunsOnceConfirmed(t *testing.T) {
 	s, _ := opened(t)
 	read, err := functiontool.New(functiontool.Config{Name: "read", Description: "Reads a file.", RequireConfirmationProvider: func(a readArguments) bool { return a.Path == "secret.go" }},
 		func(_ agent.Context, a readArguments) (string, error) { return content(a.Path), nil })
@@ -314,10 +314,11 @@ func TestACallThatMustBeConfirmedGoesOnOnceItIs(t *testing.T) {
 	results := last[len(last)-1].Parts
 	require.Equal(t, map[string]any{"result": content("secret.go")}, results[0].FunctionResponse.Response)
 	require.Equal(t, map[string]any{"result": content("open.go")}, results[1].FunctionResponse.Response)
-	require.Equal(t, "1 users, 14 answers, 14 results, compacted", summary(t, s))
+	require.Equal(t, "1 users, 14 answers, 14 results, compacted", counts(t, s))
 }
 
-// conversationsOf returns a choice of a conversation for each agent and branch, with the sessions by their names.
+// conversationsOf returns an Options.Choose with a conversation for each agent, and a function that returns an agent's
+// session.
 func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conversation, error), func(name string) *history.Session) {
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
@@ -336,12 +337,12 @@ func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conver
 		}
 }
 
-// transfers returns an answer that hands over to another agent.
+// transfers returns an answer that transfers to another agent.
 func transfers(to string) *model.LLMResponse {
 	return &model.LLMResponse{Content: said(called("", "transfer_to_agent", map[string]any{"agent_name": to}))}
 }
 
-func TestAnAgentToWhichAnotherTransfersHasASessionOfItsOwn(t *testing.T) {
+func TestATransferTargetHasItsOwnSession(t *testing.T) {
 	choose, sessionOf := conversationsOf(t)
 	p, err := adkagent.New(adkagent.Options{Choose: choose})
 	require.NoError(t, err)
@@ -358,15 +359,15 @@ func TestAnAgentToWhichAnotherTransfersHasASessionOfItsOwn(t *testing.T) {
 	got := run(t, r, true, question)
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
-	got = run(t, r, true, "And now?") // which the worker is asked
+	got = run(t, r, true, "And now?") // the worker answers
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, question)
 	checkRequests(t, worker.requests, "")
-	require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, sessionOf("coder")))
-	require.Contains(t, summary(t, sessionOf("worker")), "17 answers, 15 results, compacted")
+	require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, sessionOf("coder")))
+	require.Contains(t, counts(t, sessionOf("worker")), "17 answers, 15 results, compacted")
 }
 
-func TestAgentsThatRunAtOnceHaveSessionsOfTheirOwn(t *testing.T) {
+func TestParallelAgentsHaveTheirOwnSessions(t *testing.T) {
 	choose, sessionOf := conversationsOf(t)
 	p, err := adkagent.New(adkagent.Options{Choose: choose})
 	require.NoError(t, err)
@@ -382,18 +383,18 @@ func TestAgentsThatRunAtOnceHaveSessionsOfTheirOwn(t *testing.T) {
 	require.NoError(t, got.err)
 	for i, m := range models {
 		checkRequests(t, m.requests, question)
-		require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, sessionOf(fmt.Sprintf("worker%d", i))))
+		require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, sessionOf(fmt.Sprintf("worker%d", i))))
 	}
 }
 
-func TestAnAgentInALoopIsToldToGoOn(t *testing.T) {
+func TestAnAgentInALoopIsToldToContinue(t *testing.T) {
 	s := &history.Session{}
 	m := rounds(0)
 	loop, err := loopagent.New(loopagent.Config{MaxIterations: 3, AgentConfig: agent.Config{Name: "loop", SubAgents: []agent.Agent{agentOf(t, m)}}})
 	require.NoError(t, err)
 	got := run(t, runnerOf(t, session.InMemoryService(), loop, pluginOn(t, compactorOn(t, s))), false, question)
 	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 3 answers, 0 results, not compacted", summary(t, s))
+	require.Equal(t, "1 users, 3 answers, 0 results, not compacted", counts(t, s))
 	for _, r := range m.requests[1:] {
 		last := r.contents[len(r.contents)-1]
 		require.Equal(t, genai.RoleUser, last.Role)
@@ -419,11 +420,11 @@ func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
 	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil), agenttool.New(sub, nil)), pluginOn(t, compactorOn(t, s))), true, question)
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, question)
-	require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, s))
+	require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, s))
 	require.Len(t, worker.requests, 8)
 }
 
-func TestAPluginHasManyConversationsAtOnce(t *testing.T) {
+func TestAPluginServesManyConversationsConcurrently(t *testing.T) {
 	var mu sync.Mutex
 	compactors := map[string]*summarize.Compactor{}
 	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
@@ -431,7 +432,7 @@ func TestAPluginHasManyConversationsAtOnce(t *testing.T) {
 		defer mu.Unlock()
 		c := compactors[ctx.SessionID()]
 		if c == nil {
-			return adkagent.Conversation{}, errors.New("whose?")
+			return adkagent.Conversation{}, errors.New("unknown conversation")
 		}
 		return adkagent.Conversation{Compactor: c}, nil
 	}})
@@ -463,13 +464,13 @@ func TestAPluginHasManyConversationsAtOnce(t *testing.T) {
 	wait.Wait()
 	for i := range 4 {
 		s := compactors[fmt.Sprint(i)].Session
-		require.Equal(t, "1 users, 9 answers, 8 results, compacted", summary(t, s))
+		require.Equal(t, "1 users, 9 answers, 8 results, compacted", counts(t, s))
 		require.Contains(t, compacttest.Text(compacttest.Said(s)), fmt.Sprintf("question %d", i))
 	}
-	require.ErrorContains(t, run(t, r, false, "x").err, "whose?")
+	require.ErrorContains(t, run(t, r, false, "x").err, "unknown conversation")
 }
 
-func TestOptionsThatCannotBeAreErrors(t *testing.T) {
+func TestInvalidOptionsAreErrors(t *testing.T) {
 	c := compactorOn(t, &history.Session{})
 	for want, o := range map[string]adkagent.Options{
 		"either Options.Compactor": {}, "set Options.Agent": {Compactor: c},

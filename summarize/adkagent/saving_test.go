@@ -24,10 +24,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// tally counts what a model is sent.
+// tally adds up the tokens that a model is sent.
 type tally struct {
 	largest, input, over int
-	words                int // of the user's in the last request
+	questions            int // of the user in the last request
 }
 
 func (c *tally) add(tokens, budget int) {
@@ -37,7 +37,7 @@ func (c *tally) add(tokens, budget int) {
 	}
 }
 
-// counting is a model for summaries whose requests count.
+// counting adds the requests to a model that summarises to a tally.
 type counting struct {
 	chat.Model
 	tally *tally
@@ -48,8 +48,8 @@ func (c counting) Generate(ctx context.Context, req chat.Request) (chat.Response
 	return c.Model.Generate(ctx, req)
 }
 
-// A made-up long run, with what adk offers and with each policy.
-func TestWhatACompactionSaves(t *testing.T) {
+// The run is made up. The figures in the package comment are this test's log.
+func TestEveryPolicySendsLessThanNoCompaction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("eight runs of 72 requests")
 	}
@@ -61,11 +61,11 @@ func TestWhatACompactionSaves(t *testing.T) {
 			ours, err := adkagent.FromADK(r.contents)
 			require.NoError(t, err)
 			c.add(compacttest.Count(tokenizer, append(ours, chat.SystemMessage(r.instruction))), budget)
-			c.words = 0
+			c.questions = 0
 			text := compacttest.Text(ours)
 			for i := range turns {
 				if strings.Contains(text, fmt.Sprintf("wish %d.", i)) {
-					c.words++
+					c.questions++
 				}
 			}
 			if n%(roundsEach+1) == roundsEach {
@@ -89,11 +89,11 @@ func TestWhatACompactionSaves(t *testing.T) {
 		return c
 	}
 	show := func(name string, c tally) {
-		t.Logf("%-24s %8d %12d %8d %8d", name, c.largest, c.input, c.over, c.words)
+		t.Logf("%-24s %8d %12d %8d %8d", name, c.largest, c.input, c.over, c.questions)
 	}
 	whole := play(t, llmagent.Config{}, nil)
 	show("adk, everything", whole)
-	show("adk, the turn at hand", play(t, llmagent.Config{IncludeContents: llmagent.IncludeContentsNone}, nil))
+	show("adk, current turn", play(t, llmagent.Config{IncludeContents: llmagent.IncludeContentsNone}, nil))
 	all := policies.All()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		policy := all[name]

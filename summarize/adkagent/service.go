@@ -22,26 +22,27 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Service keeps the sessions of adk, with all of their events and states, in logs of package history: one for each session, and one
-// for each application with its state, its users' and the list of sessions. What was acknowledged is as durable as the logs are.
-// It is safe for concurrent use. Close it when it is not used any more.
+// Service keeps sessions of adk, with their events and state, in logs of package history. Each session has a log, and
+// each application has one that holds its state, the state of its users and the list of sessions. An acknowledged write
+// is as durable as the log is. A Service is safe for concurrent use. Close it after use.
 type Service struct {
 	open func(ctx context.Context, name string) (*history.Session, error)
 
 	mu   sync.Mutex
 	apps map[string]*app
-	logs map[string]*history.Session // that are open, of sessions
+	logs map[string]*history.Session // the open logs of sessions, by name
 }
 
 var _ session.Service = (*Service)(nil)
 
-// NewService returns a service whose logs a function opens, such as [Files]. A name is that of an application, or of application,
-// user and session with "/" between, each escaped by [url.PathEscape]. The service closes what it opened.
+// NewService returns a service whose logs are opened by a function, such as the one that [Files] returns. The name of a
+// log is the application's, or those of application, user and session joined by "/"; each is escaped by
+// [url.PathEscape]. The service closes the logs.
 func NewService(open func(ctx context.Context, name string) (*history.Session, error)) *Service {
 	return &Service{open: open, apps: map[string]*app{}, logs: map[string]*history.Session{}}
 }
 
-// Files returns a function that opens logs in a folder, which it makes if it is not there.
+// Files returns a function that opens logs as files in a folder, and creates the folder if it does not exist.
 func Files(folder string) func(ctx context.Context, name string) (*history.Session, error) {
 	return func(_ context.Context, name string) (*history.Session, error) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -51,42 +52,42 @@ func Files(folder string) func(ctx context.Context, name string) (*history.Sessi
 	}
 }
 
-// The names of entries.
+// Names of the custom entries in logs, and the type of their data.
 const (
 	createdName = "adk session" // created
 	eventName   = "adk event"   // event
 	indexName   = "adk index"   // change
 )
 
-// created begins a session.
+// created is the first entry of a session.
 type created struct {
 	State map[string]any `json:"state,omitempty"`
 	Time  time.Time      `json:"time"`
 }
 
-// change is an entry of an application's log.
+// change is an entry of an application's log: state that was set, or a session that was created or deleted.
 type change struct {
 	User    string         `json:"user,omitempty"`
-	Session string         `json:"session,omitempty"` // that was created or deleted
+	Session string         `json:"session,omitempty"`
 	Deleted bool           `json:"deleted,omitempty"`
 	App     map[string]any `json:"appState,omitempty"`
-	Own     map[string]any `json:"userState,omitempty"` // the user's
+	Own     map[string]any `json:"userState,omitempty"`
 }
 
-// app is an application.
+// app is an application, as read from its log.
 type app struct {
 	mu       sync.Mutex
 	log      *history.Session
-	read     string // the entry up to which it is known
+	read     string // the last entry that was read
 	state    map[string]any
-	users    map[string]map[string]any
+	users    map[string]map[string]any // state of users
 	sessions map[key]bool
 }
 
-// key is that of a session in an application.
+// key identifies a session within an application.
 type key struct{ user, id string }
 
-// Create makes a session.
+// Create creates a session. The application and the user are required.
 func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*session.CreateResponse, error) {
 	if req.AppName == "" || req.UserID == "" {
 		return nil, fmt.Errorf("adkagent: an application and a user are required: got %q and %q", req.AppName, req.UserID)
@@ -103,7 +104,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 	if a.sessions[key{req.UserID, id}] {
 		return nil, fmt.Errorf("adkagent: session %q exists already", id)
 	}
-	ofApp, ofUser, own := split(req.State)
+	appState, userState, own := split(req.State)
 	log, err := s.log(ctx, req.AppName, req.UserID, id)
 	if err != nil {
 		return nil, err
@@ -112,10 +113,10 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 	if err := add(ctx, log, createdName, begun); err != nil {
 		return nil, err
 	}
-	if err := a.change(ctx, change{User: req.UserID, Session: id, App: ofApp, Own: ofUser}); err != nil {
+	if err := a.change(ctx, change{User: req.UserID, Session: id, App: appState, Own: userState}); err != nil {
 		return nil, err
 	}
-	made := &kept{app: req.AppName, user: req.UserID, id: id, state: a.merged(req.UserID, own), updated: begun.Time}
+	made := &storedSession{app: req.AppName, user: req.UserID, id: id, state: a.merged(req.UserID, own), updated: begun.Time}
 	return &session.CreateResponse{Session: made}, nil
 }
 
@@ -149,7 +150,8 @@ func (s *Service) Get(ctx context.Context, req *session.GetRequest) (*session.Ge
 
 func notFound(id string) error { return fmt.Errorf("adkagent: session %q not found", id) }
 
-// List returns the sessions of a user, or with no user of all, without their events. It reads each.
+// List returns the sessions of a user, or of all users if none is given, without their events. It reads the log of
+// each.
 func (s *Service) List(ctx context.Context, req *session.ListRequest) (*session.ListResponse, error) {
 	if req.AppName == "" {
 		return nil, errors.New("adkagent: an application is required")
@@ -177,8 +179,8 @@ func (s *Service) List(ctx context.Context, req *session.ListRequest) (*session.
 	return &session.ListResponse{Sessions: list}, nil
 }
 
-// Delete removes a session with its log. One that is not there is no error. If the store cannot remove anything the error is
-// [history.ErrNotErasable], and the session is gone all the same.
+// Delete removes a session and its log. Deleting a session that does not exist is not an error. If the store cannot
+// remove the log, the session is deleted but its log remains, and the error is [history.ErrNotErasable].
 func (s *Service) Delete(ctx context.Context, req *session.DeleteRequest) error {
 	if req.AppName == "" || req.UserID == "" || req.SessionID == "" {
 		return fmt.Errorf("adkagent: an application, a user and a session are required: got %q, %q and %q", req.AppName, req.UserID, req.SessionID)
@@ -207,13 +209,13 @@ func (s *Service) Delete(ctx context.Context, req *session.DeleteRequest) error 
 	return nil
 }
 
-// AppendEvent appends an event to a session that the service returned. Pieces of a stream are not kept, nor is state that is
-// temporary.
+// AppendEvent appends an event to a session that the service returned. Partial events and temporary state are not
+// stored.
 func (s *Service) AppendEvent(ctx context.Context, to session.Session, event *session.Event) error {
-	k, ok := to.(*kept)
+	k, ok := to.(*storedSession)
 	switch {
 	case !ok:
-		return fmt.Errorf("adkagent: a session of type %T is none of the service's: take it from Create or Get", to)
+		return fmt.Errorf("adkagent: a session of type %T was not returned by this service: take it from Create or Get", to)
 	case event == nil:
 		return errors.New("adkagent: the event is nil")
 	case event.Partial:
@@ -224,8 +226,8 @@ func (s *Service) AppendEvent(ctx context.Context, to session.Session, event *se
 		return err
 	}
 	has := a.sessions[key{k.user, k.id}]
-	if ofApp, ofUser, _ := split(event.Actions.StateDelta); has && len(ofApp)+len(ofUser) > 0 {
-		err = a.change(ctx, change{User: k.user, App: ofApp, Own: ofUser})
+	if appState, userState, _ := split(event.Actions.StateDelta); has && len(appState)+len(userState) > 0 {
+		err = a.change(ctx, change{User: k.user, App: appState, Own: userState})
 	}
 	a.mu.Unlock()
 	switch {
@@ -238,7 +240,7 @@ func (s *Service) AppendEvent(ctx context.Context, to session.Session, event *se
 	if err != nil {
 		return err
 	}
-	stored := lasting(event)
+	stored := withoutTemporary(event)
 	if err := add(ctx, log, eventName, stored); err != nil {
 		return err
 	}
@@ -246,7 +248,7 @@ func (s *Service) AppendEvent(ctx context.Context, to session.Session, event *se
 	return nil
 }
 
-// Close closes the logs.
+// Close closes all logs.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,6 +264,7 @@ func (s *Service) Close() error {
 	return errors.Join(errs...)
 }
 
+// nameOf returns the name of a log: that of an application, or of an application, a user and a session.
 func nameOf(elements ...string) string {
 	escaped := make([]string, len(elements))
 	for i, e := range elements {
@@ -270,7 +273,7 @@ func nameOf(elements ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// app returns an application, locked, with all that is known of it.
+// app returns an application, locked and read to the end of its log.
 func (s *Service) app(ctx context.Context, name string) (*app, error) {
 	s.mu.Lock()
 	a := s.apps[name]
@@ -292,7 +295,7 @@ func (s *Service) app(ctx context.Context, name string) (*app, error) {
 	return a, nil
 }
 
-// log returns the log of a session.
+// log returns the log of an application, user and session, and opens it if necessary.
 func (s *Service) log(ctx context.Context, elements ...string) (*history.Session, error) {
 	name := nameOf(elements...)
 	s.mu.Lock()
@@ -308,17 +311,17 @@ func (s *Service) log(ctx context.Context, elements ...string) (*history.Session
 	return log, nil
 }
 
-// load reads a session.
-func (s *Service) load(ctx context.Context, a *app, name string, k key) (*kept, error) {
+// load reads a session from its log.
+func (s *Service) load(ctx context.Context, a *app, name string, k key) (*storedSession, error) {
 	log, err := s.log(ctx, name, k.user, k.id)
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := since(ctx, log, "")
+	list, _, err := customsAfter(ctx, log, "")
 	if err != nil {
 		return nil, fmt.Errorf("adkagent: reading session %q: %w", k.id, err)
 	}
-	got := &kept{app: name, user: k.user, id: k.id}
+	got := &storedSession{app: name, user: k.user, id: k.id}
 	for _, c := range list {
 		switch c.Name {
 		case createdName:
@@ -341,9 +344,9 @@ func (s *Service) load(ctx context.Context, a *app, name string, k key) (*kept, 
 	return got, nil
 }
 
-// refresh reads what was added to the log.
+// refresh reads the entries added to the log since it was last read.
 func (a *app) refresh(ctx context.Context) error {
-	list, leaf, err := since(ctx, a.log, a.read)
+	list, leaf, err := customsAfter(ctx, a.log, a.read)
 	if err != nil {
 		return err
 	}
@@ -371,7 +374,7 @@ func (a *app) refresh(ctx context.Context) error {
 	return nil
 }
 
-// change adds to the log.
+// change appends a change to the log and applies it.
 func (a *app) change(ctx context.Context, c change) error {
 	if err := add(ctx, a.log, indexName, c); err != nil {
 		return err
@@ -379,7 +382,7 @@ func (a *app) change(ctx context.Context, c change) error {
 	return a.refresh(ctx)
 }
 
-// merged returns the state of a session of a user with those that it shares. The application is locked.
+// merged returns a session's own state together with its user's and its application's. The application must be locked.
 func (a *app) merged(user string, own map[string]any) map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, own)
@@ -392,8 +395,8 @@ func (a *app) merged(user string, own map[string]any) map[string]any {
 	return all
 }
 
-// since returns what was added to a log after an entry, and the last entry.
-func since(ctx context.Context, log *history.Session, after string) (list []history.Custom, leaf string, err error) {
+// customsAfter returns the custom entries of a log after an entry, and the log's last entry.
+func customsAfter(ctx context.Context, log *history.Session, after string) (list []history.Custom, leaf string, err error) {
 	if log.Shared() {
 		if err := log.Refresh(ctx); err != nil {
 			return nil, "", err
@@ -419,9 +422,9 @@ func since(ctx context.Context, log *history.Session, after string) (list []hist
 func add(ctx context.Context, log *history.Session, name string, v any) error {
 	data, err := plainjson.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("adkagent: %s that JSON cannot hold: %w", name, err)
+		return fmt.Errorf("adkagent: encoding %s as JSON: %w", name, err)
 	}
-	write, done := callback.Outlive(ctx) // what happened is kept
+	write, done := callback.Outlive(ctx) // record even if the caller gives up
 	defer done()
 	if _, err := log.Add(write, history.Entry{Body: history.Custom{Name: name, Data: data}}); err != nil {
 		return fmt.Errorf("adkagent: writing %s: %w", name, err)
@@ -429,7 +432,7 @@ func add(ctx context.Context, log *history.Session, name string, v any) error {
 	return nil
 }
 
-// split parts a change of state by whose state it is. What is temporary is nobody's.
+// split divides a change of state into the application's, the user's and the session's own, and drops temporary state.
 func split(delta map[string]any) (app, user, own map[string]any) {
 	app, user, own = map[string]any{}, map[string]any{}, map[string]any{}
 	for name, v := range delta {
@@ -444,8 +447,8 @@ func split(delta map[string]any) (app, user, own map[string]any) {
 	return app, user, own
 }
 
-// lasting returns an event without changes of state that are temporary.
-func lasting(e *session.Event) *session.Event {
+// withoutTemporary returns an event without changes of state that are temporary.
+func withoutTemporary(e *session.Event) *session.Event {
 	c := *e
 	c.Actions.StateDelta = maps.Clone(e.Actions.StateDelta)
 	maps.DeleteFunc(c.Actions.StateDelta, func(name string, _ any) bool { return strings.HasPrefix(name, session.KeyPrefixTemp) })

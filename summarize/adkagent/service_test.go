@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
 
-// serviceIn returns a service with its logs in a folder.
+// serviceIn returns a service that keeps its logs in a folder.
 func serviceIn(t *testing.T, folder string) *adkagent.Service {
 	t.Helper()
 	s := adkagent.NewService(adkagent.Files(folder))
@@ -31,7 +31,7 @@ func TestAServicePassesTheTestsOfADK(t *testing.T) {
 	})
 }
 
-// event is one with something in each field that is not adk's to make up.
+// event returns an event with every field set that adk does not set itself.
 func event(id string) *session.Event {
 	return &session.Event{
 		ID: id, Author: "coder", InvocationID: "i", Branch: "a.b", IsolationScope: "scope", Timestamp: time.Unix(1e9, 1234).UTC(),
@@ -44,7 +44,7 @@ func event(id string) *session.Event {
 	}
 }
 
-func TestAServiceHasEverythingOnceItIsOpenedAgain(t *testing.T) {
+func TestAReopenedServiceHasEverything(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made", "by the service")
 	s := adkagent.NewService(adkagent.Files(folder))
 	made, err := s.Create(t.Context(), &session.CreateRequest{AppName: "an app/..", UserID: "Ada", SessionID: "..", State: map[string]any{"begun": "yes", "app:v": "1"}})
@@ -54,7 +54,7 @@ func TestAServiceHasEverythingOnceItIsOpenedAgain(t *testing.T) {
 	}
 	v, err := made.Session.State().Get("temp:t")
 	require.NoError(t, err)
-	require.Equal(t, "gone", v, "an invocation sees it")
+	require.Equal(t, "gone", v, "temporary state is visible within the invocation")
 	other, err := s.Create(t.Context(), &session.CreateRequest{AppName: "an app/..", UserID: "Ada"})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -80,7 +80,7 @@ func TestAServiceHasEverythingOnceItIsOpenedAgain(t *testing.T) {
 	require.Zero(t, again.Session.Events().Len())
 }
 
-func TestAServiceMayBeUsedByManyAtOnce(t *testing.T) {
+func TestAServiceIsSafeForConcurrentUse(t *testing.T) {
 	s := serviceIn(t, t.TempDir())
 	var wait sync.WaitGroup
 	for i := range 8 {

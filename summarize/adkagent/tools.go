@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// fromADKTools returns declarations of functions as ours. Tools that the provider runs, such as a search, have none.
+// fromADKTools converts function declarations to tools. Tools that the provider runs, such as a search, have none.
 func fromADKTools(tools []*genai.Tool) ([]chat.Tool, error) {
 	var list []chat.Tool
 	for _, t := range tools {
@@ -36,7 +36,7 @@ func fromADKTools(tools []*genai.Tool) ([]chat.Tool, error) {
 	return list, nil
 }
 
-// jsonSchema returns a schema of Gemini's as a JSON schema.
+// jsonSchema converts a schema of Gemini's to a JSON schema.
 func jsonSchema(s *genai.Schema) (json.RawMessage, error) {
 	data, err := plainjson.Marshal(s)
 	if err != nil {
@@ -50,7 +50,7 @@ func jsonSchema(s *genai.Schema) (json.RawMessage, error) {
 	return plainjson.Marshal(schema)
 }
 
-// lowerTypes writes the names of types as JSON schema has them.
+// lowerTypes writes the names of types in lower case, as JSON schema does.
 func lowerTypes(schema map[string]any) {
 	if name, ok := schema["type"].(string); ok {
 		schema["type"] = strings.ToLower(name)

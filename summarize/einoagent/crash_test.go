@@ -16,10 +16,10 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// Processes die at any request and in any tool, and others go on with what the application kept: the question, the whole
-// conversation, or questions and answers.
-func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
-	const deadly = "the file of which one dies"
+// Processes die at any request and in any tool, and others go on with what the application kept: the question, the
+// whole conversation, or questions and answers.
+func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
+	const deadly = "the file that kills the process"
 	died := errors.New("died")
 	compacted := 0
 	for seed := range seeds(40) {

@@ -1,54 +1,67 @@
-// Package einoagent brings promptree to agents of eino (github.com/cloudwego/eino, v0.9): what is said is kept in a session, the
-// prompt is composed from a tree that fits its budget, and a conversation that does not fit is compacted.
+// Package einoagent is a middleware for agents of eino (github.com/cloudwego/eino, v0.9). It keeps the conversation in
+// a [history.Session], composes each prompt from a tree of elements that fits a token budget, and compacts the
+// conversation when it no longer fits.
 //
 //	session, err := history.Open("session.jsonl", history.Options{})
 //	...
 //	defer session.Close()
 //	compactor := &summarize.Compactor{
-//		Session: session, Policy: copilotcli.Policy(),
-//		Target: summarize.Target{Model: einoagent.Model(chatModel), Tokenizer: tokenizer, Budget: 100_000},
+//		Session: session,
+//		Policy:  copilotcli.Policy(),
+//		Target:  summarize.Target{Model: einoagent.Model(chatModel), Tokenizer: tokenizer, Budget: 100_000},
 //	}
 //	defer compactor.Close()
 //	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor})
 //	...
 //	agent, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
-//		Model: chatModel, // and all that the agent had before
+//		Model: chatModel, // and the rest of your configuration
 //		Handlers: []adk.ChatModelAgentMiddleware{middleware},
 //	})
 //
-// Everything else stays as it is: tools, streaming, interrupts and checkpoints, sub-agents, retries.
+// Tools, streaming, interrupts, checkpoints, sub-agents and retries work as before.
 //
 // # What it does
 //
-// Before each request the middleware appends to the session what was said since, renders the prompt, compacts the session if the
-// policy says so, and makes the prompt the agent's messages. The agent's instruction comes first, then the tree of
-// [Options].Prompt. Instruction and tools count. After the request the answer is appended, with the usage that the model reported.
-// If a model says that the request is too large, and the policy has a condition [summarize.OnContextLimit], as those of copilotcli
-// and ohmypi have, the request is made again with less; nothing of the refusal reaches the agent.
+// Before each request the middleware
 //
-// A policy whose summaries are made in the background asks while the agent goes on. With [Model] on the agent's own model that
-// request has the agent's last one as its prefix, so that the provider's cache serves it.
+//   - appends to the session what was said since the last request,
+//   - renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
+//     count towards the budget,
+//   - compacts the session if the policy says so,
+//   - replaces the agent's messages by the rendered prompt.
 //
-// # What a run is given
+// After the request it appends the answer and the usage that the model reported.
 //
-// A run may be given only what is new, by runner.Query(ctx, question), and the session knows the rest. Applications that keep
-// the conversation themselves may go on to pass it whole, with or without the rounds of tools, or its end. What the session has
-// already is found by eino's ids of messages, or by role, text and calls, and is not appended again:
+// If the model refuses a request as too large, and the policy has a condition [summarize.OnContextLimit] (those of
+// copilotcli and ohmypi do), the middleware makes a smaller request. The agent does not see the refusal.
 //
-//   - If the conversation that is passed was edited or cut back, the session goes on from the last message that both have. What
-//     came after it in the session is a branch that was left.
-//   - If a process died amid a turn, ask the same again, or pass the same conversation: the session goes on where it was. A call whose
-//     result was lost is answered by a note that it was interrupted.
-//   - If a run was interrupted, resume it from its checkpoint, in this process or another. If the session has gone on since the
-//     checkpoint was made, what it led to is a branch that was left.
-//   - The same question again after it was answered is a new one.
+// If the policy summarises in the background, the agent goes on meanwhile. If the target's model is [Model] of the
+// agent's own model, that request for a summary repeats the agent's last request and continues it. So the provider
+// serves the repeated part from its cache.
 //
-// # Several conversations
+// # What you pass to a run
 //
-// A session belongs to one agent: give sub-agents and agents to which others transfer middlewares with sessions of their own,
-// or none. An agent that runs in a tool of another with the same middleware, as DeepAgent's general one does, has a session in memory
-// until the tool returns. For a service, set [Options].Choose, and make an agent for each run. Agents of eino v0.9.21 are not for several runs at
-// once, with or without this package, because they write to what the runs share. The middleware is.
+// You may pass only the new message, as with runner.Query(ctx, question): the session has the rest. If your application
+// keeps the conversation itself, it may still pass all of it, with or without the rounds of tools, or only its end. The
+// middleware finds the messages that the session already has by eino's message ids, or else by role, text and calls,
+// and appends only new ones:
+//
+//   - If the conversation was edited or shortened, the session continues from the last message that both have. What
+//     came after that message remains in the session as another branch.
+//   - After a crash within a turn, ask the same question again or pass the same conversation. The session continues
+//     where it was. A call whose result was lost is answered by a note that it was interrupted.
+//   - After an interrupt, resume from the checkpoint, in this process or another. If the session has continued since
+//     the checkpoint was made, that continuation remains as another branch.
+//   - The same question, asked again after it was answered, is a new question.
+//
+// # Several agents and conversations
+//
+// A session belongs to one agent. Give sub-agents, and agents to which others transfer, middlewares with sessions of
+// their own, or none. An agent that runs in a tool of another with the same middleware, as DeepAgent's general agent
+// does, gets a session in memory that lasts until the tool returns.
+//
+// For a service, set [Options].Choose and create an agent for each run. With or without this package, an agent of eino
+// v0.9.21 cannot serve several runs at a time, because they write to shared memory. The middleware can:
 //
 //	type key struct{}
 //	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (einoagent.Conversation, error) {
@@ -57,33 +70,43 @@
 //
 // # Other handlers
 //
-// Handlers are called in their order. Put the middleware last, so that it records what the others add and composes what is
-// sent. A system message that one of them adds amid the conversation is kept as the application's word
-// ([history.CustomMessage]), which a model sees as the user's. With eino's own middlewares summarization and reduction the
-// session would be told that the conversation begins anew: use a policy in their place.
+// eino calls handlers in their order. Put this middleware last, so that it records what the other handlers add and
+// nothing changes the prompt after it. A system message that another handler adds within the conversation is recorded
+// as the application's ([history.CustomMessage]), and the model sees it as a user message.
+//
+// Do not combine it with eino's own middlewares summarization and reduction: the session would record each summary of
+// theirs as the start of a new conversation. Use a policy instead.
 //
 // # What it costs
 //
-// Memory and checkpoints hold the prompt instead of the whole conversation. A request costs 2 to 4 ms if the prompt has 500 messages,
-// and in proportion if it has more (BenchmarkRequest), and two writes to the session, each synced to disk unless [storage.FileOptions]
-// say otherwise. A summary costs a request. The first request of a run reads as many messages back as the run is given.
-// Beside eino's summarization and reduction on a recorded session, see bench/eino/README.md.
+// With 500 messages in the prompt, a request takes 2 to 4 ms of processor time, in proportion to the messages
+// (BenchmarkRequest). Each request writes twice to the session, and each write is synced to disk unless
+// [storage.FileOptions] says otherwise. The first request of a run reads as many messages from the session as the run
+// was passed. A summary costs a request to a model. Memory and checkpoints hold the prompt rather than the whole
+// conversation.
+//
+// bench/eino/README.md compares this with eino's summarization and reduction on a recorded session.
 //
 // # What goes wrong
 //
-// Errors end the run, and are found with errors.As in the error of eino's event:
+// An error ends the run. Find these with errors.As in the error of eino's event:
 //
 //   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
-//   - [*summarize.RecoveryError]: the model refuses however small the request is made.
-//   - [*storage.ConflictError]: somebody else appended to the session while the model answered. The answer is not recorded.
-//   - An Extra with a value of a type that is not registered with [schema.RegisterName], which cannot be kept.
+//   - [*summarize.RecoveryError]: the model refuses the request however small it is made.
+//   - [*storage.ConflictError]: another writer appended to the session while the model answered. The answer is not
+//     recorded.
 //
-// What the application itself appends to the session while a run goes on is left on a branch: say it through eino.
+// A message whose Extra holds a value of an unregistered type cannot be stored, which is an error too. Register the
+// type with [schema.RegisterName].
 //
-// eino stops an agent after 20 requests unless MaxIterations of its configuration says otherwise. The results that the last
-// request was to see are not in the session then: their calls are answered by a note in the next run. What the policy
-// says in the user's place after a turn ([summarize.Policy.Continue]) is not said, because eino's loop has ended.
+// Messages that your application appends to the session itself during a run end up on another branch. Pass them to eino
+// instead.
 //
-// Tools for a model's own search (DeferredToolInfos) are passed on and not counted. Agents of [schema.AgenticMessage] are not
-// supported.
+// eino stops an agent after 20 requests unless MaxIterations says otherwise. Tool results that were meant for the next
+// request are not in the session then, and the next run answers their calls by a note. A policy may say something in
+// the user's place after a turn ([summarize.Policy.Continue]). That text is dropped, because eino's loop has ended by
+// then.
+//
+// Tools for a model's own search (DeferredToolInfos) are passed on but not counted. Agents of [schema.AgenticMessage]
+// are not supported.
 package einoagent

@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
-// An agent of eino with one tool, whose model is scripted. It is asked twice, and knows of the first question from its session.
+// An agent with one tool and a scripted model. It is asked twice, and has the first question from promptree's session.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "session")
@@ -73,7 +73,7 @@ func Example() {
 	}
 	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: agent})
 	for _, question := range []string{"How warm is it here?", "What have I asked?"} {
-		events := runner.Query(ctx, question) // only what is new
+		events := runner.Query(ctx, question) // only the new message
 		for {
 			event, ok := events.Next()
 			if !ok {
@@ -96,7 +96,7 @@ func Example() {
 	// You have asked "How warm is it here?".
 }
 
-// The prompt of an agent is a tree: what has a priority is pruned before the conversation is compacted.
+// An agent's prompt is a tree. Elements with a priority are pruned before the conversation is compacted.
 func ExampleNew_prompt() {
 	session := &history.Session{}
 	compactor := &summarize.Compactor{
@@ -114,7 +114,7 @@ func ExampleNew_prompt() {
 	// Output: true <nil>
 }
 
-// A chat template whose documents give way to the question.
+// A chat template that drops documents so that the question fits.
 func ExampleTemplate() {
 	template := einoagent.Template(func(_ context.Context, variables map[string]any) (elements.Node, error) {
 		documents, ok := variables["documents"].([]string)
@@ -147,7 +147,7 @@ func ExampleTemplate() {
 	// Who was first?
 }
 
-// Messages keep what only one side has a word for.
+// Fields that chat.Message lacks survive a round trip.
 func ExampleFromEino() {
 	m, err := einoagent.FromEino(&schema.Message{
 		Role: schema.Assistant, Content: "Four.", ReasoningContent: "Two and two.", Extra: map[string]any{"signature": []byte{1, 2}},

@@ -28,13 +28,13 @@ import (
 
 const instruction = "You are a coding agent."
 
-// request is what a scripted model was asked.
+// request is a request that a scripted model received.
 type request struct {
 	messages []*schema.Message
 	tools    []*schema.ToolInfo
 }
 
-// scripted is a model of eino that answers by a function of how often it was asked before.
+// scripted is a model of eino whose answers a function returns. Its argument n is the number of earlier requests.
 type scripted struct {
 	answer func(n int, r request) (*schema.Message, error)
 
@@ -81,14 +81,14 @@ func (s *scripted) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, er
 
 var _ model.ToolCallingChatModel = (*scripted)(nil)
 
-// says returns an answer of a text.
+// says returns an answer that is a text.
 func says(text string) *schema.Message {
 	return &schema.Message{Role: schema.Assistant, Content: text, ResponseMeta: &schema.ResponseMeta{
 		FinishReason: "stop", Usage: &schema.TokenUsage{PromptTokens: 100, CompletionTokens: 10},
 	}}
 }
 
-// reads returns an answer that calls the tool read for these files.
+// reads returns an answer that calls the tool read for each file.
 func reads(files ...string) *schema.Message {
 	m := &schema.Message{Role: schema.Assistant, Content: "I look.", ReasoningContent: "What is there?", ResponseMeta: &schema.ResponseMeta{FinishReason: "tool_calls"}}
 	for _, f := range files {
@@ -101,12 +101,12 @@ type readArguments struct {
 	Path string `json:"path" jsonschema:"description=the file to read"`
 }
 
-// content is that of a file.
+// content returns the content of a file.
 func content(path string) string {
 	return "content of " + path + ": " + strings.Repeat("line of code\n", 100)
 }
 
-// readTool reads any file.
+// readTool returns a tool that reads any file.
 func readTool(t testing.TB, run func(ctx context.Context, path string) (string, error)) tool.InvokableTool {
 	t.Helper()
 	if run == nil {
@@ -119,7 +119,7 @@ func readTool(t testing.TB, run func(ctx context.Context, path string) (string, 
 
 var tokenizer = sizing.Estimator{}
 
-// compactorOn returns a compactor of which summaries are digests.
+// compactorOn returns a compactor whose summaries are digests made without a model.
 func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	t.Helper()
 	c := &summarize.Compactor{
@@ -130,7 +130,7 @@ func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	return c
 }
 
-// middlewareOn returns the middleware of a compactor's conversation.
+// middlewareOn returns a middleware for a compactor's conversation.
 func middlewareOn(t testing.TB, c *summarize.Compactor) adk.ChatModelAgentMiddleware {
 	t.Helper()
 	m, err := einoagent.New(einoagent.Options{Compactor: c})
@@ -138,19 +138,19 @@ func middlewareOn(t testing.TB, c *summarize.Compactor) adk.ChatModelAgentMiddle
 	return m
 }
 
-// agentOf returns eino's agent with a compactor's conversation.
+// agentOf returns an agent of eino with the middleware of a compactor.
 func agentOf(t testing.TB, c *summarize.Compactor, m model.BaseChatModel, tools ...tool.BaseTool) *adk.ChatModelAgent {
 	t.Helper()
 	return agentWith(t, "coder", m, tools, middlewareOn(t, c))
 }
 
-// agentWith returns eino's agent with these handlers.
+// agentWith returns an agent of eino with handlers.
 func agentWith(t testing.TB, name string, m model.BaseChatModel, tools []tool.BaseTool, handlers ...adk.ChatModelAgentMiddleware) *adk.ChatModelAgent {
 	t.Helper()
 	return agentFrom(t, &adk.ChatModelAgentConfig{Name: name, Model: m, Handlers: handlers}, tools...)
 }
 
-// agentFrom returns eino's agent of a configuration.
+// agentFrom returns an agent of eino with a configuration, completed by a description and an instruction.
 func agentFrom(t testing.TB, config *adk.ChatModelAgentConfig, tools ...tool.BaseTool) *adk.ChatModelAgent {
 	t.Helper()
 	config.Description, config.Instruction, config.MaxIterations = "works", instruction, 1000
@@ -160,14 +160,14 @@ func agentFrom(t testing.TB, config *adk.ChatModelAgentConfig, tools ...tool.Bas
 	return a
 }
 
-// end is what came of a run.
+// end holds the outcome of a run.
 type end struct {
 	said      []*schema.Message // by the agents and tools, in order
 	interrupt *adk.InterruptInfo
 	err       error
 }
 
-// last returns the text that was said last.
+// last returns the last text.
 func (e end) last() string {
 	if len(e.said) == 0 {
 		return ""
@@ -198,20 +198,20 @@ func follow(events *adk.AsyncIterator[*adk.AgentEvent]) (e end) {
 	}
 }
 
-// run lets an agent answer these messages.
+// run passes messages to an agent.
 func run(t testing.TB, a adk.Agent, streaming bool, messages ...*schema.Message) end {
 	t.Helper()
 	return follow(adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a, EnableStreaming: streaming}).Run(t.Context(), messages))
 }
 
-// opened opens a session in a file, and returns its path.
+// opened opens a session in a file, and returns the file's path too.
 func opened(t testing.TB) (*history.Session, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	return compacttest.Opened(t, path), path
 }
 
-// checkRequests checks that requests can be sent, fit, and show the instruction and what the user said.
+// checkRequests checks that requests are valid, fit the budget, and show the instruction and the user's words.
 func checkRequests(t testing.TB, requests []request, user string) {
 	t.Helper()
 	for i, r := range requests {
@@ -234,8 +234,8 @@ func checkRequests(t testing.TB, requests []request, user string) {
 	}
 }
 
-// summary counts what a session's path holds: users, answers, results and compactions.
-func summary(t testing.TB, s *history.Session) string {
+// counts returns the number of messages on a session's path by role, and whether it was compacted.
+func counts(t testing.TB, s *history.Session) string {
 	t.Helper()
 	n := map[chat.Role]int{}
 	compactions := 0

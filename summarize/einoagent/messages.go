@@ -15,29 +15,29 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// opaqueType is the type of the opaque part that holds what [chat.Message] has no word for.
+// opaqueType is the type of the opaque part that holds the fields for which [chat.Message] has no equivalent: the rest.
 const opaqueType = "eino"
 
-// reasoningField is the signature of thinking that eino has as plain text. Package render/openai names thinking that came in
-// this field in the same way.
+// reasoningField is the signature of thinking that eino has as plain text. Package render/openai uses the same
+// signature for thinking that came in this field.
 const reasoningField = "reasoning_content"
 
-// originalKey is the key in a message's Extra of our own message, if eino has no word for something in it.
+// originalKey is the key in a message's Extra of the [chat.Message] that it was made from, if eino cannot express all
+// of it.
 const originalKey = "_promptree_message"
 
-// taken stands in the opaque part for a text that is a part of its own.
-const taken = "-"
+// takenMark replaces, in the rest, a text that became a part.
+const takenMark = "-"
 
-// repeated stands there for a text that repeats those of a list of parts, as some models of eino have it.
-const repeated = "\x00repeats its parts"
+// repeatedMark replaces, in the rest, a text that repeats the texts of a list of parts. Some models of eino do that.
+const repeatedMark = "\x00repeats its parts"
 
-// FromEino returns a message of eino as ours. Texts, images, files given inline, reasoning and tool calls become parts and
-// calls. If that is not all, an opaque part at the end holds the rest, and [ToEino] of the result is the message as it was,
-// but for StreamingMeta, which eino does not keep either. Values in an Extra keep their types; one whose type is neither a
-// basic one nor registered by [schema.RegisterName] is an error.
+// FromEino converts a message of eino. Texts, images, inline files, reasoning and tool calls become parts and calls. If
+// anything remains, an opaque part at the end holds it, so that [ToEino] restores the message. Only StreamingMeta is
+// lost, which eino does not keep either. Values in an Extra keep their types; a value whose type is neither basic nor
+// registered with [schema.RegisterName] is an error.
 //
-// If a message that FromEino returned was changed since, such as a tool result that was cleared, [ToEino] goes by what it says
-// now.
+// If the returned message is changed, as when a tool result is cleared, [ToEino] uses the changed content.
 func FromEino(m *schema.Message) (chat.Message, error) {
 	if m == nil {
 		return chat.Message{}, errors.New("einoagent: the message is nil")
@@ -60,24 +60,24 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("einoagent: a message of %s: %w", m.Role, err)
 	}
-	tokens := 1 // it is not sent as it is
+	tokens := 1 // the opaque part itself is not sent
 	if hasMedia(rest) {
-		tokens = 0 // to be estimated
+		tokens = 0 // the tokenizer estimates it
 	}
 	c.Content = append(c.Content, chat.Opaque{Value: value, Tokens: tokens})
 	return c, nil
 }
 
-// ToEino returns our message as eino's. What eino has no word for, such as a cache breakpoint, is kept in the message's Extra,
-// from which [FromEino] has it back; models of eino do not see it.
+// ToEino converts a message to eino's. If eino cannot express something, such as a cache breakpoint, the message's
+// Extra keeps the original, from which [FromEino] restores it. Models of eino do not see it.
 func ToEino(m chat.Message) (*schema.Message, error) {
 	e, err := toEino(m)
 	if err != nil {
 		return nil, err
 	}
 	if back, err := FromEino(e); err == nil {
-		_, got, _ := restOf(back)
-		_, want, _ := restOf(m)
+		_, got, _ := splitRest(back)
+		_, want, _ := splitRest(m)
 		if equal(got, want) {
 			return e, nil
 		}
@@ -94,68 +94,68 @@ func ToEino(m chat.Message) (*schema.Message, error) {
 	return e, nil
 }
 
-// equal reports whether two messages are the same; empty lists are the same as none.
+// equal reports whether two messages are equal. An empty list equals nil.
 func equal(a, b chat.Message) bool {
 	a.Content, b.Content = cloned(a.Content), cloned(b.Content)
 	a.ToolCalls, b.ToolCalls = cloned(a.ToolCalls), cloned(b.ToolCalls)
 	return reflect.DeepEqual(a, b)
 }
 
-// toEino returns a message of eino with all of ours that eino has a word for.
+// toEino converts what eino can express of a message.
 func toEino(m chat.Message) (*schema.Message, error) {
-	rest, others, err := restOf(m)
+	rest, others, err := splitRest(m)
 	if err != nil || rest == nil {
 		return plain(others), err
 	}
 	rest.Role, rest.Name, rest.ToolCallID = schema.RoleType(m.Role), m.Name, m.ToolCallID
 	rest.ToolCalls = calls(m.ToolCalls, rest.ToolCalls)
-	if fill(rest, others.Content) {
+	if fillSlots(rest, others.Content) {
 		return rest, nil
 	}
-	said := plain(others) // the content was changed since
+	said := plain(others) // the content was changed after FromEino
 	rest.Content, rest.ReasoningContent = said.Content, said.ReasoningContent
 	rest.MultiContent, rest.UserInputMultiContent, rest.AssistantGenMultiContent = nil, said.UserInputMultiContent, said.AssistantGenMultiContent
 	return rest, nil
 }
 
-// fill puts parts where they were taken, and reports whether they are those.
-func fill(rest *schema.Message, parts chat.Parts) bool {
-	open := places(rest)
-	if len(open) != len(parts) {
+// fillSlots puts parts back where takeParts took them, and reports whether they fit there.
+func fillSlots(rest *schema.Message, parts chat.Parts) bool {
+	list := slots(rest)
+	if len(list) != len(parts) {
 		return false
 	}
-	for i, p := range open {
+	for i, p := range list {
 		if !p.put(parts[i]) {
 			return false
 		}
 	}
-	text, thought := listed(rest)
-	if rest.Content == repeated {
+	text, thought := textAndReasoning(rest)
+	if rest.Content == repeatedMark {
 		rest.Content = text
 	}
-	if rest.ReasoningContent == repeated {
+	if rest.ReasoningContent == repeatedMark {
 		rest.ReasoningContent = thought
 	}
 	return true
 }
 
-// takeParts takes the parts out of a message.
+// takeParts moves the parts out of a message and leaves marks in their slots.
 func takeParts(m *schema.Message) (list chat.Parts) {
-	text, thought := listed(m)
+	text, thought := textAndReasoning(m)
 	if text != "" && m.Content == text {
-		m.Content = repeated
+		m.Content = repeatedMark
 	}
 	if thought != "" && m.ReasoningContent == thought {
-		m.ReasoningContent = repeated
+		m.ReasoningContent = repeatedMark
 	}
-	for _, p := range places(m) {
+	for _, p := range slots(m) {
 		list = append(list, p.take())
 	}
 	return list
 }
 
-// listed returns the text and the reasoning in a message's lists of parts.
-func listed(m *schema.Message) (text, thought string) {
+// textAndReasoning returns the text and the reasoning in a message's lists of parts.
+func textAndReasoning(m *schema.Message) (text, thought string) {
 	for _, p := range m.MultiContent {
 		if p.Type == schema.ChatMessagePartTypeText {
 			text += p.Text
@@ -177,7 +177,7 @@ func listed(m *schema.Message) (text, thought string) {
 	return text, thought
 }
 
-// original returns our own message that ToEino kept in one of eino's, unless that was changed since.
+// original returns the message that ToEino kept in the Extra, unless eino's message was changed since.
 func original(m *schema.Message) (c chat.Message, ok bool) {
 	data, ok := m.Extra[originalKey].(string)
 	if !ok || json.Unmarshal([]byte(data), &c) != nil {
@@ -190,7 +190,7 @@ func original(m *schema.Message) (c chat.Message, ok bool) {
 	return c, true
 }
 
-// plain returns a message of eino that says what ours does, as an application would write it.
+// plain returns a message of eino with the same content, as an application would write it.
 func plain(m chat.Message) *schema.Message {
 	e := &schema.Message{
 		Role: schema.RoleType(m.Role), Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: calls(m.ToolCalls, nil),
@@ -221,26 +221,26 @@ func plain(m chat.Message) *schema.Message {
 		case chat.Image:
 			if m.Role == chat.RoleAssistant {
 				image := &schema.MessageOutputImage{}
-				imagePlace{common: &image.MessagePartCommon}.put(p)
+				imageSlot{common: &image.MessagePartCommon}.put(p)
 				e.AssistantGenMultiContent = append(e.AssistantGenMultiContent, schema.MessageOutputPart{Type: schema.ChatMessagePartTypeImageURL, Image: image})
 				continue
 			}
 			image := &schema.MessageInputImage{}
-			imagePlace{&image.MessagePartCommon, &image.Detail}.put(p)
+			imageSlot{&image.MessagePartCommon, &image.Detail}.put(p)
 			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeImageURL, Image: image})
 		case chat.Document:
 			if m.Role == chat.RoleAssistant {
 				continue // eino has no files in answers
 			}
 			file := &schema.MessageInputFile{}
-			filePlace{&file.MessagePartCommon}.put(p)
+			fileSlot{&file.MessagePartCommon}.put(p)
 			e.UserInputMultiContent = append(e.UserInputMultiContent, schema.MessageInputPart{Type: schema.ChatMessagePartTypeFileURL, File: file})
 		}
 	}
 	return e
 }
 
-// calls returns tool calls of eino, each with what is known of it besides.
+// calls converts tool calls. Those of rest supply the other fields of the calls with the same id.
 func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 	var list []schema.ToolCall
 	rest = slices.Clone(rest)
@@ -256,100 +256,102 @@ func calls(calls []chat.ToolCall, rest []schema.ToolCall) []schema.ToolCall {
 	return list
 }
 
-// place is where a message of eino holds something that is a part of ours. Take leaves a mark there, which put replaces.
-type place interface {
+// slot is a field of eino's message that corresponds to a part. Method take returns the part and leaves a mark, and put
+// replaces the mark by a part.
+type slot interface {
 	take() chat.Part
 	put(p chat.Part) bool
 }
 
-// places returns those of a message that hold something, in the order of our parts.
-func places(m *schema.Message) []place {
-	var list []place
+// slots returns the slots of a message that hold something, in the order of the parts.
+func slots(m *schema.Message) []slot {
+	var list []slot
 	for i := range m.MultiContent {
 		p := &m.MultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textPlace{&p.Text})
+			list = append(list, textSlot{&p.Text})
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.ImageURL != nil && p.ImageURL.URL != "":
-			list = append(list, legacyImage{&p.ImageURL.URL, &p.ImageURL.MIMEType, &p.ImageURL.Detail})
+			list = append(list, legacyImageSlot{&p.ImageURL.URL, &p.ImageURL.MIMEType, &p.ImageURL.Detail})
 		}
 	}
 	for i := range m.UserInputMultiContent {
 		p := &m.UserInputMultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textPlace{&p.Text})
+			list = append(list, textSlot{&p.Text})
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
-			list = append(list, imagePlace{&p.Image.MessagePartCommon, &p.Image.Detail})
+			list = append(list, imageSlot{&p.Image.MessagePartCommon, &p.Image.Detail})
 		case p.Type == schema.ChatMessagePartTypeFileURL && p.File != nil && p.File.Base64Data != nil && p.File.URL == nil:
-			list = append(list, filePlace{&p.File.MessagePartCommon})
+			list = append(list, fileSlot{&p.File.MessagePartCommon})
 		}
 	}
 	for i := range m.AssistantGenMultiContent {
 		p := &m.AssistantGenMultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			list = append(list, textPlace{&p.Text})
+			list = append(list, textSlot{&p.Text})
 		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil && p.Reasoning.Text != "":
-			list = append(list, thoughtPlace{&p.Reasoning.Text, p.Reasoning.Signature})
+			list = append(list, thoughtSlot{&p.Reasoning.Text, p.Reasoning.Signature})
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
-			list = append(list, imagePlace{common: &p.Image.MessagePartCommon})
+			list = append(list, imageSlot{common: &p.Image.MessagePartCommon})
 		}
 	}
-	if m.Content != "" && m.Content != repeated {
-		list = append([]place{textPlace{&m.Content}}, list...)
+	if m.Content != "" && m.Content != repeatedMark {
+		list = append([]slot{textSlot{&m.Content}}, list...)
 	}
-	if m.ReasoningContent != "" && m.ReasoningContent != repeated {
-		list = append([]place{thoughtPlace{&m.ReasoningContent, ""}}, list...)
+	if m.ReasoningContent != "" && m.ReasoningContent != repeatedMark {
+		list = append([]slot{thoughtSlot{&m.ReasoningContent, ""}}, list...)
 	}
 	return list
 }
 
-type textPlace struct{ text *string }
+type textSlot struct{ text *string }
 
-func (t textPlace) take() chat.Part {
+func (t textSlot) take() chat.Part {
 	p := chat.Text(*t.text)
-	*t.text = taken
+	*t.text = takenMark
 	return p
 }
 
-func (t textPlace) put(p chat.Part) bool {
+func (t textSlot) put(p chat.Part) bool {
 	text, ok := p.(chat.Text)
 	*t.text = string(text)
 	return ok
 }
 
-type thoughtPlace struct {
+type thoughtSlot struct {
 	text      *string
 	signature string
 }
 
-func (t thoughtPlace) take() chat.Part {
+func (t thoughtSlot) take() chat.Part {
 	p := chat.Thinking{Text: *t.text, Signature: t.signature}
 	if p.Signature == "" {
 		p.Signature = reasoningField // unsigned thinking is not shown
 	}
-	*t.text = taken
+	*t.text = takenMark
 	return p
 }
 
-func (t thoughtPlace) put(p chat.Part) bool {
+func (t thoughtSlot) put(p chat.Part) bool {
 	thought, ok := p.(chat.Thinking)
 	*t.text = thought.Text
 	return ok
 }
 
-// located reports whether a part has exactly one of a URL and data, and is told from the other by it.
+// located reports whether a part has either a URL or inline data, not both, so that a [chat.Image] can hold it without
+// loss.
 func located(c *schema.MessagePartCommon) bool {
 	if c.Base64Data != nil {
 		return c.URL == nil && c.MIMEType != "" && !strings.ContainsAny(c.MIMEType, ";,")
 	}
-	return c.URL != nil && (*c.URL == taken || !isInline(*c.URL))
+	return c.URL != nil && (*c.URL == takenMark || !isInline(*c.URL))
 }
 
 func isInline(url string) bool { _, _, ok := inline(url); return ok }
 
-// inline returns the parts of a data URL in base64.
+// inline returns the media type and the data of a base64 data URL.
 func inline(url string) (mediaType, data string, ok bool) {
 	head, data, ok := strings.Cut(url, ",")
 	mediaType, isData := strings.CutPrefix(head, "data:")
@@ -357,19 +359,19 @@ func inline(url string) (mediaType, data string, ok bool) {
 	return mediaType, data, ok && isData && is64 && mediaType != "" && !strings.Contains(mediaType, ";")
 }
 
-type imagePlace struct {
+type imageSlot struct {
 	common *schema.MessagePartCommon
 	detail *schema.ImageURLDetail // nil in answers
 }
 
-func (i imagePlace) take() chat.Part {
+func (i imageSlot) take() chat.Part {
 	p := chat.Image{}
 	if c := i.common; c.Base64Data != nil {
 		p.URL = "data:" + c.MIMEType + ";base64," + *c.Base64Data
 	} else {
 		p.URL, p.MediaType = *c.URL, c.MIMEType
 	}
-	i.common.Base64Data, i.common.MIMEType, i.common.URL = nil, "", new(taken)
+	i.common.Base64Data, i.common.MIMEType, i.common.URL = nil, "", new(takenMark)
 	if i.detail != nil {
 		p.Detail = chat.ImageDetail(*i.detail)
 		*i.detail = ""
@@ -377,7 +379,7 @@ func (i imagePlace) take() chat.Part {
 	return p
 }
 
-func (i imagePlace) put(p chat.Part) bool {
+func (i imageSlot) put(p chat.Part) bool {
 	image, ok := p.(chat.Image)
 	if mediaType, data, ok := inline(image.URL); ok {
 		i.common.URL, i.common.Base64Data, i.common.MIMEType = nil, &data, mediaType
@@ -390,39 +392,39 @@ func (i imagePlace) put(p chat.Part) bool {
 	return ok
 }
 
-// legacyImage is an image as eino had it before.
-type legacyImage struct {
+// legacyImageSlot is an image in the deprecated MultiContent.
+type legacyImageSlot struct {
 	url, mediaType *string
 	detail         *schema.ImageURLDetail
 }
 
-func (l legacyImage) take() chat.Part {
+func (l legacyImageSlot) take() chat.Part {
 	p := chat.Image{URL: *l.url, Detail: chat.ImageDetail(*l.detail), MediaType: *l.mediaType}
-	*l.url, *l.detail, *l.mediaType = taken, "", ""
+	*l.url, *l.detail, *l.mediaType = takenMark, "", ""
 	return p
 }
 
-func (l legacyImage) put(p chat.Part) bool {
+func (l legacyImageSlot) put(p chat.Part) bool {
 	image, ok := p.(chat.Image)
 	*l.url, *l.detail, *l.mediaType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
 	return ok
 }
 
-type filePlace struct{ common *schema.MessagePartCommon }
+type fileSlot struct{ common *schema.MessagePartCommon }
 
-func (f filePlace) take() chat.Part {
+func (f fileSlot) take() chat.Part {
 	p := chat.Document{Data: *f.common.Base64Data, MediaType: f.common.MIMEType}
-	f.common.Base64Data, f.common.MIMEType = new(taken), ""
+	f.common.Base64Data, f.common.MIMEType = new(takenMark), ""
 	return p
 }
 
-func (f filePlace) put(p chat.Part) bool {
+func (f fileSlot) put(p chat.Part) bool {
 	document, ok := p.(chat.Document)
 	f.common.Base64Data, f.common.MIMEType = &document.Data, document.MediaType
 	return ok
 }
 
-// hasMedia reports whether something that a model is sent is nowhere but in the rest of a message.
+// hasMedia reports whether the rest of a message holds media that a model is sent.
 func hasMedia(m *schema.Message) bool {
 	for _, p := range m.UserInputMultiContent {
 		if p.Audio != nil || p.Video != nil || p.ToolSearchResult != nil {
@@ -452,14 +454,14 @@ func without(m *schema.Message, keys ...string) *schema.Message {
 	return &c
 }
 
-// detached returns a copy that can be changed in all but what its maps hold. What is empty is the same as what is missing there.
+// detached returns a deep copy, except that maps are shared. Empty slices and maps become nil.
 func detached(m *schema.Message) *schema.Message {
 	c := *m
 	detach(reflect.ValueOf(&c).Elem())
 	return &c
 }
 
-// detach makes a value share no memory with that of which it is a copy, but for maps.
+// detach replaces pointers and slices in a value by deep copies. Maps stay shared.
 func detach(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -496,7 +498,7 @@ func detach(v reflect.Value) {
 
 func cloned[T any](list []T) []T { return append([]T(nil), list...) }
 
-// extras returns the Extras of a message, in an order that follows from the rest of it.
+// extras returns the Extras of a message, in an order that is the same after the message was written as JSON and read.
 func extras(m *schema.Message) (list []*map[string]any) {
 	var collect func(v reflect.Value)
 	collect = func(v reflect.Value) {
@@ -529,7 +531,7 @@ func extras(m *schema.Message) (list []*map[string]any) {
 type restJSON struct {
 	Type    string          `json:"type"`
 	Message *schema.Message `json:"message"`
-	// Extras by their number, of those that are not empty.
+	// Extras holds the Extras that are not empty, by their index in extras(Message).
 	Extras map[int]json.RawMessage `json:"extras,omitempty"`
 }
 
@@ -558,8 +560,9 @@ func encodeRest(rest *schema.Message) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// restOf returns what the opaque part of a message holds, nil if it has none, and the message without it.
-func restOf(m chat.Message) (*schema.Message, chat.Message, error) {
+// splitRest returns the rest that a message's opaque part holds, and the message without that part. The rest is nil if
+// there is no such part.
+func splitRest(m chat.Message) (*schema.Message, chat.Message, error) {
 	for i, p := range m.Content {
 		o, ok := p.(chat.Opaque)
 		if !ok {

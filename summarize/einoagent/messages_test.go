@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what eino does not want to be used any more is kept too
+//lint:file-ignore SA1019 deprecated fields of eino's messages are converted too
 
 package einoagent_test
 
@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
-// seeds are so many numbers, a tenth of them with -short.
+// seeds returns n, or a tenth of it with -short.
 func seeds(n uint64) uint64 {
 	if testing.Short() {
 		return n / 10
@@ -26,12 +26,12 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-// signature is a type of an Extra that a model of eino might have.
+// signature is a type that a model of eino might put into an Extra.
 type signature struct{ Bytes []byte }
 
 func init() { schema.RegisterName[signature]("promptree_test_signature") }
 
-// dice decides what a message is made of.
+// dice makes random messages.
 type dice struct{ *rand.Rand }
 
 func (d dice) one(in int) bool { return d.IntN(in) == 0 }
@@ -40,7 +40,7 @@ func (d dice) text() string {
 	return []string{"", "-", "a", "Guten Tag", "<b>\u2028&amp;</b>", " \n", `{"a":1}`, strings.Repeat("long ", 30)}[d.IntN(8)]
 }
 
-// content returns a text of any bytes.
+// content returns a text, which may be invalid UTF-8.
 func (d dice) content() string {
 	if d.one(8) {
 		return "\xff\xfe"
@@ -48,7 +48,7 @@ func (d dice) content() string {
 	return d.text()
 }
 
-// word returns a text that is no message's content: an id, a name, a type.
+// word returns an id, a name, a type or a URL.
 func (d dice) word() string {
 	return []string{"", "-", "c1", "image/png", "https://example.com/a?b=c", "größe", "data:,x"}[d.IntN(7)]
 }
@@ -87,7 +87,7 @@ func (d dice) kind() schema.ChatMessagePartType {
 	return []schema.ChatMessagePartType{"text", "text", "image_url", "audio_url", "video_url", "file_url", "reasoning", "new"}[d.IntN(8)]
 }
 
-// some calls make a few times.
+// some returns no value, or a few that make returns.
 func some[T any](d dice, make func() T) (list []T) {
 	if d.one(2) {
 		for range 1 + d.IntN(3) {
@@ -104,7 +104,7 @@ func perhaps[T any](d dice, make func() T) *T {
 	return nil
 }
 
-// eino returns a message with anything anywhere.
+// eino returns a message of eino with any field set.
 func (d dice) eino() *schema.Message {
 	m := &schema.Message{
 		Role:       []schema.RoleType{schema.User, schema.Assistant, schema.Tool, schema.System}[d.IntN(4)],
@@ -159,7 +159,7 @@ func (d dice) eino() *schema.Message {
 			}),
 		}
 	})
-	if d.one(3) { // as some models have it
+	if d.one(3) { // some models repeat the parts' texts here
 		m.Content, m.ReasoningContent = "", ""
 		for _, p := range m.AssistantGenMultiContent {
 			if p.Type == schema.ChatMessagePartTypeText {
@@ -173,7 +173,7 @@ func (d dice) eino() *schema.Message {
 	return m
 }
 
-// ours returns a message of ours with anything anywhere.
+// ours returns a chat.Message with any field set.
 func (d dice) ours() chat.Message {
 	m := chat.Message{
 		Role: []chat.Role{chat.RoleUser, chat.RoleAssistant, chat.RoleTool, chat.RoleSystem}[d.IntN(4)], Name: d.word(), ToolCallID: d.word(), IsError: d.one(3),
@@ -220,13 +220,13 @@ func checkOurs(t *testing.T, m chat.Message) {
 	}
 }
 
-func TestMessagesOfEinoAreTheSameThereAndBack(t *testing.T) {
+func TestMessagesOfEinoAreUnchangedAfterARoundTrip(t *testing.T) {
 	for seed := range seeds(3000) {
 		checkEino(t, dice{rand.New(rand.NewPCG(seed, 1))}.eino())
 	}
 }
 
-func TestMessagesOfOursAreTheSameThereAndBack(t *testing.T) {
+func TestChatMessagesAreUnchangedAfterARoundTrip(t *testing.T) {
 	for seed := range seeds(3000) {
 		checkOurs(t, dice{rand.New(rand.NewPCG(seed, 2))}.ours())
 	}
@@ -245,7 +245,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-func TestWhatWasChangedSinceIsWhatIsSaid(t *testing.T) {
+func TestToEinoUsesChangedContent(t *testing.T) {
 	m := schema.ToolMessage("a long result", "call_1", schema.WithToolName("read"))
 	m.UserInputMultiContent = []schema.MessageInputPart{
 		{Type: schema.ChatMessagePartTypeText, Text: "a long result"}, {Type: schema.ChatMessagePartTypeAudioURL, Audio: &schema.MessageInputAudio{}},
@@ -275,7 +275,7 @@ func TestWhatWasChangedSinceIsWhatIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKeptIsAnError(t *testing.T) {
+func TestMessagesThatCannotBeConvertedAreErrors(t *testing.T) {
 	type unknown struct{ A int }
 	_, err := einoagent.FromEino(&schema.Message{Role: schema.User, Content: "a", Extra: map[string]any{"key": unknown{1}}})
 	require.ErrorContains(t, err, "unknown")

@@ -21,32 +21,32 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/framework"
 )
 
-// Options of the middleware.
+// Options configures the middleware.
 type Options struct {
-	// Compactor of an agent that has one conversation, see [Conversation]. Either it or Choose is required.
+	// Compactor of an agent with a single conversation, see [Conversation]. Set either this or Choose.
 	Compactor *summarize.Compactor
 	// Prompt of that conversation, see [Conversation].
 	Prompt elements.Node
-	// Choose returns the conversation of a run, for an agent that has many: by what the caller put into the context, say. It is
-	// called before each request, at each call of a tool and after the run, and returns the same compactor each time.
+	// Choose returns the conversation of a run, for a middleware with several, usually by a value in the context. It is
+	// called before each request, at each tool call and after the run, and must return the same compactor each time.
 	Choose func(ctx context.Context) (Conversation, error)
 }
 
-// Conversation is what a run of an agent goes on with.
+// Conversation is an agent's conversation and the prompt that shows it.
 type Conversation struct {
-	// Compactor of the session in which the conversation is kept. Its target's tools are set to those of the agent before each
-	// request. The caller closes it, and the session.
+	// Compactor of the session that keeps the conversation. Before each request the middleware sets the tools of its
+	// target to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
-	// Prompt that shows the session. The agent's instruction is put before it. Defaults to the conversation alone:
+	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone:
 	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].
 	Prompt elements.Node
 }
 
-// New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. It keeps nothing of a run: agents that run at once may
-// share it, each with a session of its own.
+// New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. It holds no state of a run, so agents that run
+// in parallel may share it, each with its own session.
 func New(o Options) (adk.ChatModelAgentMiddleware, error) {
 	if (o.Compactor == nil) == (o.Choose == nil) {
-		return nil, errors.New("einoagent: set either Options.Compactor, for one conversation, or Options.Choose, for many")
+		return nil, errors.New("einoagent: set either Options.Compactor, for one conversation, or Options.Choose, for several")
 	}
 	return &middleware{BaseChatModelAgentMiddleware: &adk.BaseChatModelAgentMiddleware{}, options: o}, nil
 }
@@ -56,6 +56,7 @@ type middleware struct {
 	options Options
 }
 
+// conversation returns the conversation of the run that a context belongs to.
 func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 	c := Conversation{m.options.Compactor, m.options.Prompt}
 	if m.options.Choose != nil {
@@ -77,18 +78,18 @@ func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 	return c, nil
 }
 
-// stepKey is the key of a context under which a request is found by the middleware that makes it.
+// stepKey is the context key of a middleware's current step.
 type stepKey struct{ m *middleware }
 
-// step is one request.
+// step is one request and its answer.
 type step struct {
 	compactor *summarize.Compactor
 	prompt    elements.Node
-	leading   int // messages of the framework's instruction
+	leading   int // number of messages of the agent's instruction
 	result    *render.Result
-	messages  []*schema.Message // of result, as they are sent
-	leaf      string            // of the session, as they show it
-	recovered bool              // they are not those of the agent's state
+	messages  []*schema.Message // the result's messages, converted
+	leaf      string            // the session's leaf when the prompt was rendered
+	recovered bool              // messages differ from the agent's state, because a request was refused
 }
 
 func (m *middleware) step(ctx context.Context) *step {
@@ -96,7 +97,7 @@ func (m *middleware) step(ctx context.Context) *step {
 	return s
 }
 
-// compose takes a prompt that was rendered.
+// compose converts a rendered prompt and marks its messages.
 func (s *step) compose(result *render.Result) error {
 	messages, err := prompt(result.Messages)
 	if err != nil {
@@ -115,8 +116,8 @@ func (s *step) compose(result *render.Result) error {
 	return nil
 }
 
-// tree returns the prompt with the framework's instruction before it, and how many messages that is.
-func tree(instruction []*schema.Message, prompt elements.Node) (elements.Node, int, error) {
+// promptTree returns the prompt with the agent's instruction before it, and the number of messages of the instruction.
+func promptTree(instruction []*schema.Message, prompt elements.Node) (elements.Node, int, error) {
 	list := elements.Nodes{}
 	for _, e := range instruction {
 		c, err := FromEino(e)
@@ -124,23 +125,23 @@ func tree(instruction []*schema.Message, prompt elements.Node) (elements.Node, i
 			return nil, 0, err
 		}
 		if strings.TrimSpace(c.Text()) == "" {
-			continue // an instruction of nothing
+			continue // an empty instruction
 		}
 		list = append(list, elements.Message(elements.Props{Required: true}, c))
 	}
 	return append(list, prompt), len(list), nil
 }
 
-// BeforeModelRewriteState records what was said, renders the prompt, which may compact the session, and makes it the agent's
-// messages.
+// BeforeModelRewriteState records new messages, renders the prompt, which may compact the session, and makes the
+// rendered messages the agent's.
 func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.ChatModelAgentState, _ *adk.ModelContext) (context.Context, *adk.ChatModelAgentState, error) {
 	c, err := m.conversation(ctx)
 	if err != nil {
 		return ctx, nil, err
 	}
 	session := c.Compactor.Session
-	now := part(agent.Messages, session.Header().ID)
-	if err := record(ctx, session, now, names(agent.Messages)); err != nil {
+	now := splitState(agent.Messages, session.Header().ID)
+	if err := record(ctx, session, now, toolNames(agent.Messages)); err != nil {
 		return ctx, nil, err
 	}
 	tools, err := fromEinoTools(agent.ToolInfos)
@@ -151,7 +152,7 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.Cha
 		return ctx, nil, err
 	}
 	s := &step{compactor: c.Compactor}
-	if s.prompt, s.leading, err = tree(now.instruction, c.Prompt); err != nil {
+	if s.prompt, s.leading, err = promptTree(now.instruction, c.Prompt); err != nil {
 		return ctx, nil, err
 	}
 	result, err := c.Compactor.Render(ctx, s.prompt)
@@ -166,24 +167,24 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.Cha
 	return context.WithValue(ctx, stepKey{m}, s), &composed, nil
 }
 
-// WrapModel answers a refusal of the request as too large with a smaller one.
+// WrapModel makes a smaller request if the model refuses one as too large.
 func (m *middleware) WrapModel(ctx context.Context, inner model.BaseChatModel, _ *adk.ModelContext) (model.BaseChatModel, error) {
 	s := m.step(ctx)
 	if s == nil {
 		return inner, nil
 	}
-	return &recovering{inner: inner, step: s}, nil
+	return &retryingModel{inner: inner, step: s}, nil
 }
 
-// recovering is a model that is asked again, for less, if a request is too large.
-type recovering struct {
+// retryingModel asks its inner model again with a smaller prompt if the request is too large.
+type retryingModel struct {
 	inner model.BaseChatModel
 	step  *step
 }
 
-// Generate asks the model.
-func (r *recovering) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
-	answer, err := recovered(ctx, r.step, input, func(messages []*schema.Message) (*schema.Message, error) {
+// Generate implements [model.BaseChatModel].
+func (r *retryingModel) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+	answer, err := askWithRecovery(ctx, r.step, input, func(messages []*schema.Message) (*schema.Message, error) {
 		return r.inner.Generate(ctx, messages, opts...)
 	})
 	if err != nil || answer == nil {
@@ -192,35 +193,35 @@ func (r *recovering) Generate(ctx context.Context, input []*schema.Message, opts
 	return new(callIDs).chunk(answer), nil
 }
 
-// Stream asks the model.
-func (r *recovering) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	answer, err := recovered(ctx, r.step, input, func(messages []*schema.Message) (*begun, error) {
+// Stream implements [model.BaseChatModel].
+func (r *retryingModel) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	answer, err := askWithRecovery(ctx, r.step, input, func(messages []*schema.Message) (*startedStream, error) {
 		reader, err := r.inner.Stream(ctx, messages, opts...)
 		if err != nil {
 			return nil, err
 		}
-		first, err := reader.Recv() // some models refuse a request only then
+		first, err := reader.Recv() // some models refuse a request only here
 		if _, large := summarize.ContextLimit(err); large {
 			reader.Close()
 			return nil, err
 		}
-		return &begun{first, err, reader}, nil
+		return &startedStream{first, err, reader}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answer.rest(), nil
+	return answer.whole(), nil
 }
 
-// begun is a stream of which the first piece was read.
-type begun struct {
+// startedStream is a stream whose first chunk was read.
+type startedStream struct {
 	first  *schema.Message
 	err    error
 	reader *schema.StreamReader[*schema.Message]
 }
 
-// rest returns the stream from its beginning.
-func (b *begun) rest() *schema.StreamReader[*schema.Message] {
+// whole returns the stream from its first chunk on.
+func (b *startedStream) whole() *schema.StreamReader[*schema.Message] {
 	out, in := schema.Pipe[*schema.Message](0)
 	go func() {
 		defer in.Close()
@@ -238,9 +239,9 @@ func (b *begun) rest() *schema.StreamReader[*schema.Message] {
 	return out
 }
 
-// recovered asks for an answer, and again with a smaller prompt while the request is too large.
-func recovered[T any](ctx context.Context, s *step, input []*schema.Message, ask func([]*schema.Message) (T, error)) (T, error) {
-	if s.recovered { // the framework tries again
+// askWithRecovery asks for an answer, and asks again with a smaller prompt while the request is too large.
+func askWithRecovery[T any](ctx context.Context, s *step, input []*schema.Message, ask func([]*schema.Message) (T, error)) (T, error) {
+	if s.recovered { // eino retries a request that was made smaller before
 		input = s.messages
 	}
 	for {
@@ -259,7 +260,7 @@ func recovered[T any](ctx context.Context, s *step, input []*schema.Message, ask
 	}
 }
 
-// AfterModelRewriteState records the answer, with what the provider reported of the request.
+// AfterModelRewriteState records the answer and the usage that the provider reported.
 func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.ChatModelAgentState, _ *adk.ModelContext) (context.Context, *adk.ChatModelAgentState, error) {
 	s := m.step(ctx)
 	if s == nil || len(agent.Messages) == 0 {
@@ -272,7 +273,7 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 		return ctx, nil, err
 	}
 	session := s.compactor.Session
-	write, done := callback.Outlive(ctx) // what was answered is kept
+	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
 	if err := mirrored(session).Unchanged(write, s.leaf); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
@@ -294,21 +295,21 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 	return ctx, &after, nil
 }
 
-// AfterAgent records what was said last, and does what the policy does after a turn.
+// AfterAgent records the last messages, and compacts after the turn if the policy says so.
 func (m *middleware) AfterAgent(ctx context.Context, agent *adk.ChatModelAgentState) (context.Context, error) {
 	c, err := m.conversation(ctx)
 	if err != nil {
 		return ctx, err
 	}
 	session := c.Compactor.Session
-	now := part(agent.Messages, session.Header().ID)
+	now := splitState(agent.Messages, session.Header().ID)
 	if now.base == "" {
 		return ctx, nil // no model was asked
 	}
-	if err := record(ctx, session, now, names(agent.Messages)); err != nil {
+	if err := record(ctx, session, now, toolNames(agent.Messages)); err != nil {
 		return ctx, err
 	}
-	node, _, err := tree(now.instruction, c.Prompt)
+	node, _, err := promptTree(now.instruction, c.Prompt)
 	if err != nil {
 		return ctx, err
 	}

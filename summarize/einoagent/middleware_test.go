@@ -27,7 +27,7 @@ import (
 
 const question = "Why does the build fail? My name is Ada."
 
-func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
+func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
 			session, _ := opened(t)
@@ -43,13 +43,13 @@ func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
 			require.Len(t, got.said, 31+60)
 			require.Len(t, m.requests, 31)
 			checkRequests(t, m.requests, question)
-			require.Equal(t, "1 users, 31 answers, 60 results, compacted", summary(t, session))
+			require.Equal(t, "1 users, 31 answers, 60 results, compacted", counts(t, session))
 			require.Equal(t, "read", m.requests[30].tools[0].Name)
 		})
 	}
 }
 
-// rounds makes a model that reads a file in each of so many rounds, and then answers.
+// rounds returns a model that reads a file in each of n rounds and then answers.
 func rounds(n int) *scripted {
 	return &scripted{answer: func(i int, _ request) (*schema.Message, error) {
 		if i >= n {
@@ -59,7 +59,7 @@ func rounds(n int) *scripted {
 	}}
 }
 
-func TestASessionGoesOnAfterACrash(t *testing.T) {
+func TestASessionContinuesAfterACrash(t *testing.T) {
 	session, path := opened(t)
 	crash := errors.New("power loss")
 	before := rounds(15)
@@ -83,14 +83,14 @@ func TestASessionGoesOnAfterACrash(t *testing.T) {
 	got = run(t, agentOf(t, compactorOn(t, session), after, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
-	require.Equal(t, "1 users, 16 answers, 15 results, compacted", summary(t, session))
+	require.Equal(t, "1 users, 16 answers, 15 results, compacted", counts(t, session))
 	require.Equal(t, 32, entries(t, session))
 	checkRequests(t, after.requests, question)
-	// The request is the one that the first process made, byte for byte: a provider's cache serves it.
+	// The same bytes as before the crash, so that the provider's cache serves the request.
 	require.Equal(t, said(before.requests[12]), said(after.requests[0]))
 }
 
-// said returns what a request says, without what differs from one process to the next.
+// said returns the messages of a request as text, which is the same in each process.
 func said(r request) (list []string) {
 	for _, m := range r.messages {
 		list = append(list, m.String())
@@ -98,7 +98,7 @@ func said(r request) (list []string) {
 	return list
 }
 
-// tools returns those of a request, as JSON.
+// tools returns the tools of a request as text.
 func tools(t testing.TB, r request) string {
 	var list []string
 	for _, info := range r.tools {
@@ -111,7 +111,7 @@ func tools(t testing.TB, r request) string {
 	return strings.Join(list, "\n")
 }
 
-// interrupting returns a tool that reads a file once somebody allows it.
+// interrupting returns a tool that reads files, and interrupts the run before it reads one of them.
 func interrupting(t *testing.T, which string) tool.BaseTool {
 	return readTool(t, func(ctx context.Context, path string) (string, error) {
 		if path != which {
@@ -127,7 +127,7 @@ func interrupting(t *testing.T, which string) tool.BaseTool {
 	})
 }
 
-// checkpoints are eino's, in memory.
+// checkpoints keeps eino's checkpoints in memory.
 type checkpoints struct{ kept map[string][]byte }
 
 func (c *checkpoints) Get(_ context.Context, id string) ([]byte, bool, error) {
@@ -168,7 +168,7 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			got := follow(runner.Query(t.Context(), question, adk.WithCheckPointID("1")))
 			require.NoError(t, got.err)
 			require.NotNil(t, got.interrupt)
-			require.Equal(t, "1 users, 10 answers, 18 results, compacted", summary(t, session))
+			require.Equal(t, "1 users, 10 answers, 18 results, compacted", counts(t, session))
 			checkpoint := store.kept["1"]
 			require.NoError(t, compactor.Close())
 			require.NoError(t, session.Close())
@@ -187,22 +187,23 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			session, after, end := resume()
 			require.NoError(t, end.err)
 			require.Equal(t, "done", end.last())
-			require.Equal(t, "1 users, 21 answers, 40 results, compacted", summary(t, session))
+			require.Equal(t, "1 users, 21 answers, 40 results, compacted", counts(t, session))
 			require.Equal(t, 62, entries(t, session))
 			checkRequests(t, after.requests, question)
 			require.NoError(t, session.Close())
 
-			// The same checkpoint once more: what it led to is a branch that was left, and what came before is not repeated.
+			// The same checkpoint once more: the first continuation becomes another branch, and earlier messages are not
+			// repeated.
 			store.kept["1"] = checkpoint
 			session, after, end = resume()
 			require.NoError(t, end.err)
-			require.Equal(t, "1 users, 21 answers, 40 results, compacted", summary(t, session))
+			require.Equal(t, "1 users, 21 answers, 40 results, compacted", counts(t, session))
 			checkRequests(t, after.requests, question)
 		})
 	}
 }
 
-func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
+func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 	refusal := errors.New("error, status code: 400, message: This model's maximum context length is 2500 tokens. However, your messages resulted in 3600 tokens.")
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
@@ -228,7 +229,7 @@ func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
 			require.Positive(t, refused)
-			require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, session))
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, session))
 			checkRequests(t, m.requests, question)
 		})
 	}
@@ -257,11 +258,11 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
-	require.Positive(t, forks, "one that is made in the background has a request of the agent's as its prefix, which a provider has cached")
-	require.Equal(t, "1 users, 21 answers, 20 results, compacted", summary(t, session))
+	require.Positive(t, forks, "a request for a summary in the background continues a request of the agent, which the provider has cached")
+	require.Equal(t, "1 users, 21 answers, 20 results, compacted", counts(t, session))
 }
 
-func TestACallThatEndedTheRunIsAnsweredByANote(t *testing.T) {
+func TestACallWithoutAResultIsAnsweredByANote(t *testing.T) {
 	session := &history.Session{}
 	broken := errors.New("disk on fire")
 	m := rounds(1)
@@ -279,10 +280,10 @@ func TestAResultThatIsReturnedDirectlyIsRecorded(t *testing.T) {
 	config.ToolsConfig.ReturnDirectly = map[string]bool{"read": true}
 	got := run(t, agentFrom(t, config, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", summary(t, session))
+	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", counts(t, session))
 }
 
-// reminding adds a system message before each request, as other handlers do.
+// reminding is a handler that adds a system message before each request.
 type reminding struct {
 	*adk.BaseChatModelAgentMiddleware
 }
@@ -293,17 +294,17 @@ func (reminding) BeforeModelRewriteState(ctx context.Context, s *adk.ChatModelAg
 	return ctx, &next, nil
 }
 
-func TestWhatOtherHandlersSayIsRecordedWhereItWasSaid(t *testing.T) {
+func TestSystemMessagesOfOtherHandlersAreRecordedInPlace(t *testing.T) {
 	session := &history.Session{}
 	m := rounds(3)
 	a := agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, reminding{}, middlewareOn(t, compactorOn(t, session)))
 	got := run(t, a, false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, "reminder")
-	require.Equal(t, said(m.requests[2]), said(m.requests[3])[:len(m.requests[2].messages)], "the prefix stays")
+	require.Equal(t, said(m.requests[2]), said(m.requests[3])[:len(m.requests[2].messages)], "the prefix is unchanged")
 }
 
-func TestAMiddlewareHasManyConversationsAtOnce(t *testing.T) {
+func TestAMiddlewareServesManyConversationsConcurrently(t *testing.T) {
 	type key struct{}
 	sessions := make([]*history.Session, 4)
 	compactors := make([]*summarize.Compactor, len(sessions))
@@ -314,7 +315,7 @@ func TestAMiddlewareHasManyConversationsAtOnce(t *testing.T) {
 	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (einoagent.Conversation, error) {
 		i, ok := ctx.Value(key{}).(int)
 		if !ok {
-			return einoagent.Conversation{}, errors.New("whose?")
+			return einoagent.Conversation{}, errors.New("unknown conversation")
 		}
 		return einoagent.Conversation{Compactor: compactors[i]}, nil
 	}})
@@ -333,7 +334,7 @@ func TestAMiddlewareHasManyConversationsAtOnce(t *testing.T) {
 		}
 		return reads(fmt.Sprintf("%d.go", n+1)), nil
 	}}
-	agent := func() adk.Agent { // one for each, because eino's agents make one run at a time
+	agent := func() adk.Agent { // one each, because an agent of eino makes one run at a time
 		return agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, middleware)
 	}
 	var wait sync.WaitGroup
@@ -346,13 +347,13 @@ func TestAMiddlewareHasManyConversationsAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	for i, s := range sessions {
-		require.Equal(t, "1 users, 9 answers, 8 results, compacted", summary(t, s))
+		require.Equal(t, "1 users, 9 answers, 8 results, compacted", counts(t, s))
 		require.Contains(t, words(t, s), fmt.Sprintf("question %d", i))
 	}
-	require.ErrorContains(t, run(t, agent(), false, schema.UserMessage("x")).err, "whose?")
+	require.ErrorContains(t, run(t, agent(), false, schema.UserMessage("x")).err, "unknown conversation")
 }
 
-func TestSubAgentsHaveSessionsOfTheirOwn(t *testing.T) {
+func TestSubAgentsHaveTheirOwnSessions(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		t.Run(fmt.Sprintf("with the whole history %v", whole), func(t *testing.T) {
 			outer, _ := opened(t)
@@ -379,16 +380,16 @@ func TestSubAgentsHaveSessionsOfTheirOwn(t *testing.T) {
 			got := run(t, agentOf(t, compactorOn(t, outer), m, readTool(t, nil), adk.NewAgentTool(t.Context(), a, options...)), true, schema.UserMessage(question))
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
-			require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, outer))
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", counts(t, outer))
 			checkRequests(t, m.requests, question)
 			checkRequests(t, worker.requests, "")
 			require.Len(t, worker.requests, 22)
-			require.Contains(t, summary(t, inner), "20 results, compacted")
+			require.Contains(t, counts(t, inner), "20 results, compacted")
 		})
 	}
 }
 
-func TestATransferGoesToAnAgentWithASessionOfItsOwn(t *testing.T) {
+func TestATransferTargetHasItsOwnSession(t *testing.T) {
 	outer, _ := opened(t)
 	inner, _ := opened(t)
 	worker := rounds(10)
@@ -403,11 +404,11 @@ func TestATransferGoesToAnAgentWithASessionOfItsOwn(t *testing.T) {
 	got := run(t, both, false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
-	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", summary(t, outer))
-	require.Contains(t, summary(t, inner), "11 answers, 10 results, compacted")
+	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", counts(t, outer))
+	require.Contains(t, counts(t, inner), "11 answers, 10 results, compacted")
 }
 
-func TestOptionsNameOneConversationOrMany(t *testing.T) {
+func TestInvalidOptionsAreErrors(t *testing.T) {
 	_, err := einoagent.New(einoagent.Options{})
 	require.ErrorContains(t, err, "Options.Choose")
 	middleware, err := einoagent.New(einoagent.Options{Compactor: &summarize.Compactor{}})
@@ -416,7 +417,7 @@ func TestOptionsNameOneConversationOrMany(t *testing.T) {
 	require.ErrorContains(t, err, "Compactor.Session")
 }
 
-func TestWhatTheFrameworkAsksAgainIsRecordedOnce(t *testing.T) {
+func TestARequestThatEinoRetriesIsRecordedOnce(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		session := &history.Session{}
 		m := rounds(2)
@@ -434,25 +435,25 @@ func TestWhatTheFrameworkAsksAgainIsRecordedOnce(t *testing.T) {
 		}
 		got := run(t, agentFrom(t, config, readTool(t, nil)), streaming, schema.UserMessage(question))
 		require.NoError(t, got.err)
-		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", summary(t, session))
+		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", counts(t, session))
 	}
 }
 
-func TestNothingIsSaidInTheUsersPlaceOnceTheLoopHasEnded(t *testing.T) {
+func TestPolicyContinueIsDroppedBecauseTheLoopHasEnded(t *testing.T) {
 	session := &history.Session{}
 	compactor := compactorOn(t, session)
 	compactor.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.7}}, Continue: "Go on."}
 	m := rounds(4)
 	answer := m.answer
 	m.answer = func(n int, r request) (*schema.Message, error) {
-		if n == 4 { // an answer that brings the next prompt above the limit
+		if n == 4 { // this answer takes the next prompt over the limit
 			return says(content("answer")), nil
 		}
 		return answer(n, r)
 	}
 	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
-	require.Equal(t, "1 users, 5 answers, 4 results, compacted", summary(t, session))
+	require.Equal(t, "1 users, 5 answers, 4 results, compacted", counts(t, session))
 	view, err := session.View(t.Context())
 	require.NoError(t, err)
 	messages := view.Messages()
@@ -464,7 +465,7 @@ func TestNothingIsSaidInTheUsersPlaceOnceTheLoopHasEnded(t *testing.T) {
 			said++
 		}
 	}
-	require.Equal(t, 1, said, "it was said, and taken back")
+	require.Equal(t, 1, said, "recorded and then left on another branch")
 }
 
 func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
@@ -481,7 +482,7 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 		}
 		return reads(fmt.Sprintf("%d.go", n+1)), nil
 	}}
-	sub := func(name string) tool.BaseTool { // agents of eino make one run at a time
+	sub := func(name string) tool.BaseTool { // one each, because an agent of eino makes one run at a time
 		return adk.NewAgentTool(t.Context(), agentWith(t, name, worker, []tool.BaseTool{readTool(t, nil)}, middleware))
 	}
 	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
@@ -501,14 +502,14 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Contains(t, words(t, session), "worked worked")
-	require.Equal(t, "1 users, 11 answers, 11 results, compacted", summary(t, session))
+	require.Equal(t, "1 users, 11 answers, 11 results, compacted", counts(t, session))
 	require.Equal(t, 23, entries(t, session))
 	checkRequests(t, m.requests, question)
 	require.Len(t, worker.requests, 22)
 	checkRequests(t, worker.requests, "work")
 }
 
-func TestAPromptsOwnMessagesStandOnceAndArePrunedFirst(t *testing.T) {
+func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
 	session, _ := opened(t)
 	compactor := compactorOn(t, session)
 	compactor.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}}
@@ -534,7 +535,7 @@ func TestAPromptsOwnMessagesStandOnceAndArePrunedFirst(t *testing.T) {
 		}
 	}
 	require.Positive(t, pruned)
-	require.Equal(t, "1 users, 7 answers, 6 results, not compacted", summary(t, session))
+	require.Equal(t, "1 users, 7 answers, 6 results, not compacted", counts(t, session))
 }
 
 func TestAnInterruptInASubAgentWithTheSameMiddlewareIsResumed(t *testing.T) {
@@ -575,5 +576,5 @@ func TestAnInterruptInASubAgentWithTheSameMiddlewareIsResumed(t *testing.T) {
 	end := follow(events)
 	require.NoError(t, end.err)
 	require.Equal(t, "done, worked: yes conten", end.last())
-	require.Equal(t, "1 users, 3 answers, 2 results, not compacted", summary(t, session))
+	require.Equal(t, "1 users, 3 answers, 2 results, not compacted", counts(t, session))
 }

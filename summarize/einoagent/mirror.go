@@ -19,28 +19,29 @@ import (
 const (
 	// idKey is the key of eino's own id in a message's Extra.
 	idKey = "_eino_msg_id"
-	// markKey is the key in a message's Extra that says that a message of the agent's state was composed from a session, and
-	// how far that was: "session entry", with instructionMark before it in an instruction of the framework.
+	// markKey is the key of the mark in the Extra of a message that was composed from a session. The mark is the session's
+	// id, a space and the id of the entry up to which the session was read. In the agent's instruction, instructionMark
+	// comes before it.
 	markKey         = "_promptree"
 	instructionMark = "instruction "
 )
 
-// kept is what a session keeps of a message that no model needs.
-type kept struct {
+// messageData is the data of a message that no model needs.
+type messageData struct {
 	ID       string               `json:"id,omitempty"`
 	Meta     *schema.ResponseMeta `json:"responseMeta,omitempty"`
-	ToolName string               `json:"toolName,omitempty"` // as the call says it too
+	ToolName string               `json:"toolName,omitempty"` // only if the call has the same name
 }
 
-// state is an agent's list of messages as it was parted.
+// state is an agent's list of messages, split by where they come from.
 type state struct {
-	instruction []*schema.Message // the framework's, without marks
-	base        string            // the entry up to which the rest was composed, "" at the beginning of a run
-	fresh       []*schema.Message // what was said since
+	instruction []*schema.Message // the agent's instruction, without marks
+	base        string            // the entry up to which messages were composed from the session; "" when a run starts
+	fresh       []*schema.Message // messages that are newer than base
 }
 
-// part splits an agent's messages into the framework's instruction, what was composed from a session, and what was said since.
-func part(messages []*schema.Message, session string) state {
+// splitState splits an agent's messages.
+func splitState(messages []*schema.Message, session string) state {
 	var s state
 	for _, m := range messages {
 		mark, _ := m.Extra[markKey].(string)
@@ -60,7 +61,7 @@ func part(messages []*schema.Message, session string) state {
 	return s
 }
 
-// marked returns a message of which a later call knows where it is from.
+// marked returns a message with a mark, by which a later call recognises it.
 func marked(m *schema.Message, prefix, session, entry string) *schema.Message {
 	c := *m
 	c.Extra = maps.Clone(m.Extra)
@@ -71,9 +72,9 @@ func marked(m *schema.Message, prefix, session, entry string) *schema.Message {
 	return &c
 }
 
-// body returns the entry of a message that was said. Names are those of the tools that were called, by call.
+// body returns the body of a message's entry. The argument names holds the names of called tools by call id.
 func body(m *schema.Message, names map[string]string) (history.Body, error) {
-	k := kept{Meta: m.ResponseMeta}
+	k := messageData{Meta: m.ResponseMeta}
 	k.ID, _ = m.Extra[idKey].(string)
 	said := without(m, idKey, markKey)
 	said.ResponseMeta = nil
@@ -89,15 +90,16 @@ func body(m *schema.Message, names map[string]string) (history.Body, error) {
 		return history.CustomMessage{Name: framework.SystemName, Content: c.Content}, nil
 	}
 	out := history.Message{Message: c}
-	if k != (kept{}) {
+	if k != (messageData{}) {
 		if out.Data, err = json.Marshal(k); err != nil {
-			return nil, fmt.Errorf("einoagent: what the model says of its answer: %w", err)
+			return nil, fmt.Errorf("einoagent: encoding the response's metadata: %w", err)
 		}
 	}
 	return out, nil
 }
 
-// withoutIndex returns calls without their place in the stream that they came by, and with the type that eino means by none.
+// withoutIndex returns calls without their index in a stream, and sets the type "function", which eino assumes if there
+// is none.
 func withoutIndex(calls []schema.ToolCall) []schema.ToolCall {
 	list := cloned(calls)
 	for i := range list {
@@ -109,8 +111,8 @@ func withoutIndex(calls []schema.ToolCall) []schema.ToolCall {
 	return list
 }
 
-// names returns the names of the tools that messages call, by call.
-func names(messages []*schema.Message) map[string]string {
+// toolNames returns the names of the tools that messages call, by call id.
+func toolNames(messages []*schema.Message) map[string]string {
 	list := map[string]string{}
 	for _, m := range messages {
 		for _, c := range m.ToolCalls {
@@ -120,7 +122,7 @@ func names(messages []*schema.Message) map[string]string {
 	return list
 }
 
-// prompt returns messages as a model of eino takes them.
+// prompt converts messages for a model of eino. Empty messages are dropped, and empty results get a placeholder.
 func prompt(messages []chat.Message) ([]*schema.Message, error) {
 	list := make([]*schema.Message, 0, len(messages))
 	called := map[string]string{}
@@ -147,7 +149,8 @@ func prompt(messages []chat.Message) ([]*schema.Message, error) {
 	return list, nil
 }
 
-// record appends to a session what was said since, and goes back if the framework did.
+// record appends to a session the messages that it does not have yet. If the agent went back to an earlier message, the
+// session branches there.
 func record(ctx context.Context, s *history.Session, st state, called map[string]string) error {
 	bodies := make([]history.Body, len(st.fresh))
 	for i, m := range ordered(st.fresh) {
@@ -156,11 +159,11 @@ func record(ctx context.Context, s *history.Session, st state, called map[string
 			return err
 		}
 	}
-	write, done := callback.Outlive(ctx) // what was said is kept
+	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
 	known, err := mirrored(s).Align(write, st.base, bodies)
 	if err != nil {
-		return fmt.Errorf("einoagent: finding what the session has already: %w", err)
+		return fmt.Errorf("einoagent: comparing the conversation with the session: %w", err)
 	}
 	var entries []history.Entry
 	for _, b := range bodies[known:] {
@@ -170,20 +173,21 @@ func record(ctx context.Context, s *history.Session, st state, called map[string
 		return nil
 	}
 	if _, err := s.Add(write, entries...); err != nil {
-		return fmt.Errorf("einoagent: recording what was said: %w", err)
+		return fmt.Errorf("einoagent: recording new messages: %w", err)
 	}
 	return nil
 }
 
-// ordered returns messages with the results of parallel calls in the order of the calls. Events bring them as they come.
+// ordered returns messages with the results of parallel calls in the order of the calls. eino has them in the order in
+// which they finished.
 func ordered(messages []*schema.Message) []*schema.Message {
 	list := slices.Clone(messages)
-	place := map[string]int{}
+	position := map[string]int{}
 	for i := 0; i < len(list); i++ {
 		if list[i].Role != schema.Tool {
-			clear(place)
+			clear(position)
 			for k, c := range list[i].ToolCalls {
-				place[c.ID] = k
+				position[c.ID] = k
 			}
 			continue
 		}
@@ -191,12 +195,12 @@ func ordered(messages []*schema.Message) []*schema.Message {
 		for i+1 < len(list) && list[i+1].Role == schema.Tool {
 			i++
 		}
-		slices.SortStableFunc(list[from:i+1], func(a, b *schema.Message) int { return place[a.ToolCallID] - place[b.ToolCallID] })
+		slices.SortStableFunc(list[from:i+1], func(a, b *schema.Message) int { return position[a.ToolCallID] - position[b.ToolCallID] })
 	}
 	return list
 }
 
-// mirrored returns a session as the mirror of eino's messages.
+// mirrored returns a session as a log of eino's messages.
 func mirrored(s *history.Session) framework.Log {
 	return framework.Log{Session: s, Same: func(had, said history.Message) bool {
 		id := idOf(had)
@@ -205,7 +209,7 @@ func mirrored(s *history.Session) framework.Log {
 }
 
 func idOf(m history.Message) string {
-	var k kept
+	var k messageData
 	if m.Data == nil || json.Unmarshal(m.Data, &k) != nil {
 		return ""
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
-// script writes messages of eino from words: u1 is the user's, a1 an answer, c1 an answer that calls a tool and r1 its result.
+// script writes messages of eino from words: u1 is the user's, a1 an answer, c1 an answer that calls a tool and r1 its
+// result.
 func script(words string) (list []*schema.Message) {
 	for _, w := range strings.Fields(words) {
 		switch w[0] {
@@ -35,7 +36,7 @@ func script(words string) (list []*schema.Message) {
 	return list
 }
 
-// words undoes script for what is on a session's path.
+// words returns the messages on a session's path in the notation of script.
 func words(t testing.TB, s *history.Session) string {
 	t.Helper()
 	var list []string
@@ -62,7 +63,7 @@ func remember(t testing.TB, s *history.Session, said string) {
 	}
 }
 
-// entries counts the messages of a session, those of branches that were left too.
+// entries returns the number of messages of a session on all branches.
 func entries(t testing.TB, s *history.Session) (n int) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {
@@ -74,16 +75,16 @@ func entries(t testing.TB, s *history.Session) (n int) {
 	return n
 }
 
-func TestTheInputOfARunIsRecordedOnce(t *testing.T) {
+func TestEachMessageOfARunsInputIsRecordedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, session, input string
-		// Path of the session once the model has answered aX, and how many messages were added.
+		// The session's path after the model has answered aX, and the number of messages that were added.
 		path  string
 		added int
 	}{
 		{"first", "", "u1", "u1 aX", 2},
 		{"a whole conversation from elsewhere", "", "u1 a1 u2", "u1 a1 u2 aX", 4},
-		{"only what is new", "u1 a1", "u2", "u1 a1 u2 aX", 2},
+		{"only the new message", "u1 a1", "u2", "u1 a1 u2 aX", 2},
 		{"the same words again", "u1 a1", "u1", "u1 a1 u1 aX", 2},
 		{"the same words as the last, answered", "u1 a1 u2 a2", "u2", "u1 a1 u2 a2 u2 aX", 2},
 		{"the whole conversation", "u1 c1 r1 a1", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 aX", 2},
@@ -91,14 +92,14 @@ func TestTheInputOfARunIsRecordedOnce(t *testing.T) {
 		{"the end of the conversation", "u1 a1 u2 c2 r2 a2", "u2 c2 r2 a2 u3", "u1 a1 u2 c2 r2 a2 u3 aX", 2},
 		{"the end of questions and answers", "u1 a1 u2 c2 r2 a2", "a2 u3", "u1 a1 u2 c2 r2 a2 u3 aX", 2},
 		{"asked again before an answer", "u1 a1 u2", "u2", "u1 a1 u2 aX", 1},
-		{"asked again amid the turn", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2 aX", 1},
+		{"asked again within the turn", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2 aX", 1},
 		{"asked again with a call open", "u1 a1 u2 c2", "u2", "u1 a1 u2 c2 aX", 1},
-		{"asked again amid the turn, with the whole", "u1 c1 r1 a1 u2 c2 r2", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
-		{"asked again amid the turn, with questions and answers", "u1 c1 r1 a1 u2 c2 r2", "u1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
-		{"what was said since a crash", "u1 c1 r1 c2 r2 a2", "u1 c2 r2 a2 u3", "u1 c1 r1 c2 r2 a2 u3 aX", 2},
-		{"something else after a crash, with questions and answers", "u1 a1 u2 c2 r2", "u1 a1 u2 u3", "u1 a1 u2 c2 r2 u3 aX", 2},
+		{"asked again within the turn, with the whole conversation", "u1 c1 r1 a1 u2 c2 r2", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
+		{"asked again within the turn, with questions and answers", "u1 c1 r1 a1 u2 c2 r2", "u1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
+		{"messages after a crash", "u1 c1 r1 c2 r2 a2", "u1 c2 r2 a2 u3", "u1 c1 r1 c2 r2 a2 u3 aX", 2},
+		{"another question after a crash, with questions and answers", "u1 a1 u2 c2 r2", "u1 a1 u2 u3", "u1 a1 u2 c2 r2 u3 aX", 2},
 		{"another round than the session has", "u1 c1 r1", "u1 c2 r2", "u1 c2 r2 aX", 3},
-		{"something else after a crash", "u1 c1", "u2", "u1 c1 u2 aX", 2},
+		{"another question after a crash", "u1 c1", "u2", "u1 c1 u2 aX", 2},
 		{"an answer that is asked for again", "u1 a1 u2 a2", "u1 a1 u2", "u1 a1 u2 aX", 1},
 		{"an earlier question that was edited", "u1 a1 u2 a2 u3 a3", "u1 a1 u4", "u1 a1 u4 aX", 2},
 		{"another conversation", "u1 a1", "u5 a5 u6", "u5 a5 u6 aX", 4},
@@ -116,7 +117,7 @@ func TestTheInputOfARunIsRecordedOnce(t *testing.T) {
 	}
 }
 
-func TestResultsOfParallelCallsMayComeInAnyOrder(t *testing.T) {
+func TestResultsOfParallelCallsMayArriveInAnyOrder(t *testing.T) {
 	session := &history.Session{}
 	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 		if n == 0 {
@@ -133,7 +134,7 @@ func TestResultsOfParallelCallsMayComeInAnyOrder(t *testing.T) {
 		input := []*schema.Message{first}
 		for _, i := range order {
 			e := *got.said[i]
-			e.Extra = nil // an application that keeps less
+			e.Extra = nil // as if the application did not keep it
 			input = append(input, &e)
 		}
 		again := run(t, a, false, append(input, schema.UserMessage("again"))...)
@@ -157,7 +158,7 @@ func leafAfter(t testing.TB, s *history.Session, n int) (id string) {
 	return ""
 }
 
-func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
+func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
 	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{
 		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
@@ -175,11 +176,11 @@ func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
 	require.NoError(t, got.err)
 	got = run(t, a, false, append(append([]*schema.Message{first}, got.said...), schema.UserMessage("again"))...)
 	require.NoError(t, got.err)
-	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", summary(t, session))
+	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", counts(t, session))
 	require.NotContains(t, words(t, session), "sk-")
 }
 
-func TestWhatModelsNeedComesBackAsItWas(t *testing.T) {
+func TestExtrasReasoningAndToolNamesAreSentBackUnchanged(t *testing.T) {
 	session := &history.Session{}
 	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 		if n == 1 {
@@ -199,7 +200,7 @@ func TestWhatModelsNeedComesBackAsItWas(t *testing.T) {
 	require.Equal(t, "read", result.ToolName)
 }
 
-func TestWhatIsCommonNeedsNoOpaquePart(t *testing.T) {
+func TestOrdinaryMessagesNeedNoOpaquePart(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		session := &history.Session{}
 		m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
@@ -224,7 +225,7 @@ func TestWhatIsCommonNeedsNoOpaquePart(t *testing.T) {
 	}
 }
 
-func TestAnAnswerToWhatIsNoLongerTheNewestIsAConflict(t *testing.T) {
+func TestAMessageAppendedWhileTheModelAnswersIsAConflict(t *testing.T) {
 	session := &history.Session{}
 	m := &scripted{answer: func(int, request) (*schema.Message, error) {
 		return says("late"), session.Append(context.Background(), chat.UserMessage("wait"))
@@ -232,5 +233,5 @@ func TestAnAnswerToWhatIsNoLongerTheNewestIsAConflict(t *testing.T) {
 	got := run(t, agentOf(t, compactorOn(t, session), m), false, schema.UserMessage(question))
 	var conflict *storage.ConflictError
 	require.ErrorAs(t, got.err, &conflict)
-	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", summary(t, session))
+	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", counts(t, session))
 }

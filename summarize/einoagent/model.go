@@ -15,18 +15,18 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
-// Model returns a model of eino as a [chat.Model], so that summaries are asked for from the model that the agent has. Tools,
-// choice, temperature and limit of the answer are passed as options of the call.
+// Model returns a model of eino as a [chat.Model], so that the agent's own model can write the summaries. Tools, tool
+// choice, temperature and the limit of the answer are passed as options of the call.
 //
-// An error that says that the request is too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost
-// connection and an HTTP status of 408, 409, 425, 429 or 500 and more is a [*chat.TransientError]; the status is that of a
-// method StatusCode, of a field HTTPStatusCode, StatusCode or Code, or in the text, as "status code: 429". That of a context that
-// ended is its cause. All wrap the model's own.
+// A refusal as too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost connection and an HTTP
+// status of 408, 409, 425, 429 or from 500 on are a [*chat.TransientError]. The status is taken from the error's method
+// StatusCode, from its field HTTPStatusCode, StatusCode or Code, or from its text, such as "status code: 429". Both
+// wrap the model's own error. If the context ended, the error is its cause.
 func Model(m model.BaseChatModel) chat.Model { return einoModel{m} }
 
 type einoModel struct{ inner model.BaseChatModel }
 
-// Generate asks the model.
+// Generate implements [chat.Model].
 func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -44,7 +44,7 @@ func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}
 	answer, err := m.inner.Generate(ctx, messages, options...)
 	if err != nil {
-		return chat.Response{}, modelerr.Named(ctx, "einoagent", err)
+		return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
 	}
 	if answer == nil {
 		return chat.Response{}, emptyAnswer()
@@ -80,11 +80,11 @@ func optionsOf(req chat.Request) ([]model.Option, error) {
 	return list, nil
 }
 
-// stream asks for an answer in pieces.
+// stream asks for a streamed answer.
 func (m einoModel) stream(ctx context.Context, messages []*schema.Message, options []model.Option, to func(chat.Delta)) (chat.Response, error) {
 	reader, err := m.inner.Stream(ctx, messages, options...)
 	if err != nil {
-		return chat.Response{}, modelerr.Named(ctx, "einoagent", err)
+		return chat.Response{}, modelerr.Convert(ctx, "einoagent", err)
 	}
 	defer reader.Close()
 	var chunks []*schema.Message
@@ -95,7 +95,7 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 			break
 		}
 		if err != nil {
-			return arrived(chunks), modelerr.Named(ctx, "einoagent", err)
+			return arrived(chunks), modelerr.Convert(ctx, "einoagent", err)
 		}
 		if chunk == nil {
 			continue
@@ -114,7 +114,7 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 	return response(answer)
 }
 
-// deltas passes on the pieces of a chunk of an answer.
+// deltas passes on the texts, reasoning and calls of a chunk.
 func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	for _, p := range takeParts(detached(chunk)) {
 		switch p := p.(type) {
@@ -126,7 +126,7 @@ func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	}
 	for _, c := range chunk.ToolCalls {
 		d := chat.CallDelta{Index: ids.index(c), Arguments: c.Function.Arguments}
-		if ids.begins(d.Index) {
+		if ids.starts(d.Index) {
 			d.ID, d.Name = c.ID, c.Function.Name
 		} else if d.Arguments == "" {
 			continue
@@ -135,7 +135,8 @@ func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	}
 }
 
-// arrived returns what had arrived of an answer that was cut off. A call is whole if its arguments are JSON.
+// arrived returns the part of an interrupted answer that had arrived. Calls whose arguments are not valid JSON were cut
+// off and are dropped.
 func arrived(chunks []*schema.Message) chat.Response {
 	if len(chunks) == 0 {
 		return chat.Response{}
@@ -156,7 +157,7 @@ func arrived(chunks []*schema.Message) chat.Response {
 	return r
 }
 
-// response returns an answer as ours.
+// response converts an answer.
 func response(answer *schema.Message) (chat.Response, error) {
 	said := without(answer, idKey, markKey)
 	said.Role, said.ResponseMeta = schema.Assistant, nil
@@ -179,7 +180,7 @@ func usageOf(m *schema.Message) chat.Usage {
 	}
 }
 
-// stopOf returns why an answer ended, by the names that providers have for it.
+// stopOf returns the stop reason of an answer. Its patterns cover the names that providers use.
 func stopOf(m *schema.Message) chat.StopReason {
 	reason := ""
 	if m.ResponseMeta != nil {
@@ -201,15 +202,15 @@ var (
 	filtered = regexp.MustCompile(`(?i)filter|safety|refusal|blocklist|prohibited|recitation`)
 )
 
-// callIDs sets the ids of calls in an answer that comes in pieces, as [chat.WithCallIDs] does. The zero value is ready to use.
+// callIDs sets the ids of calls in a streamed answer, as [chat.WithCallIDs] does. The zero value is ready to use.
 type callIDs struct {
 	chat.CallIDs
-	ids   map[int]string // by the model's index
-	order []int          // those indices, in the order of the calls; -1 for a call without one
-	begun int
+	ids     map[int]string // by the model's index
+	order   []int          // those indices, in the order of the calls; -1 for a call without one
+	started int            // number of calls for which starts has returned true
 }
 
-// chunk returns a piece of an answer with an id in each call that begins there.
+// chunk returns a chunk with an id in each call that starts there.
 func (c *callIDs) chunk(m *schema.Message) *schema.Message {
 	if len(m.ToolCalls) == 0 {
 		return m
@@ -237,7 +238,7 @@ func (c *callIDs) chunk(m *schema.Message) *schema.Message {
 	return &out
 }
 
-// index returns the place of a call among those of the answer, as they began.
+// index returns the position of a call among the calls of the answer, in the order in which they started.
 func (c *callIDs) index(call schema.ToolCall) int {
 	given := -1
 	if call.Index != nil {
@@ -252,11 +253,11 @@ func (c *callIDs) index(call schema.ToolCall) int {
 	return len(c.order) - 1
 }
 
-// begins reports whether a call was not told of before.
-func (c *callIDs) begins(index int) bool {
-	if index < c.begun {
+// starts reports whether it is called for a call for the first time.
+func (c *callIDs) starts(index int) bool {
+	if index < c.started {
 		return false
 	}
-	c.begun = index + 1
+	c.started = index + 1
 	return true
 }

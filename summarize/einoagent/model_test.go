@@ -21,7 +21,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
-// asked is a model of eino that keeps its last request as a provider would be sent it.
+// asked is a model of eino that keeps its requests as a provider would receive them.
 type asked struct {
 	*scripted
 	noting sync.Mutex
@@ -66,7 +66,7 @@ func (a *asked) Stream(ctx context.Context, input []*schema.Message, opts ...mod
 	return a.scripted.Stream(ctx, input, opts...)
 }
 
-func TestARequestIsPassedOnWhole(t *testing.T) {
+func TestAModelConvertsTheRequestAndTheAnswer(t *testing.T) {
 	m := &asked{scripted: &scripted{answer: func(int, request) (*schema.Message, error) {
 		answer := says("four")
 		answer.ReasoningContent = "two and two"
@@ -106,7 +106,7 @@ func TestARequestIsPassedOnWhole(t *testing.T) {
 	require.Equal(t, m.bodies[0], m.bodies[1])
 }
 
-func TestCallsHaveIDs(t *testing.T) {
+func TestCallsWithoutIDsGetUniqueOnes(t *testing.T) {
 	providertest.CallIDs(t, func(t *testing.T, ids []string) providertest.CallServer {
 		m := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
 			if r.messages[len(r.messages)-1].Role == schema.Tool {
@@ -132,7 +132,7 @@ func TestCallsHaveIDs(t *testing.T) {
 	})
 }
 
-func TestAStreamThatBreaksOffLeavesWhatHadArrived(t *testing.T) {
+func TestABrokenStreamReturnsThePartThatArrived(t *testing.T) {
 	whole := reads("a.go", "b.go")
 	s := &scripted{answer: func(int, request) (*schema.Message, error) { return whole, nil }}
 	full, err := einoagent.Model(s).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("?")}, Stream: func(chat.Delta) {}})
@@ -147,7 +147,7 @@ func TestAStreamThatBreaksOffLeavesWhatHadArrived(t *testing.T) {
 	}
 }
 
-// broken is a model whose stream breaks off after so many pieces.
+// broken is a model whose stream fails after a number of chunks.
 type broken struct {
 	*scripted
 	after int
@@ -167,7 +167,7 @@ func (b *broken) Stream(ctx context.Context, input []*schema.Message, opts ...mo
 	}), nil
 }
 
-// apiError is an error as clients of eino's models have them.
+// apiError is an error of the kind that clients of eino's models return.
 type apiError struct {
 	HTTPStatusCode int
 	Message        string
@@ -175,21 +175,21 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.Message }
 
-func TestErrorsAreToldApart(t *testing.T) {
+func TestErrorsOfAModelHaveTypes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
 		want string
 	}{
-		{"too large", errors.New("error, status code: 400, message: This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."), "context 8192 9000"},
-		{"too large, named", &chat.ContextLimitError{Limit: 5, Tokens: 6}, "context 5 6"},
+		{"too large, in the text", errors.New("error, status code: 400, message: This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."), "context 8192 9000"},
+		{"already a ContextLimitError", &chat.ContextLimitError{Limit: 5, Tokens: 6}, "context 5 6"},
 		{"rate limit in the text", errors.New("error, status code: 429, status: 429 Too Many Requests, message: slow down"), "transient"},
 		{"rate limit by a field", fmt.Errorf("asking: %w", &apiError{429, "slow down"}), "transient"},
-		{"server's fault", &apiError{503, "overloaded"}, "transient"},
+		{"server error", &apiError{503, "overloaded"}, "transient"},
 		{"lost connection", io.ErrUnexpectedEOF, "transient"},
-		{"named as passing", &chat.TransientError{RetryAfter: time.Second, Err: errors.New("x")}, "transient"},
+		{"already a TransientError", &chat.TransientError{RetryAfter: time.Second, Err: errors.New("x")}, "transient"},
 		{"wrong key", &apiError{401, "wrong key"}, "other"},
-		{"anything", errors.New("no"), "other"},
+		{"any other error", errors.New("no"), "other"},
 	} {
 		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 			m := &scripted{answer: func(int, request) (*schema.Message, error) { return nil, c.err }}
@@ -213,15 +213,15 @@ func TestACancelledRequestHasTheCauseOfItsContext(t *testing.T) {
 		cancel(stop)
 		return nil, context.Canceled
 	}}
-	for range 2 { // in the middle, and before
+	for range 2 { // cancelled during the request, and before it
 		_, err := einoagent.Model(m).Generate(ctx, chat.Request{Messages: []chat.Message{chat.UserMessage("?")}})
 		require.Equal(t, stop, err)
 	}
 	require.Len(t, m.requests, 1)
 }
 
-// A summary that is asked for at the end of the agent's request has that request as its prefix.
-func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
+// A request for a summary continues the agent's request.
+func TestAForkKeepsTheCachedPrefix(t *testing.T) {
 	counted := 0
 	m := &asked{scripted: &scripted{answer: func(_ int, r request) (*schema.Message, error) {
 		if strings.Contains(r.messages[len(r.messages)-1].Content, forktest.Ask) {

@@ -13,19 +13,21 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// nested is a tool call in which other agents with the same middleware may run: DeepAgent gives its handlers to its sub-agents.
-// What they say is not part of the conversation that called the tool, and is kept in memory until the tool returns.
+// nested is a tool call in which other agents with the same middleware may run: DeepAgent gives its handlers to its
+// sub-agents. Their messages are not part of the conversation that called the tool. They are kept in memory until the
+// tool returns.
 type nested struct {
-	outer []*history.Session // of the runs around
+	outer []*history.Session // sessions of the enclosing runs
 
 	mu  sync.Mutex
-	own *summarize.Compactor
+	own *summarize.Compactor // of the agents within the call; nil until one runs
 }
 
-// nestedKey is the key of a context under which a tool call is found.
+// nestedKey is the context key of a middleware's current tool call.
 type nestedKey struct{ m *middleware }
 
-// within returns the conversation of a run inside of the tool call, given that which it would have outside.
+// within returns the conversation of a run inside the tool call. The argument is the conversation that it would have
+// outside. On a nil receiver it returns the argument.
 func (n *nested) within(c Conversation) Conversation {
 	if n == nil || !slices.Contains(n.outer, c.Compactor.Session) {
 		return c
@@ -41,29 +43,29 @@ func (n *nested) within(c Conversation) Conversation {
 	return Conversation{Compactor: n.own}
 }
 
-// end ends what is made in the background.
+// end stops the background work of the call's own compactor.
 func (n *nested) end() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.own != nil {
-		_ = n.own.Close() // of listeners that did not return its Logger was told
+		_ = n.own.Close() // the Logger has been told of listeners that did not return
 	}
 }
 
-// call returns the context of a tool call.
+// call returns the context for a tool call.
 func (m *middleware) call(ctx context.Context) (context.Context, *nested, error) {
 	c, err := m.conversation(ctx)
 	if err != nil {
 		return ctx, nil, err
 	}
 	n := &nested{outer: []*history.Session{c.Compactor.Session}}
-	if around, _ := ctx.Value(nestedKey{m}).(*nested); around != nil {
-		n.outer = append(n.outer, around.outer...)
+	if enclosing, _ := ctx.Value(nestedKey{m}).(*nested); enclosing != nil {
+		n.outer = append(n.outer, enclosing.outer...)
 	}
 	return context.WithValue(ctx, nestedKey{m}, n), n, nil
 }
 
-// WrapInvokableToolCall keeps what agents say that run in a tool out of the conversation.
+// WrapInvokableToolCall keeps the messages of agents that run in a tool out of the conversation.
 func (m *middleware) WrapInvokableToolCall(_ context.Context, next adk.InvokableToolCallEndpoint, _ *adk.ToolContext) (adk.InvokableToolCallEndpoint, error) {
 	return func(ctx context.Context, arguments string, opts ...tool.Option) (string, error) {
 		ctx, n, err := m.call(ctx)
@@ -75,7 +77,7 @@ func (m *middleware) WrapInvokableToolCall(_ context.Context, next adk.Invokable
 	}, nil
 }
 
-// WrapEnhancedInvokableToolCall does as WrapInvokableToolCall does.
+// WrapEnhancedInvokableToolCall does what WrapInvokableToolCall does.
 func (m *middleware) WrapEnhancedInvokableToolCall(_ context.Context, next adk.EnhancedInvokableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedInvokableToolCallEndpoint, error) {
 	return func(ctx context.Context, argument *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
 		ctx, n, err := m.call(ctx)
@@ -87,8 +89,8 @@ func (m *middleware) WrapEnhancedInvokableToolCall(_ context.Context, next adk.E
 	}, nil
 }
 
-// WrapStreamableToolCall does as WrapInvokableToolCall does. What is made in the background ends by itself, for the stream may be
-// read later.
+// WrapStreamableToolCall does what WrapInvokableToolCall does. It does not stop background work when the call returns,
+// because the stream may be read later; the work ends by itself.
 func (m *middleware) WrapStreamableToolCall(_ context.Context, next adk.StreamableToolCallEndpoint, _ *adk.ToolContext) (adk.StreamableToolCallEndpoint, error) {
 	return func(ctx context.Context, arguments string, opts ...tool.Option) (*schema.StreamReader[string], error) {
 		ctx, _, err := m.call(ctx)
@@ -99,7 +101,7 @@ func (m *middleware) WrapStreamableToolCall(_ context.Context, next adk.Streamab
 	}, nil
 }
 
-// WrapEnhancedStreamableToolCall does as WrapStreamableToolCall does.
+// WrapEnhancedStreamableToolCall does what WrapStreamableToolCall does.
 func (m *middleware) WrapEnhancedStreamableToolCall(_ context.Context, next adk.EnhancedStreamableToolCallEndpoint, _ *adk.ToolContext) (adk.EnhancedStreamableToolCallEndpoint, error) {
 	return func(ctx context.Context, argument *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
 		ctx, _, err := m.call(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Template returns a chat template that renders a tree within the budget of the options. Build makes the tree from the
-// variables that the template is given. The errors are Build's and those of [render.Render].
+// Template returns a chat template that renders a tree within the budget of the options. The function build makes the
+// tree from the template's variables. The errors are those of build and of [render.Render].
 func Template(build func(ctx context.Context, variables map[string]any) (elements.Node, error), o render.Options) einoprompt.ChatTemplate {
 	return template{build, o}
 }
@@ -21,10 +21,10 @@ type template struct {
 	options render.Options
 }
 
-// GetType names the template to eino's callbacks.
+// GetType returns the template's type for eino's callbacks.
 func (t template) GetType() string { return "Promptree" }
 
-// Format renders the tree.
+// Format implements [einoprompt.ChatTemplate].
 func (t template) Format(ctx context.Context, variables map[string]any, _ ...einoprompt.Option) ([]*schema.Message, error) {
 	node, err := t.build(ctx, variables)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
-func TestATemplateIsPartOfAChain(t *testing.T) {
+func TestATemplateWorksInAChain(t *testing.T) {
 	refused := errors.New("no question")
 	template := einoagent.Template(func(_ context.Context, variables map[string]any) (elements.Node, error) {
 		question, ok := variables["question"].(string)

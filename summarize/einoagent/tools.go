@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// fromEinoTools returns descriptions of tools as ours.
+// fromEinoTools converts eino's descriptions of tools.
 func fromEinoTools(infos []*schema.ToolInfo) ([]chat.Tool, error) {
 	var list []chat.Tool
 	for _, info := range infos {
@@ -27,7 +27,7 @@ func fromEinoTools(infos []*schema.ToolInfo) ([]chat.Tool, error) {
 	return list, nil
 }
 
-// toEinoTools returns our descriptions of tools as eino's.
+// toEinoTools converts tools to eino's descriptions.
 func toEinoTools(tools []chat.Tool) ([]*schema.ToolInfo, error) {
 	list := make([]*schema.ToolInfo, 0, len(tools))
 	for _, t := range tools {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Values of an Extra may be of any type, and models of eino look at the type. Texts, booleans, float64 and null are written as
-// JSON; a map[string]any as {"m": {…}}, an []any as {"a": […]}; anything else as {"g": "…"}, by encoding/gob as eino's
-// checkpoints have it.
+// taggedValue encodes a value of an Extra. Such values may be of any type, and models of eino depend on the type.
+// Strings, booleans, float64 and nil are written as plain JSON. A map[string]any is {"m": {…}} and an []any is {"a":
+// […]}. Anything else is {"g": "…"}, encoded with encoding/gob as in eino's checkpoints.
 type taggedValue struct {
 	Map  map[string]json.RawMessage `json:"m,omitzero"`
 	List []json.RawMessage          `json:"a,omitzero"`
@@ -59,7 +59,7 @@ func encodeValue(v any) (json.RawMessage, error) {
 func encodeGob(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(&v); err != nil {
-		return nil, fmt.Errorf("a value of type %T in Extra cannot be kept: register the type with schema.RegisterName: %w", v, err)
+		return nil, fmt.Errorf("encoding a value of type %T in Extra: register the type with schema.RegisterName: %w", v, err)
 	}
 	return json.Marshal(taggedValue{Gob: b.Bytes()})
 }

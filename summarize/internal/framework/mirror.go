@@ -1,4 +1,4 @@
-// Package framework has what the adapters of agent frameworks share.
+// Package framework holds the code that the adapters of agent frameworks share.
 package framework
 
 import (
@@ -11,21 +11,24 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// SystemName names what a framework said as the system amid the conversation, a [history.CustomMessage].
+// SystemName is the name of the [history.CustomMessage] that records a system message within the conversation.
 const SystemName = "system"
 
 // Log is a session that mirrors a framework's conversation.
 type Log struct {
 	Session *history.Session
-	// Same reports whether two messages are one by the framework's own ids. None by default.
+	// Same reports whether the framework's own ids say that two messages are the same. The first is the session's. Without
+	// it, messages have no ids.
 	Same func(had, said history.Message) bool
-	// SameCall reports whether two ids may be of one call. By default the same id is.
+	// SameCall reports whether two different ids may belong to the same call. By default they do not.
 	SameCall func(had, said string) bool
 }
 
-// Align returns how many of what was said the session has already, and moves its leaf to where the rest is to follow. Base is the
-// entry after which it was said; without one it is the whole conversation as the application keeps it, with all rounds of tools
-// or without some, the end of it, or only what is new.
+// Align finds which of the said messages the session already has. It returns their number, always counted from the
+// first, and moves the session's leaf to the entry that the others follow.
+//
+// Base is the entry after which the messages were said. If it is empty or unknown, they are what the application
+// passed: the whole conversation, with all rounds of tools or without some, its end, or only new messages.
 func (l Log) Align(ctx context.Context, base string, said []history.Body) (known int, err error) {
 	if base != "" {
 		has, err := l.Session.Has(ctx, base)
@@ -39,7 +42,7 @@ func (l Log) Align(ctx context.Context, base string, said []history.Body) (known
 	return l.alignInput(ctx, said)
 }
 
-// alignAfter aligns what was said after an entry.
+// alignAfter aligns messages that were said after an entry.
 func (l Log) alignAfter(ctx context.Context, base string, said []history.Body) (int, error) {
 	var after []history.Entry
 	found := false
@@ -55,7 +58,7 @@ func (l Log) alignAfter(ctx context.Context, base string, said []history.Body) (
 		}
 	}
 	if !found {
-		return 0, l.Session.Branch(ctx, base) // the session went another way meanwhile
+		return 0, l.Session.Branch(ctx, base) // base is on another branch
 	}
 	slices.Reverse(after)
 	n := l.common(after, said)
@@ -68,20 +71,20 @@ func (l Log) alignAfter(ctx context.Context, base string, said []history.Body) (
 	return n, l.Session.Branch(ctx, after[n-1].ID)
 }
 
-// alignInput aligns what was said without a base.
+// alignInput aligns messages without a base.
 func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
 	b := &backwards{log: l}
 	next, stop := iter.Pull2(l.Session.Back(ctx, ""))
 	defer stop()
 	b.next = next
 	for n := len(said); n > 0; n-- {
-		lost := n == len(said) || roleOf(said[n]) == chat.RoleUser // rounds that followed may be
+		lost := n == len(said) || roleOf(said[n]) == chat.RoleUser // later rounds of tools may be missing in said
 		if ok := b.endsWith(said[:n], lost); b.err != nil || ok {
 			return n, b.err
 		}
 	}
 	if !slices.ContainsFunc(said, func(b history.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
-		return 0, nil // only what is new
+		return 0, nil // only new messages
 	}
 	n, last, at := 0, "", ""
 	for e, err := range l.Session.PathTo(ctx, "") {
@@ -94,7 +97,7 @@ func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
 		at = e.ID
 		if n < len(said) && l.says(e, said[n]) {
 			n, last = n+1, e.ID
-		} else if spoken(e.Body) {
+		} else if questionOrAnswer(e.Body) {
 			break
 		}
 	}
@@ -104,11 +107,11 @@ func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
 	return n, l.Session.Branch(ctx, last)
 }
 
-// backwards reads what a session's path says from its end.
+// backwards reads the mirrored entries of a session's path from its end.
 type backwards struct {
 	log  Log
 	next func() (history.Entry, error, bool)
-	read []history.Entry // the newest first
+	read []history.Entry // newest first
 	err  error
 }
 
@@ -129,8 +132,8 @@ func (b *backwards) at(i int) (history.Entry, bool) {
 	return b.read[i], true
 }
 
-// endsWith reports whether the path ends with what was said. It may have rounds of tools between, and after a question if they
-// may be lost, that the application did not keep.
+// endsWith reports whether the path ends with the said messages. Between them the path may have rounds of tools that
+// the application did not keep. If lost is set, it may also have such rounds after a final user message.
 func (b *backwards) endsWith(said []history.Body, lost bool) bool {
 	j := len(said) - 1
 	skips := lost && roleOf(said[j]) == chat.RoleUser
@@ -141,7 +144,7 @@ func (b *backwards) endsWith(said []history.Body, lost bool) bool {
 			return false
 		case b.log.says(e, said[j]):
 			j, skips = j-1, true
-		case !skips || spoken(e.Body):
+		case !skips || questionOrAnswer(e.Body):
 			return false
 		}
 	}
@@ -153,19 +156,19 @@ func roleOf(b history.Body) chat.Role {
 	return m.Role
 }
 
-// spoken reports whether something was said by the user, or by the assistant as an answer.
-func spoken(b history.Body) bool {
+// questionOrAnswer reports whether a message is the user's, or the assistant's without calls.
+func questionOrAnswer(b history.Body) bool {
 	m, _ := b.(history.Message)
 	return m.Role == chat.RoleUser || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0
 }
 
-// mirrored reports whether an entry is one that the framework has a message for.
+// mirrored reports whether the framework has a message for an entry.
 func mirrored(e history.Entry) bool {
 	m, ok := e.Body.(history.CustomMessage)
 	return e.Type() == history.TypeMessage || ok && m.Name == SystemName
 }
 
-// common returns how many entries, from the first on, are what was said.
+// common returns the length of the common prefix of entries and messages.
 func (l Log) common(entries []history.Entry, said []history.Body) int {
 	for i, e := range entries {
 		if i == len(said) || !l.says(e, said[i]) {
@@ -175,8 +178,8 @@ func (l Log) common(entries []history.Entry, said []history.Body) int {
 	return len(entries)
 }
 
-// says reports whether an entry is what was said: by the framework's id, or else by role, text and calls, for applications keep
-// no more.
+// says reports whether an entry holds a message. It compares the framework's ids, or else role, text, calls and media,
+// because applications may keep no more than these.
 func (l Log) says(e history.Entry, b history.Body) bool {
 	had, isMessage := e.Body.(history.Message)
 	said, ok := b.(history.Message)
@@ -191,7 +194,7 @@ func (l Log) says(e history.Entry, b history.Body) bool {
 	if l.Same != nil && l.Same(had, said) {
 		return true
 	}
-	if len(e.Redacted) > 0 { // what was said is not there to be compared
+	if len(e.Redacted) > 0 { // the original text is gone
 		return true
 	}
 	for i, c := range had.ToolCalls {
@@ -206,6 +209,7 @@ func (l Log) sameCall(had, said string) bool {
 	return had == said || l.SameCall != nil && l.SameCall(had, said)
 }
 
+// media returns the images and documents of a message.
 func media(m history.Message) (list []chat.Part) {
 	for _, p := range m.Content {
 		switch p.(type) {
@@ -216,7 +220,7 @@ func media(m history.Message) (list []chat.Part) {
 	return list
 }
 
-// Unchanged returns a [*storage.ConflictError] if somebody said something after an entry.
+// Unchanged returns a [*storage.ConflictError] if a message was appended after the entry leaf.
 func (l Log) Unchanged(ctx context.Context, leaf string) error {
 	for e, err := range l.Session.Back(ctx, "") {
 		if err != nil {

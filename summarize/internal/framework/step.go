@@ -10,12 +10,12 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Whole returns a prompt that shows a session and nothing else.
+// Whole returns a prompt that shows the whole session and nothing else.
 func Whole(s *history.Session) elements.Node {
 	return elements.Nodes{history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s}}
 }
 
-// Retarget makes an agent's tools those of its compactor.
+// Retarget sets the tools of a compactor's target to those of the agent.
 func Retarget(ctx context.Context, c *summarize.Compactor, tools []chat.Tool) error {
 	target := c.Current()
 	if len(tools) == len(target.Tools) && (len(tools) == 0 || reflect.DeepEqual(tools, target.Tools)) {
@@ -25,8 +25,9 @@ func Retarget(ctx context.Context, c *summarize.Compactor, tools []chat.Tool) er
 	return c.Retarget(ctx, target)
 }
 
-// AfterTurn does what the policy does after a turn. The framework's loop has ended: what the policy says in the user's place is
-// taken back. That the prompt does not fit is the next request's matter.
+// AfterTurn compacts after a turn if the policy says so. If the policy continues in the user's place, that message is
+// dropped, because the framework's loop has ended. A prompt that does not fit is not an error here; the next request
+// compacts it or fails.
 func AfterTurn(ctx context.Context, c *summarize.Compactor, prompt elements.Node) error {
 	leaf := c.Session.Leaf()
 	goOn, err := c.AfterTurn(ctx, prompt)

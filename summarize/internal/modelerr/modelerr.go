@@ -1,4 +1,4 @@
-// Package modelerr gives the errors of other libraries' models the types that package chat has for them.
+// Package modelerr converts errors of other libraries' models to the error types of package chat.
 package modelerr
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Named returns an error of a model as package chat has them, or else with the name of the package that asked. That of a context
-// that ended is its cause.
-func Named(ctx context.Context, pkg string, err error) error {
+// Convert returns a model's error as a [*chat.ContextLimitError] or a [*chat.TransientError] if it is one of these, and
+// otherwise with the name of the calling package. If the context ended, the error is its cause.
+func Convert(ctx context.Context, pkg string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -39,7 +39,7 @@ func Named(ctx context.Context, pkg string, err error) error {
 
 var statusText = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
 
-// statusOf returns the HTTP status of an error, 0 if it has none. Each client has a type of its own for that.
+// statusOf returns the HTTP status of an error, or 0 if it has none. Each client library has its own type of error.
 func statusOf(err error) int {
 	if coded, ok := errors.AsType[interface {
 		error

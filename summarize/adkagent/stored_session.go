@@ -10,8 +10,8 @@ import (
 	"google.golang.org/adk/v2/session"
 )
 
-// kept is a session that a service returned. It knows of what was appended to it since.
-type kept struct {
+// storedSession is a session that a service returned, with the events appended through it since.
+type storedSession struct {
 	app, user, id string
 
 	mu      sync.RWMutex
@@ -20,8 +20,8 @@ type kept struct {
 	updated time.Time
 }
 
-// append takes an event, and its changes of state.
-func (k *kept) append(e *session.Event, delta map[string]any) {
+// append adds an event and applies its changes of state.
+func (k *storedSession) append(e *session.Event, delta map[string]any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.events = append(k.events, e)
@@ -32,30 +32,30 @@ func (k *kept) append(e *session.Event, delta map[string]any) {
 	maps.Copy(k.state, delta)
 }
 
-func (k *kept) ID() string           { return k.id }
-func (k *kept) AppName() string      { return k.app }
-func (k *kept) UserID() string       { return k.user }
-func (k *kept) State() session.State { return state{k} }
+func (k *storedSession) ID() string           { return k.id }
+func (k *storedSession) AppName() string      { return k.app }
+func (k *storedSession) UserID() string       { return k.user }
+func (k *storedSession) State() session.State { return state{k} }
 
-func (k *kept) Events() session.Events {
+func (k *storedSession) Events() session.Events {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return slices.Clip(k.events)
 }
 
-func (k *kept) LastUpdateTime() time.Time {
+func (k *storedSession) LastUpdateTime() time.Time {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.updated
 }
 
-// events are those of a session.
+// events implements [session.Events].
 type events []*session.Event
 
 func (e events) All() iter.Seq[*session.Event] { return slices.Values(e) }
 func (e events) Len() int                      { return len(e) }
 
-// At returns an event, nil if there is none at that place.
+// At returns the event at index i, or nil if i is out of range.
 func (e events) At(i int) *session.Event {
 	if i < 0 || i >= len(e) {
 		return nil
@@ -63,8 +63,9 @@ func (e events) At(i int) *session.Event {
 	return e[i]
 }
 
-// state is that of a session. What is set is there until the session is taken from the service again: only events keep a state.
-type state struct{ of *kept }
+// state implements [session.State]. A value that Set stores is lost when the session is taken from the service again:
+// only events change the stored state.
+type state struct{ of *storedSession }
 
 func (s state) Get(name string) (any, error) {
 	s.of.mu.RLock()
