@@ -1,59 +1,84 @@
-// Package jobs carries compactions out as River jobs, for services whose sessions are in PostgreSQL: a summary that takes forty
-// seconds is made by a worker, in whatever process, and survives that process.
+// Package jobs runs compactions as jobs of River (github.com/riverqueue/river), for services whose sessions are in
+// PostgreSQL. A summary may take forty seconds. As a job it is made by a worker in any process, and survives the death
+// of that process.
 //
-// A replica that decides to compact in the background appends a plan to the session; a [Queue] enqueues a job for it in the same
-// transaction. A [Worker] opens the session, asks models, and appends the compaction; the job is completed in the transaction of
-// that append. No transaction is open while a model is asked. Whoever renders the session meanwhile sees that the plan is
-// pending and goes on as if a goroutine of its own made the summary; only a prompt that does not fit without it waits.
+// Each replica of the service appends to sessions through a [Queue]:
 //
-//	pool, err := pgxpool.New(ctx, url)
+//	queue := &jobs.Queue{}
+//	sessions := &postgres.Sessions{Pool: pool, Hooks: []postgres.Hook{queue.Hook()}}
+//	compactor := &summarize.Compactor{Runner: queue, …} // the session, target and policy as ever
+//
+// Each process that makes summaries has a [Worker]. It may be the same process:
+//
+//	workers := river.NewWorkers()
+//	river.AddWorker(workers, &jobs.Worker{Sessions: &postgres.Sessions{Pool: pool}, Compactor: newCompactor})
+//	queue.Client, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
+//		Workers: workers,
+//		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
+//	})
+//	err = queue.Client.Start(ctx)
+//
+// Create the tables first, those of sessions and those of River:
+//
 //	err = postgres.Migrate(ctx, pool)
 //	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 //	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 //
-//	workers := river.NewWorkers()
-//	river.AddWorker(workers, &jobs.Worker{Sessions: &postgres.Sessions{Pool: pool}, Compactor: newCompactor})
-//	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-//		Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
-//	})
-//	err = client.Start(ctx)
+// # What it does
 //
-// Every policy works by workers as it does by goroutines, with one difference: a fork of the prompt's cached prefix can be asked
-// for only where the prompt was sent, so a worker makes a request of its own, and an event of the kind
-// [summarize.EventRefused] says so. A plan that somebody waits for, because the prompt does not fit, is carried out where the prompt
-// is rendered, and has no job.
+// When a compactor decides to compact in the background, it appends a plan to the session. The queue enqueues a job in
+// the same transaction. A worker opens the session, asks models and appends the compaction, and completes the job in
+// the transaction of that append. No transaction is open while a model is asked.
 //
-// # What River does
+// Meanwhile other replicas see the pending plan and go on, as if a goroutine of their own made the summary. Only a
+// prompt that does not fit without the summary waits for it.
 //
-// A failure that may pass is tried again by River, after 1 s, 16 s, 81 s ([Worker.Retry]) or when the provider asks, as long
-// as the plan has time and the job attempts. Parts of a summary that were had are kept for the next attempt. A job that is cancelled
-// ([river.Client.JobCancel]) ends its plan, and the policy's pause begins. [river.Client.Stop] waits for what is being made; a
-// client that does not (StopAndCancel, or Config.SoftStopTimeout) leaves it to another, and that is no attempt.
+// A plan that a caller waits for, because its prompt does not fit, is carried out where the prompt is rendered. It has
+// no job.
 //
-// # A process that is killed
+// Policies behave as they do with goroutines, except that a worker cannot fork the prompt's cached prefix, which only
+// the process that sent the prompt can. It makes a request of its own instead, and an event of kind
+// [summarize.EventRefused] says so.
 //
-// leaves its job running, as River sees it, until the time of the attempt is over and River's RescueStuckJobsAfter, which is an hour
-// by default. The plan does not wait for that: its time is 5 minutes (summarize.Ask.TimeLimit), and then the next prompt that needs a
-// summary is given a new plan, with a job of its own; the old job finds its plan ended. For jobs to be taken up sooner set both below
-// the plan's time:
+// # What it costs
+//
+// The job's row is inserted and completed in transactions that the session writes anyway; fetching it costs River's
+// own. The worker reads the session from the database. Its request for a summary pays in full for input that a fork
+// would have read from the provider's cache.
+//
+// # What goes wrong
+//
+// A transient failure is retried by River after 1 s, 16 s, 81 s and so on ([Worker.Retry]), or when the provider asks,
+// as long as the plan has time and the job has attempts. Summaries of parts that were finished are kept for the next
+// attempt. Any other failure ends the plan and cancels the job.
+//
+// Cancelling a job ([river.Client.JobCancel]) ends its plan, and the policy's pause begins.
+//
+// [river.Client.Stop] waits for running jobs. StopAndCancel and Config.SoftStopTimeout do not wait: they leave running
+// jobs to another client, and this does not count as an attempt.
+//
+// When a process is killed, River considers its job as running until the time of the attempt is over and
+// RescueStuckJobsAfter has passed, an hour by default. The plan does not wait for that. It expires after 5 minutes
+// (summarize.Ask.TimeLimit), and the next prompt that needs a summary gets a new plan and a new job. The old job, once
+// rescued, finds its plan ended. To have jobs rescued sooner, set both times below the plan's:
 //
 //	&jobs.Worker{Attempt: 90 * time.Second, …}
-//	&river.Config{RescueStuckJobsAfter: 2 * time.Minute, …} // more than JobTimeout, which is a minute
+//	&river.Config{RescueStuckJobsAfter: 2 * time.Minute, …} // must exceed River's JobTimeout, a minute by default
 //
-// However often a job is worked, and by however many workers at once, its plan has one effect: a compaction is placed only while its
-// plan is pending, at the position up to which the worker has read.
+// A job may be worked more than once, even by several workers at a time. Its plan still has only one effect, because a
+// compaction is placed only while its plan is pending and the worker has read the session to its end.
 //
-// # Clocks
+// Clocks that differ cost time and money but lose nothing:
 //
-// A plan's time is by the clock of the replica that made it. A replica whose clock is ahead by more than that gives plans of others up
-// early, and summaries are made in vain; nothing is lost. River gives a job the time of the replica that enqueues it and looks for jobs by
-// the database's: a replica whose clock is ahead has its jobs begin that much later, and if that is more than a plan's time its
-// prompts are compacted when they do not fit. If the clock of the process that leads River is ahead by more than RescueStuckJobsAfter,
-// jobs that run are taken for lost and worked twice, with one effect.
+//   - A plan's end is a time by the clock of the replica that made it. A replica whose clock is ahead by more than a
+//     plan's time considers new plans of others expired, and their summaries are made in vain.
+//   - River starts a job at the time that the enqueuing replica wrote, by the clock of the database. If a replica's
+//     clock is ahead, its jobs start that much later. If that exceeds a plan's time, its prompts are compacted only
+//     when they no longer fit.
+//   - If the clock of River's leader is ahead by more than RescueStuckJobsAfter, running jobs are taken for stuck and
+//     worked twice.
 //
-// # Poolers
-//
-// Behind a pooler of transactions, such as PgBouncer, LISTEN does not arrive and statements cannot be prepared by name: set River's
-// PollOnly, so that jobs are looked for every FetchPollInterval (1 s by default), and on the pool pgx's default_query_exec_mode=exec.
-// An insert-only client needs neither PollOnly nor Start.
+// Behind a transaction pooler such as PgBouncer, LISTEN does not work and statements cannot be prepared by name. Set
+// River's PollOnly, so that it looks for jobs every FetchPollInterval (1 s by default), and set pgx's
+// default_query_exec_mode=exec on the pool. A client that only inserts jobs needs neither PollOnly nor Start.
 package jobs

@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// A process that answers requests and carries out plans. Any number of them may run on one database.
+// A process that answers requests and carries out plans. Any number of such processes may share a database.
 func Example() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
@@ -98,7 +98,7 @@ func Example() {
 	fmt.Println(answer.Message().Text())
 }
 
-// prepare makes the tables of sessions and of jobs, or brings them up to date.
+// prepare creates or updates the tables of sessions and of jobs.
 func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := postgres.Migrate(ctx, pool); err != nil {
 		return err

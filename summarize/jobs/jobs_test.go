@@ -31,13 +31,13 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-var cluster *postgrestest.Cluster // nil where there is none
+var cluster *postgrestest.Cluster // nil if PostgreSQL is not installed
 
 func TestMain(m *testing.M) {
 	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, m.Run))
 }
 
-// connected returns a pool of connections to a schema with the tables of both, by an address of the cluster's.
+// connected returns a pool of connections to an address. The function set changes its configuration.
 func connected(t *testing.T, address string, set func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(address)
@@ -50,7 +50,7 @@ func connected(t *testing.T, address string, set func(*pgxpool.Config)) *pgxpool
 	return pool
 }
 
-// migrated returns a pool of connections to a schema of the test's own, with the tables of sessions and jobs.
+// migrated returns a pool of connections to a new schema with the tables of sessions and jobs.
 func migrated(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	if cluster == nil {
@@ -77,7 +77,7 @@ func migrate(t *testing.T, pool *pgxpool.Pool) {
 	require.NoError(t, err)
 }
 
-// service is a database of which replicas and workers are started.
+// service is a database on which tests start replicas and workers.
 type service struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
@@ -95,7 +95,7 @@ func newService(t *testing.T, pool *pgxpool.Pool) *service {
 	}}
 }
 
-// replica returns a desk with a session of the database, whose policy summarises in the background by jobs.
+// replica returns a desk on a session of the database. Its policy summarises in the background, with jobs.
 func (s *service) replica(name string) compacttest.Desk {
 	s.t.Helper()
 	sessions := &postgres.Sessions{Pool: s.pool, Tenant: "acme", Hooks: []postgres.Hook{s.queue.Hook()}}
@@ -106,7 +106,7 @@ func (s *service) replica(name string) compacttest.Desk {
 	return d
 }
 
-// planned returns a replica that has said so much that a plan is pending.
+// planned returns a replica whose session is long enough that a plan is pending.
 func (s *service) planned(name string) compacttest.Desk {
 	s.t.Helper()
 	d := s.replica(name)
@@ -123,10 +123,10 @@ func policy() summarize.Policy {
 	return p
 }
 
-// worker is one that asks a model.
+// worker returns a worker that asks a model and retries soon.
 func (s *service) worker(model chat.Model) *jobs.Worker {
 	return &jobs.Worker{
-		Sessions: &postgres.Sessions{Pool: s.pool}, Retry: soon{},
+		Sessions: &postgres.Sessions{Pool: s.pool}, Retry: retrySoon{},
 		Compactor: func(_ context.Context, _ jobs.Args, session *history.Session) (*summarize.Compactor, error) {
 			return &summarize.Compactor{
 				Session: session, Policy: policy(),
@@ -136,12 +136,12 @@ func (s *service) worker(model chat.Model) *jobs.Worker {
 	}
 }
 
-// soon tries again at once.
-type soon struct{}
+// retrySoon retries after 10 ms.
+type retrySoon struct{}
 
-func (soon) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(10 * time.Millisecond) }
+func (retrySoon) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(10 * time.Millisecond) }
 
-// start starts a client that works jobs.
+// start starts a client with a worker.
 func (s *service) start(w *jobs.Worker) *river.Client[pgx.Tx] {
 	s.t.Helper()
 	config := s.config
@@ -158,7 +158,7 @@ func (s *service) start(w *jobs.Worker) *river.Client[pgx.Tx] {
 	return client
 }
 
-// jobs returns all jobs in order.
+// jobs returns all jobs, oldest first.
 func (s *service) jobs() []*rivertype.JobRow {
 	s.t.Helper()
 	list, err := s.queue.Client.JobList(context.Background(), river.NewJobListParams().OrderBy(river.JobListOrderByID, river.SortOrderAsc))
@@ -166,7 +166,7 @@ func (s *service) jobs() []*rivertype.JobRow {
 	return list.Jobs
 }
 
-// becomes waits until the only job is in a state.
+// becomes waits until the only job is in a state, and returns the job.
 func (s *service) becomes(state rivertype.JobState) *rivertype.JobRow {
 	s.t.Helper()
 	var job *rivertype.JobRow
@@ -179,7 +179,7 @@ func (s *service) becomes(state rivertype.JobState) *rivertype.JobRow {
 	return job
 }
 
-// ending returns how the newest plan of a session ended, as a replica that opens it sees.
+// ending returns how the newest plan of a session ended, read by a new replica.
 func (s *service) ending(name string) history.PlanEnd {
 	s.t.Helper()
 	d := s.replica(name)
@@ -189,7 +189,7 @@ func (s *service) ending(name string) history.PlanEnd {
 	return e.Body.(history.PlanEnd)
 }
 
-// modelFunc returns a function that is a model, and the number of the request.
+// modelFunc returns a model that calls f with the number of the request, from 1.
 func modelFunc(f func(ctx context.Context, n int, r chat.Request) (chat.Response, error)) chat.Model {
 	var asked atomic.Int32
 	return chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) { return f(ctx, int(asked.Add(1)), r) })
@@ -218,13 +218,13 @@ func TestAPlanAndItsJobAreWrittenTogether(t *testing.T) {
 	require.True(t, together)
 }
 
-func TestWithoutTheJobThereIsNoPlan(t *testing.T) {
+func TestAPlanWhoseJobCannotBeEnqueuedIsNotWritten(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.replica("42")
 	d.Say(append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
 	_, err := s.pool.Exec(t.Context(), "ALTER TABLE river_job RENAME TO elsewhere")
 	require.NoError(t, err)
-	d.Messages() // which fit without a summary
+	d.Messages() // they fit without a summary
 	_, err = s.pool.Exec(t.Context(), "ALTER TABLE elsewhere RENAME TO river_job")
 	require.NoError(t, err)
 	require.Contains(t, compacttest.Kinds(*d.Heard), "failed")
@@ -234,11 +234,11 @@ func TestWithoutTheJobThereIsNoPlan(t *testing.T) {
 	require.Empty(t, s.jobs())
 }
 
-func TestAWorkerPlacesTheCompactionAndCompletesTheJobAtOnce(t *testing.T) {
+func TestAWorkerPlacesTheCompactionAndCompletesTheJobInOneTransaction(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
 	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		for open := 1; open > 0; { // River's own end by themselves; one that waits for the answer would never end
+		for open := 1; open > 0; { // River's own transactions end soon; one that waits for this answer would never end
 			if err := s.pool.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'").Scan(&open); err != nil {
 				return chat.Response{}, err
 			}
@@ -254,11 +254,11 @@ func TestAWorkerPlacesTheCompactionAndCompletesTheJobAtOnce(t *testing.T) {
 	require.True(t, together)
 	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "Made by a worker.")
 
-	d.Say(compacttest.Rounds(10, 10, 60)...) // which it did meanwhile, and comes behind the summary
-	require.Contains(t, compacttest.Text(d.Messages()), "Made by a worker.", "a session that stays open sees it too")
+	d.Say(compacttest.Rounds(10, 10, 60)...) // said meanwhile; it comes after the summary
+	require.Contains(t, compacttest.Text(d.Messages()), "Made by a worker.", "a session that was open all along sees it too")
 }
 
-func TestReplicasGoOnWhileAWorkerIsAtIt(t *testing.T) {
+func TestReplicasContinueWhileAWorkerSummarises(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
 	release := make(chan struct{})
@@ -273,9 +273,9 @@ func TestReplicasGoOnWhileAWorkerIsAtIt(t *testing.T) {
 	s.becomes(rivertype.JobStateRunning)
 	other := s.replica("42")
 	require.Equal(t, d.Messages(), other.Messages())
-	require.Empty(t, *other.Heard, "it begins nothing")
+	require.Empty(t, *other.Heard, "it starts nothing")
 
-	other.Say(compacttest.Rounds(10, 11, 600)...) // now it does not fit any more
+	other.Say(compacttest.Rounds(10, 11, 600)...) // now it no longer fits
 	time.AfterFunc(200*time.Millisecond, func() { close(release) })
 	require.Contains(t, compacttest.Text(other.Messages()), "Made meanwhile.")
 	require.Contains(t, compacttest.Kinds(*other.Heard), "waiting")
@@ -283,7 +283,7 @@ func TestReplicasGoOnWhileAWorkerIsAtIt(t *testing.T) {
 	require.Len(t, s.jobs(), 1)
 }
 
-func TestWhatMayPassIsTriedAgain(t *testing.T) {
+func TestATransientFailureIsRetried(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
 	s.start(s.worker(modelFunc(func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
@@ -299,16 +299,16 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "At the third attempt.")
 }
 
-func TestAFailureThatStaysEndsThePlanAndTheJob(t *testing.T) {
+func TestAPermanentFailureEndsThePlanAndTheJob(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		attempts int
 		answer   models.Step
 		says     string
 	}{
-		{"an answer that cannot be used", 25, models.Say(""), "empty"},
+		{"an unusable answer", 25, models.Say(""), "empty"},
 		{"the last attempt", 2, models.Fail(&chat.TransientError{Err: errors.New("the model is busy")}), "busy"},
-		{"a provider that asks to wait for longer than the plan has time", 25, models.Fail(&chat.TransientError{Err: errors.New("the model is busy"), RetryAfter: time.Hour}), "busy"},
+		{"a provider that asks for a longer wait than the plan has time", 25, models.Fail(&chat.TransientError{Err: errors.New("the model is busy"), RetryAfter: time.Hour}), "busy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newService(t, migrated(t))
@@ -325,7 +325,7 @@ func TestAFailureThatStaysEndsThePlanAndTheJob(t *testing.T) {
 	}
 }
 
-func TestAProviderIsNotAskedBeforeItsTime(t *testing.T) {
+func TestAProviderIsNotAskedAgainBeforeItsRetryTime(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
 	var first time.Time
@@ -340,7 +340,7 @@ func TestAProviderIsNotAskedBeforeItsTime(t *testing.T) {
 		return models.SaySummary("In time.")(ctx, r)
 	})))
 	job := s.becomes(rivertype.JobStateCompleted)
-	require.Empty(t, job.Errors, "a wait that was asked for is no attempt")
+	require.Empty(t, job.Errors, "waiting for the provider does not count as an attempt")
 }
 
 func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
@@ -363,7 +363,7 @@ func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
 	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "Made by another.")
 }
 
-func TestAJobThatIsCancelledEndsItsPlan(t *testing.T) {
+func TestCancellingAJobEndsItsPlan(t *testing.T) {
 	for _, poll := range []bool{false, true} {
 		s := newService(t, migrated(t))
 		s.config.PollOnly = poll
@@ -384,18 +384,18 @@ func TestAJobThatIsCancelledEndsItsPlan(t *testing.T) {
 	}
 }
 
-func TestAJobWhosePlanHasEndedAsksNobody(t *testing.T) {
+func TestAJobWhosePlanHasEndedAsksNoModel(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
 	_, err := d.Session.Add(t.Context(), history.Entry{Body: history.PlanEnd{Plan: d.Session.Leaf(), Outcome: history.PlanDropped}})
 	require.NoError(t, err)
 	s.start(s.worker(chatFunc(func(context.Context, chat.Request) (chat.Response, error) {
-		return chat.Response{}, errors.New("nobody is to be asked")
+		return chat.Response{}, errors.New("the model was asked")
 	})))
 	require.Empty(t, s.becomes(rivertype.JobStateCompleted).Errors)
 }
 
-func TestAJobOfASessionThatIsGoneMakesNone(t *testing.T) {
+func TestAJobDoesNotRecreateARemovedSession(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
 	require.NoError(t, d.Session.Remove(t.Context()))
@@ -407,7 +407,7 @@ func TestAJobOfASessionThatIsGoneMakesNone(t *testing.T) {
 	require.Zero(t, sessions)
 }
 
-// River takes a job up again that it believes stuck: then two workers carry one plan out.
+// River rescues a job that it believes stuck. Then two workers carry out one plan.
 func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
@@ -452,7 +452,7 @@ func TestAPlanHasOneJob(t *testing.T) {
 	require.Len(t, s.jobs(), 1)
 }
 
-func TestAQueueWhoseHookIsMissingSaysSo(t *testing.T) {
+func TestAQueueWithoutItsHookReturnsAnError(t *testing.T) {
 	s := newService(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: s.pool}
 	session, err := sessions.Open(t.Context(), "42", history.Options{})
@@ -466,7 +466,7 @@ func TestAQueueWhoseHookIsMissingSaysSo(t *testing.T) {
 	require.Contains(t, end.Body.(history.PlanEnd).Error, "Queue.Hook")
 }
 
-func TestAPlanThatIsWaitedForHasNoJob(t *testing.T) {
+func TestAPlanThatARenderWaitsForHasNoJob(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.replica("42")
 	d.Say(compacttest.Overflowing()...)
@@ -475,7 +475,7 @@ func TestAPlanThatIsWaitedForHasNoJob(t *testing.T) {
 	require.Empty(t, s.jobs())
 }
 
-func TestAPoolMaySendStatementsAnyWay(t *testing.T) {
+func TestAPoolMayUseAnyQueryExecMode(t *testing.T) {
 	for _, mode := range []pgx.QueryExecMode{
 		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 	} {
@@ -493,7 +493,7 @@ func TestAPoolMaySendStatementsAnyWay(t *testing.T) {
 	}
 }
 
-func TestJobsAreWorkedBehindAPoolerOfTransactions(t *testing.T) {
+func TestJobsAreWorkedBehindATransactionPooler(t *testing.T) {
 	if cluster == nil {
 		t.Skip(postgrestest.ErrNone)
 	}
@@ -504,7 +504,7 @@ func TestJobsAreWorkedBehindAPoolerOfTransactions(t *testing.T) {
 	require.NoError(t, err)
 	defer stop()
 	pool := connected(t, address, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec })
-	migrate(t, pool) // in the schema that all have: whatever else is pooled has one of its own
+	migrate(t, pool) // in the default schema, which no other test uses
 	s := newService(t, pool)
 	s.config.PollOnly = true
 	s.start(s.worker(saying("Made behind a pooler.")))

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// compactedAt lists the steps of a conversation at which the prompt is the first to show another compaction.
+// compactedAt plays a conversation and returns the steps at which the prompt first shows another compaction.
 func compactedAt(d compacttest.Desk, settle func()) []int {
 	d.T.Helper()
 	var steps []int
@@ -37,13 +37,13 @@ func compactedAt(d compacttest.Desk, settle func()) []int {
 	return steps
 }
 
-func TestEachPolicyCompactsByJobsWhenItDoesByGoroutines(t *testing.T) {
+func TestEachPolicyCompactsAtTheSameStepsWithJobsAndGoroutines(t *testing.T) {
 	model := models.Offline{Tokenizer: compacttest.Quarter{}}
 	enqueued := 0
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			for i := range p.Trigger {
-				p.Trigger[i].Jitter = 0 // which is by the session's id
+				p.Trigger[i].Jitter = 0 // the jitter depends on the session's id
 			}
 			own := compacttest.New(t)
 			own.Policy, own.Target.Model, own.Target.Name = p, model, "offline"

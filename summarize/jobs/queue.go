@@ -16,36 +16,36 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Args are the arguments of a job: a plan of a session.
+// Args holds the arguments of a job, which identify a plan of a session.
 type Args struct {
 	// Tenant and Session name the session.
 	Tenant  string `json:"tenant" river:"unique"`
 	Session string `json:"session" river:"unique"`
 	// Plan is the id of the plan's entry, which is the leaf of the session when the job is enqueued.
 	Plan string `json:"plan" river:"unique"`
-	// Until is the time at which the plan is given up ([history.Plan.Until]).
+	// Until is the time at which the plan expires ([history.Plan.Until]).
 	Until time.Time `json:"until"`
 }
 
-// Kind returns the kind of the jobs.
+// Kind returns the kind of the jobs, promptree_compaction.
 func (Args) Kind() string { return "promptree_compaction" }
 
-// InsertOpts makes the jobs unique: a plan has one, ever.
+// InsertOpts makes the jobs unique, so that a plan never has a second one.
 func (Args) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}}
 }
 
-// Queue enqueues a job for each plan that need not be waited for. Its hook writes the job in the transaction in which the plan is
-// appended, so that there is never one without the other; the queue itself is the [summarize.Runner] of the compactor that
-// plans, which then leaves the plan to the workers:
+// Queue enqueues a job for each plan of a background compaction. Its hook inserts the job in the transaction that
+// appends the plan, so that neither exists without the other. The queue itself is the [summarize.Runner] of the
+// compactor that plans, and leaves the plan to the workers:
 //
 //	queue := &jobs.Queue{Client: client}
 //	sessions := &postgres.Sessions{Pool: pool, Hooks: []postgres.Hook{queue.Hook()}}
 //	compactor := &summarize.Compactor{Runner: queue, …}
 type Queue struct {
-	// Client that inserts the jobs. It need not work any. Its database is that of the sessions. Required.
+	// Client inserts the jobs. It need not work them. It must use the database of the sessions. Required.
 	Client *river.Client[pgx.Tx]
-	// Opts of the jobs, such as their queue and priority, and how often they are attempted. Defaults to those of the client.
+	// Opts holds the jobs' queue, priority, number of attempts and so on. Defaults to those of the client.
 	Opts *river.InsertOpts
 
 	hooked atomic.Bool
@@ -53,15 +53,16 @@ type Queue struct {
 
 var _ summarize.Runner = (*Queue)(nil)
 
-var errNoHook = errors.New("jobs: nothing enqueues the plan: add Queue.Hook to postgres.Sessions.Hooks")
+var errNoHook = errors.New("jobs: the plan has no job: add Queue.Hook to postgres.Sessions.Hooks")
 
 // Hook returns the hook for [postgres.Sessions.Hooks] of the replicas.
 func (q *Queue) Hook() postgres.Hook {
 	q.hooked.Store(true)
-	return postgres.Hook{Wants: plans, Do: q.enqueue}
+	return postgres.Hook{Wants: hasPlan, Do: q.enqueue}
 }
 
-// Run leaves a plan to the job that was enqueued with it. The error is that [Queue.Hook] was never called.
+// Run implements [summarize.Runner]. It does nothing, because the hook has enqueued the job. If [Queue.Hook] was never
+// called, it returns an error.
 func (q *Queue) Run(context.Context, *history.Session, string) error {
 	if !q.hooked.Load() {
 		return errNoHook
@@ -69,8 +70,9 @@ func (q *Queue) Run(context.Context, *history.Session, string) error {
 	return nil
 }
 
-// plans reports whether there is a plan to enqueue a job for. One that cannot be read is for enqueue to refuse.
-func plans(lines []storage.Line) bool {
+// hasPlan reports whether lines hold a plan that needs a job. It also returns true for a plan that cannot be read, for
+// which enqueue returns the error.
+func hasPlan(lines []storage.Line) bool {
 	for _, l := range lines {
 		if p, err := planOf(l); err != nil || p.Background {
 			return true
@@ -79,7 +81,7 @@ func plans(lines []storage.Line) bool {
 	return false
 }
 
-// planOf returns the plan that a line holds, the zero value if it holds something else.
+// planOf returns the plan that a line holds, or the zero value if the line is not a plan.
 func planOf(l storage.Line) (history.Plan, error) {
 	if l.Kind != string(history.TypePlan) {
 		return history.Plan{}, nil
@@ -92,6 +94,7 @@ func planOf(l storage.Line) (history.Plan, error) {
 	return p, nil
 }
 
+// enqueue inserts a job for each plan of a background compaction among the appended lines.
 func (q *Queue) enqueue(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 	for _, l := range a.Lines {
 		p, err := planOf(l)

@@ -19,50 +19,52 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Worker carries plans out. Add it to the workers of a River client by [river.AddWorker].
+// Worker carries out plans. Add it to the workers of a River client with [river.AddWorker].
 //
-// A job that ends well is completed in the transaction that appends the compaction. A failure that may pass is River's to try
-// again, as long as the plan has time; the plan stays pending, and what was summarised of it in parts is kept. Any other failure
-// ends the plan, and the job is cancelled with it. A job whose plan is not pending any more is completed without asking anybody,
-// one whose session is gone is cancelled. When a client stops, what its jobs were doing is left to another's.
+// If all goes well, the job is completed in the transaction that appends the compaction. After a transient failure
+// River retries the job, as long as the plan has time. Until then the plan stays pending, and summaries of parts are
+// kept. Any other failure ends the plan and cancels the job. If the plan is not pending, the job is completed without a
+// request to a model. If the session no longer exists, the job is cancelled. When a client stops, its jobs are left to
+// other clients.
 type Worker struct {
-	// Sessions that are worked on, of all tenants: Tenant is not looked at. Required.
+	// Sessions opens the sessions of all tenants; its Tenant is ignored. Required.
 	Sessions *postgres.Sessions
-	// Options with which sessions are opened.
+	// Options of the opened sessions.
 	Options history.Options
-	// Compactor returns the compactor of a session, with the target, policy and models by which its replicas plan. The worker
-	// closes it. Required.
+	// Compactor returns a compactor for a session, with the target, policy and models of the replicas that plan. The
+	// worker closes it. Required.
 	Compactor func(ctx context.Context, job Args, s *history.Session) (*summarize.Compactor, error)
-	// Attempt is the longest that one attempt takes. Defaults to what the plan's time is, 5 minutes unless its policy says
-	// otherwise (summarize.Ask.TimeLimit). A job whose process was killed is not tried again before.
+	// Attempt is the time limit of an attempt. Defaults to the time that the plan has left, or a minute if that is longer.
+	// A plan has 5 minutes unless its policy says otherwise (summarize.Ask.TimeLimit). If the worker's process is killed,
+	// the job is not retried before this time is over.
 	Attempt time.Duration
-	// Retry says when a job is tried again. Defaults to River's own policy: after 1 s, 16 s, 81 s and so on. If a provider asks to
-	// wait for longer, that is waited.
+	// Retry decides when a failed job is retried. Defaults to River's own policy: after 1 s, 16 s, 81 s and so on. If a
+	// provider asks for a longer wait, the worker waits that long.
 	Retry river.ClientRetryPolicy
 }
 
 var _ river.Worker[Args] = (*Worker)(nil)
 
-// leastAttempt is how long an attempt may take that begins when the plan's time is over, but nobody has given it up.
-const leastAttempt = time.Minute
+// minAttempt is the least time that an attempt gets by default, even if its plan has less or has expired.
+const minAttempt = time.Minute
 
-// Middleware returns none.
+// Middleware implements [river.Worker]. It returns nil.
 func (w *Worker) Middleware(*rivertype.JobRow) []rivertype.WorkerMiddleware { return nil }
 
-// Timeout returns how long an attempt may take.
+// Timeout implements [river.Worker]. It returns the time limit of an attempt.
 func (w *Worker) Timeout(job *river.Job[Args]) time.Duration {
-	begun := time.Now()
+	start := time.Now()
 	if job.AttemptedAt != nil {
-		begun = *job.AttemptedAt
+		start = *job.AttemptedAt
 	}
-	left := max(leastAttempt, job.Args.Until.Sub(begun))
+	left := max(minAttempt, job.Args.Until.Sub(start))
 	if w.Attempt > 0 {
 		left = min(left, w.Attempt)
 	}
 	return left
 }
 
-// NextRetry returns when a job that failed is tried again.
+// NextRetry implements [river.Worker]. It returns the time at which a failed job is retried.
 func (w *Worker) NextRetry(job *river.Job[Args]) time.Time {
 	if w.Retry != nil {
 		return w.Retry.NextRetry(job.JobRow)
@@ -70,29 +72,29 @@ func (w *Worker) NextRetry(job *river.Job[Args]) time.Time {
 	return (&river.DefaultClientRetryPolicy{}).NextRetry(job.JobRow)
 }
 
-// Work carries out the plan of a job.
+// Work implements [river.Worker]. It carries out the plan of a job.
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	if w.Sessions == nil || w.Compactor == nil {
-		return errors.New("jobs: Worker.Sessions or Worker.Compactor is not set")
+		return errors.New("jobs: set both Worker.Sessions and Worker.Compactor")
 	}
 	sessions := *w.Sessions
 	sessions.Tenant = job.Args.Tenant
-	sessions.Hooks = append(slices.Clone(sessions.Hooks), completing(job))
+	sessions.Hooks = append(slices.Clone(sessions.Hooks), completionHook(job))
 	session, err := sessions.Reopen(ctx, job.Args.Session, w.Options)
 	if errors.Is(err, postgres.ErrNoSession) {
 		return river.JobCancel(err)
 	} else if err != nil {
 		return err
 	}
-	defer session.Close() // the session's store only gives it up
+	defer session.Close() // only releases the session; its error says nothing about the job
 	compactor, err := w.Compactor(ctx, job.Args, session)
 	if err != nil {
 		return fmt.Errorf("jobs: Worker.Compactor: %w", err)
 	}
 	compactor.Session = session
-	defer compactor.Close() // its listeners hear what goes wrong
+	defer compactor.Close() // its listeners are told of errors
 
-	next := never
+	next := noAttempt
 	err = compactor.CarryOut(ctx, job.Args.Plan, func(err error) bool {
 		next = w.next(ctx, job, err)
 		return next.again
@@ -109,24 +111,25 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	return err
 }
 
-// attempt says whether there is another attempt, and how long a provider asked to wait for it if that is longer than River waits.
+// attempt says whether a job gets another attempt. If the provider asked for a longer wait than River's, wait is that
+// time.
 type attempt struct {
 	again bool
 	wait  time.Duration
 }
 
-var never = attempt{}
+var noAttempt = attempt{}
 
-// next returns what comes after an attempt that failed.
+// next returns the attempt that follows a failed one.
 func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error) attempt {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, river.ErrJobCancelledRemotely):
-		return never
+		return noAttempt
 	case cause != nil && !errors.Is(cause, context.DeadlineExceeded):
-		return attempt{again: true} // the client stops
+		return attempt{again: true} // the client is stopping
 	case job.Attempt >= job.MaxAttempts:
-		return never
+		return noAttempt
 	}
 	a, at := attempt{again: true}, w.NextRetry(job)
 	if transient, ok := errors.AsType[*chat.TransientError](err); ok {
@@ -135,19 +138,19 @@ func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error) atte
 		}
 	}
 	if at.After(job.Args.Until) {
-		return never
+		return noAttempt
 	}
 	return a
 }
 
-// completing returns the hook that completes a job in the transaction in which the compaction of its plan is appended.
-func completing(job *river.Job[Args]) postgres.Hook {
-	compacts := func(l storage.Line) bool { return l.Kind == string(history.TypeCompaction) }
+// completionHook returns a hook that completes a job in the transaction that appends the compaction of its plan.
+func completionHook(job *river.Job[Args]) postgres.Hook {
+	isCompaction := func(l storage.Line) bool { return l.Kind == string(history.TypeCompaction) }
 	return postgres.Hook{
-		Wants: func(lines []storage.Line) bool { return slices.ContainsFunc(lines, compacts) },
+		Wants: func(lines []storage.Line) bool { return slices.ContainsFunc(lines, isCompaction) },
 		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 			for _, l := range a.Lines {
-				if !compacts(l) {
+				if !isCompaction(l) {
 					continue
 				}
 				e, err := history.ParseEntry(l)
@@ -158,7 +161,8 @@ func completing(job *river.Job[Args]) postgres.Hook {
 					continue
 				}
 				_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
-				if err != nil && !errors.Is(err, rivertype.ErrNotFound) { // it was rescued meanwhile: the other attempt finds the plan ended
+				// ErrNotFound: the job was rescued meanwhile. Its other attempt will find that the plan has ended.
+				if err != nil && !errors.Is(err, rivertype.ErrNotFound) {
 					return fmt.Errorf("jobs: completing job %d: %w", job.ID, err)
 				}
 			}
