@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
-// BenchmarkStep measures a render of a session of 200 rounds and a request to a model that answers at once.
+// BenchmarkStep measures a render of a session with 200 rounds and a request to a model that answers immediately.
 func BenchmarkStep(b *testing.B) {
 	recording := tracing.Options{
 		TracerProvider: trace.NewTracerProvider(trace.WithBatcher(tracetest.NewNoopExporter())),

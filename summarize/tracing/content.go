@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// message is one as the conventions write it (gen-ai-input-messages.json, gen-ai-output-messages.json).
+// message is a message in the conventions' schema (gen-ai-input-messages.json, gen-ai-output-messages.json).
 type message struct {
 	Role   chat.Role `json:"role"`
 	Name   string    `json:"name,omitempty"`
@@ -27,8 +27,8 @@ type part struct {
 	URI       string          `json:"uri,omitempty"`
 }
 
-// written returns messages as JSON. Files that stand in them are named by their type alone.
-func written(messages []chat.Message, finish string) string {
+// messagesJSON returns messages as JSON. Of inline files it writes only the type.
+func messagesJSON(messages []chat.Message, finish string) string {
 	list := make([]message, len(messages))
 	for i, m := range messages {
 		list[i] = message{Role: m.Role, Name: m.Name, Finish: finish, Parts: partsOf(m)}
@@ -68,8 +68,8 @@ func partsOf(m chat.Message) []part {
 	}
 	for _, call := range m.ToolCalls {
 		arguments := json.RawMessage(call.Arguments)
-		if !json.Valid(arguments) { // a model cut off may have written less
-			arguments, _ = json.Marshal(call.Arguments) // which a string never fails to
+		if !json.Valid(arguments) { // the answer may have been cut off
+			arguments, _ = json.Marshal(call.Arguments) // never fails for a string
 		}
 		parts = append(parts, part{Type: "tool_call", ID: call.ID, Name: call.Name, Arguments: arguments})
 	}

@@ -15,50 +15,50 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Conversation follows one compactor. It is its [summarize.Tracer].
+// Conversation is the [summarize.Tracer] of one compactor.
 type Conversation struct {
 	t         *Tracer
 	compactor *summarize.Compactor
-	compacted atomic.Bool // the prompt that was rendered last shows a summary
+	compacted atomic.Bool // the last prompt shows a summary
 }
 
-// work is a span of ours in a context.
+// work is the render or compaction of a context's span.
 type work struct {
 	kind   summarize.WorkKind
 	reason summarize.Occasion
 	plan   string
-	begun  time.Time
+	start  time.Time
 }
 
 type workKey struct{}
 
-// workOf returns the work that a context is of, nil if it is of none.
+// workOf returns the work of a context, or nil if the context has none.
 func workOf(ctx context.Context) *work {
 	w, _ := ctx.Value(workKey{}).(*work)
 	return w
 }
 
-// TraceStart starts a span.
-func (c *Conversation) TraceStart(ctx context.Context, begun summarize.Work) context.Context {
-	if begun.Kind == summarize.WorkRender {
+// TraceStart implements [summarize.Tracer]. It starts a span.
+func (c *Conversation) TraceStart(ctx context.Context, started summarize.Work) context.Context {
+	if started.Kind == summarize.WorkRender {
 		ctx, w := c.t.startRender(ctx, c.identity())
-		w.reason = begun.Reason
+		w.reason = started.Reason
 		return ctx
 	}
-	attrs := append(c.identity(), keyOperation.String("compact"), keyPlan.String(begun.Plan), keyPolicy.String(c.compactor.Policy.Name))
+	attrs := append(c.identity(), keyOperation.String("compact"), keyPlan.String(started.Plan), keyPolicy.String(c.compactor.Policy.Name))
 	ctx, _ = c.t.tracer.Start(ctx, "compact", trace.WithAttributes(attrs...))
-	return context.WithValue(ctx, workKey{}, &work{kind: begun.Kind, plan: begun.Plan, begun: time.Now()})
+	return context.WithValue(ctx, workKey{}, &work{kind: started.Kind, plan: started.Plan, start: time.Now()})
 }
 
-// identity returns what tells the conversation from others.
+// identity returns the attribute that identifies the conversation.
 func (c *Conversation) identity() []attribute.KeyValue {
-	if c.compactor.Session == nil { // which the compactor refuses
+	if c.compactor.Session == nil { // the compactor returns an error for this
 		return nil
 	}
 	return []attribute.KeyValue{keyConversation.String(c.compactor.Session.Header().ID)}
 }
 
-// TraceEnd ends the span that the context is of.
+// TraceEnd implements [summarize.Tracer]. It ends the span of the context.
 func (c *Conversation) TraceEnd(ctx context.Context, result *render.Result, err error) {
 	w := workOf(ctx)
 	switch {
@@ -77,22 +77,23 @@ func (t *Tracer) fail(span trace.Span, err error) {
 	if err == nil || !span.IsRecording() {
 		return
 	}
-	said := ""
+	description := ""
 	if t.opts.Content {
-		said = err.Error()
+		description = err.Error()
 	}
-	span.SetStatus(codes.Error, said)
+	span.SetStatus(codes.Error, description)
 	span.SetAttributes(keyErrorType.String(errorType(err)))
 }
 
-// TraceEvent adds an event to the span of its work: as attributes if it says what came of the work, else as an event of the span.
+// TraceEvent implements [summarize.Tracer]. The outcome of a compaction becomes attributes of its span, and any other
+// event an event of the current span.
 func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
 	switch e.Kind {
 	case summarize.EventUsage:
 		c.compacted.Store(e.Compacted)
-		return // the end of the render says the rest
+		return // endRender records the rest
 	case summarize.EventAnswered:
-		return // which has a span
+		return // the request has a span
 	case summarize.EventDone, summarize.EventFailed, summarize.EventPostponed, summarize.EventVetoed, summarize.EventCancelled,
 		summarize.EventDiscarded, summarize.EventDropped:
 		c.count(ctx, e)
@@ -101,7 +102,7 @@ func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
 	}
 	span, w := trace.SpanFromContext(ctx), workOf(ctx)
 	if w == nil || !span.IsRecording() {
-		return // a span of the application's is not ours to write to
+		return // never write to a span of the application
 	}
 	attrs := c.t.attributesOf(e)
 	if w.plan != "" && e.Plan == w.plan && isOutcome(e.Kind) {
@@ -111,7 +112,7 @@ func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
 	span.AddEvent("promptree."+strings.ReplaceAll(string(e.Kind), " ", "_"), trace.WithAttributes(attrs...))
 }
 
-// isOutcome reports whether an event says what came of carrying a plan out.
+// isOutcome reports whether an event is the outcome of carrying out a plan.
 func isOutcome(k summarize.EventKind) bool {
 	switch k {
 	case summarize.EventReady, summarize.EventDone, summarize.EventFailed, summarize.EventPostponed, summarize.EventVetoed,
@@ -121,7 +122,7 @@ func isOutcome(k summarize.EventKind) bool {
 	return false
 }
 
-// count adds a compaction that ended to the metrics.
+// count adds a finished compaction to the metrics.
 func (c *Conversation) count(ctx context.Context, e summarize.Event) {
 	by := []attribute.KeyValue{keyPolicy.String(e.Policy), keyReason.String(string(e.Reason))}
 	c.t.compactions.Add(ctx, 1, metric.WithAttributes(append(by, keyOutcome.String(string(e.Kind)))...))
@@ -132,7 +133,7 @@ func (c *Conversation) count(ctx context.Context, e summarize.Event) {
 	c.t.compacted.Record(ctx, int64(e.TokensAfter), metric.WithAttributes(append(by, keyWhen.String("after"))...))
 }
 
-// attributesOf returns what an event knows.
+// attributesOf returns the fields of an event as attributes.
 func (t *Tracer) attributesOf(e summarize.Event) []attribute.KeyValue {
 	var list []attribute.KeyValue
 	text := func(key attribute.Key, value string) {

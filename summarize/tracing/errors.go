@@ -8,7 +8,8 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// errorType names an error as [summarize.ErrorType] does; else by the HTTP status that a provider refused a request with.
+// errorType returns the name of an error's kind, as [summarize.ErrorType] does. If that has no specific name, it is the
+// HTTP status of a provider's refusal.
 func errorType(err error) string {
 	kind := summarize.ErrorType(err)
 	if kind != "_OTHER" && kind != "transient" {

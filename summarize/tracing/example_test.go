@@ -18,11 +18,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
-// An agent whose steps are followed. The application sets up OpenTelemetry, here with an exporter that keeps spans in memory.
+// An agent whose steps are traced. The application sets up OpenTelemetry, here with an exporter that keeps spans in
+// memory.
 func Example() {
 	ctx := context.Background()
 	exported := tracetest.NewInMemoryExporter()
-	provider := trace.NewTracerProvider(trace.WithSyncer(exported)) // or otel.SetTracerProvider, and no option below
+	provider := trace.NewTracerProvider(trace.WithSyncer(exported)) // or call otel.SetTracerProvider and leave out the option below
 
 	tracer, err := tracing.New(tracing.Options{TracerProvider: provider})
 	if err != nil {
@@ -49,7 +50,7 @@ func Example() {
 	if _, err := steps.Step(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for _, span := range exported.GetSpans()[:2] { // a look at the policy's conditions after the turn follows
+	for _, span := range exported.GetSpans()[:2] { // the third is the render after the turn
 		fmt.Println(span.Name)
 		for _, attribute := range span.Attributes {
 			if attribute.Key == "promptree.messages" || attribute.Key == "gen_ai.usage.input_tokens" {

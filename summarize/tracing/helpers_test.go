@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
-// lab is a tracer, and what it exports.
+// lab is a tracer with the spans and metrics that it exports.
 type lab struct {
 	*tracing.Tracer
 	t      testing.TB
@@ -43,7 +43,7 @@ func newLab(t testing.TB, opts tracing.Options) lab {
 	return l
 }
 
-// span returns the only one of a name.
+// span returns the only span with a name.
 func (l lab) span(name string) tracetest.SpanStub {
 	l.t.Helper()
 	var found []tracetest.SpanStub
@@ -56,7 +56,7 @@ func (l lab) span(name string) tracetest.SpanStub {
 	return found[0]
 }
 
-// attributes of a span or an event, but for the conversation's id, which is another each time.
+// attributes returns the attributes of a span or event, except the conversation's id, which differs each time.
 func attributes(list []attribute.KeyValue) map[string]any {
 	all := map[string]any{}
 	for _, kv := range list {
@@ -81,13 +81,13 @@ func (l lab) collected() map[string]metricdata.Aggregation {
 	return all
 }
 
-// metrics returns their names in order.
+// metrics returns the sorted names of the metrics that have data.
 func (l lab) metrics() []string {
 	l.t.Helper()
 	return slices.Sorted(maps.Keys(l.collected()))
 }
 
-// points returns the sums of a metric, a counter or a histogram, by their attributes as text.
+// points returns the sums of a counter or histogram by attributes, encoded as text.
 func (l lab) points(name string) map[string]float64 {
 	l.t.Helper()
 	points := map[string]float64{}
@@ -113,7 +113,7 @@ func (l lab) points(name string) map[string]float64 {
 	return points
 }
 
-// desk returns a compactor that is followed, whose session is more than its budget and whose model writes a summary that used tokens.
+// desk returns a traced compactor whose session exceeds its budget.
 func (l lab) desk(answers ...models.Step) (compacttest.Desk, *tracing.Conversation) {
 	l.t.Helper()
 	d := compacttest.New(l.t, compacttest.Overflowing()...)
@@ -122,5 +122,5 @@ func (l lab) desk(answers ...models.Step) (compacttest.Desk, *tracing.Conversati
 	return d, l.Attach(d.Compactor)
 }
 
-// reported is what the provider reports of a request for a summary.
+// reported is the usage that the provider reports for a summary.
 var reported = chat.Usage{Input: 3000, Output: 200, CacheRead: 1000, CacheWrite: 500}

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// instruments of the metrics.
+// instruments holds the instruments of all metrics.
 type instruments struct {
 	renders     metric.Float64Histogram // seconds
 	pieces      metric.Int64Counter     // tokens
@@ -23,7 +23,7 @@ type instruments struct {
 	usage       usage
 }
 
-// Boundaries of histograms. Those of seconds and tokens are the conventions' own.
+// Bucket boundaries of histograms. Those of seconds and tokens are the conventions'.
 var (
 	inSeconds = metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 	inTokens  = metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
@@ -43,7 +43,7 @@ func newInstruments(m metric.Meter, n names) (in instruments, err error) {
 	in.compacted, errs[4] = m.Int64Histogram("promptree.compaction.tokens", metric.WithUnit("{token}"), inTokens,
 		metric.WithDescription("Tokens of the prompt before and after a compaction."))
 	in.breaks, errs[5] = m.Int64Counter("promptree.cache.breaks", metric.WithUnit("{break}"),
-		metric.WithDescription("Prompts that begin otherwise than the one before, though nothing was compacted or cleared."))
+		metric.WithDescription("Prompts that start differently from the one before, though nothing was compacted or cleared."))
 	in.dollars, errs[6] = m.Float64Counter("promptree.cost", metric.WithUnit("{USD}"),
 		metric.WithDescription("Dollars that requests to models with known prices cost."))
 	in.requests, errs[7] = m.Float64Histogram(n.duration, metric.WithUnit("s"), inSeconds,
@@ -53,7 +53,7 @@ func newInstruments(m metric.Meter, n names) (in instruments, err error) {
 	return in, errors.Join(append(errs[:], errUsage)...)
 }
 
-// usage are the instruments of the tokens that providers report: in old names a histogram, in the latest counters.
+// usage holds the instruments of reported tokens: a histogram with the old names, counters with the latest.
 type usage struct {
 	histogram                            metric.Int64Histogram
 	input, output, cacheRead, cacheWrite metric.Int64Counter
@@ -77,11 +77,11 @@ func newUsage(m metric.Meter, n names) (u usage, err error) {
 	return u, err
 }
 
-// record adds what one request used.
+// record adds the usage of one request.
 func (u usage) record(ctx context.Context, reported chat.Usage, attrs []attribute.KeyValue) {
 	if u.histogram != nil {
 		if reported == (chat.Usage{}) {
-			return // it was not reported
+			return // nothing was reported
 		}
 		u.histogram.Record(ctx, int64(reported.Input), metric.WithAttributes(append(attrs, keyTokenType.String("input"))...))
 		u.histogram.Record(ctx, int64(reported.Output), metric.WithAttributes(append(attrs, keyTokenType.String("output"))...))

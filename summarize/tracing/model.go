@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Target returns a target whose model has a span for each request. It is for targets that the compactor is given later, by
+// Target returns a target whose model has a span for each request. Use it for targets that the compactor gets later, by
 // [summarize.Compactor.SwitchModel] or Retarget.
 func (c *Conversation) Target(t summarize.Target) summarize.Target {
 	if t.Model != nil {
@@ -25,7 +25,7 @@ func (c *Conversation) Target(t summarize.Target) summarize.Target {
 	return t
 }
 
-// model has a span for each request.
+// model wraps a model so that each request has a span.
 type model struct {
 	c              *Conversation
 	of             chat.Model
@@ -33,7 +33,7 @@ type model struct {
 	prices         sizing.Prices
 }
 
-// providerOf returns the name that the conventions have for the provider of one of our adapters.
+// providerOf returns the conventions' name for the provider of a model of one of our adapters, or else "_OTHER".
 func providerOf(m chat.Model) string {
 	of := reflect.TypeOf(m)
 	if of.Kind() == reflect.Pointer {
@@ -56,7 +56,7 @@ func providerOfPackage(path string) string {
 
 var errNotReturned = errors.New("tracing: the model panicked or ended its goroutine")
 
-// Generate asks the model.
+// Generate implements [chat.Model].
 func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	t, purpose := m.c.t, "answer"
 	if w := workOf(ctx); w != nil && w.kind == summarize.WorkCompaction {
@@ -70,7 +70,7 @@ func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(by...))
 	by = append(by, keyPurpose.String(purpose))
 	recording := span.IsRecording()
-	begun := time.Now()
+	start := time.Now()
 	if recording {
 		span.SetAttributes(append(m.c.identity(), keyPurpose.String(purpose))...)
 		span.SetAttributes(t.requestAttributes(req)...)
@@ -78,7 +78,7 @@ func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 			span.SetAttributes(keyCompacted.Bool(true))
 		}
 		if req.Stream != nil {
-			req.Stream = firstChunk(span, begun, req.Stream)
+			req.Stream = firstChunk(span, start, req.Stream)
 		}
 	}
 	returned := false
@@ -94,7 +94,7 @@ func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		span.SetAttributes(t.responseAttributes(response, err)...)
 		t.fail(span, err)
 	}
-	m.measure(ctx, span, by, time.Since(begun), response.Usage, err)
+	m.measure(ctx, span, by, time.Since(start), response.Usage, err)
 	return response, err
 }
 
@@ -113,13 +113,13 @@ func (m *model) measure(ctx context.Context, span trace.Span, by []attribute.Key
 	t.requests.Record(ctx, took.Seconds(), metric.WithAttributes(by...))
 }
 
-// firstChunk notes when the first piece of an answer arrives.
-func firstChunk(span trace.Span, begun time.Time, stream func(chat.Delta)) func(chat.Delta) {
+// firstChunk wraps stream so that the arrival of the first delta is recorded.
+func firstChunk(span trace.Span, start time.Time, stream func(chat.Delta)) func(chat.Delta) {
 	first := true
 	return func(d chat.Delta) {
 		if first {
 			first = false
-			span.SetAttributes(keyFirstChunk.Float64(time.Since(begun).Seconds()))
+			span.SetAttributes(keyFirstChunk.Float64(time.Since(start).Seconds()))
 		}
 		stream(d)
 	}
@@ -136,7 +136,7 @@ func (t *Tracer) requestAttributes(req chat.Request) (list []attribute.KeyValue)
 		list = append(list, keyStream.Bool(true))
 	}
 	if t.opts.Content {
-		list = append(list, keyInputMessages.String(written(req.Messages, "")))
+		list = append(list, keyInputMessages.String(messagesJSON(req.Messages, "")))
 	}
 	return list
 }
@@ -151,13 +151,13 @@ func (t *Tracer) responseAttributes(r chat.Response, err error) []attribute.KeyV
 	if err == nil {
 		finish = finishReason(r.StopReason)
 		if t.opts.Content {
-			list = append(list, keyOutputMessages.String(written([]chat.Message{r.Message}, finish)))
+			list = append(list, keyOutputMessages.String(messagesJSON([]chat.Message{r.Message}, finish)))
 		}
 	}
 	return append(list, keyFinish.StringSlice([]string{finish}))
 }
 
-// finishReason returns a reason as the conventions' messages have it.
+// finishReason returns the conventions' name of a stop reason.
 func finishReason(r chat.StopReason) string {
 	switch r {
 	case chat.StopEnd:

@@ -2,7 +2,7 @@ package tracing
 
 import "go.opentelemetry.io/otel/attribute"
 
-// names are those of the GenAI conventions that differ between versions. See the package's page for where they are from.
+// names holds the names that differ between versions of the conventions, see the package comment.
 type names struct {
 	latest     bool
 	provider   string // attribute
@@ -19,7 +19,7 @@ var (
 	}
 )
 
-// Attributes of the conventions that all versions share.
+// Attributes with the same name in all versions of the conventions.
 const (
 	keyOperation      = attribute.Key("gen_ai.operation.name")
 	keyConversation   = attribute.Key("gen_ai.conversation.id")
@@ -40,7 +40,7 @@ const (
 	keyErrorType      = attribute.Key("error.type")
 )
 
-// Attributes of our own.
+// Our own attributes.
 const (
 	keyReason         = attribute.Key("promptree.reason")
 	keyOutcome        = attribute.Key("promptree.outcome")

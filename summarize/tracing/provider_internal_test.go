@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-func TestAnAdapterIsItsProviders(t *testing.T) {
+func TestTheProviderFollowsFromTheAdaptersPackage(t *testing.T) {
 	for path, want := range map[string]string{
 		"github.com/promptree-go/promptree/render/openai":    "openai",
 		"github.com/promptree-go/promptree/render/anthropic": "anthropic",

@@ -14,7 +14,7 @@ import (
 
 // startRender starts the span of a render.
 func (t *Tracer) startRender(ctx context.Context, attrs []attribute.KeyValue) (context.Context, *work) {
-	w := &work{kind: summarize.WorkRender, begun: time.Now()}
+	w := &work{kind: summarize.WorkRender, start: time.Now()}
 	ctx, _ = t.tracer.Start(ctx, "promptree.render", trace.WithAttributes(attrs...))
 	return context.WithValue(ctx, workKey{}, w), w
 }
@@ -33,7 +33,7 @@ func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err e
 		if err != nil {
 			attrs = append(attrs, keyErrorType.String(errorType(err)))
 		}
-		t.renders.Record(ctx, time.Since(w.begun).Seconds(), metric.WithAttributes(attrs...))
+		t.renders.Record(ctx, time.Since(w.start).Seconds(), metric.WithAttributes(attrs...))
 	}
 	if r == nil || !span.IsRecording() && !t.pieces.Enabled(ctx) {
 		return
@@ -41,7 +41,7 @@ func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err e
 	if r.Budget > 0 {
 		t.ratio.Record(ctx, float64(r.Tokens)/float64(r.Budget), metric.WithAttributes(by...))
 	}
-	kept, trimmed, dropped := tally(r.Report())
+	kept, trimmed, dropped := tokensOf(r.Report())
 	t.pieces.Add(ctx, int64(kept), metric.WithAttributes(keyOutcome.String("kept")))
 	t.pieces.Add(ctx, int64(trimmed), metric.WithAttributes(keyOutcome.String("trimmed")))
 	all := 0
@@ -53,8 +53,8 @@ func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err e
 		keyTokensTrimmed.Int(trimmed), keyTokensDropped.Int(all))...)
 }
 
-// tally returns the tokens of the pieces that were kept, what was trimmed off them, and the tokens that were dropped, by reason.
-func tally(report render.Report) (kept, trimmed int, dropped map[render.Reason]int) {
+// tokensOf returns the tokens of the kept pieces, the tokens trimmed off them, and the dropped tokens by reason.
+func tokensOf(report render.Report) (kept, trimmed int, dropped map[render.Reason]int) {
 	dropped = map[render.Reason]int{}
 	for _, p := range report {
 		if p.Dropped != render.Kept {

@@ -21,23 +21,23 @@ const (
 	scope  = module + "/summarize/tracing" // the name of the instrumentation
 )
 
-// optIn is the environment variable that chooses between names, and latest the value that chooses the newest ones.
+// optIn is the environment variable that selects the version of names, and latest is the value that selects the newest.
 const (
 	optIn  = "OTEL_SEMCONV_STABILITY_OPT_IN"
 	latest = "gen_ai_latest_experimental"
 )
 
-// Options of a [Tracer]. The zero value uses the global providers and records no content.
+// Options configures a [Tracer]. The zero value uses the global providers and records no content.
 type Options struct {
 	// TracerProvider of the spans. Defaults to [otel.GetTracerProvider].
 	TracerProvider trace.TracerProvider
 	// MeterProvider of the metrics. Defaults to [otel.GetMeterProvider].
 	MeterProvider metric.MeterProvider
-	// Provider of all models by its name in the conventions, such as "aws.bedrock". Defaults to that of the adapter
-	// (render/openai, render/anthropic or render/gemini) for each model that is one, and to "_OTHER".
+	// Provider is the provider of all models, by its name in the conventions, such as "aws.bedrock". By default a model of
+	// render/openai, render/anthropic or render/gemini has its own provider's name, and any other model "_OTHER".
 	Provider string
-	// Content says that spans hold what is said: the messages of requests and answers, summaries, and the text of errors, which may
-	// quote them. Off by default.
+	// Content adds content to spans: the messages of requests and answers, summaries, and the texts of errors, which may
+	// quote messages. Off by default.
 	Content bool
 }
 
@@ -49,8 +49,8 @@ type Tracer struct {
 	instruments
 }
 
-// New returns a tracer. The environment variable OTEL_SEMCONV_STABILITY_OPT_IN is read once, here. The error is that of a meter
-// which refuses an instrument.
+// New returns a tracer. It reads the environment variable OTEL_SEMCONV_STABILITY_OPT_IN. It returns an error if the
+// meter refuses an instrument.
 func New(opts Options) (*Tracer, error) {
 	if opts.TracerProvider == nil {
 		opts.TracerProvider = otel.GetTracerProvider()
@@ -64,13 +64,14 @@ func New(opts Options) (*Tracer, error) {
 	}
 	var err error
 	if t.instruments, err = newInstruments(opts.MeterProvider.Meter(scope), t.names); err != nil {
-		return nil, fmt.Errorf("tracing: the instruments: %w", err)
+		return nil, fmt.Errorf("tracing: creating the instruments: %w", err)
 	}
 	return t, nil
 }
 
-// Attach follows a compactor from now on: it sets its Tracer, and makes its models, those of Target and Models, have a span for each
-// request. Call it when the compactor's fields are set and before its first use. A compactor that is followed already stays as it is.
+// Attach traces a compactor. It sets the compactor's Tracer and wraps its models, those of Target and Models, so that
+// each request has a span. Call it after setting the compactor's fields and before using it. A second call for the same
+// compactor changes nothing.
 func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
 	if attached, ok := c.Tracer.(*Conversation); ok {
 		return attached
@@ -91,7 +92,7 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
 	return conversation
 }
 
-// Render does what [render.Render] does, with a span and metrics, for prompts without a compactor.
+// Render is [render.Render] with a span and metrics, for prompts without a compactor.
 func (t *Tracer) Render(ctx context.Context, root elements.Node, opts render.Options) (*render.Result, error) {
 	ctx, w := t.startRender(ctx, nil)
 	result, err := render.Render(ctx, root, opts)

@@ -28,14 +28,14 @@ import (
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
-// summarised answers with a summary, and says what that took.
+// summarised answers with a summary and reports usage.
 func summarised(ctx context.Context, req chat.Request) (chat.Response, error) {
 	r, err := models.SaySummary("The build was mended.")(ctx, req)
 	r.Usage = reported
 	return r, err
 }
 
-func TestACompactionIsBelowItsRenderAndTheRequestBelowIt(t *testing.T) {
+func TestACompactionIsAChildOfItsRenderAndTheRequestIsItsChild(t *testing.T) {
 	l := newLab(t, tracing.Options{Provider: "openai"})
 	var asked trace.SpanContext
 	d, _ := l.desk(func(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -48,7 +48,7 @@ func TestACompactionIsBelowItsRenderAndTheRequestBelowIt(t *testing.T) {
 	rendered, compact, request := l.span("promptree.render"), l.span("compact"), l.span("chat gpt-5.4")
 	require.Equal(t, rendered.SpanContext.SpanID(), compact.Parent.SpanID())
 	require.Equal(t, compact.SpanContext.SpanID(), request.Parent.SpanID())
-	require.Equal(t, request.SpanContext.SpanID(), asked.SpanID(), "what the model does itself is below its span")
+	require.Equal(t, request.SpanContext.SpanID(), asked.SpanID(), "the model is called in the context of its span")
 	require.Equal(t, trace.SpanKindClient, request.SpanKind)
 	for _, span := range []tracetest.SpanStub{rendered, compact, request} {
 		require.Contains(t, span.Attributes, attribute.String("gen_ai.conversation.id", d.Session.Header().ID))
@@ -83,7 +83,7 @@ func TestACompactionIsBelowItsRenderAndTheRequestBelowIt(t *testing.T) {
 	}, got)
 }
 
-func TestNamesGoByTheOptIn(t *testing.T) {
+func TestTheOptInSelectsTheNames(t *testing.T) {
 	ours := []string{"promptree.compaction.tokens", "promptree.compactions", "promptree.render.budget.ratio", "promptree.render.duration", "promptree.render.tokens"}
 	inference := "gen_ai.client.inference."
 	for _, test := range []struct {
@@ -125,7 +125,7 @@ func TestNamesGoByTheOptIn(t *testing.T) {
 	}
 }
 
-func TestContentIsRecordedOnlyIfItIsAskedFor(t *testing.T) {
+func TestContentIsRecordedOnlyOnRequest(t *testing.T) {
 	said := []string{"Fix the build", "[output 001]", "file-1.go", "The build was mended", "quota of team red"}
 	for _, content := range []bool{false, true} {
 		l := newLab(t, tracing.Options{Content: content})
@@ -146,7 +146,7 @@ func TestContentIsRecordedOnlyIfItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestMessagesAreWrittenAsTheConventionsHaveThem(t *testing.T) {
+func TestMessagesFollowTheConventionsSchema(t *testing.T) {
 	l := newLab(t, tracing.Options{Content: true})
 	d, _ := l.desk(models.Say("Yes."))
 	asked := chat.AssistantMessage("Let me see.")
@@ -172,7 +172,7 @@ func TestMessagesAreWrittenAsTheConventionsHaveThem(t *testing.T) {
 	require.JSONEq(t, `[{"role":"assistant","parts":[{"type":"text","content":"Yes."}],"finish_reason":"stop"}]`, got["gen_ai.output.messages"].(string))
 }
 
-func TestPiecesAreCountedByWhatBecameOfThem(t *testing.T) {
+func TestTokensOfPiecesAreCountedByOutcome(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	chunk := func(p elements.Props, breakOn, text string) elements.Node {
 		return elements.TextChunk{Props: p, BreakOn: breakOn, Children: elements.Nodes{elements.Text(text)}}
@@ -181,7 +181,7 @@ func TestPiecesAreCountedByWhatBecameOfThem(t *testing.T) {
 		elements.Chunk{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{chunk(elements.Props{}, "", "a note"), chunk(elements.Props{}, "", "that goes with it")}},
 		chunk(elements.Props{Priority: new(2)}, "", "a chunk that is not to be cut"),
 		chunk(elements.Props{Priority: new(3)}, " ", strings.Repeat("some words. ", 20)),
-		chunk(elements.Props{FlexGrow: 1}, "", strings.Repeat("What is said last, and needs some room?", 6)), // it is laid out when the others have had theirs
+		chunk(elements.Props{FlexGrow: 1}, "", strings.Repeat("What is said last, and needs some room?", 6)), // laid out after the others
 	}}, render.Options{Budget: 80, Tokenizer: compacttest.Quarter{}})
 	require.NoError(t, err)
 	want := map[string]float64{}
@@ -217,7 +217,7 @@ func TestCompactionsAreCountedByPolicyReasonAndOutcome(t *testing.T) {
 		l.points("promptree.compaction.tokens"))
 }
 
-func TestARequestWithPricesCostsDollars(t *testing.T) {
+func TestTheCostOfARequestWithPricesIsRecorded(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	d.Target.Prices = sizing.Prices{Rates: sizing.Rates{Input: 2, Output: 10, CacheRead: 0.5, CacheWrite: 2}}
@@ -230,7 +230,7 @@ func TestARequestWithPricesCostsDollars(t *testing.T) {
 	require.Equal(t, cost, attributes(l.span("chat").Attributes)["promptree.dollars"])
 }
 
-func TestACacheBreakIsCountedWithWhatChanged(t *testing.T) {
+func TestACacheBreakIsCountedByWhatChanged(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, c := l.desk()
 	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender, Reason: summarize.OnRender})
@@ -245,7 +245,7 @@ func TestACacheBreakIsCountedWithWhatChanged(t *testing.T) {
 }
 
 func TestAnAnswerSaysThatItsConversationWasCompacted(t *testing.T) {
-	for name, reopened := range map[string]bool{"in the process that compacted": false, "in one that opened the session": true} {
+	for name, reopened := range map[string]bool{"in the process that compacted": false, "after reopening the session": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, tracing.Options{})
 			d, _ := l.desk(models.Say("Yes."), summarised, models.Say("Yes."))
@@ -255,7 +255,7 @@ func TestAnAnswerSaysThatItsConversationWasCompacted(t *testing.T) {
 				require.NoError(t, err)
 				return attributes(l.span("chat gpt-5.4").Attributes)["gen_ai.conversation.compacted"]
 			}
-			require.Nil(t, ask(), "it is not said of one that was not")
+			require.Nil(t, ask(), "the attribute is absent before a compaction")
 			d.Messages()
 			if reopened {
 				again := compacttest.Of(t, d.Session)
@@ -270,7 +270,7 @@ func TestAnAnswerSaysThatItsConversationWasCompacted(t *testing.T) {
 	}
 }
 
-func TestASummaryInTheBackgroundEndsItsSpanBeforeItIsPutInPlace(t *testing.T) {
+func TestTheSpanOfABackgroundSummaryEndsBeforeTheSummaryIsPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, tracing.Options{})
 		d, _ := l.desk(func(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -285,7 +285,7 @@ func TestASummaryInTheBackgroundEndsItsSpanBeforeItIsPutInPlace(t *testing.T) {
 		require.Equal(t, rendered.SpanContext.SpanID(), compact.Parent.SpanID())
 		require.Equal(t, "ready", attributes(compact.Attributes)["promptree.outcome"])
 		require.GreaterOrEqual(t, compact.EndTime.Sub(compact.StartTime), time.Minute)
-		require.Empty(t, l.points("promptree.compactions"), "it has not ended")
+		require.Empty(t, l.points("promptree.compactions"), "the compaction has not ended")
 		l.spans.Reset()
 		d.Messages()
 		require.Equal(t, "promptree.done", l.span("promptree.render").Events[0].Name)
@@ -346,7 +346,7 @@ func TestSpansOfTheApplicationAreNotWrittenTo(t *testing.T) {
 	require.NotNil(t, d)
 }
 
-func TestOneTracerFollowsManyCompactorsAtOnce(t *testing.T) {
+func TestATracerTracesManyCompactorsConcurrently(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	var all sync.WaitGroup
 	for range 4 {
@@ -370,7 +370,7 @@ func TestOneTracerFollowsManyCompactorsAtOnce(t *testing.T) {
 	}
 }
 
-func TestACompactorIsFollowedOnce(t *testing.T) {
+func TestASecondAttachChangesNothing(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, c := l.desk(summarised)
 	require.Same(t, c, l.Attach(d.Compactor))
@@ -378,7 +378,7 @@ func TestACompactorIsFollowedOnce(t *testing.T) {
 	l.span("chat gpt-5.4")
 }
 
-func TestACompactorWithoutASessionSaysSo(t *testing.T) {
+func TestACompactorWithoutASessionReturnsAnError(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	compactor := &summarize.Compactor{Target: summarize.Target{Model: chat.ModelFunc(summarised), Tokenizer: compacttest.Quarter{}, Budget: 100}}
 	l.Attach(compactor)
@@ -388,7 +388,7 @@ func TestACompactorWithoutASessionSaysSo(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWithoutProvidersNothingIsRecordedAndAllWorks(t *testing.T) {
+func TestACompactorWorksWithoutProviders(t *testing.T) {
 	tracer, err := tracing.New(tracing.Options{})
 	require.NoError(t, err)
 	d := compacttest.New(t, compacttest.Overflowing()...)
