@@ -1,4 +1,4 @@
-// Package agent makes one request of an agent, with all around it, in one call:
+// Package agent makes one step of an agent in one call: it renders the prompt, asks the model and appends the answer.
 //
 //	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
 //	for {
@@ -16,12 +16,21 @@
 //		}
 //	}
 //
-// [Agent.Step] renders the prompt and compacts the session if it must, asks the model, waits if a failure may pass, recovers
-// from a refusal of a request as too large, appends the answer with the usage that the provider reported, and does what the
-// policy does after a turn. What the user says and what tools return is the caller's to append.
+// [Agent.Step] does the following:
 //
-// A budget that changes from one step to the next, because a [sizing.Calibrated] counter learns, is set between steps by
+//   - It renders the prompt, and compacts the session if it must.
+//   - It asks the model. After a transient failure it waits and tries again.
+//   - If the provider refuses the request as too large, it compacts the session and asks again.
+//   - It appends the answer and the usage that the provider reported.
+//   - When the turn is over, it compacts the session if the policy says so.
+//
+// The caller appends what the user says and what tools return.
+//
+// If the budget changes between steps, because a [sizing.Calibrated] counter learns, set it with
 // [summarize.Compactor.Retarget].
+//
+// A step costs a render, a request to a model and an append. A compaction costs one request or more besides, see
+// package summarize.
 package agent
 
 import (
@@ -41,66 +50,72 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Agent makes requests for a session. Set the fields before the first step; one step is made at a time.
+// Agent makes the steps of an agent on a session. Set the fields before the first step. Steps must not overlap.
 type Agent struct {
-	// Compactor renders the prompt. Its target's model is asked, with its tools. The agent does not close it.
+	// Compactor renders the prompt. Its target has the model that is asked, and the tools. The agent does not close it.
 	Compactor *summarize.Compactor
 	// Prompt that shows the session.
 	Prompt elements.Node
-	// MaxTokens of an answer. Defaults to the model's own limit.
+	// MaxTokens limits an answer. Defaults to the model's own limit.
 	MaxTokens int
-	// Temperature of sampling. Nil leaves the model's own.
+	// Temperature of sampling. Defaults to the model's own.
 	Temperature *float64
 	// ToolChoice says whether the model may call tools. Defaults to [chat.ToolChoiceAuto].
 	ToolChoice chat.ToolChoice
-	// Stream, if set, is called with each piece of an answer as it arrives. An answer that failed in the middle and is asked
-	// for again streams from its beginning again; OnRetry is called between the two.
+	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
+	// again, it streams from the start again; OnRetry is called in between.
 	Stream func(chat.Delta)
-	// Attempts of one request, and of a prompt that does not fit without a summary, if the failure may pass
-	// ([*chat.TransientError]). Defaults to 4.
+	// Attempts limits how often a request is made, and how often a prompt is rendered that needs a summary to fit, while
+	// the failure is transient ([*chat.TransientError]). Defaults to 4.
 	Attempts int
-	// Wait before the second attempt; it doubles with each further one, and is at least what the provider asks for. Defaults
-	// to 2 seconds. MaxWait is the longest wait, and defaults to 30 seconds: a provider that asks for more is given up.
+	// Wait is the time before the second attempt. It doubles with each further attempt, and is at least the time that the
+	// provider asks for. Defaults to 2 seconds. MaxWait is its upper limit; if a provider asks for more, the step fails.
+	// Defaults to 30 seconds.
 	Wait, MaxWait time.Duration
 	// OnRetry, if set, is called before the wait for another attempt.
 	OnRetry func(err error, wait time.Duration)
-	// Observe, if set, is called with each request that was answered, such as [sizing.Calibrated.Observe].
+	// Observe, if set, is called after each answered request. [sizing.Calibrated.Observe] fits here.
 	Observe func(chat.Request, chat.Response)
 }
 
-// Answer is what came of a step.
+// Answer holds the outcome of a step.
 type Answer struct {
-	// Response of the model; with an error, what had arrived by then.
+	// Response of the model. If Step returned an error, it holds the part that had arrived.
 	Response chat.Response
-	// Result is the prompt that was answered, nil if none was rendered.
+	// Result is the rendered prompt, or nil if none was rendered.
 	Result *render.Result
-	// Entry is the id of the answer's entry in the session, "" if it was not appended. With an error it is set if the context
-	// ended during what the policy does after a turn.
+	// Entry is the id of the answer's entry in the session, or "" if the answer was not appended. It is set together with
+	// an error only if the context ended after the append, in the work that follows a turn.
 	Entry string
-	// Refusals is how often the request was made smaller because the provider found it too large.
+	// Refusals is the number of times that the provider refused the request as too large.
 	Refusals int
-	// GoOn reports that the policy said something in the user's place after the turn, which the agent should answer.
+	// GoOn reports that the policy said something in the user's place after the turn. Make another step to answer it.
 	GoOn bool
 }
 
-// Message returns that of the response.
+// Message returns the response's message.
 func (a Answer) Message() chat.Message { return a.Response.Message }
 
-// Step makes one request and appends its answer. Calls that the model gave no id, or one of another call, have one as
-// [chat.WithCallIDs] makes it, in the stream too. The errors are those of [summarize.Compactor.Render], of
-// [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
-// holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
-// compaction after a turn that fails is told by events alone. An answer to what is no longer the newest that was said, because
-// another process said something in the session meanwhile, is not appended: the error is a [*storage.ConflictError]. If the
-// model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context ended, the error
-// is a [*summarize.CallbackError]; the answer that Observe was called with is not appended.
+// Step makes one request and appends its answer. Calls without an id, or with the id of another call, get a new one as
+// by [chat.WithCallIDs], in the stream too.
+//
+// The errors are those of [summarize.Compactor.Render], of [summarize.Compactor.Recover] and of the model. If the
+// context ended, the error is its cause. Together with an error the answer holds what there is: the part of an
+// interrupted stream that had arrived, or the whole of an answer that the session refused. If a compaction after the
+// turn fails, only events say so.
+//
+// If another process appended a message to the session in the meantime, the answer is not appended, and the error is a
+// [*storage.ConflictError].
+//
+// If the model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context
+// ended, the error is a [*summarize.CallbackError]. If Observe fails like this, the answer is not appended.
 func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	var answer Answer
 	switch {
 	case a.Compactor == nil:
 		return answer, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
 	case a.Prompt == nil:
-		return answer, errors.New("agent: Agent.Prompt is not set: set the prompt that shows the session")
+		return answer, errors.New("agent: Agent.Prompt is not set: set a prompt that shows the session")
 	}
 	said, err := newest(ctx, a.Compactor.Session)
 	if err != nil {
@@ -116,11 +131,11 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			break
 		}
-		_, wrong := errors.AsType[*summarize.CallbackError](refused)
-		if ctx.Err() != nil && !wrong {
+		_, inCallback := errors.AsType[*summarize.CallbackError](refused)
+		if ctx.Err() != nil && !inCallback {
 			return answer, context.Cause(ctx)
 		}
-		if _, large := summarize.ContextLimit(refused); !large || wrong {
+		if _, large := summarize.ContextLimit(refused); !large || inCallback {
 			return answer, fmt.Errorf("agent: asking the model: %w", refused)
 		}
 		answer.Refusals++
@@ -130,9 +145,10 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	if usage.Usage != (chat.Usage{}) {
 		entries = append(entries, history.Entry{Body: usage})
 	}
-	write, done := callback.Outlive(ctx) // what was answered is kept
+	write, done := callback.Outlive(ctx) // append even if the context ends now
 	defer done()
-	now, err := newest(write, a.Compactor.Session) // the compactor goes on from what others appended as it waits and writes
+	// The session's own check finds no conflict if the compactor has written after the others' messages.
+	now, err := newest(write, a.Compactor.Session)
 	if err == nil && now != said {
 		err = &storage.ConflictError{}
 	}
@@ -150,13 +166,13 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, a.Prompt); err != nil && ctx.Err() != nil {
 		return answer, context.Cause(ctx)
 	}
-	return answer, nil // a prompt that does not fit now is the next step's matter
+	return answer, nil // if the prompt does not fit now, the next step returns the error
 }
 
-// newest returns the id of what was said last on the path to the session's leaf, "" if nothing was.
+// newest returns the id of the last message on the path to the session's leaf, or "" if there is none.
 func newest(ctx context.Context, s *history.Session) (string, error) {
 	if s == nil {
-		return "", nil // for the compactor to refuse
+		return "", nil // the compactor returns the error
 	}
 	for e, err := range s.Back(ctx, "") {
 		if err != nil {
@@ -170,23 +186,23 @@ func newest(ctx context.Context, s *history.Session) (string, error) {
 	return "", nil
 }
 
-// prompt renders the prompt, and smaller than one that was refused. It tries again if what failed is a summary that the prompt
-// needs, and the failure may pass.
+// prompt renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails
+// transiently.
 func (a *Agent) prompt(ctx context.Context, refused error) (*render.Result, error) {
 	return again(ctx, a, func() (*render.Result, error) {
 		if err := refused; err != nil {
-			refused = nil // what was learnt of it is in the session
+			refused = nil // Recover records it in the session
 			return a.Compactor.Recover(ctx, a.Prompt, err, "")
 		}
 		return a.Compactor.Render(ctx, a.Prompt)
 	})
 }
 
-// ask sends a rendered prompt, again if its failure may pass.
+// ask sends a rendered prompt, and retries transient failures.
 func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
 	target := a.Compactor.Current()
 	tools := result.Tools
-	if tools == nil { // they do not stand in the prompt
+	if tools == nil { // the prompt declares none
 		tools = target.Tools
 	}
 	req := chat.Request{
@@ -206,7 +222,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	})
 }
 
-// guard calls a function of the caller's.
+// guard calls a function of the caller. If it panics, ends its goroutine or does not return, the error names it.
 func guard(ctx context.Context, name string, f func()) error {
 	if err := callback.Do(ctx, func(context.Context) error { f(); return nil }); err != nil {
 		return &summarize.CallbackError{Name: name, Err: err}
@@ -214,21 +230,21 @@ func guard(ctx context.Context, name string, f func()) error {
 	return nil
 }
 
-// callIDs are those of one request. A model may stream while it returns.
+// callIDs holds the call ids of one request. It has a lock because a model may still stream while it returns.
 type callIDs struct {
 	mu sync.Mutex
 	chat.CallIDs
 }
 
-// stream returns Stream with the ids of calls, nil if it is not set.
+// stream returns Stream with ids set in calls, or nil if Stream is nil.
 func (a *Agent) stream(ids *callIDs) func(chat.Delta) {
 	if a.Stream == nil {
 		return nil
 	}
-	begun := 0 // calls
+	started := 0 // number of calls so far
 	return func(d chat.Delta) {
-		if call, ok := d.(chat.CallDelta); ok && call.Index >= begun {
-			begun = call.Index + 1
+		if call, ok := d.(chat.CallDelta); ok && call.Index >= started {
+			started = call.Index + 1
 			ids.mu.Lock()
 			call.ID = ids.Next(call.ID)
 			ids.mu.Unlock()
@@ -238,21 +254,21 @@ func (a *Agent) stream(ids *callIDs) func(chat.Delta) {
 	}
 }
 
-// again tries again what may pass.
+// again calls f, and calls it again after transient failures.
 func again[T any](ctx context.Context, a *Agent, f func() (T, error)) (T, error) {
 	attempts := a.Attempts
 	if attempts <= 0 {
 		attempts = 4
 	}
-	var wrong error
+	var failedHook error
 	got, err := retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
 		if a.OnRetry != nil {
-			wrong = guard(ctx, "Agent.OnRetry", func() { a.OnRetry(err, wait) })
+			failedHook = guard(ctx, "Agent.OnRetry", func() { a.OnRetry(err, wait) })
 		}
-		return wrong == nil
+		return failedHook == nil
 	}}, f)
-	if wrong != nil {
-		err = fmt.Errorf("%w (before another attempt after: %w)", wrong, err)
+	if failedHook != nil {
+		err = fmt.Errorf("%w (before another attempt after: %w)", failedHook, err)
 	}
 	return got, err
 }

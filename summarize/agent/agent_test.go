@@ -26,32 +26,32 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// answers is a model that answers by functions, one a request.
+// answers is a model that answers each request with the next function.
 type answers []func(ctx context.Context, req chat.Request) (chat.Response, error)
 
 func (a *answers) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if len(*a) == 0 {
-		return chat.Response{}, errors.New("nobody expected this request")
+		return chat.Response{}, errors.New("unexpected request")
 	}
 	next := (*a)[0]
 	*a = (*a)[1:]
 	return next(ctx, req)
 }
 
-// says answers with a text.
+// says returns an answer that is a text.
 func says(text string) func(context.Context, chat.Request) (chat.Response, error) {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(text), Usage: chat.Usage{Input: 70, Output: 5}}, nil
 	}
 }
 
-// fails answers with an error.
+// fails returns an answer that is an error.
 func fails(err error) func(context.Context, chat.Request) (chat.Response, error) {
 	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
 }
 
-// of returns an agent with this model, a session that begins with a question, and a budget.
-func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
+// newAgent returns an agent with a session that holds a question. Its model answers with the functions.
+func newAgent(t *testing.T, budget int, policy summarize.Policy, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
 	t.Helper()
 	session := numbered.Session()
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
@@ -73,7 +73,7 @@ func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context
 	}}
 }
 
-// kinds lists the types of a session's entries.
+// kinds returns the types of a session's entries.
 func kinds(t *testing.T, s *history.Session) (list []history.EntryType) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {
@@ -94,8 +94,8 @@ func (c *counting) Append(ctx context.Context, at storage.Position, lines ...sto
 	return c.Memory.Append(ctx, at, lines...)
 }
 
-func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
-	a := of(t, 1000, summarize.Policy{}, says("Three ships."))
+func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
+	a := newAgent(t, 1000, summarize.Policy{}, says("Three ships."))
 	store := &counting{}
 	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -118,15 +118,15 @@ func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
 	require.Equal(t, history.Usage{Model: "harbour-1", Usage: chat.Usage{Input: 70, Output: 5}, Counted: answer.Result.Tokens + tools}, last.Body)
 }
 
-// What the compactor writes while it works, such as a plan, goes behind what others said. The answer does not go there too.
-func TestAnAnswerThatDoesNotKnowWhatWasSaidMeanwhileIsAConflict(t *testing.T) {
+// The compactor's own entries, such as a plan, may follow the messages of others. An answer must not.
+func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	store := &storage.Memory{}
 	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	other, err := history.New(t.Context(), store, history.Options{})
 	require.NoError(t, err)
-	a := of(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		require.NoError(t, other.Append(ctx, chat.UserMessage("And in the town?")))
 		_, err := session.Add(ctx, history.Entry{Body: history.PlanEnd{Outcome: history.PlanFailed}})
 		require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestAnAnswerThatDoesNotKnowWhatWasSaidMeanwhileIsAConflict(t *testing.T) {
 }
 
 func TestAnAnswerWithoutUsageIsAppendedAlone(t *testing.T) {
-	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 	})
 	_, err := a.Step(t.Context())
@@ -150,9 +150,9 @@ func TestAnAnswerWithoutUsageIsAppendedAlone(t *testing.T) {
 	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage}, kinds(t, a.Compactor.Session))
 }
 
-func TestARequestIsWhatWasRenderedAndWhatTheAgentSays(t *testing.T) {
+func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 	var asked, observed chat.Request
-	a := of(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
 		asked = req
 		return says("Three ships.")(t.Context(), req)
 	})
@@ -169,7 +169,7 @@ func TestARequestIsWhatWasRenderedAndWhatTheAgentSays(t *testing.T) {
 	require.Equal(t, asked, observed)
 }
 
-func TestAFailureThatMayPassIsWaitedFor(t *testing.T) {
+func TestTransientFailuresAreRetriedAfterAWait(t *testing.T) {
 	busy := errors.New("busy")
 	transient := func(after time.Duration) func(context.Context, chat.Request) (chat.Response, error) {
 		return fails(&chat.TransientError{RetryAfter: after, Err: busy})
@@ -181,25 +181,25 @@ func TestAFailureThatMayPassIsWaitedFor(t *testing.T) {
 		waits    []time.Duration
 		want     error
 	}{
-		{"an answer is not waited for", answers{says("Yes.")}, 0, nil, nil},
+		{"no wait before an answer", answers{says("Yes.")}, 0, nil, nil},
 		{"waits double", answers{transient(0), transient(0), transient(0), says("Yes.")}, 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, nil},
-		{"the provider's wait counts if it is longer", answers{transient(20 * time.Second), says("Yes.")}, 0, []time.Duration{20 * time.Second}, nil},
-		{"after 4 attempts the failure is returned", answers{transient(0), transient(0), transient(0), transient(0)}, 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
-		{"or after as many as are allowed", answers{transient(0)}, 1, nil, busy},
-		{"a provider that asks for more than the longest wait is given up", answers{transient(time.Hour)}, 0, nil, busy},
-		{"a failure that stays is returned at once", answers{fails(busy)}, 0, nil, busy},
+		{"the provider's wait applies if it is longer", answers{transient(20 * time.Second), says("Yes.")}, 0, []time.Duration{20 * time.Second}, nil},
+		{"by default the failure is returned after 4 attempts", answers{transient(0), transient(0), transient(0), transient(0)}, 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
+		{"Attempts limits the attempts", answers{transient(0)}, 1, nil, busy},
+		{"no retry if the provider asks for more than MaxWait", answers{transient(time.Hour)}, 0, nil, busy},
+		{"a permanent failure is returned immediately", answers{fails(busy)}, 0, nil, busy},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := of(t, 1000, summarize.Policy{}, test.model...)
+				a := newAgent(t, 1000, summarize.Policy{}, test.model...)
 				a.Attempts = test.attempts
 				var waits []time.Duration
 				a.OnRetry = func(err error, wait time.Duration) {
 					require.ErrorIs(t, err, busy)
 					waits = append(waits, wait)
 				}
-				begun := time.Now()
+				start := time.Now()
 				_, err := a.Step(t.Context())
 				require.ErrorIs(t, err, test.want)
 				require.Equal(t, test.waits, waits)
@@ -207,7 +207,7 @@ func TestAFailureThatMayPassIsWaitedFor(t *testing.T) {
 				for _, w := range waits {
 					total += w
 				}
-				require.Equal(t, total, time.Since(begun))
+				require.Equal(t, total, time.Since(start))
 			})
 		})
 	}
@@ -217,18 +217,18 @@ func TestAWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		a := of(t, 1000, summarize.Policy{}, fails(&chat.TransientError{Err: errors.New("busy")}))
+		a := newAgent(t, 1000, summarize.Policy{}, fails(&chat.TransientError{Err: errors.New("busy")}))
 		a.OnRetry = func(error, time.Duration) { cancel(why) }
-		begun := time.Now()
+		start := time.Now()
 		_, err := a.Step(ctx)
 		require.ErrorIs(t, err, why)
-		require.Zero(t, time.Since(begun))
+		require.Zero(t, time.Since(start))
 		require.Len(t, kinds(t, a.Compactor.Session), 1)
 	})
 }
 
-// long returns a policy that answers refusals with a compaction by a model that needs no network.
-func long() summarize.Policy {
+// compactingPolicy returns a policy that compacts after refusals, with a model that needs no network.
+func compactingPolicy() summarize.Policy {
 	return summarize.Policy{
 		Name:    "long",
 		Trigger: summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}},
@@ -246,9 +246,9 @@ func talk(t *testing.T, s *history.Session, turns int) {
 	}
 }
 
-func TestARefusalIsAnsweredWithACompactionAndWhatItSaidIsKept(t *testing.T) {
+func TestARefusalLeadsToACompactionAndItsLimitIsRecorded(t *testing.T) {
 	var sizes []int
-	a := of(t, 10_000, long(),
+	a := newAgent(t, 10_000, compactingPolicy(),
 		func(_ context.Context, req chat.Request) (chat.Response, error) {
 			sizes = append(sizes, len(req.Messages))
 			return chat.Response{}, &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
@@ -277,8 +277,8 @@ func TestARefusalIsAnsweredWithACompactionAndWhatItSaidIsKept(t *testing.T) {
 	require.True(t, found)
 }
 
-// A summary is as likely to be held up by a busy model as an answer is.
-func TestAStepWaitsForASummaryThatThePromptNeeds(t *testing.T) {
+// A busy model may delay a summary as it may delay an answer.
+func TestAStepRetriesASummaryThatThePromptNeeds(t *testing.T) {
 	busy := &chat.TransientError{Err: errors.New("overloaded")}
 	unknown := errors.New("no such model")
 	for _, test := range []struct {
@@ -288,16 +288,16 @@ func TestAStepWaitsForASummaryThatThePromptNeeds(t *testing.T) {
 		waits  []time.Duration
 		want   error
 	}{
-		{"for a prompt", 2000, []error{busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second}, nil},
-		{"for one that was refused", 10_000, []error{&chat.ContextLimitError{Limit: 3000, Tokens: 6700}, busy}, []time.Duration{2 * time.Second}, nil},
-		{"not for ever", 2000, []error{busy, busy, busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
-		{"not for what does not pass", 2000, []error{unknown}, nil, unknown},
+		{"for a prompt that does not fit", 2000, []error{busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second}, nil},
+		{"for a prompt that was refused", 10_000, []error{&chat.ContextLimitError{Limit: 3000, Tokens: 6700}, busy}, []time.Duration{2 * time.Second}, nil},
+		{"not after the last attempt", 2000, []error{busy, busy, busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
+		{"not after a permanent failure", 2000, []error{unknown}, nil, unknown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				policy := long()
+				policy := compactingPolicy()
 				policy.Ask = summarize.Ask{}
-				a := of(t, test.budget, policy)
+				a := newAgent(t, test.budget, policy)
 				asked := 0
 				a.Compactor.Target.Model = chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 					if asked++; asked <= len(test.fails) {
@@ -317,11 +317,11 @@ func TestAStepWaitsForASummaryThatThePromptNeeds(t *testing.T) {
 	}
 }
 
-func TestARefusalThatNothingHelpsAgainstIsReturnedWithWhatTheProviderSaid(t *testing.T) {
+func TestARefusalThatNoCompactionHelpsIsReturned(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
-	policy := long()
+	policy := compactingPolicy()
 	policy.Overflow.Attempts = 1
-	a := of(t, 10_000, policy, fails(refused), fails(refused))
+	a := newAgent(t, 10_000, policy, fails(refused), fails(refused))
 	talk(t, a.Compactor.Session, 20)
 	answer, err := a.Step(t.Context())
 	require.ErrorIs(t, err, refused)
@@ -332,15 +332,15 @@ func TestARefusalThatNothingHelpsAgainstIsReturnedWithWhatTheProviderSaid(t *tes
 	require.Empty(t, answer.Entry)
 }
 
-func TestAPolicyThatDoesNotActOnRefusalsReturnsThem(t *testing.T) {
+func TestWithoutAConditionOnRefusalsTheyAreReturned(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
-	a := of(t, 10_000, summarize.Policy{}, fails(refused))
+	a := newAgent(t, 10_000, summarize.Policy{}, fails(refused))
 	_, err := a.Step(t.Context())
 	require.ErrorIs(t, err, refused)
 }
 
 func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
-	a := of(t, 3, summarize.Policy{})
+	a := newAgent(t, 3, summarize.Policy{})
 	answer, err := a.Step(t.Context())
 	_, over := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, over, err)
@@ -353,7 +353,7 @@ func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
 	}
 	called := chat.AssistantMessage("I look.")
 	called.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: `{"at":"quay"}`}}
-	a := of(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
 		for _, p := range pieces {
 			req.Stream(p)
 		}
@@ -367,10 +367,10 @@ func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
 	require.Equal(t, called, answer.Message())
 }
 
-func TestWhatWasStreamedBeforeACancelIsReturnedAndNotAppended(t *testing.T) {
+func TestTextStreamedBeforeACancelIsReturnedButNotAppended(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := of(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		req.Stream(chat.Text("Three "))
 		cancel(why)
 		<-ctx.Done()
@@ -384,11 +384,11 @@ func TestWhatWasStreamedBeforeACancelIsReturnedAndNotAppended(t *testing.T) {
 	require.Len(t, kinds(t, a.Compactor.Session), 1)
 }
 
-func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
-	policy := long()
+func TestAPolicyMayContinueAfterATurn(t *testing.T) {
+	policy := compactingPolicy()
 	policy.Trigger = append(policy.Trigger, summarize.Condition{Cap: 3000})
 	policy.Continue = "Continue if you have next steps."
-	a := of(t, 10_000, policy,
+	a := newAgent(t, 10_000, policy,
 		func(context.Context, chat.Request) (chat.Response, error) {
 			m := chat.AssistantMessage("I look.")
 			m.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}}
@@ -399,7 +399,7 @@ func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
 	session := a.Compactor.Session
 	called, err := a.Step(t.Context())
 	require.NoError(t, err)
-	require.False(t, called.GoOn, "a turn is not over while calls are open")
+	require.False(t, called.GoOn, "a turn is not over while calls are unanswered")
 	require.NoError(t, session.Append(t.Context(), chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
@@ -417,27 +417,27 @@ func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
 func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
 	deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
 	unreadable := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(deep)}}}
-	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: unreadable, Usage: chat.Usage{Input: 9}}, nil
 	})
 	answer, err := a.Step(t.Context())
 	require.ErrorAs(t, err, new(*history.DepthError))
 	require.Equal(t, unreadable, answer.Message())
 	require.Empty(t, answer.Entry)
-	require.Len(t, kinds(t, a.Compactor.Session), 1, "not its usage either")
+	require.Len(t, kinds(t, a.Compactor.Session), 1, "its usage is not appended either")
 }
 
-// A model that is nobody's adapter may leave ids out or give two calls one.
-func TestAnAgentWhoseModelOmitsOrDoublesIDsOfCallsSeesTheResultsAndEnds(t *testing.T) {
+// A model without an adapter may omit ids or use one for two calls.
+func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 	for rule, ids := range map[string][]string{
 		"missing": {"", ""}, "doubled": {"a", "a"}, "one missing among several": {"a", "", "b"}, "missing and doubled": {"", "a", "", "a"},
-		"ids that are there stay": {"a", "b"},
+		"ids that are unique stay": {"a", "b"},
 	} {
 		for _, streamed := range []bool{false, true} {
 			t.Run(rule+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
-				a := of(t, 10_000, summarize.Policy{})
+				a := newAgent(t, 10_000, summarize.Policy{})
 				asked := 0
-				given := func(i int) string { // each answer has other ids
+				given := func(i int) string { // differs in each answer
 					if ids[i] == "" {
 						return ""
 					}
@@ -498,15 +498,15 @@ func TestAnAgentWhoseModelOmitsOrDoublesIDsOfCallsSeesTheResultsAndEnds(t *testi
 						require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.ToolResult(c.ID, fmt.Sprint(i))))
 					}
 				}
-				t.Fatal("the agent does not come to an end")
+				t.Fatal("the agent does not end")
 			})
 		}
 	}
 }
 
-func TestWhatHadArrivedOfACallHasAnID(t *testing.T) {
+func TestACallOfAnInterruptedAnswerGetsAnID(t *testing.T) {
 	broken := errors.New("broken")
-	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{Name: "look", Arguments: "{}"}}}}, broken
 	})
 	answer, err := a.Step(t.Context())
@@ -514,17 +514,17 @@ func TestWhatHadArrivedOfACallHasAnID(t *testing.T) {
 	require.NotEmpty(t, answer.Message().ToolCalls[0].ID)
 }
 
-func TestAnAgentWithoutCompactorOrPromptSaysWhatIsMissing(t *testing.T) {
+func TestMissingFieldsAreErrors(t *testing.T) {
 	_, err := (&agent.Agent{}).Step(t.Context())
 	require.ErrorContains(t, err, "Agent.Compactor")
 	_, err = (&agent.Agent{Compactor: &summarize.Compactor{}}).Step(t.Context())
 	require.ErrorContains(t, err, "Agent.Prompt")
 }
 
-func TestACancelAfterTheAnswerWasAppendedSaysSo(t *testing.T) {
+func TestACancelAfterTheAppendReturnsTheCauseAndTheEntry(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := of(t, 1000, summarize.Policy{}, says("Three ships."))
+	a := newAgent(t, 1000, summarize.Policy{}, says("Three ships."))
 	a.Observe = func(chat.Request, chat.Response) { cancel(why) }
 	answer, err := a.Step(ctx)
 	require.ErrorIs(t, err, why)
@@ -532,29 +532,29 @@ func TestACancelAfterTheAnswerWasAppendedSaysSo(t *testing.T) {
 	require.Equal(t, "Three ships.", answer.Message().Text())
 }
 
-func TestFunctionsOfTheCallersMayPanicExitOrNeverReturn(t *testing.T) {
-	deeds := map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit, "hangs": func() { select {} }}
-	for name, set := range map[string]func(a *agent.Agent, deed func()){
-		"model harbour-1": func(a *agent.Agent, deed func()) {
-			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { deed(); return chat.Response{}, nil })
+func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
+	faults := map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit, "hangs": func() { select {} }}
+	for name, set := range map[string]func(a *agent.Agent, fault func()){
+		"model harbour-1": func(a *agent.Agent, fault func()) {
+			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { fault(); return chat.Response{}, nil })
 		},
-		"Request.Stream": func(a *agent.Agent, deed func()) { a.Stream = func(chat.Delta) { deed() } },
-		"Agent.Observe":  func(a *agent.Agent, deed func()) { a.Observe = func(chat.Request, chat.Response) { deed() } },
-		"Agent.OnRetry": func(a *agent.Agent, deed func()) {
+		"Request.Stream": func(a *agent.Agent, fault func()) { a.Stream = func(chat.Delta) { fault() } },
+		"Agent.Observe":  func(a *agent.Agent, fault func()) { a.Observe = func(chat.Request, chat.Response) { fault() } },
+		"Agent.OnRetry": func(a *agent.Agent, fault func()) {
 			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 				return chat.Response{}, &chat.TransientError{Err: errors.New("busy")}
 			})
-			a.OnRetry = func(error, time.Duration) { deed() }
+			a.OnRetry = func(error, time.Duration) { fault() }
 		},
 	} {
-		for how, deed := range deeds {
+		for how, fault := range faults {
 			t.Run(name+" "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					release := make(chan struct{})
 					if how == "hangs" {
-						deed = func() { <-release }
+						fault = func() { <-release }
 					}
-					a := of(t, 4000, summarize.Policy{})
+					a := newAgent(t, 4000, summarize.Policy{})
 					healthy := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 						if req.Stream != nil {
 							req.Stream(chat.Text("Ships."))
@@ -562,7 +562,7 @@ func TestFunctionsOfTheCallersMayPanicExitOrNeverReturn(t *testing.T) {
 						return chat.Response{Message: chat.AssistantMessage("Ships.")}, nil
 					})
 					a.Compactor.Target.Model = healthy
-					set(a, deed)
+					set(a, fault)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					_, err := a.Step(ctx)
@@ -585,8 +585,8 @@ func TestFunctionsOfTheCallersMayPanicExitOrNeverReturn(t *testing.T) {
 	}
 }
 
-func TestAStreamIsNotCalledOnceTheAnswerIsThere(t *testing.T) {
-	a := of(t, 4000, summarize.Policy{})
+func TestStreamIsNotCalledAfterTheAnswerReturned(t *testing.T) {
+	a := newAgent(t, 4000, summarize.Policy{})
 	var late func(chat.Delta)
 	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		late = req.Stream
@@ -601,7 +601,7 @@ func TestAStreamIsNotCalledOnceTheAnswerIsThere(t *testing.T) {
 	require.Equal(t, []chat.Delta{chat.Text("Ships.")}, heard)
 }
 
-func TestAnAnswerThatIsNoneIsNotAppended(t *testing.T) {
+func TestAnInvalidAnswerIsNotAppended(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer chat.Response
 		want   string
@@ -612,7 +612,7 @@ func TestAnAnswerThatIsNoneIsNotAppended(t *testing.T) {
 		"a nameless call": {chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{}}}}, "tool call 0 of its answer has no name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := of(t, 4000, summarize.Policy{})
+			a := newAgent(t, 4000, summarize.Policy{})
 			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return c.answer, nil })
 			_, err := a.Step(t.Context())
 			require.ErrorContains(t, err, c.want)
@@ -621,9 +621,9 @@ func TestAnAnswerThatIsNoneIsNotAppended(t *testing.T) {
 	}
 }
 
-func TestUsageThatIsNoneIsNotReported(t *testing.T) {
+func TestInvalidUsageIsIgnored(t *testing.T) {
 	for _, u := range []chat.Usage{{Input: -1}, {Input: math.MaxInt, Output: 1}, {Input: 5, CacheRead: -3}} {
-		a := of(t, 4000, summarize.Policy{})
+		a := newAgent(t, 4000, summarize.Policy{})
 		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("Ships."), Usage: u}, nil
 		})
@@ -637,7 +637,7 @@ func TestUsageThatIsNoneIsNotReported(t *testing.T) {
 func TestToolsOfThePromptAreSent(t *testing.T) {
 	harbour := chat.Tool{Name: "look", Description: "Looks at the harbour."}
 	var sent []chat.Tool
-	a := of(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
 		sent = req.Tools
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
-// An agent with one tool, whose model is scripted.
+// An agent with one tool and a scripted model.
 func Example() {
 	ctx := context.Background()
 	asked := 0
