@@ -1,4 +1,4 @@
-// Package record collects the steps of a compactor for a page that shows them:
+// Package record collects the steps of a compactor and writes a page that shows them:
 //
 //	var recorder record.Recorder
 //	compactor.OnEvent = recorder.Hear
@@ -11,7 +11,10 @@
 //	…
 //	err = recorder.Write(file, inspect.Options{Title: "Run"})
 //
-// A step costs a survey of its prompt ([render.Result.Survey]), which is about half of what the render cost, and a count of its messages.
+// [Session] makes such steps from the log of a finished session.
+//
+// Each step costs a survey of its prompt ([render.Result.Survey]), which takes about half the time of the render, and a
+// count of its messages.
 package record
 
 import (
@@ -29,26 +32,27 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Recorder collects the steps of a compactor. The zero value has none. It is safe for concurrent use.
+// Recorder collects the steps of a compactor. The zero value is ready to use. It is safe for concurrent use.
 type Recorder struct {
-	mu    sync.Mutex
-	heard []summarize.Event // since the last step
-	log   inspect.Log
+	mu     sync.Mutex
+	events []summarize.Event // since the last step
+	log    inspect.Log
 }
 
-// Hear takes an event up for the next step. It is meant for [summarize.Compactor.OnEvent].
+// Hear records an event for the next step. Set [summarize.Compactor.OnEvent] to it.
 func (r *Recorder) Hear(e summarize.Event) {
 	switch e.Kind {
 	case summarize.EventStarted, summarize.EventAnswered, summarize.EventReady, summarize.EventTitled, summarize.EventUsage:
-		return // which others say more of
+		return // other events and the step itself say more
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.heard = append(r.heard, e)
+	r.events = append(r.events, e)
 }
 
-// Step adds a step: a prompt that the compactor rendered, and the response to it, which may be the zero value. What the compactor decided
-// last ([summarize.Compactor.Explain]) is taken to be of this step, so call it before the compactor renders again.
+// Step adds a step: a prompt that the compactor rendered, and the response to it, which may be the zero value. Call it
+// before the compactor renders again, because it takes the compactor's last decision ([summarize.Compactor.Explain])
+// for this step's.
 func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *render.Result, response chat.Response) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,27 +63,27 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 	}
 	step := inspect.Step{
 		Request: inspect.Request{Result: result, Model: target.Name, Tokenizer: target.Tokenizer, Tools: target.Tools, Prices: target.Prices},
-		At:      now, Did: did(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
+		At:      now, Did: oneLine(response.Message), Usage: response.Usage, Dollars: target.Prices.Of(response.Usage).Total(),
 	}
 	explained := c.Explain(ctx)
 	if explained.Err != "" {
 		step.Notes, explained.Err = append(step.Notes, "The compaction failed: "+explained.Err), ""
 	}
 	step.Explain = explained.String()
-	for _, e := range r.heard {
-		if err := take(ctx, &step, c, target, e); err != nil {
+	for _, e := range r.events {
+		if err := addEvent(ctx, &step, c, target, e); err != nil {
 			return err
 		}
 	}
 	if err := r.log.Add(ctx, step); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	r.heard = nil
+	r.events = nil
 	return nil
 }
 
-// take adds an event to a step.
-func take(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target summarize.Target, e summarize.Event) error {
+// addEvent adds an event to a step.
+func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target summarize.Target, e summarize.Event) error {
 	switch e.Kind {
 	case summarize.EventDone:
 		done := inspect.Compaction{Before: e.TokensBefore, After: e.TokensAfter, Reason: string(e.Reason), Why: e.Why, Mode: string(e.Mode), Model: e.Model}
@@ -90,11 +94,11 @@ func take(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target 
 		if err != nil {
 			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)
 		}
-		before, after, err := around(ctx, c.Session, entry)
+		before, after, err := viewsAround(ctx, c.Session, entry)
 		if err != nil {
 			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)
 		}
-		done.Shown, done.Covered = entry.Compaction().Messages, gone(before, after)
+		done.Shown, done.Covered = entry.Compaction().Messages, removed(before, after)
 		to.Compactions = append(to.Compactions, done)
 	case summarize.EventCleared:
 		to.Cleared += e.TokensBefore - e.TokensAfter
@@ -113,16 +117,16 @@ func take(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target 
 	return nil
 }
 
-// around returns what a model saw before and after an entry.
-func around(ctx context.Context, s *history.Session, e history.Entry) (before, after history.View, err error) {
+// viewsAround returns the views before and after an entry.
+func viewsAround(ctx context.Context, s *history.Session, e history.Entry) (before, after history.View, err error) {
 	if before, err = s.ViewAt(ctx, e.Parent); err == nil {
 		after, err = s.ViewAt(ctx, e.ID)
 	}
 	return before, after, err
 }
 
-// gone returns the messages of a view that another does not have.
-func gone(before, after history.View) (list []chat.Message) {
+// removed returns the messages of before that after does not have.
+func removed(before, after history.View) (list []chat.Message) {
 	left := map[string]int{}
 	for _, m := range after.Messages() {
 		left[key(m)]++
@@ -137,30 +141,30 @@ func gone(before, after history.View) (list []chat.Message) {
 	return list
 }
 
-// key returns the same for messages of the same content.
+// key returns a message as JSON, so that equal messages have equal keys.
 func key(m chat.Message) string {
-	text, _ := json.Marshal(m) // what a session holds always encodes
+	text, _ := json.Marshal(m) // never fails for a message of a session
 	return string(text)
 }
 
-// did says in a line what a message does.
-func did(m chat.Message) string {
-	var says []string
+// oneLine returns a message's calls, or its text, in one line, cut after 200 characters.
+func oneLine(m chat.Message) string {
+	var texts []string
 	for _, c := range m.ToolCalls {
-		says = append(says, c.Name+" "+c.Arguments)
+		texts = append(texts, c.Name+" "+c.Arguments)
 	}
-	if len(says) == 0 {
-		says = []string{m.Text()}
+	if len(texts) == 0 {
+		texts = []string{m.Text()}
 	}
-	const most = 200
-	line := []rune(strings.Join(strings.Fields(strings.Join(says, "; ")), " "))
-	if len(line) > most {
-		line = append(line[:most], '…')
+	const limit = 200
+	line := []rune(strings.Join(strings.Fields(strings.Join(texts, "; ")), " "))
+	if len(line) > limit {
+		line = append(line[:limit], '…')
 	}
 	return string(line)
 }
 
-// Write writes the page of the steps so far.
+// Write writes the page of the steps so far. Without steps the error is [inspect.ErrNoPrompts].
 func (r *Recorder) Write(w io.Writer, o inspect.Options) error {
 	return inspect.Session(w, &r.log, o)
 }

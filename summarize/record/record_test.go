@@ -24,7 +24,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// recorded returns a recorder of a compactor whose window holds 4,000 tokens.
+// recorded returns a compactor with a context window of 4,000 tokens, and its recorder.
 func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 	t.Helper()
 	tokenizer := sizing.Estimator{}
@@ -40,7 +40,7 @@ func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 	return r, c
 }
 
-// says has the user say something and the model answer.
+// says plays a step: the user says a text and the model answers.
 func says(t *testing.T, r *record.Recorder, c *summarize.Compactor, text string) {
 	t.Helper()
 	require.NoError(t, c.Session.Append(t.Context(), chat.UserMessage(text)))
@@ -87,7 +87,7 @@ func dataOf(t *testing.T, b bytes.Buffer) (p page) {
 	return p
 }
 
-func TestACompactionIsShownBesideWhatItCovers(t *testing.T) {
+func TestACompactionIsShownWithTheMessagesThatItCovers(t *testing.T) {
 	r, c := recorded(t)
 	for i := range 30 {
 		says(t, r, c, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 300)))
@@ -121,10 +121,10 @@ func TestACompactionIsShownBesideWhatItCovers(t *testing.T) {
 			words++
 		}
 	}
-	require.Greater(t, words, 4, "what was said is among what is covered")
+	require.Greater(t, words, 4, "messages of the session are among the covered")
 }
 
-func TestACompactionThatFailedIsANote(t *testing.T) {
+func TestAFailedCompactionIsANote(t *testing.T) {
 	r, c := recorded(t)
 	c.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{}, fmt.Errorf("no summary today")
@@ -143,8 +143,8 @@ func TestACompactionThatFailedIsANote(t *testing.T) {
 	require.Contains(t, strings.Join(notes, "\n"), "no summary today")
 }
 
-// told returns what a page of a session tells that is over.
-func told(t *testing.T, s *history.Session, prices sizing.Prices) page {
+// finishedPage returns the data of the page that Session makes of a session.
+func finishedPage(t *testing.T, s *history.Session, prices sizing.Prices) page {
 	t.Helper()
 	log, err := record.Session(t.Context(), s, sizing.Estimator{}, prices)
 	require.NoError(t, err)
@@ -153,12 +153,12 @@ func told(t *testing.T, s *history.Session, prices sizing.Prices) page {
 	return dataOf(t, b)
 }
 
-func TestASessionThatIsOverHasTheStepsThatItHad(t *testing.T) {
+func TestAFinishedSessionHasTheStepsThatWereRecorded(t *testing.T) {
 	r, c := recorded(t)
 	for i := range 30 {
 		says(t, r, c, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 300)))
 	}
-	was, is := pageOf(t, r), told(t, c.Session, sizing.Prices{})
+	was, is := pageOf(t, r), finishedPage(t, c.Session, sizing.Prices{})
 	require.Len(t, is.Steps, len(was.Steps))
 	compactions := 0
 	for i, want := range was.Steps {
@@ -176,7 +176,7 @@ func TestASessionThatIsOverHasTheStepsThatItHad(t *testing.T) {
 	require.Positive(t, compactions)
 }
 
-func TestACacheThatHadNothingOfARequestIsABreak(t *testing.T) {
+func TestARequestWithNothingCachedIsACacheBreak(t *testing.T) {
 	s := numbered.Session()
 	for i, cached := range []int{0, 900, 0, 1100} {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i))))
@@ -185,7 +185,7 @@ func TestACacheThatHadNothingOfARequestIsABreak(t *testing.T) {
 		_, err = s.Add(t.Context(), history.Entry{Body: history.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: cached, CacheWrite: 1000 + 100*i - cached}}})
 		require.NoError(t, err)
 	}
-	p := told(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}})
+	p := finishedPage(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}})
 	require.Len(t, p.Steps, 4)
 	for _, i := range []int{0, 1, 3} {
 		require.Nil(t, p.Steps[i].Break, "step %d", i)

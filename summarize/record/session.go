@@ -14,13 +14,16 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Session returns the steps of a session that are over, by its log alone: each message of the assistant on the path to the leaf, with
-// what the model saw of the session before it, and the compactions and clearings between. System messages and tools are not in a log. The
-// budget of each step is what the largest took, and tokens are those of the messages by the tokenizer. A request of which the provider
-// reported nothing cached, though it had the one before, is a cache break. Dollars are those that were recorded, else those by the prices. Errors are those of the
-// session, and of the tokenizer.
+// Session returns the steps of a finished session, from its log alone. Each assistant message on the path to the leaf
+// is a step. It shows what the session's view was before the message, and the compactions and clearings since the last
+// step.
 //
-// It renders each step twice: a session of 500 requests takes some seconds.
+// System messages and tools are not in a log, so they are missing. Tokens are those of the messages, counted by the
+// tokenizer, and the budget of each step is the size of the largest prompt. Dollars are those that were recorded, or
+// else computed from the prices. A request is a cache break if the provider reported nothing cached although it had the
+// request before. The errors are those of the session and of the tokenizer.
+//
+// Session renders each step twice. A session of 500 requests takes some seconds.
 func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices sizing.Prices) (*inspect.Log, error) {
 	w := walk{session: s, tokenizer: t, prices: prices, budget: math.MaxInt32, usage: map[string]history.Usage{}}
 	peak := 1
@@ -36,18 +39,19 @@ func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices s
 	return log, w.steps(ctx, func(step inspect.Step) error { return log.Add(ctx, step) })
 }
 
-// walk goes through the steps of a session.
+// walk makes the steps of a session from its entries.
 type walk struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
 	prices    sizing.Prices
 	budget    int
-	usage     map[string]history.Usage // by the entry that answered, known after the first walk
+	usage     map[string]history.Usage // by the answer's entry; complete after the first call of steps
 	model     string
-	next      inspect.Step // what happened since the last one
+	next      inspect.Step // collects what happened since the last step
 	last      inspect.Step
 }
 
+// steps calls add with each step.
 func (w *walk) steps(ctx context.Context, add func(inspect.Step) error) error {
 	w.model, w.next, w.last = "", inspect.Step{}, inspect.Step{}
 	for e, err := range w.session.PathTo(ctx, "") {
@@ -61,6 +65,7 @@ func (w *walk) steps(ctx context.Context, add func(inspect.Step) error) error {
 	return nil
 }
 
+// entry adds an entry to the next step. If it is an answer, the step is complete.
 func (w *walk) entry(ctx context.Context, e history.Entry, add func(inspect.Step) error) error {
 	switch body := e.Body.(type) {
 	case history.ModelChange:
@@ -72,13 +77,13 @@ func (w *walk) entry(ctx context.Context, e history.Entry, add func(inspect.Step
 		}
 		w.usage[of] = body
 	case history.Compaction:
-		before, after, err := around(ctx, w.session, e)
+		before, after, err := viewsAround(ctx, w.session, e)
 		w.next.Compactions = append(w.next.Compactions, inspect.Compaction{
-			Before: w.count(before), After: w.count(after), Mode: body.Mode, Shown: body.Messages, Covered: gone(before, after),
+			Before: w.count(before), After: w.count(after), Mode: body.Mode, Shown: body.Messages, Covered: removed(before, after),
 		})
 		return err
 	case history.Clearing:
-		before, after, err := around(ctx, w.session, e)
+		before, after, err := viewsAround(ctx, w.session, e)
 		w.next.Cleared += w.count(before) - w.count(after)
 		return err
 	case history.Message:
@@ -92,19 +97,20 @@ func (w *walk) entry(ctx context.Context, e history.Entry, add func(inspect.Step
 		usage := w.usage[e.ID]
 		step := w.next
 		step.Request = inspect.Request{Result: result, Model: w.model, Tokenizer: w.tokenizer, Prices: w.prices}
-		step.At, step.Did, step.Usage, step.Dollars = e.Time, did(body.Message), usage.Usage, usage.Cost
+		step.At, step.Did, step.Usage, step.Dollars = e.Time, oneLine(body.Message), usage.Usage, usage.Cost
 		if step.Dollars == 0 {
 			step.Dollars = w.prices.Of(usage.Usage).Total()
 		}
-		step.Break = w.cold(step)
+		step.Break = w.cacheBreak(step)
 		w.next, w.last = inspect.Step{}, step
 		return add(step)
 	}
 	return nil
 }
 
-// cold returns a break of the cache if the provider reported that it had nothing of a request of which it could have had the one before.
-func (w *walk) cold(step inspect.Step) *inspect.CacheBreak {
+// cacheBreak returns a cache break if the provider reported nothing cached of a request although it had the request
+// before and nothing was compacted or cleared. Otherwise it returns nil.
+func (w *walk) cacheBreak(step inspect.Step) *inspect.CacheBreak {
 	was, is := w.last.Usage, step.Usage
 	if was.CacheRead+was.CacheWrite == 0 || is.Input == 0 || is.CacheRead > 0 || len(step.Compactions) > 0 || step.Cleared > 0 {
 		return nil
@@ -117,7 +123,7 @@ func (w *walk) cold(step inspect.Step) *inspect.CacheBreak {
 	}
 }
 
-// render renders what a model saw at an entry.
+// render renders the session's view at an entry.
 func (w *walk) render(ctx context.Context, at string) (*render.Result, error) {
 	view, err := w.session.ViewAt(ctx, at)
 	if err != nil {
