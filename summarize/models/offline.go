@@ -1,5 +1,5 @@
-// Package models holds models that write summaries and are no provider's: [Offline], which needs no network, [Remote], an
-// HTTP endpoint, and [Script], which is for tests.
+// Package models has models that write summaries without an adapter of a provider: [Offline] needs no network, [Remote]
+// asks an HTTP endpoint, and [Script] is for tests.
 package models
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Offline is a [chat.Model] that needs no network. It understands nothing: its summary is a digest of what the messages
-// hold on their surface, namely what the user said, which files the calls name, a line for each tool call, and errors,
-// packed to the room it is given by this module's own renderer. A digest of a digest carries its lines on.
+// Offline is a [chat.Model] that needs no network and understands nothing. Its summary is a digest of the messages:
+// what the user said, the files that calls name, a line for each tool call, and errors. The digest is pruned to the
+// limit that the request names, or else to 2,000 tokens. A digest of a digest keeps its lines.
 type Offline struct {
-	// Tokenizer that the digest is measured with.
+	// Tokenizer counts the digest. Required.
 	Tokenizer chat.Tokenizer
 }
 
-// defaultDigest is how many tokens a digest takes where the request names no limit.
+// defaultDigest is the limit of a digest, in tokens, if the request names none.
 const defaultDigest = 2000
 
-// sections of a digest, in the order in which they are written, with what their lines are worth: where there is no room
-// for all, those of a lower section go first, and in a section the oldest.
+// sections are the sections of a digest in the order in which they are written. If not all lines fit, those of the
+// section with the lowest priority go first, and within a section the oldest.
 var sections = [...]section{
 	{"## Earlier summary", 2},
 	{"## The user said", 4},
@@ -41,8 +41,8 @@ var sections = [...]section{
 }
 
 type section struct {
-	title string
-	worth int
+	title    string
+	priority int
 }
 
 // Indices of sections.
@@ -55,13 +55,13 @@ const (
 	sectionLast
 )
 
-// digest collects lines, each once.
+// digest collects lines by section, without repeats.
 type digest struct {
 	lines [len(sections)][]string
 	seen  map[string]bool
 }
 
-// add appends a line to a section. One that is there already moves to the end, where the newest stand.
+// add appends a line to a section. If the section has the line already, the line moves to the end.
 func (d *digest) add(section int, line string) {
 	line = strings.TrimSpace(line)
 	if line == "" {
@@ -79,21 +79,22 @@ func (d *digest) add(section int, line string) {
 	d.lines[section] = append(d.lines[section], line)
 }
 
-// Generate answers with a digest of all messages but the system's and the last, which asks for it, and of the history that
-// the last holds as text. It answers in a <summary> block if it is asked for one.
+// Generate answers with a digest of the messages, and of the history that the last message holds as text. The last
+// message is the request for the summary; it and system messages are not part of the digest. If it asks for a <summary>
+// block, the digest is in one.
 func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if o.Tokenizer == nil {
 		return chat.Response{}, errors.New("models: Offline.Tokenizer is not set")
 	}
 	if len(req.Messages) == 0 {
-		return chat.Response{}, errors.New("models: there is nothing to digest")
+		return chat.Response{}, errors.New("models: there is nothing to digest: the request has no messages")
 	}
 	last := len(req.Messages) - 1
 	var d digest
 	ask := req.Messages[last].Text()
-	d.textBefore(ask)
+	d.earlierIn(ask)
 	d.messages(req.Messages[:last])
-	d.textHistory(ask)
+	d.historyIn(ask)
 	text, err := o.pack(ctx, d, limitIn(ask))
 	if err != nil {
 		return chat.Response{}, fmt.Errorf("models: packing the digest: %w", err)
@@ -105,11 +106,11 @@ func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	return chat.Response{Message: chat.AssistantMessage(answer)}, nil
 }
 
-var roomHint = regexp.MustCompile(`(?i)\broom for (\d+) tokens`)
+var limitPattern = regexp.MustCompile(`(?i)\broom for (\d+) tokens`)
 
-// limitIn reads the room that a request leaves for the summary.
+// limitIn returns the limit that a request names for the summary, in tokens, or else defaultDigest.
 func limitIn(request string) int {
-	if m := roomHint.FindStringSubmatch(request); m != nil {
+	if m := limitPattern.FindStringSubmatch(request); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
 			return n
 		}
@@ -117,7 +118,7 @@ func limitIn(request string) int {
 	return defaultDigest
 }
 
-// messages collects what messages hold on their surface.
+// messages adds the messages of a conversation.
 func (d *digest) messages(messages []chat.Message) {
 	calls := map[string]chat.ToolCall{}
 	for _, m := range messages {
@@ -140,7 +141,7 @@ func (d *digest) messages(messages []chat.Message) {
 	}
 }
 
-// result records a call in one line, and its error.
+// result adds a line for a call, and another for its error.
 func (d *digest) result(c chat.ToolCall, m chat.Message) {
 	text := m.Text()
 	outcome := "1 line"
@@ -154,8 +155,7 @@ func (d *digest) result(c chat.ToolCall, m chat.Message) {
 	d.add(sectionCalls, fmt.Sprintf("%s(%s): %s", c.Name, plaintext.OneLine(strings.Trim(c.Arguments, "{}"), 80), outcome))
 }
 
-// earlier reads a summary that was made before. The lines of a digest go to their sections, anything else is kept as
-// it is.
+// earlier adds an earlier summary. If it is a digest, its lines go to their sections. Other lines stay as they are.
 func (d *digest) earlier(text string) {
 	at := sectionEarlier
 	for line := range strings.Lines(text) {
@@ -166,7 +166,7 @@ func (d *digest) earlier(text string) {
 		}
 		item, isItem := strings.CutPrefix(line, "- ")
 		switch {
-		case at == sectionLast: // of a conversation that has gone on
+		case at == sectionLast: // outdated: the conversation has continued
 		case isItem && at != sectionEarlier:
 			d.add(at, item)
 		default:
@@ -175,8 +175,8 @@ func (d *digest) earlier(text string) {
 	}
 }
 
-// textBefore reads the summary of what went before that a request shows as text.
-func (d *digest) textBefore(text string) {
+// earlierIn adds the earlier summary that a request holds as text.
+func (d *digest) earlierIn(text string) {
 	for _, tag := range [...]string{plaintext.PreviousHistoryTag, plaintext.PreviousSummaryTag, plaintext.DraftTag} {
 		for _, body := range plaintext.InTags(text, tag) {
 			d.earlier(body)
@@ -184,36 +184,37 @@ func (d *digest) textBefore(text string) {
 	}
 }
 
-// textHistory reads what was said that a request shows as text, in either of the forms that package summarize writes.
-func (d *digest) textHistory(text string) {
+// historyIn adds the history that a request holds as text, in either of the forms that package summarize writes.
+func (d *digest) historyIn(text string) {
 	for _, tag := range [...]string{plaintext.HistoryTag, plaintext.ConversationTag} {
 		for _, body := range plaintext.InTags(text, tag) {
 			d.plainHistory(body)
 		}
 	}
 	for _, m := range compactBlock.FindAllStringSubmatch(text, -1) {
-		d.compact(m[1], m[2])
+		d.compactHistory(m[1], m[2])
 	}
 }
 
-// compactBlock is what was said at once in a stagewise.CompactHistory.
+// compactBlock matches a block of a stagewise.CompactHistory.
 var compactBlock = regexp.MustCompile(`(?s)(?:^|\n)<(user|assistant)>\n(.*?)\n</(?:user|assistant)>`)
 
-// compact reads what was said at once: words, and lines that tell what tools did.
-func (d *digest) compact(role, body string) {
+// compactHistory adds a block of a stagewise.CompactHistory: what one role said, and a line in brackets for each tool
+// call.
+func (d *digest) compactHistory(role, body string) {
 	var words []string
 	for line := range strings.SplitSeq(body, "\n") {
-		told, isNote := strings.CutPrefix(line, "[")
-		told, ends := strings.CutSuffix(told, "]")
+		note, isNote := strings.CutPrefix(line, "[")
+		note, ends := strings.CutSuffix(note, "]")
 		switch {
 		case !isNote || !ends:
 			words = append(words, line)
 		case role == "assistant":
-			d.add(sectionCalls, plaintext.OneLine(told, 120))
-			if call, failure, ok := strings.Cut(told, " ✗ "); ok {
+			d.add(sectionCalls, plaintext.OneLine(note, 120))
+			if call, failure, ok := strings.Cut(note, " ✗ "); ok {
 				d.add(sectionErrors, plaintext.OneLine(call+": "+failure, 200))
 			}
-			if verb, path, ok := strings.Cut(told, ": "); ok && slices.Contains([]string{"read", "wrote", "created", "edited"}, verb) {
+			if verb, path, ok := strings.Cut(note, ": "); ok && slices.Contains([]string{"read", "wrote", "created", "edited"}, verb) {
 				for _, end := range [...]string{" (", " ✗ ", " → "} {
 					path, _, _ = strings.Cut(path, end)
 				}
@@ -230,8 +231,8 @@ func (d *digest) compact(role, body string) {
 	}
 }
 
-// plainHistory reads a history as summarize.PlainHistory writes it: summaries that stand before it, then what was said, each thing
-// from a line of its own on, its further lines indented.
+// plainHistory adds a history that summarize.PlainHistory wrote: first summaries, then items, each on a new line.
+// Further lines of an item are indented.
 func (d *digest) plainHistory(body string) {
 	for strings.HasPrefix(body, plaintext.SummaryOpen) {
 		block, rest, _ := strings.Cut(body, plaintext.SummaryClose)
@@ -240,20 +241,20 @@ func (d *digest) plainHistory(body string) {
 		}
 		body = strings.TrimPrefix(rest, "\n")
 	}
-	var said strings.Builder
+	var item strings.Builder
 	for line := range strings.Lines(body) {
 		if !strings.HasPrefix(line, plaintext.Indent) {
-			d.plain(said.String())
-			said.Reset()
+			d.plainItem(item.String())
+			item.Reset()
 		}
-		said.WriteString(line)
+		item.WriteString(line)
 	}
-	d.plain(said.String())
+	d.plainItem(item.String())
 }
 
-// plain reads one thing that was said.
-func (d *digest) plain(said string) {
-	kind, text, _ := strings.Cut(said, ": ")
+// plainItem adds an item of a plain history.
+func (d *digest) plainItem(item string) {
+	kind, text, _ := strings.Cut(item, ": ")
 	switch kind {
 	case "user":
 		d.add(sectionUser, plaintext.OneLine(text, 600))
@@ -269,22 +270,22 @@ func (d *digest) plain(said string) {
 	}
 }
 
-// files records the files that a call's arguments name.
+// files adds the files that a call's arguments name.
 func (d *digest) files(arguments string) {
 	for _, path := range paths(arguments) {
 		d.add(sectionFiles, plaintext.OneLine(path, 200))
 	}
 }
 
-// last records what the assistant said, in place of what it said before.
+// last sets the last words of the assistant.
 func (d *digest) last(text string) {
 	if text = plaintext.OneLine(text, 300); text != "" {
 		d.lines[sectionLast] = []string{text}
 	}
 }
 
-// pack renders the digest into a number of tokens. Where there are few, lines are cut to about a quarter of them, so that one
-// fits at least.
+// pack renders the digest within a limit of tokens. It cuts each line to limit bytes, which take about a quarter of the
+// tokens, so that at least one line fits.
 func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
 	var content elements.Nodes
 	for i, s := range sections {
@@ -292,21 +293,21 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 			continue
 		}
 		lines := make(elements.Nodes, len(d.lines[i]))
-		longest := len(lines) - 1 // the line that stays longest; the title goes with it
+		lastDropped := len(lines) - 1 // the title goes together with this line
 		if i == sectionUser {
-			longest = 0 // the task outlasts what was said about it
+			lastDropped = 0 // the task stays longer than remarks about it
 		}
 		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
 		for k, line := range d.lines[i] {
 			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), limit))}
-			if k == longest {
+			if k == lastDropped {
 				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
 			} else {
 				lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: text}
 			}
 		}
-		content = append(content, elements.Wrap{Props: elements.Props{Priority: new(s.worth)}, Children: elements.Nodes{title, lines}})
+		content = append(content, elements.Wrap{Props: elements.Props{Priority: new(s.priority)}, Children: elements.Nodes{title, lines}})
 	}
 	if len(content) == 0 {
 		return "", errors.New("there is nothing to digest")
@@ -317,12 +318,12 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		return "", err
 	}
 	if len(result.Messages) == 0 {
-		return "", fmt.Errorf("there is no room for anything in %d tokens", limit)
+		return "", fmt.Errorf("no line fits in %d tokens", limit)
 	}
 	return result.Messages[0].Text(), nil
 }
 
-// paths returns the files that a call's arguments name, by the usual names of such arguments.
+// paths returns the files that a call's arguments name under the usual keys.
 func paths(arguments string) []string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &fields) != nil {

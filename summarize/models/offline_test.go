@@ -17,12 +17,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// ask returns the request of a compactor, in short.
+// ask returns a short request for a summary.
 func ask(room int) chat.Message {
 	return chat.UserMessage(fmt.Sprintf("Summarise. The <summary> block has room for %d tokens at the most.", room))
 }
 
-// digest returns what Offline makes of messages.
+// digest returns Offline's digest of messages.
 func digest(t testing.TB, tokenizer chat.Tokenizer, room int, messages ...chat.Message) string {
 	t.Helper()
 	request := slices.Concat([]chat.Message{chat.SystemMessage("You summarise.")}, messages, []chat.Message{ask(room)})
@@ -36,13 +36,13 @@ func digest(t testing.TB, tokenizer chat.Tokenizer, room int, messages ...chat.M
 	return body
 }
 
-// quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+// quarter is the tokenizer of most tests: a token for each four bytes, rounded up, and 3 more for a message.
 type quarter = sizingtest.Quarter
 
-// words returns a text of so many tokens by quarter.
+// words returns a text with a number of tokens by quarter.
 func words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
 
-func TestDigestOfASession(t *testing.T) {
+func TestDigestOfASessionIsAsInTheGoldenFiles(t *testing.T) {
 	for _, room := range []int{2000, 120} {
 		golden.Equal(t, fmt.Sprintf("digest-%d.md", room), digest(t, quarter{}, room, sessiontest.Workday()...)+"\n")
 	}
@@ -54,10 +54,10 @@ func TestDigestHoldsNoOutputOfTools(t *testing.T) {
 	for line := range strings.Lines(got) {
 		require.Less(t, len(line), 700)
 	}
-	require.Contains(t, got, "grep: ./vendor: Permission denied grep: exit status 2", "an error is told, in one line")
+	require.Contains(t, got, "grep: ./vendor: Permission denied grep: exit status 2", "an error is in one line")
 }
 
-func TestDigestLinesAreShort(t *testing.T) {
+func TestDigestHasShortLines(t *testing.T) {
 	long := strings.Repeat("very long ", 1000) + "\n## Files\n- injected"
 	got := digest(t, quarter{}, 100_000,
 		chat.UserMessage(long),
@@ -80,7 +80,7 @@ func TestDigestCutsBetweenCharacters(t *testing.T) {
 	}
 }
 
-func TestDigestIsWithinTheRoomAskedFor(t *testing.T) {
+func TestDigestIsWithinTheLimitOfTheRequest(t *testing.T) {
 	o200k := tiktoken.O200k()
 	for name, tokenizer := range map[string]chat.Tokenizer{"quarter": quarter{}, "o200k": o200k} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestDigestIsWithinTheRoomAskedFor(t *testing.T) {
 				require.LessOrEqual(t, tokenizer.CountText(got), room)
 				require.NotRegexp(t, `(^|\n)## [^\n]*(\n## |$)`, got, "a title without lines in %d tokens", room)
 				if room > 100 {
-					require.Contains(t, got, "## Last words of the assistant\n- I read it.", "which go last")
+					require.Contains(t, got, "## Last words of the assistant\n- I read it.", "the last words go last")
 				}
 				before = max(before, len(got))
 			}
@@ -114,7 +114,7 @@ func TestDigestKeepsTheTaskLongest(t *testing.T) {
 	}
 }
 
-func TestDigestOfLongLinesInLittleRoom(t *testing.T) {
+func TestDigestCutsLongLinesToFitASmallLimit(t *testing.T) {
 	o200k := tiktoken.O200k()
 	for _, tokenizer := range []chat.Tokenizer{quarter{}, o200k} {
 		for _, long := range []string{words(1000), strings.Repeat("土拨鼠", 1000), strings.Repeat("x", 5000)} {
@@ -127,7 +127,7 @@ func TestDigestOfLongLinesInLittleRoom(t *testing.T) {
 	}
 }
 
-func TestDigestWithoutALimit(t *testing.T) {
+func TestDigestHas2000TokensWithoutALimit(t *testing.T) {
 	many := make([]chat.Message, 400)
 	for i := range many {
 		many[i] = chat.UserMessage(fmt.Sprintf("Wish %d: %s", i, words(40)))
@@ -137,7 +137,7 @@ func TestDigestWithoutALimit(t *testing.T) {
 	tokens := quarter{}.CountMessage(r.Message)
 	require.Less(t, tokens, 2050)
 	require.Greater(t, tokens, 1900)
-	require.Contains(t, r.Message.Text(), "Wish 399:", "the newest stay")
+	require.Contains(t, r.Message.Text(), "Wish 399:", "the newest line stays")
 }
 
 func TestDigestIsDeterministic(t *testing.T) {
@@ -147,9 +147,9 @@ func TestDigestIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestDigestOfADigestOfNothingNewIsTheSame(t *testing.T) {
+func TestDigestOfADigestIsTheSameWithoutTheLastWords(t *testing.T) {
 	got := digest(t, quarter{}, 10_000, sessiontest.Workday()...)
-	want, _, ok := strings.Cut(got, "\n## Last words") // which are of a conversation that has gone on
+	want, _, ok := strings.Cut(got, "\n## Last words") // the next digest drops these
 	require.True(t, ok)
 	for range 3 {
 		got = digest(t, quarter{}, 10_000, chat.UserMessage("<conversation-summary>\n"+got+"\n</conversation-summary>"))
@@ -157,7 +157,7 @@ func TestDigestOfADigestOfNothingNewIsTheSame(t *testing.T) {
 	}
 }
 
-func TestNothingToDigest(t *testing.T) {
+func TestOfflineFailsWithNothingToDigest(t *testing.T) {
 	q := quarter{}
 	for _, c := range []struct {
 		name     string
@@ -167,10 +167,10 @@ func TestNothingToDigest(t *testing.T) {
 	}{
 		{"no tokenizer", models.Offline{}, []chat.Message{chat.UserMessage("Hello."), ask(100)}, "Offline.Tokenizer is not set"},
 		{"no messages", models.Offline{Tokenizer: q}, nil, "nothing to digest"},
-		{"only what asks", models.Offline{Tokenizer: q}, []chat.Message{ask(100)}, "nothing to digest"},
+		{"only the request for a summary", models.Offline{Tokenizer: q}, []chat.Message{ask(100)}, "nothing to digest"},
 		{"only the system", models.Offline{Tokenizer: q}, []chat.Message{chat.SystemMessage("Obey."), ask(100)}, "nothing to digest"},
 		{"an empty history in simple mode", models.Offline{Tokenizer: q}, []chat.Message{chat.UserMessage("<history>\n\n</history>\nSummarise.")}, "nothing to digest"},
-		{"no room", models.Offline{Tokenizer: q}, []chat.Message{chat.UserMessage("Hello."), ask(3)}, "no room"},
+		{"a limit below one line", models.Offline{Tokenizer: q}, []chat.Message{chat.UserMessage("Hello."), ask(3)}, "no line fits"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := c.offline.Generate(t.Context(), chat.Request{Messages: c.messages})
@@ -179,7 +179,7 @@ func TestNothingToDigest(t *testing.T) {
 	}
 }
 
-func TestDigestIsCancelled(t *testing.T) {
+func TestOfflineReturnsTheErrorOfACancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := models.Offline{Tokenizer: quarter{}}.Generate(ctx, chat.Request{Messages: append(sessiontest.Workday(), ask(100))})

@@ -16,41 +16,41 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Remote is a [chat.Model] that has summaries written by an HTTP endpoint, as oh-my-pi can: it posts {"systemPrompt", "prompt"}
-// and reads {"summary"}.
+// Remote is a [chat.Model] that asks an HTTP endpoint for summaries, as oh-my-pi can. It posts
+// {"systemPrompt": …, "prompt": …} and reads {"summary": …}.
 //
-// The system messages of a request are the system prompt. Its one user message is the prompt; of a request with more
-// messages the history is written as summarize.PlainHistory does, uncut, and what the user says last stands after it. Images,
-// documents and the like are named in the text. Tools, temperature and the limit of the answer are not sent.
+// The system prompt is the request's system messages. If the rest is a single user message, that is the prompt.
+// Otherwise the prompt is the history, written as by summarize.PlainHistory but uncut, followed by the last user
+// message. Images and documents are named in the text. Tools, temperature and the limit of the answer are not sent.
 //
-// The error is a [*RemoteError]: within a [*chat.TransientError] where the same may succeed later (no connection, status
-// 408, 425, 429 or 500 and above), within a [*chat.ContextLimitError] for status 413. If the context ends it is the
-// context's cause. A redirect to another scheme, host or port is not followed: it is a [*chat.RedirectError] in the
-// RemoteError. Errors tell no more than package chat allows.
+// The error is a [*RemoteError]. It is wrapped in a [*chat.TransientError] if a retry may succeed (no connection, or
+// status 408, 425, 429 or from 500 on), and in a [*chat.ContextLimitError] for status 413. A redirect to another
+// scheme, host or port is not followed; the RemoteError then holds a [*chat.RedirectError]. If the context ended, the
+// error is its cause. Texts of errors hold no secrets, as package chat demands.
 type Remote struct {
 	// URL of the endpoint, http or https.
 	URL string
-	// Header is sent along, for authorisation.
+	// Header is sent with each request, usually for authorisation.
 	Header http.Header
-	// Client that sends. Defaults to [http.DefaultClient], which has no timeout: set one in
-	// summarize.Ask.Timeout.
+	// Client sends the requests. Defaults to [http.DefaultClient], which has no timeout: set summarize.Ask.Timeout.
 	Client *http.Client
-	// MaxBytes of an answer, 64 MiB at most. Defaults to 4 MiB.
+	// MaxBytes limits the size of an answer. Defaults to 4 MiB; 64 MiB is the maximum.
 	MaxBytes int64
 }
 
-// RemoteError reports what went wrong with a [Remote].
+// RemoteError is an error of a [Remote].
 type RemoteError struct {
-	// Endpoint is the URL without what may be secret in it: user, query and fragment.
+	// Endpoint is the URL without user, query and fragment, which may be secret.
 	Endpoint string
-	// Status of the answer, 0 if there was none.
+	// Status is the HTTP status, or 0 if there was no answer.
 	Status int
-	// Body is how the answer of another status than 200 begins.
+	// Body is the start of the answer's body if the status is not 200.
 	Body string
-	// Err is what went wrong besides.
+	// Err is the underlying error, if there is one.
 	Err error
 }
 
+// Error returns the endpoint, the status and the start of the body or the underlying error.
 func (e *RemoteError) Error() string {
 	text := "models: the endpoint " + e.Endpoint
 	if e.Status != 0 {
@@ -65,14 +65,14 @@ func (e *RemoteError) Error() string {
 	return text
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *RemoteError) Unwrap() error { return e.Err }
 
-// Generate posts the request.
+// Generate implements [chat.Model].
 func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	target, err := url.Parse(r.URL)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return chat.Response{}, errors.New("models: Remote.URL is no URL of http or https")
+		return chat.Response{}, errors.New("models: Remote.URL is not an http or https URL")
 	}
 	failed := &RemoteError{Endpoint: (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String()}
 	system, prompt := remotePrompt(req.Messages)
@@ -102,13 +102,13 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, x.Err(ctx, lost(x, failed, err))
 	}
 	defer answer.Body.Close()
-	most := r.MaxBytes
-	if most <= 0 {
-		most = 4 << 20
+	limit := r.MaxBytes
+	if limit <= 0 {
+		limit = 4 << 20
 	}
-	most = min(most, provider.MaxAnswer)
+	limit = min(limit, provider.MaxAnswer)
 	failed.Status = answer.StatusCode
-	data, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	data, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
 	if err != nil {
 		return chat.Response{}, x.Err(ctx, lost(x, failed, err))
 	}
@@ -116,28 +116,28 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		failed.Body = plaintext.Cut(x.Told(strings.TrimSpace(string(data))), 300)
 		return chat.Response{}, x.Err(ctx, refused(failed))
 	}
-	if int64(len(data)) > most {
-		failed.Err = &provider.SizeError{What: "the answer", Most: most}
+	if int64(len(data)) > limit {
+		failed.Err = &provider.SizeError{What: "the answer", Most: limit}
 		return chat.Response{}, failed
 	}
-	var said struct {
+	var decoded struct {
 		Summary *string `json:"summary"`
 	}
-	if err := json.Unmarshal(data, &said); err != nil {
+	if err := json.Unmarshal(data, &decoded); err != nil {
 		failed.Err = x.Clean(fmt.Errorf("reading the answer: %w", err))
 		return chat.Response{}, failed
 	}
-	if said.Summary == nil {
+	if decoded.Summary == nil {
 		failed.Err = errors.New("the answer has no summary")
 		return chat.Response{}, failed
 	}
-	if req.Stream != nil && *said.Summary != "" {
-		req.Stream(chat.Text(*said.Summary))
+	if req.Stream != nil && *decoded.Summary != "" {
+		req.Stream(chat.Text(*decoded.Summary))
 	}
-	return chat.Response{Message: chat.AssistantMessage(*said.Summary)}, nil
+	return chat.Response{Message: chat.AssistantMessage(*decoded.Summary)}, nil
 }
 
-// lost returns the error of a request without an answer that could be read.
+// lost returns the error of a request whose answer could not be received.
 func lost(x *provider.Exchange, failed *RemoteError, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL, which may hold a secret
@@ -150,7 +150,7 @@ func lost(x *provider.Exchange, failed *RemoteError, err error) error {
 	return &chat.TransientError{Err: failed}
 }
 
-// refused returns the error of a status.
+// refused returns the error for a status other than 200.
 func refused(failed *RemoteError) error {
 	switch status := failed.Status; {
 	case status == http.StatusRequestEntityTooLarge:
@@ -161,7 +161,7 @@ func refused(failed *RemoteError) error {
 	return failed
 }
 
-// remotePrompt returns a request as the two texts that the endpoint takes.
+// remotePrompt returns the system prompt and the prompt of a request.
 func remotePrompt(messages []chat.Message) (system, prompt string) {
 	var systems []string
 	var rest []chat.Message
@@ -184,9 +184,9 @@ func remotePrompt(messages []chat.Message) (system, prompt string) {
 	}
 	lines := make([]string, 0, len(rest))
 	for _, b := range plaintext.Blocks(rest, nil, nil) {
-		lines = append(lines, plaintext.Untagged(b.Lines(asItIs, asItIs)))
+		lines = append(lines, plaintext.Untagged(b.Lines(unchanged, unchanged)))
 	}
 	return system, plaintext.Tagged(plaintext.ConversationTag, strings.Join(lines, "\n")) + last
 }
 
-func asItIs(text string) string { return text }
+func unchanged(text string) string { return text }

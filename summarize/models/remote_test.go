@@ -21,7 +21,7 @@ import (
 
 var asking = chat.Request{Messages: []chat.Message{chat.UserMessage("Summarise.")}}
 
-// endpoint serves a handler for the time of the test.
+// endpoint serves a handler until the test ends.
 func endpoint(t testing.TB, f http.HandlerFunc) models.Remote {
 	t.Helper()
 	server := httptest.NewServer(f)
@@ -29,20 +29,20 @@ func endpoint(t testing.TB, f http.HandlerFunc) models.Remote {
 	return models.Remote{URL: server.URL + "/summarise?key=secret", Client: server.Client()}
 }
 
-func TestRemoteIsSentTwoTexts(t *testing.T) {
+func TestRemotePostsASystemPromptAndAPrompt(t *testing.T) {
 	for _, c := range []struct {
 		rule           string
 		messages       []chat.Message
 		system, prompt string
 	}{
-		{"the system's words and the user's", []chat.Message{chat.SystemMessage("Be short."), chat.UserMessage("Sum <b> up.")}, "Be short.", "Sum <b> up."},
-		{"all of the system's", []chat.Message{chat.SystemMessage("A"), chat.SystemMessage("B"), chat.UserMessage("C")}, "A\n\nB", "C"},
-		{"a history as one text, and what is asked after it", []chat.Message{
+		{"a system message and a user message", []chat.Message{chat.SystemMessage("Be short."), chat.UserMessage("Sum <b> up.")}, "Be short.", "Sum <b> up."},
+		{"several system messages are joined", []chat.Message{chat.SystemMessage("A"), chat.SystemMessage("B"), chat.UserMessage("C")}, "A\n\nB", "C"},
+		{"a history is one text, followed by the last user message", []chat.Message{
 			chat.UserMessage("Look </conversation> & see"),
 			{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I do.")}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "read", Arguments: `{"path":"a"}`}}},
 			chat.ToolResult("a", "one\ntwo"), chat.UserMessage("Sum up."),
 		}, "", "<conversation>\nuser: Look <\\/conversation> & see\nassistant: I do.\ncall: read({\"path\":\"a\"})\nresult: one\n  two\n</conversation>\n\nSum up."},
-		{"what is no text by its name", []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("See."), chat.Image{URL: "https://example.com/a.png"}}}},
+		{"other parts are named", []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("See."), chat.Image{URL: "https://example.com/a.png"}}}},
 			"", "See.\n[attached: image https://example.com/a.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRemoteIsSentTwoTexts(t *testing.T) {
 	}
 }
 
-func TestRemoteFails(t *testing.T) {
+func TestRemoteErrorsSayWhatFailedAndWhetherToRetry(t *testing.T) {
 	const at = "models: the endpoint http://HOST/summarise"
 	for _, c := range []struct {
 		rule      string
@@ -76,16 +76,16 @@ func TestRemoteFails(t *testing.T) {
 		wait      time.Duration
 		limit     bool
 	}{
-		{rule: "an answer that is no JSON", status: 200, body: "<html>", want: at + " answered with status 200: reading the answer: invalid character"},
+		{rule: "an answer that is not JSON", status: 200, body: "<html>", want: at + " answered with status 200: reading the answer: invalid character"},
 		{rule: "an answer without a summary", status: 200, body: `{"text":"x"}`, want: "the answer has no summary"},
 		{rule: "a summary of null", status: 200, body: `{"summary":null}`, want: "the answer has no summary"},
-		{rule: "a summary that is no text", status: 200, body: `{"summary":1}`, want: "reading the answer: "},
+		{rule: "a summary that is not a string", status: 200, body: `{"summary":1}`, want: "reading the answer: "},
 		{rule: "an answer that is too large", status: 200, body: `{"summary":"` + strings.Repeat("x", 2000) + `"}`, want: "the answer is larger than 1000 bytes"},
-		{rule: "a status that will not change", status: 401, body: "who\xff are you", want: at + ` answered with status 401 ("who` + "\uFFFD" + ` are you")`},
+		{rule: "a permanent status", status: 401, body: "who\xff are you", want: at + ` answered with status 401 ("who` + "\uFFFD" + ` are you")`},
 		{rule: "no content", status: 204, want: "status 204"},
 		{rule: "a rate limit", status: 429, after: "7", want: "chat: try again: " + at + " answered with status 429", transient: true, wait: 7 * time.Second},
-		{rule: "a rate limit that names no time", status: 429, after: "soon", want: "429", transient: true},
-		{rule: "a rate limit until a time that is over", status: 429, after: "Fri, 01 Jan 2021 00:00:00 GMT", want: "429", transient: true},
+		{rule: "a rate limit with an unreadable time", status: 429, after: "soon", want: "429", transient: true},
+		{rule: "a rate limit until a time in the past", status: 429, after: "Fri, 01 Jan 2021 00:00:00 GMT", want: "429", transient: true},
 		{rule: "a server that is down", status: 503, body: strings.Repeat("y", 500), want: `("` + strings.Repeat("y", 300) + `…")`, transient: true},
 		{rule: "a request that is too large", status: 413, want: "chat: the request is larger than the context window: " + at, limit: true},
 	} {
@@ -116,7 +116,7 @@ func TestRemoteFails(t *testing.T) {
 	}
 }
 
-func TestRemoteWaitsUntilTheTimeNamed(t *testing.T) {
+func TestRemoteReturnsTheRetryTimeOfADate(t *testing.T) {
 	remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -127,7 +127,7 @@ func TestRemoteWaitsUntilTheTimeNamed(t *testing.T) {
 	require.Greater(t, transient.RetryAfter, 50*time.Minute)
 }
 
-func TestRemoteThatIsNotThereMayComeBack(t *testing.T) {
+func TestRemoteWithoutAConnectionIsATransientError(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := models.Remote{URL: server.URL + "/?key=secret"}.Generate(t.Context(), asking)
@@ -136,14 +136,14 @@ func TestRemoteThatIsNotThereMayComeBack(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-func TestRemoteIsCancelled(t *testing.T) {
+func TestRemoteReturnsTheCauseOfACancelledContext(t *testing.T) {
 	enough := errors.New("enough of this")
 	for _, when := range []string{"before it answers", "while it answers"} {
 		t.Run(when, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			gone := make(chan struct{})
 			remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body) // so that the server sees the client go
+				io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client is gone
 				if when == "while it answers" {
 					io.WriteString(w, `{"summary":"be`)
 					w.(http.Flusher).Flush()
@@ -162,11 +162,11 @@ func TestRemoteIsCancelled(t *testing.T) {
 func TestRemoteNeedsAnHTTPURL(t *testing.T) {
 	for _, url := range []string{"", "example.com/x", "file:///etc/passwd", "http://", "http://a b"} {
 		_, err := models.Remote{URL: url}.Generate(t.Context(), asking)
-		require.EqualError(t, err, "models: Remote.URL is no URL of http or https")
+		require.EqualError(t, err, "models: Remote.URL is not an http or https URL")
 	}
 }
 
-func TestRemoteAsksAHostileServer(t *testing.T) {
+func TestRemoteWithstandsAHostileServer(t *testing.T) {
 	const answer = `{"summary":"Well."}`
 	providertest.Hostile{
 		Model: func(_ testing.TB, client *http.Client, url string) chat.Model {

@@ -9,10 +9,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Script is a [chat.Model] that answers from a script and remembers what it was asked. It is for tests and
-// demonstrations: it understands nothing. The zero value fails at the first request.
+// Script is a [chat.Model] that answers from a script and remembers its requests. It is for tests and demonstrations.
+// The zero value fails at the first request.
 type Script struct {
-	// Steps in order, one a request. When they are over, requests fail.
+	// Steps answer the requests, one each, in order. Further requests fail.
 	Steps []Step
 
 	mu       sync.Mutex
@@ -22,26 +22,26 @@ type Script struct {
 // Step answers one request.
 type Step func(ctx context.Context, req chat.Request) (chat.Response, error)
 
-// Say answers with a text.
+// Say returns a step that answers with a text.
 func Say(text string) Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(text)}, nil
 	}
 }
 
-// SaySummary answers with a text as the summary, in the form that a compactor asks for.
+// SaySummary returns a step that answers with a summary, in the form that a compactor asks for.
 func SaySummary(text string) Step {
 	return Say("<analysis>\nscripted\n</analysis>\n<summary>\n" + text + "\n</summary>")
 }
 
-// Fail answers with an error.
+// Fail returns a step that fails.
 func Fail(err error) Step {
 	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
 }
 
 var errScriptOver = errors.New("models: the script is over")
 
-// Generate takes the next step.
+// Generate implements [chat.Model]. It takes the next step.
 func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	s.mu.Lock()
 	n := len(s.requests)
@@ -56,7 +56,7 @@ func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	return s.Steps[n](ctx, req)
 }
 
-// Requests returns what the model was asked so far.
+// Requests returns a copy of the requests so far.
 func (s *Script) Requests() []chat.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,22 +39,22 @@ func TestScriptTakesItsStepsInOrder(t *testing.T) {
 	requests := s.Requests()
 	require.Equal(t, []chat.Request{request("first"), request("second"), request("third"), request("more"), request("more")}, requests)
 	requests[0].MaxTokens = -1
-	require.Equal(t, len("first"), s.Requests()[0].MaxTokens, "what is handed out is a copy")
+	require.Equal(t, len("first"), s.Requests()[0].MaxTokens, "Requests returns a copy")
 }
 
-func TestScriptOfNoSteps(t *testing.T) {
+func TestScriptWithoutStepsFails(t *testing.T) {
 	_, err := new(models.Script).Generate(t.Context(), chat.Request{})
 	require.ErrorContains(t, err, "the script is over")
 }
 
-func TestScriptIsCancelled(t *testing.T) {
+func TestScriptReturnsTheCauseOfACancelledContext(t *testing.T) {
 	why := errors.New("no more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	s := models.Script{Steps: []models.Step{models.Say("one")}}
 	_, err := s.Generate(ctx, chat.Request{})
 	require.ErrorIs(t, err, why)
-	require.Len(t, s.Requests(), 1, "it was asked all the same")
+	require.Len(t, s.Requests(), 1, "the request is remembered")
 }
 
 func TestScriptStepSeesTheRequest(t *testing.T) {
@@ -66,7 +66,7 @@ func TestScriptStepSeesTheRequest(t *testing.T) {
 	require.Equal(t, "You said: Hello.", r.Message.Text())
 }
 
-func TestScriptOfConcurrentRequests(t *testing.T) {
+func TestScriptIsSafeForConcurrentUse(t *testing.T) {
 	const n = 50
 	s := models.Script{Steps: make([]models.Step, n)}
 	var taken [n]int
