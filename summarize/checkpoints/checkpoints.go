@@ -1,4 +1,10 @@
-// Package checkpoints keeps summaries as numbered Markdown files in a folder.
+// Package checkpoints writes summaries as numbered Markdown files, for people and for agents that look something up. A
+// compactor does so if Checkpoints is set in the compactor and in its policy's Place:
+//
+//	compactor.Checkpoints = &checkpoints.Folder{Dir: "checkpoints"}
+//	compactor.Policy.Place.Checkpoints = true // copilotcli's policy sets it already
+//
+// Each checkpoint costs two files that are synced to disk: the summary and the index.
 package checkpoints
 
 import (
@@ -19,40 +25,43 @@ import (
 	"github.com/promptree-go/promptree/internal/visible"
 )
 
-// Folder holds summaries as numbered Markdown files, for people and for agents that look something up:
-// 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. A checkpoint is never changed,
-// replaced or deleted; the index is written anew. A Folder is safe for concurrent use, and so are several values and processes on
-// one folder: writers take turns by a lock on the file .checkpoints.lock, which stays. A file named .new- and a number is being
-// written, or was left behind by a writer that crashed; the next writer removes those.
+// Folder is a folder with the summaries of one session: 001-title.md and so on, and index.md, which counts and lists
+// them. A checkpoint is never changed, replaced or deleted. The index is rewritten.
+//
+// A Folder is safe for concurrent use. Several values and processes may use one folder, because writers lock the file
+// .checkpoints.lock, which is never removed. A file named .new- and a number is being written, or was left by a writer
+// that crashed; the next writer removes it.
 type Folder struct {
-	// Dir is the folder. It is made if there is none. Its file system needs hard links.
+	// Dir is the folder. It is created if it does not exist. Its file system must support hard links.
 	Dir string
 }
 
 var (
-	// ErrLocked is the error if other writers have held the lock for a minute.
+	// ErrLocked is returned if other writers hold the lock for a minute.
 	ErrLocked = errors.New("checkpoints: another writer holds the lock")
-	// ErrForeign is the error if something else has the name of the lock or of the index. It is left as it is.
+	// ErrForeign is returned if a file of another program has the name of the lock or the index. The file is left
+	// unchanged.
 	ErrForeign = errors.New("checkpoints: a file that is not the folder's own is in the way")
 )
 
-// Checkpoint is one file.
+// Checkpoint is one summary's file.
 type Checkpoint struct {
-	// Number from 1.
+	// Number, from 1.
 	Number int
 	// Title of the summary.
 	Title string
 	// Path of the file.
 	Path string
-	// Compaction is the id of its entry in the session.
+	// Compaction is the id of the compaction's entry in the session.
 	Compaction string
 }
 
-// Add writes a summary, with the id of its compaction in the session, and the index. Once it returns, both are durable. If only
-// the index cannot be written, it returns the checkpoint and the error.
+// Add writes a summary and the index. The argument compaction is the id of the summary's compaction in the session.
+// When Add returns, both files are durable. If only the index cannot be written, Add returns the checkpoint and an
+// error.
 func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title, summary string) (Checkpoint, error) {
 	if err := makeDir(f.Dir); err != nil {
-		return Checkpoint{}, fmt.Errorf("checkpoints: making the folder: %w", err)
+		return Checkpoint{}, fmt.Errorf("checkpoints: creating the folder: %w", err)
 	}
 	lock, err := f.lock(ctx)
 	if err != nil {
@@ -78,9 +87,8 @@ func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title,
 	return point, f.index(ctx, s, append(list, point))
 }
 
-// Index writes the index for the path to a session's leaf: what was made on ways that the session left stands apart. Whoever
-// goes back or to another branch by [history.Session.Branch] calls it; summarize.Compactor.Navigate does. Without checkpoints
-// it does nothing.
+// Index writes the index for the path to a session's leaf. Checkpoints of other branches are listed separately. Call it
+// after [history.Session.Branch]; summarize.Compactor.Navigate calls it for you. Without checkpoints it does nothing.
 func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 	if list, err := f.List(); err != nil || len(list) == 0 {
 		return err
@@ -90,42 +98,41 @@ func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 		return err
 	}
 	defer lock.Unlock()
-	list, _, err := f.list() // others may have added some meanwhile
+	list, _, err := f.list() // again, because others may have added some before the lock
 	if err != nil {
 		return err
 	}
 	return f.index(ctx, s, list)
 }
 
-// compactionMark stands before the id of the compaction in a file.
+// compactionMark comes before the compaction's id in a file.
 const compactionMark = "<!-- compaction "
 
-// comment keeps an id from ending the comment that it stands in.
+// comment replaces the parts of an id that could end the comment around it.
 var comment = strings.NewReplacer("--", "- -", "\n", " ")
 
-// List returns the checkpoints by their numbers; none if there is no folder. Only the start of each file is read, and only
-// regular files count. It waits for no writer and changes nothing.
+// List returns the checkpoints in the order of their numbers, or none if the folder does not exist. It reads only the
+// start of each file, and ignores files that are not regular. It does not wait for writers.
 func (f *Folder) List() ([]Checkpoint, error) {
 	list, _, err := f.list()
 	return list, err
 }
 
-// ListOn returns those whose compactions are on the path to a session's leaf, by their numbers. Once somebody went back, those of
-// what was left are not among them; their files stay.
+// ListOn is List without the checkpoints whose compactions are on other branches than the session's current one.
 func (f *Folder) ListOn(ctx context.Context, s *history.Session) ([]Checkpoint, error) {
 	list, err := f.List()
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := parted(ctx, list, s)
+	on, _, err := split(ctx, list, s)
 	return on, err
 }
 
-// parted parts checkpoints into those whose compactions are on the path to a session's leaf, and those that are not.
-func parted(ctx context.Context, list []Checkpoint, s *history.Session) (on, left []Checkpoint, err error) {
+// split splits checkpoints into those whose compactions are on the path to a session's leaf, and the others.
+func split(ctx context.Context, list []Checkpoint, s *history.Session) (on, others []Checkpoint, err error) {
 	path := map[string]bool{}
 	e, found, err := s.Latest(ctx, history.TypeCompaction)
-	for found && err == nil { // each names the one before it
+	for found && err == nil { // each compaction names the one before it
 		path[comment.Replace(e.ID)] = true
 		var before []history.Entry
 		before, err = s.Resolve(ctx, e.Compaction().Carried.Latest[history.TypeCompaction])
@@ -140,18 +147,18 @@ func parted(ctx context.Context, list []Checkpoint, s *history.Session) (on, lef
 		if path[p.Compaction] {
 			on = append(on, p)
 		} else {
-			left = append(left, p)
+			others = append(others, p)
 		}
 	}
-	return on, left, nil
+	return on, others, nil
 }
 
 var fileName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)
 
-// maxNumber is the highest that fileName matches.
+// maxNumber is the highest number that fileName matches.
 const maxNumber = 999_999_999
 
-// list returns the checkpoints by their numbers, and the number after the highest in any name.
+// list returns the checkpoints in the order of their numbers, and the number after the highest in any file name.
 func (f *Folder) list() (list []Checkpoint, next int, err error) {
 	next = 1
 	files, err := os.ReadDir(f.Dir)
@@ -173,7 +180,7 @@ func (f *Folder) list() (list []Checkpoint, next int, err error) {
 		point := Checkpoint{Number: number, Path: filepath.Join(f.Dir, file.Name())}
 		head, err := readHead(point.Path)
 		if errors.Is(err, ErrForeign) || errors.Is(err, fs.ErrNotExist) {
-			continue // a pipe or a link, or somebody has deleted it
+			continue // not a regular file, or deleted meanwhile
 		} else if err != nil {
 			return nil, 0, err
 		}
@@ -188,10 +195,10 @@ func (f *Folder) list() (list []Checkpoint, next int, err error) {
 	return list, next, nil
 }
 
-// indexMark is in the third line of each index.
+// indexMark is in the third line of each index, by which index recognises its own file.
 const indexMark = " made, each when the conversation was compacted."
 
-// index lists the checkpoints for a reader.
+// index writes the index.
 func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoint) error {
 	path := filepath.Join(f.Dir, "index.md")
 	if head, err := readHead(path); err == nil && !strings.Contains(head, indexMark) {
@@ -199,7 +206,7 @@ func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoin
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	on, left, err := parted(ctx, list, s)
+	on, others, err := split(ctx, list, s)
 	if err != nil {
 		return err
 	}
@@ -208,7 +215,7 @@ func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoin
 		b.WriteString("\n")
 		for _, p := range list {
 			file := filepath.Base(p.Path)
-			if strings.ContainsAny(file, "()<>\\ ") || visible.Line(file) != file { // it is not of this package
+			if strings.ContainsAny(file, "()<>\\ ") || visible.Line(file) != file { // not a name that Add makes
 				file = url.PathEscape(file)
 			}
 			fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, markdown.Replace(visible.Line(p.Title)), file)
@@ -216,19 +223,19 @@ func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoin
 	}
 	fmt.Fprintf(&b, "# Checkpoints\n\n%d%s\n", len(on), indexMark)
 	entries(on)
-	if len(left) > 0 {
-		fmt.Fprintf(&b, "\n%d more where the conversation has gone another way since.\n", len(left))
-		entries(left)
+	if len(others) > 0 {
+		fmt.Fprintf(&b, "\n%d more where the conversation has gone another way since.\n", len(others))
+		entries(others)
 	}
 	return writeFile(path, b.String(), os.Rename)
 }
 
-// markdown keeps a title from ending the link that it stands in, and from being read as markup.
+// markdown escapes the characters of a title that could end the link around it or be read as markup.
 var markdown = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", `\<`, "`", "\\`")
 
 var notInSlug = regexp.MustCompile(`[^\p{L}\p{N}]+`)
 
-// slug makes a short file name of a title.
+// slug returns a title as a short file name.
 func slug(title string) string {
 	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
 	if r := []rune(s); len(r) > 40 {

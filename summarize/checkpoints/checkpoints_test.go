@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
-// compacted compacts a session that goes on with a message, and returns the id of the compaction.
+// compacted appends a message and a compaction to a session, and returns the id of the compaction.
 func compacted(t *testing.T, s *history.Session) string {
 	t.Helper()
 	added, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Go on.")}})
@@ -30,14 +30,14 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-func TestCheckpoints(t *testing.T) {
+func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	folder := &checkpoints.Folder{Dir: dir}
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Start.")))
 	list, err := folder.List()
 	require.NoError(t, err)
-	require.Empty(t, list, "there are none before something was compacted")
+	require.Empty(t, list, "none before the first")
 	first, err := folder.Add(t.Context(), s, compacted(t, s), "Täglich: [the] build/../fix", "# Täglich\n\nAll of it.")
 	require.NoError(t, err)
 	second, err := folder.Add(t.Context(), s, compacted(t, s), "Second.", "Second.")
@@ -61,22 +61,22 @@ func TestCheckpoints(t *testing.T) {
 	require.NoError(t, s.Branch(t.Context(), first.Compaction))
 	on, err = folder.ListOn(t.Context(), s)
 	require.NoError(t, err)
-	require.Equal(t, list[:1], on, "somebody went back before the second")
+	require.Equal(t, list[:1], on, "the session went back to before the second")
 	require.NoError(t, folder.Index(t.Context(), s))
 	const rest = "\n1 more where the conversation has gone another way since.\n\n2. [Second.](002-second.md)\n"
 	made := "\n1 made, each when the conversation was compacted.\n\n1. [Täglich: \\[the\\] build/../fix](001-täglich-the-build-fix.md)\n"
-	require.Equal(t, "# Checkpoints\n"+made+rest, content(t, filepath.Join(dir, "index.md")), "what was left stands apart")
+	require.Equal(t, "# Checkpoints\n"+made+rest, content(t, filepath.Join(dir, "index.md")), "the other branch is listed separately")
 
 	require.NoError(t, s.Branch(t.Context(), second.Compaction))
 	on, err = folder.ListOn(t.Context(), s)
 	require.NoError(t, err)
-	require.Equal(t, list, on, "and forth again")
+	require.Equal(t, list, on, "the session returned to the second")
 	require.NoError(t, folder.Index(t.Context(), s))
 	require.Equal(t, index, content(t, filepath.Join(dir, "index.md")))
-	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(t.Context(), s), "there is nothing to list")
+	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(t.Context(), s), "nothing to list")
 }
 
-func TestCheckpointThatHasNoTitleIsNumbered(t *testing.T) {
+func TestCheckpointWithoutATitleIsNumbered(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	point, err := folder.Add(t.Context(), numbered.Session(), "e1", " \n", "x")
 	require.NoError(t, err)

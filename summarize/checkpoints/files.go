@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// lockName is the name of the lock. The file is empty and is never written.
+	// lockName is the name of the lock file, which is always empty.
 	lockName = ".checkpoints.lock"
-	// lockWait is how long a writer waits for others.
+	// lockWait is how long a writer waits for the lock.
 	lockWait = time.Minute
-	// maxHead is the most bytes of a file that are read.
+	// maxHead is the number of bytes that are read of a file.
 	maxHead = 2048
 )
 
 // leftover matches the names that [os.CreateTemp] returns to writeFile.
 var leftover = regexp.MustCompile(`^\.new-\d+$`)
 
-// foreign returns the error for a path at which there is something else than what this package writes there.
+// foreign returns the error for a path that holds something other than this package's file.
 func foreign(path string) error {
 	return fmt.Errorf("%w: %s: move it away, or set Folder.Dir to another folder", ErrForeign, path)
 }
 
-// lock takes the lock that each writer of the folder holds, which is gone with its process, and removes what crashed writers
-// left behind: nobody else is writing now.
+// lock takes the folder's lock, which the system releases if the process dies. It then removes the leftovers of crashed
+// writers, because no other writer is active.
 func (f *Folder) lock(ctx context.Context) (*flock.Flock, error) {
 	path := filepath.Join(f.Dir, lockName)
 	if info, err := os.Lstat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
@@ -45,11 +45,11 @@ func (f *Folder) lock(ctx context.Context) (*flock.Flock, error) {
 	if _, err := lock.TryLockContext(limited, 2*time.Millisecond); err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	} else if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%w: %s: waited %v: end the process that hangs, or try again", ErrLocked, path, lockWait)
+		return nil, fmt.Errorf("%w: %s: waited %v: end the process that holds it, or try again", ErrLocked, path, lockWait)
 	} else if err != nil {
 		return nil, fmt.Errorf("checkpoints: locking the folder: %w", err)
 	}
-	files, _ := os.ReadDir(f.Dir) // what cannot be removed now is left to the next writer
+	files, _ := os.ReadDir(f.Dir) // if this or a removal fails, the next writer tries again
 	for _, file := range files {
 		if file.Type().IsRegular() && leftover.MatchString(file.Name()) {
 			_ = os.Remove(filepath.Join(f.Dir, file.Name()))
@@ -58,7 +58,8 @@ func (f *Folder) lock(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// readHead returns the start of a file. The error is an [ErrForeign] if it is not a regular file, which is then not opened.
+// readHead returns the start of a file. If the file is not regular, readHead does not open it and the error is
+// [ErrForeign].
 func readHead(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -69,31 +70,32 @@ func readHead(path string) (string, error) {
 		file, err = os.OpenFile(path, readFlags, 0)
 	}
 	if err != nil {
-		return "", fmt.Errorf("checkpoints: reading: %w", err)
+		return "", fmt.Errorf("checkpoints: reading a file: %w", err)
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() { // it was replaced just now
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() { // replaced since Lstat
 		return "", foreign(path)
 	}
 	head, err := io.ReadAll(io.LimitReader(file, maxHead))
 	if err != nil {
-		return "", fmt.Errorf("checkpoints: reading: %w", err)
+		return "", fmt.Errorf("checkpoints: reading a file: %w", err)
 	}
 	return string(head), nil
 }
 
-// writeFile writes a file whole or not at all, and returns once it is durable. It is written under another name, from which
-// place brings it to its own: [os.Link] fails if that is taken, [os.Rename] replaces what is there.
-func writeFile(path, text string, place func(from, to string) error) error {
+// writeFile writes a file whole or not at all, and returns when it is durable. It writes under a temporary name, and
+// then calls move to give the file its own name: [os.Link] fails if that is taken, and [os.Rename] replaces the old
+// file.
+func writeFile(path, text string, move func(from, to string) error) error {
 	dir := filepath.Dir(path)
 	file, err := os.CreateTemp(dir, ".new-*")
 	if err == nil {
-		defer os.Remove(file.Name()) // nothing is there after a rename
+		defer os.Remove(file.Name()) // fails after a rename, which is fine
 		_, err = file.WriteString(text)
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
 	if err == nil {
-		err = place(file.Name(), path)
+		err = move(file.Name(), path)
 	}
 	if err == nil {
 		err = syncDir(dir)
@@ -104,7 +106,7 @@ func writeFile(path, text string, place func(from, to string) error) error {
 	return nil
 }
 
-// makeDir makes a folder, and those that it is in, if there is none, and returns once it is durable.
+// makeDir creates a folder and its parents if they do not exist, and returns when they are durable.
 func makeDir(dir string) error {
 	parent := filepath.Dir(filepath.Clean(dir))
 	err := os.Mkdir(dir, 0o700)
@@ -117,17 +119,18 @@ func makeDir(dir string) error {
 	if info, statErr := os.Stat(dir); err != nil && (statErr != nil || !info.IsDir()) {
 		return err
 	}
-	// It may be there since a writer that crashed before this. A folder that may not be read cannot be synced.
+	// Sync even if the folder existed, because a writer may have crashed before its own sync. A parent without read
+	// permission cannot be synced.
 	if err := syncDir(parent); !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return nil
 }
 
-// syncDir returns once the names in a folder are durable.
+// syncDir makes the names in a folder durable.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // a folder cannot be synced there, nor need it be
+		return nil // Windows cannot sync a folder and does not need to
 	}
 	d, err := os.Open(dir)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
-// childEnv names the folder to which this program, started anew, adds checkpoints for as long as its input is open.
+// childEnv names the folder to which a child process of this program adds checkpoints.
 const childEnv = "PROMPTREE_CHECKPOINTS_CHILD"
 
-// perWriter is how many checkpoints each of several writers adds.
+// perWriter is the number of checkpoints that each of several writers adds.
 const perWriter = 20
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child returns the command that adds perWriter checkpoints and prints each that Add returned: its compaction and path.
+// child returns a command that adds perWriter checkpoints, and prints the compaction and path of each that Add
+// returned.
 func child(dir string) *exec.Cmd {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), childEnv+"="+dir)
@@ -50,8 +51,8 @@ func child(dir string) *exec.Cmd {
 	return c
 }
 
-// requireAll checks that a folder holds these checkpoints (paths by compactions), that no number is given twice or left out, that
-// the index lists them all, and that no writer has left anything behind.
+// requireAll checks that a folder holds these checkpoints (paths by compaction), that the numbers have no gaps or
+// repeats, that the index lists all checkpoints, and that no leftover of a writer remains.
 func requireAll(t *testing.T, dir string, returned map[string]string) {
 	t.Helper()
 	list, err := (&checkpoints.Folder{Dir: dir}).List()
@@ -72,7 +73,7 @@ func requireAll(t *testing.T, dir string, returned map[string]string) {
 	require.Empty(t, files)
 }
 
-func TestFolderValuesThatWriteAtTheSameTimeLoseNothing(t *testing.T) {
+func TestFolderValuesThatWriteConcurrentlyLoseNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by one of them")
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -97,7 +98,7 @@ func TestFolderValuesThatWriteAtTheSameTimeLoseNothing(t *testing.T) {
 	requireAll(t, dir, returned)
 }
 
-func TestProcessesThatWriteAtTheSameTimeLoseNothing(t *testing.T) {
+func TestProcessesThatWriteConcurrentlyLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	outputs := make([]strings.Builder, 5)
 	commands := make([]*exec.Cmd, len(outputs))
@@ -131,7 +132,7 @@ func TestProcessThatIsKilledLosesNothingThatAddReturned(t *testing.T) {
 			returned[compaction] = path
 			time.AfterFunc(time.Duration(n)*500*time.Microsecond, func() { _ = c.Process.Kill() })
 		}
-		_ = c.Wait() // it is killed, or done before
+		_ = c.Wait() // killed, or finished before
 	}
 	require.NotEmpty(t, returned)
 	point, err := (&checkpoints.Folder{Dir: dir}).Add(t.Context(), &history.Session{}, "last", "Same", "Whole.")
@@ -140,7 +141,7 @@ func TestProcessThatIsKilledLosesNothingThatAddReturned(t *testing.T) {
 	requireAll(t, dir, returned)
 }
 
-func TestWritersGoOnFromWhereverOneCrashed(t *testing.T) {
+func TestWritersContinueWhereverOneCrashed(t *testing.T) {
 	second := "# Second\n\n<!-- compaction e2 -->\n\nWhole.\n"
 	put := func(name, text string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
@@ -152,22 +153,22 @@ func TestWritersGoOnFromWhereverOneCrashed(t *testing.T) {
 		leave func(t *testing.T, dir string)
 		lists int
 	}{
-		{"it had the lock", func(*testing.T, string) {}, 1},
-		{"it had made the file under another name", put(".new-17", ""), 1},
-		{"it had written a part", put(".new-17", second[:20]), 1},
-		{"it had written all", put(".new-17", second), 1},
-		{"the file had its name too", func(t *testing.T, dir string) {
+		{"after taking the lock", func(*testing.T, string) {}, 1},
+		{"after creating the temporary file", put(".new-17", ""), 1},
+		{"after writing a part", put(".new-17", second[:20]), 1},
+		{"after writing all", put(".new-17", second), 1},
+		{"after linking the file", func(t *testing.T, dir string) {
 			put(".new-17", second)(t, dir)
 			require.NoError(t, os.Link(filepath.Join(dir, ".new-17"), filepath.Join(dir, "002-second.md")))
 		}, 2},
-		{"the index did not list the file", put("002-second.md", second), 2},
-		{"it had written a part of the index", func(t *testing.T, dir string) {
+		{"before writing the index", put("002-second.md", second), 2},
+		{"after writing a part of the index", func(t *testing.T, dir string) {
 			put("002-second.md", second)(t, dir)
 			put(".new-17", "# Check")(t, dir)
 		}, 2},
 	} {
 		for _, next := range []string{"Add", "Index"} {
-			t.Run(c.when+", then "+next, func(t *testing.T) {
+			t.Run("crash "+c.when+", then "+next, func(t *testing.T) {
 				folder := &checkpoints.Folder{Dir: t.TempDir()}
 				first, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "Whole.")
 				require.NoError(t, err)
@@ -192,7 +193,7 @@ func TestWritersGoOnFromWhereverOneCrashed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAWritersLeftoverStays(t *testing.T) {
+func TestOnlyLeftoversOfWritersAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".new-17"), []byte("a part"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".new-ideas"), []byte("mine"), 0o600))
@@ -204,7 +205,7 @@ func TestWhatIsNotAWritersLeftoverStays(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, ".new-18"))
 }
 
-func TestFileThatAnotherWriterIsWritingStays(t *testing.T) {
+func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	first, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.NoError(t, err)
@@ -226,13 +227,13 @@ func TestFileThatAnotherWriterIsWritingStays(t *testing.T) {
 	require.Equal(t, "a part", content(t, writing))
 	list, err := folder.List()
 	require.NoError(t, err)
-	require.Equal(t, []checkpoints.Checkpoint{first}, list, "who only reads does not wait")
+	require.Equal(t, []checkpoints.Checkpoint{first}, list, "a reader does not wait")
 	require.NoError(t, other.Unlock())
 	require.NoError(t, <-added)
 	require.NoFileExists(t, writing)
 }
 
-func TestWriterThatHangsIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestAWriterWaitsAMinuteForTheLock(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.NoError(t, err)
@@ -248,11 +249,11 @@ func TestWriterThatHangsIsNotWaitedForWithoutEnd(t *testing.T) {
 	require.NoError(t, other.Unlock())
 }
 
-func TestFileThatAppearsWhileACheckpointIsAddedIsNotReplaced(t *testing.T) {
+func TestAddReplacesNoFileThatAppearsMeanwhile(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	var mine []string
 	done := make(chan struct{})
-	go func() { // it takes the numbers that Add is about to take, and no lock
+	go func() { // takes the numbers that Add is about to take, without the lock
 		defer close(done)
 		for n := range 200 {
 			path := filepath.Join(folder.Dir, fmt.Sprintf("%03d-same.md", n+1))
@@ -279,7 +280,7 @@ func TestFileThatAppearsWhileACheckpointIsAddedIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestIndexThatSomebodyElseWroteStays(t *testing.T) {
+func TestAForeignIndexIsLeftUnchanged(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	index := filepath.Join(folder.Dir, "index.md")
 	require.NoError(t, os.WriteFile(index, []byte("# My notes\n"), 0o600))
@@ -294,7 +295,7 @@ func TestIndexThatSomebodyElseWroteStays(t *testing.T) {
 	requireAll(t, folder.Dir, map[string]string{"e1": point.Path})
 }
 
-func TestLockThatSomebodyElseMadeStays(t *testing.T) {
+func TestAForeignLockIsLeftUnchanged(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	lock := filepath.Join(folder.Dir, ".checkpoints.lock")
 	require.NoError(t, os.WriteFile(lock, []byte("mine"), 0o600))
@@ -304,7 +305,7 @@ func TestLockThatSomebodyElseMadeStays(t *testing.T) {
 	require.Equal(t, "mine", content(t, lock))
 }
 
-func TestCheckpointIsRefusedIfNoNumberIsLeft(t *testing.T) {
+func TestAddFailsIfNoNumberIsLeft(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	require.NoError(t, os.WriteFile(filepath.Join(folder.Dir, "999999999-x.md"), []byte("# x\n"), 0o600))
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "y", "y")

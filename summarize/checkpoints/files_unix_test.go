@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
-// eachIrregular runs a test for each thing that is not a regular file. It makes one at a path. A test that hangs fails.
+// eachIrregular runs a test for each kind of irregular file. The function makeAt creates one. A test that hangs fails.
 func eachIrregular(t *testing.T, test func(t *testing.T, makeAt func(path string))) {
 	elsewhere := t.TempDir()
 	pipe, file, none := filepath.Join(elsewhere, "pipe"), filepath.Join(elsewhere, "file"), filepath.Join(elsewhere, "none")
@@ -40,9 +40,9 @@ func eachIrregular(t *testing.T, test func(t *testing.T, makeAt func(path string
 			select {
 			case <-done:
 			case <-time.After(10 * time.Second):
-				t.Fatal("it hangs")
+				t.Fatal("the test hangs")
 			}
-			require.Empty(t, content(t, file), "what a link leads to is not written")
+			require.Empty(t, content(t, file), "the target of a link is not written")
 			require.NoFileExists(t, none)
 		})
 	}
@@ -68,7 +68,7 @@ func TestOnlyRegularFilesAreCheckpoints(t *testing.T) {
 	})
 }
 
-func TestLockAndIndexAreRegularFilesOrLeftAsTheyAre(t *testing.T) {
+func TestAnIrregularLockOrIndexIsLeftUnchanged(t *testing.T) {
 	for _, name := range []string{".checkpoints.lock", "index.md"} {
 		t.Run(name, func(t *testing.T) {
 			eachIrregular(t, func(t *testing.T, makeAt func(path string)) {

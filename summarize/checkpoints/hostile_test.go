@@ -13,12 +13,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
-func TestATitleStaysInItsLine(t *testing.T) {
+func TestATitleIsEscapedInItsLine(t *testing.T) {
 	for _, c := range []struct{ rule, title, want, listed string }{
-		{"it ends no link", `x](http://e) \`, `x](http://e) \`, `1. [x\](http://e) \\](001-x-http-e.md)`},
-		{"it hides nothing that follows", "<!-- `a", "<!-- `a", "1. [\\<!-- \\`a](001-a.md)"},
+		{"it does not end its link", `x](http://e) \`, `x](http://e) \`, `1. [x\](http://e) \\](001-x-http-e.md)`},
+		{"it does not hide later text", "<!-- `a", "<!-- `a", "1. [\\<!-- \\`a](001-a.md)"},
 		{"it is one line", "a\n2. [b](c)\u2028d", "a 2. [b](c)\\u2028d", `1. [a 2. \[b\](c)\\u2028d](001-a-2-b-c-u2028d.md)`},
-		{"nothing in it is hidden", "a\u202eb\x1b[2Jc", `a\u202eb\u001b[2Jc`, `1. [a\\u202eb\\u001b\[2Jc](001-a-u202eb-u001b-2jc.md)`},
+		{"control characters are visible", "a\u202eb\x1b[2Jc", `a\u202eb\u001b[2Jc`, `1. [a\\u202eb\\u001b\[2Jc](001-a-u202eb-u001b-2jc.md)`},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			folder := &checkpoints.Folder{Dir: t.TempDir()}
@@ -35,7 +35,7 @@ func TestATitleStaysInItsLine(t *testing.T) {
 	}
 }
 
-// FuzzList reads a checkpoint that anybody wrote, and goes on from it.
+// FuzzList lists and adds checkpoints in a folder that holds an arbitrary file.
 func FuzzList(f *testing.F) {
 	f.Add("001-a.md", []byte("# A\n\n<!-- compaction e1 -->\n\nWhole.\n"))
 	f.Add("999999999-a) <x.md", []byte("# "))
@@ -45,22 +45,22 @@ func FuzzList(f *testing.F) {
 		folder := &checkpoints.Folder{Dir: t.TempDir()}
 		path := filepath.Join(folder.Dir, name)
 		if name != filepath.Base(path) || os.WriteFile(path, data, 0o600) != nil {
-			t.Skip("no file has such a name here")
+			t.Skip("the file system does not allow this name")
 		}
 		before, err := folder.List()
 		require.NoError(t, err)
 		point, err := folder.Add(t.Context(), &history.Session{}, "e9", "Title", "Whole.")
 		if err != nil && point == (checkpoints.Checkpoint{}) {
-			return // something is in the way, or no number is left
+			return // a foreign file is in the way, or no number is left
 		}
 		after, listErr := folder.List()
 		require.NoError(t, listErr)
 		require.Equal(t, append(before, point), after)
 		if name != "index.md" {
-			require.Equal(t, string(data), content(t, path), "it stays as it was")
+			require.Equal(t, string(data), content(t, path), "the file is unchanged")
 		}
 		if err == nil {
-			require.Len(t, entry.FindAllString(content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each has a line, and nothing else does")
+			require.Len(t, entry.FindAllString(content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
 		}
 	})
 }

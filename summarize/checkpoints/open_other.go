@@ -4,5 +4,5 @@ package checkpoints
 
 import "os"
 
-// readFlags open a file for reading.
+// readFlags opens a file for reading.
 const readFlags = os.O_RDONLY

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// readFlags open a file for reading, without waiting for a pipe's writer and without following a link.
+// readFlags opens a file for reading. It does not wait for the writer of a pipe and does not follow links.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW

@@ -9,8 +9,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Script is a [chat.Model] that answers from a script and remembers its requests. It is for tests and demonstrations.
-// The zero value fails at the first request.
+// Script is a [chat.Model] that answers from a script and remembers its requests. It is for tests and demonstrations,
+// and safe for concurrent use. The zero value fails at the first request.
 type Script struct {
 	// Steps answer the requests, one each, in order. Further requests fail.
 	Steps []Step
