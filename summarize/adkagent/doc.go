@@ -27,13 +27,13 @@
 //
 // # What it does
 //
-// Before each request the plugin
+// Before each request the plugin takes these steps:
 //
-//   - appends to the log what was said since the last request,
-//   - renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
-//     count towards the budget,
-//   - compacts the log if the policy says so,
-//   - replaces the request's contents and instruction by the rendered prompt.
+//   - It appends to the log what was said since the last request.
+//   - It renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
+//     count towards the budget.
+//   - It compacts the log if the policy says so.
+//   - It replaces the request's contents and instruction by the rendered prompt.
 //
 // After the request it appends the answer and the usage that the model reported.
 //
@@ -79,8 +79,9 @@
 //	}})
 //
 // An agent that runs as a task of another starts anew with each call, and adk does not tell a plugin which call it is.
-// Let Choose return no conversation for it, unless its tasks may know of each other. Agents in an agenttool have their
-// own runners, without plugins. Live sessions (RunLive) call no plugin before a request. Both are left unchanged.
+// Let Choose return no conversation for it, unless its tasks may know of each other. The plugin cannot compact agents
+// in an agenttool, which have their own runners without plugins, or live sessions (RunLive), which call no plugin
+// before a request.
 //
 // # Other plugins
 //
@@ -89,10 +90,10 @@
 //
 // # What it costs
 //
-// With 500 messages in the prompt, a request takes about 8 ms of processor time, and adk itself takes 5 ms
-// (BenchmarkRequest). Both grow in proportion to the messages. Each request writes twice to the log, and each write is
-// synced to disk unless [storage.FileOptions] says otherwise. A [Service] writes once more for each event. A summary
-// costs a request to a model.
+// With 500 messages in the prompt, the plugin takes about 8 ms of processor time for a request, besides the 5 ms of adk
+// itself (BenchmarkRequest). Both grow in proportion to the messages. Each request writes twice to the log, and each
+// write is synced to disk unless [storage.FileOptions] says otherwise. A [Service] writes once more for each event. A
+// summary costs a request to a model.
 //
 // adk-go v2.2.0 has no compaction of its own. It sends the whole conversation, or with IncludeContents "none" only the
 // current turn. TestEveryPolicySendsLessThanNoCompaction compares both with each policy: 12 turns of five rounds each,

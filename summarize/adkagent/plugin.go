@@ -47,7 +47,7 @@ type Conversation struct {
 	Prompt elements.Node
 }
 
-// New returns the plugin, for [runner.PluginConfig].Plugins. Several runners may share it.
+// New returns the plugin, for the Plugins of a runner.PluginConfig. Several runners may share it.
 func New(o Options) (*plugin.Plugin, error) {
 	switch {
 	case (o.Compactor == nil) == (o.Choose == nil):

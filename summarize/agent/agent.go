@@ -26,7 +26,7 @@
 //
 // The caller appends what the user says and what tools return.
 //
-// If the budget changes between steps, because a [sizing.Calibrated] counter learns, set it with
+// If the budget changes between steps, because a sizing.Calibrated counter learns, set it with
 // [summarize.Compactor.Retarget].
 //
 // A step costs a render, a request to a model and an append. A compaction costs one request or more besides, see
@@ -74,7 +74,7 @@ type Agent struct {
 	Wait, MaxWait time.Duration
 	// OnRetry, if set, is called before the wait for another attempt.
 	OnRetry func(err error, wait time.Duration)
-	// Observe, if set, is called after each answered request. [sizing.Calibrated.Observe] fits here.
+	// Observe, if set, is called after each answered request. The method Observe of a sizing.Calibrated fits here.
 	Observe func(chat.Request, chat.Response)
 }
 

@@ -22,13 +22,13 @@
 //
 // # What it does
 //
-// Before each request the middleware
+// Before each request the middleware takes these steps:
 //
-//   - appends to the session what was said since the last request,
-//   - renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
-//     count towards the budget,
-//   - compacts the session if the policy says so,
-//   - replaces the agent's messages by the rendered prompt.
+//   - It appends to the session what was said since the last request.
+//   - It renders the prompt: the agent's instruction, then the tree of [Options].Prompt. The instruction and the tools
+//     count towards the budget.
+//   - It compacts the session if the policy says so.
+//   - It replaces the agent's messages by the rendered prompt.
 //
 // After the request it appends the answer and the usage that the model reported.
 //
@@ -60,8 +60,8 @@
 // their own, or none. An agent that runs in a tool of another with the same middleware, as DeepAgent's general agent
 // does, gets a session in memory that lasts until the tool returns.
 //
-// For a service, set [Options].Choose and create an agent for each run. With or without this package, an agent of eino
-// v0.9.21 cannot serve several runs at a time, because they write to shared memory. The middleware can:
+// For a service, set [Options].Choose and create an agent for each run. An agent of eino v0.9.21 cannot serve several
+// runs at a time, with or without this package, because its runs write to the same data. The middleware can:
 //
 //	type key struct{}
 //	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (einoagent.Conversation, error) {
@@ -79,8 +79,8 @@
 //
 // # What it costs
 //
-// With 500 messages in the prompt, a request takes 2 to 4 ms of processor time, in proportion to the messages
-// (BenchmarkRequest). Each request writes twice to the session, and each write is synced to disk unless
+// With 500 messages in the prompt, the middleware takes 2 to 4 ms of processor time for a request, in proportion to the
+// messages (BenchmarkRequest). Each request writes twice to the session, and each write is synced to disk unless
 // [storage.FileOptions] says otherwise. The first request of a run reads as many messages from the session as the run
 // was passed. A summary costs a request to a model. Memory and checkpoints hold the prompt rather than the whole
 // conversation.

@@ -1,12 +1,18 @@
 // Package jobs runs compactions as jobs of River (github.com/riverqueue/river), for services whose sessions are in
-// PostgreSQL. A summary may take forty seconds. As a job it is made by a worker in any process, and survives the death
-// of that process.
+// PostgreSQL. A summary may take forty seconds. As a job, a worker in any process can make it, and it is not lost if
+// that process dies.
+//
+// Create the tables first, those of sessions and those of River:
+//
+//	err = postgres.Migrate(ctx, pool)
+//	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+//	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 //
 // Each replica of the service appends to sessions through a [Queue]:
 //
 //	queue := &jobs.Queue{}
 //	sessions := &postgres.Sessions{Pool: pool, Hooks: []postgres.Hook{queue.Hook()}}
-//	compactor := &summarize.Compactor{Runner: queue, …} // the session, target and policy as ever
+//	compactor := &summarize.Compactor{Runner: queue, …} // and Session, Target and Policy
 //
 // Each process that makes summaries has a [Worker]. It may be the same process:
 //
@@ -17,12 +23,6 @@
 //		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
 //	})
 //	err = queue.Client.Start(ctx)
-//
-// Create the tables first, those of sessions and those of River:
-//
-//	err = postgres.Migrate(ctx, pool)
-//	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
-//	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 //
 // # What it does
 //
@@ -42,9 +42,9 @@
 //
 // # What it costs
 //
-// The job's row is inserted and completed in transactions that the session writes anyway; fetching it costs River's
-// own. The worker reads the session from the database. Its request for a summary pays in full for input that a fork
-// would have read from the provider's cache.
+// The job's row is inserted and completed in transactions that the session writes anyway; fetching it takes
+// transactions of River's. The worker reads the session from the database. Its request for a summary pays in full for
+// input that a fork would have read from the provider's cache.
 //
 // # What goes wrong
 //
@@ -72,9 +72,9 @@
 //
 //   - A plan's end is a time by the clock of the replica that made it. A replica whose clock is ahead by more than a
 //     plan's time considers new plans of others expired, and their summaries are made in vain.
-//   - River starts a job at the time that the enqueuing replica wrote, by the clock of the database. If a replica's
-//     clock is ahead, its jobs start that much later. If that exceeds a plan's time, its prompts are compacted only
-//     when they no longer fit.
+//   - The replica that enqueues a job writes its start time, and River compares that with the database's clock. If the
+//     replica's clock is ahead, its jobs start that much later. If that exceeds a plan's time, its prompts are
+//     compacted only when they no longer fit.
 //   - If the clock of River's leader is ahead by more than RescueStuckJobsAfter, running jobs are taken for stuck and
 //     worked twice.
 //

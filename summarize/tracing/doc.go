@@ -44,7 +44,7 @@
 //	promptree.compactions             {compaction}  by promptree.policy, promptree.reason, promptree.outcome
 //	promptree.compaction.tokens       {token}       by policy, reason, promptree.when (before, after)
 //	promptree.cache.breaks            {break}       by policy, promptree.change
-//	promptree.cost                    {USD}         of requests to models with [summarize.Target.Prices]
+//	promptree.cost                    {USD}         of requests to models with prices, see summarize.Target
 //	gen_ai.client.operation.duration  s             of requests, by promptree.purpose (answer, summary)
 //	gen_ai.client.token.usage         {token}       of requests, as the provider reported it
 //
