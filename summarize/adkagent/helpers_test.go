@@ -101,8 +101,7 @@ func says(text string) *model.LLMResponse {
 	}
 }
 
-// reads returns an answer that calls the tool read for these files. Its calls have no ids, as those of most models of
-// Gemini.
+// reads returns an answer that calls the tool read for each file. The calls have no ids, as with most Gemini models.
 func reads(files ...string) *model.LLMResponse {
 	c := &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{Text: "What is there?", Thought: true}, {Text: "I look."}}}
 	for i, f := range files {

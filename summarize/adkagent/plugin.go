@@ -183,7 +183,7 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 	}
 	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
-	known, err := mirrored(s).Align(write, "", bodies)
+	known, err := logOf(s).Align(write, "", bodies)
 	if err != nil {
 		return fmt.Errorf("adkagent: comparing the conversation with the session: %w", err)
 	}
@@ -203,9 +203,9 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 	return nil
 }
 
-// mirrored returns a session as a log of adk's contents. Their calls have an id only if the provider gave one, so two
+// logOf returns a session as a log of adk's contents. Their calls have an id only if the provider gave one, so two
 // ids that were made up here may belong to the same call.
-func mirrored(s *history.Session) framework.Log {
+func logOf(s *history.Session) framework.Log {
 	return framework.Log{Session: s, SameCall: func(had, said string) bool { return callid.IsNew(had) && callid.IsNew(said) }}
 }
 
@@ -324,7 +324,7 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	session := s.compactor.Session
 	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
-	if err := mirrored(session).Unchanged(write, s.leaf); err != nil {
+	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
 		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)
 	}
 	entries := []history.Entry{{Body: history.Message{Message: said[0]}}}

@@ -117,7 +117,7 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	case a.Prompt == nil:
 		return answer, errors.New("agent: Agent.Prompt is not set: set a prompt that shows the session")
 	}
-	said, err := newest(ctx, a.Compactor.Session)
+	before, err := newest(ctx, a.Compactor.Session)
 	if err != nil {
 		return answer, err
 	}
@@ -148,8 +148,8 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	write, done := callback.Outlive(ctx) // append even if the context ends now
 	defer done()
 	// The session's own check finds no conflict if the compactor has written after the others' messages.
-	now, err := newest(write, a.Compactor.Session)
-	if err == nil && now != said {
+	after, err := newest(write, a.Compactor.Session)
+	if err == nil && after != before {
 		err = &storage.ConflictError{}
 	}
 	var added []history.Entry

@@ -275,7 +275,7 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 	session := s.compactor.Session
 	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
-	if err := mirrored(session).Unchanged(write, s.leaf); err != nil {
+	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
 	}
 	entries := []history.Entry{{Body: said}}

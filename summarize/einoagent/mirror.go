@@ -161,7 +161,7 @@ func record(ctx context.Context, s *history.Session, st state, called map[string
 	}
 	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
-	known, err := mirrored(s).Align(write, st.base, bodies)
+	known, err := logOf(s).Align(write, st.base, bodies)
 	if err != nil {
 		return fmt.Errorf("einoagent: comparing the conversation with the session: %w", err)
 	}
@@ -200,8 +200,8 @@ func ordered(messages []*schema.Message) []*schema.Message {
 	return list
 }
 
-// mirrored returns a session as a log of eino's messages.
-func mirrored(s *history.Session) framework.Log {
+// logOf returns a session as a log of eino's messages.
+func logOf(s *history.Session) framework.Log {
 	return framework.Log{Session: s, Same: func(had, said history.Message) bool {
 		id := idOf(had)
 		return id != "" && id == idOf(said)

@@ -95,14 +95,14 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 			break
 		}
 		if err != nil {
-			return arrived(chunks), modelerr.Convert(ctx, "einoagent", err)
+			return partialResponse(chunks), modelerr.Convert(ctx, "einoagent", err)
 		}
 		if chunk == nil {
 			continue
 		}
 		chunk = ids.chunk(chunk)
 		chunks = append(chunks, chunk)
-		deltas(chunk, ids, to)
+		sendDeltas(chunk, ids, to)
 	}
 	if len(chunks) == 0 {
 		return chat.Response{}, emptyAnswer()
@@ -114,8 +114,8 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 	return response(answer)
 }
 
-// deltas passes on the texts, reasoning and calls of a chunk.
-func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
+// sendDeltas passes on the texts, reasoning and calls of a chunk.
+func sendDeltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	for _, p := range takeParts(detached(chunk)) {
 		switch p := p.(type) {
 		case chat.Thinking:
@@ -135,9 +135,9 @@ func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	}
 }
 
-// arrived returns the part of an interrupted answer that had arrived. Calls whose arguments are not valid JSON were cut
+// partialResponse returns the part of an interrupted answer that had arrived. Calls whose arguments are not valid JSON were cut
 // off and are dropped.
-func arrived(chunks []*schema.Message) chat.Response {
+func partialResponse(chunks []*schema.Message) chat.Response {
 	if len(chunks) == 0 {
 		return chat.Response{}
 	}

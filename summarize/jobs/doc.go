@@ -1,6 +1,6 @@
 // Package jobs runs compactions as jobs of River (github.com/riverqueue/river), for services whose sessions are in
-// PostgreSQL. A summary may take forty seconds. As a job, a worker in any process can make it, and it is not lost if
-// that process dies.
+// PostgreSQL. A summary may take forty seconds. A job lets a worker in any process make it, and nothing is lost if that
+// process dies.
 //
 // Create the tables first, those of sessions and those of River:
 //

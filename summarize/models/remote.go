@@ -99,7 +99,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	x := provider.NewExchange(false)
 	answer, err := x.Send(post, provider.SameOrigin(client).Do)
 	if err != nil {
-		return chat.Response{}, x.Err(ctx, lost(x, failed, err))
+		return chat.Response{}, x.Err(ctx, lostError(x, failed, err))
 	}
 	defer answer.Body.Close()
 	limit := r.MaxBytes
@@ -110,11 +110,11 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	failed.Status = answer.StatusCode
 	data, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
 	if err != nil {
-		return chat.Response{}, x.Err(ctx, lost(x, failed, err))
+		return chat.Response{}, x.Err(ctx, lostError(x, failed, err))
 	}
 	if answer.StatusCode != http.StatusOK {
 		failed.Body = plaintext.Cut(x.Told(strings.TrimSpace(string(data))), 300)
-		return chat.Response{}, x.Err(ctx, refused(failed))
+		return chat.Response{}, x.Err(ctx, statusError(failed))
 	}
 	if int64(len(data)) > limit {
 		failed.Err = &provider.SizeError{What: "the answer", Most: limit}
@@ -137,8 +137,8 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return chat.Response{Message: chat.AssistantMessage(*decoded.Summary)}, nil
 }
 
-// lost returns the error of a request whose answer could not be received.
-func lost(x *provider.Exchange, failed *RemoteError, err error) error {
+// lostError returns the error of a request whose answer could not be received.
+func lostError(x *provider.Exchange, failed *RemoteError, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL, which may hold a secret
 	}
@@ -150,8 +150,8 @@ func lost(x *provider.Exchange, failed *RemoteError, err error) error {
 	return &chat.TransientError{Err: failed}
 }
 
-// refused returns the error for a status other than 200.
-func refused(failed *RemoteError) error {
+// statusError returns the error for a status other than 200.
+func statusError(failed *RemoteError) error {
 	switch status := failed.Status; {
 	case status == http.StatusRequestEntityTooLarge:
 		return &chat.ContextLimitError{Err: failed}

@@ -24,8 +24,8 @@ type Log struct {
 	SameCall func(had, said string) bool
 }
 
-// Align finds which of the said messages the session already has. It returns their number, always counted from the
-// first, and moves the session's leaf to the entry that the others follow.
+// Align finds how many of the said messages, from the first on, the session already has, and moves the session's leaf
+// to the entry that the rest follows.
 //
 // Base is the entry after which the messages were said. If it is empty or unknown, they are what the application
 // passed: the whole conversation, with all rounds of tools or without some, its end, or only new messages.
