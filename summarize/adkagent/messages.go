@@ -252,12 +252,15 @@ func readObject(text string) (object map[string]any, ok bool) {
 // that Gemini lacks are left out as [gemini.Request] documents. Messages that cannot be sent are a
 // [*chat.ValidationError].
 func ToADK(messages []chat.Message) (instruction *genai.Content, contents []*genai.Content, err error) {
-	return toADK(messages, gemini.Options{})
+	if instruction, contents, err = toADK(messages, gemini.Options{}); err != nil {
+		return nil, nil, fmt.Errorf("adkagent: %w", err)
+	}
+	return instruction, contents, nil
 }
 
 func toADK(messages []chat.Message, o gemini.Options) (instruction *genai.Content, contents []*genai.Content, err error) {
 	if instruction, contents, err = gemini.Contents(messages, o); err != nil {
-		return nil, nil, fmt.Errorf("adkagent: %w", err)
+		return nil, nil, err
 	}
 	restoreResults(contents)
 	return instruction, contents, nil

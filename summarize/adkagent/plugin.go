@@ -33,7 +33,8 @@ type Options struct {
 	Prompt elements.Node
 	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName and
 	// ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must return
-	// the same compactor each time. If it returns a Conversation without a compactor, the request is left unchanged.
+	// the same compactor for the same conversation. If it returns a Conversation without a compactor, the request is left
+	// unchanged.
 	Choose func(ctx agent.ReadonlyContext) (Conversation, error)
 }
 
@@ -241,11 +242,11 @@ func reuseCallIDs(ctx context.Context, s *history.Session, messages []chat.Messa
 func promptTree(instruction *genai.Content, prompt elements.Node, continued bool) (elements.Node, error) {
 	list := elements.Nodes{}
 	if instruction != nil {
-		said, err := FromADK([]*genai.Content{{Role: genai.RoleUser, Parts: instruction.Parts}})
-		if err != nil {
-			return nil, fmt.Errorf("the instruction: %w", err)
+		var r reader
+		if err := r.content(&genai.Content{Role: genai.RoleUser, Parts: instruction.Parts}); err != nil {
+			return nil, fmt.Errorf("adkagent: the instruction: %w", err)
 		}
-		for _, m := range said {
+		for _, m := range r.messages {
 			if m.Role = chat.RoleSystem; strings.TrimSpace(m.Text()) != "" {
 				list = append(list, elements.Message(elements.Props{Required: true}, m))
 			}

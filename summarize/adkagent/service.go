@@ -102,7 +102,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 	}
 	defer a.mu.Unlock()
 	if a.sessions[key{req.UserID, id}] {
-		return nil, fmt.Errorf("adkagent: session %q exists already", id)
+		return nil, fmt.Errorf("adkagent: session %q exists already: choose another id", id)
 	}
 	appState, userState, own := split(req.State)
 	log, err := s.log(ctx, req.AppName, req.UserID, id)

@@ -73,7 +73,7 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 func ToEino(m chat.Message) (*schema.Message, error) {
 	e, err := toEino(m)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("einoagent: %w", err)
 	}
 	if back, err := FromEino(e); err == nil {
 		_, got, _ := splitRest(back)
@@ -598,5 +598,5 @@ func splitRest(m chat.Message) (*schema.Message, chat.Message, error) {
 }
 
 func unreadable(m chat.Message, err error) error {
-	return fmt.Errorf("einoagent: the opaque part of a message of %s cannot be read: %w", m.Role, err)
+	return fmt.Errorf("the opaque part of a message of %s cannot be read: %w", m.Role, err)
 }

@@ -28,7 +28,8 @@ type Options struct {
 	// Prompt of that conversation, see [Conversation].
 	Prompt elements.Node
 	// Choose returns the conversation of a run, for a middleware with several, usually by a value in the context. It is
-	// called before each request, at each tool call and after the run, and must return the same compactor each time.
+	// called before each request, at each tool call and after the run, and must return the same compactor for the same
+	// conversation.
 	Choose func(ctx context.Context) (Conversation, error)
 }
 
@@ -67,7 +68,7 @@ func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 	}
 	switch {
 	case c.Compactor == nil:
-		return c, errors.New("einoagent: Options.Choose returned no compactor")
+		return c, errors.New("einoagent: Options.Choose returned no compactor: set Conversation.Compactor")
 	case c.Compactor.Session == nil:
 		return c, errors.New("einoagent: the compactor has no session: set Compactor.Session")
 	}

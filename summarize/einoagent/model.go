@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -33,7 +34,7 @@ func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}
 	messages, err := prompt(req.Messages)
 	if err != nil {
-		return chat.Response{}, err
+		return chat.Response{}, fmt.Errorf("einoagent: %w", err)
 	}
 	options, err := optionsOf(req)
 	if err != nil {

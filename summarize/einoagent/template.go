@@ -2,6 +2,7 @@ package einoagent
 
 import (
 	"context"
+	"fmt"
 
 	einoprompt "github.com/cloudwego/eino/components/prompt"
 	"github.com/cloudwego/eino/schema"
@@ -34,5 +35,9 @@ func (t template) Format(ctx context.Context, variables map[string]any, _ ...ein
 	if err != nil {
 		return nil, err
 	}
-	return prompt(result.Messages)
+	messages, err := prompt(result.Messages)
+	if err != nil {
+		return nil, fmt.Errorf("einoagent: %w", err)
+	}
+	return messages, nil
 }

@@ -84,7 +84,7 @@ func (d *digest) add(section int, line string) {
 // block, the digest is in one.
 func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if o.Tokenizer == nil {
-		return chat.Response{}, errors.New("models: Offline.Tokenizer is not set")
+		return chat.Response{}, errors.New("models: Offline.Tokenizer is not set: set the tokenizer that counts the digest")
 	}
 	if len(req.Messages) == 0 {
 		return chat.Response{}, errors.New("models: there is nothing to digest: the request has no messages")
