@@ -16,8 +16,8 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// Processes die at any request or tool call, and others continue with what the application kept: the question, the whole
-// conversation, or questions and answers.
+// Processes die at any request or tool call, and others continue with what the application kept: the question, the
+// whole conversation, or questions and answers.
 func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 	const deadly = "the file that kills the process"
 	died := errors.New("died")

@@ -136,8 +136,8 @@ func sendDeltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	}
 }
 
-// partialResponse returns the part of an interrupted answer that had arrived. Calls whose arguments are not valid JSON were cut
-// off and are dropped.
+// partialResponse returns the part of an interrupted answer that had arrived. Calls whose arguments are not valid JSON
+// were cut off and are dropped.
 func partialResponse(chunks []*schema.Message) chat.Response {
 	if len(chunks) == 0 {
 		return chat.Response{}
