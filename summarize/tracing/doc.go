@@ -33,7 +33,7 @@
 // Other events, such as a clearing, a cache break or the last resort, are events of the span in which they happen. They
 // are named after their [summarize.EventKind], such as promptree.cache_break.
 //
-// All spans have the session's id as gen_ai.conversation.id.
+// All spans of a compactor have the session's id as gen_ai.conversation.id.
 //
 // # Metrics
 //
@@ -55,8 +55,8 @@
 //
 // Names are those of version 1.36.0 of the semantic conventions, and those for reads and writes of the provider's cache
 // are of version 1.41.0. If the environment variable OTEL_SEMCONV_STABILITY_OPT_IN lists gen_ai_latest_experimental,
-// these names of version 0.1.0 of the conventions for generative AI (open-telemetry/semantic-conventions-genai) replace
-// them:
+// the names on the right replace those on the left. They are of version 0.1.0 of the conventions for generative AI
+// (open-telemetry/semantic-conventions-genai):
 //
 //	gen_ai.system                             gen_ai.provider.name
 //	gen_ai.usage.cache_creation.input_tokens  gen_ai.usage.cache_write.input_tokens
