@@ -56,15 +56,15 @@ func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 		if m.Role == "developer" {
 			role = chat.RoleSystem
 		}
-		c.Report(i, chat.RuleRole, "the role %q taken for %q", m.Role, role)
+		c.Report(i, chat.RuleRole, "the role %q changed to %q", m.Role, role)
 		m.Role = role
 	}
 	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
-		c.Report(i, chat.RuleFields, "%d calls taken off a %s message", len(m.ToolCalls), m.Role)
+		c.Report(i, chat.RuleFields, "%d calls removed from a %s message", len(m.ToolCalls), m.Role)
 		m.ToolCalls = nil
 	}
 	if m.ToolCallID != "" && m.Role != chat.RoleTool {
-		c.Report(i, chat.RuleFields, "the id of a call taken off a %s message", m.Role)
+		c.Report(i, chat.RuleFields, "the id of a call removed from a %s message", m.Role)
 		m.ToolCallID = ""
 	}
 	return m
@@ -73,7 +73,7 @@ func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 // Choice drops a required call if there are no tools.
 func (c *Changes) Choice(req *chat.Request) {
 	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
-		c.Report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
+		c.Report(chat.RequestIndex, chat.RuleToolChoice, "a call is no longer required: there are no tools")
 		req.ToolChoice = chat.ToolChoiceAuto
 	}
 }

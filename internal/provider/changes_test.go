@@ -40,12 +40,12 @@ func TestFieldsFitTheRole(t *testing.T) {
 	}{
 		{"an assistant calls", chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}, chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}, nil},
 		{"a tool answers", chat.ToolResult("a", "1"), chat.ToolResult("a", "1"), nil},
-		{"an unknown role is the user's", chat.Message{Role: "x"}, chat.Message{Role: chat.RoleUser}, []string{`message 3: known role: the role "x" taken for "user"`}},
-		{"a developer is the system", chat.Message{Role: "developer"}, chat.Message{Role: chat.RoleSystem}, []string{`message 3: known role: the role "developer" taken for "system"`}},
+		{"an unknown role is the user's", chat.Message{Role: "x"}, chat.Message{Role: chat.RoleUser}, []string{`message 3: known role: the role "x" changed to "user"`}},
+		{"a developer is the system", chat.Message{Role: "developer"}, chat.Message{Role: chat.RoleSystem}, []string{`message 3: known role: the role "developer" changed to "system"`}},
 		{"nobody else calls or answers", chat.Message{Role: "x", ToolCalls: calls, ToolCallID: "a"}, chat.Message{Role: chat.RoleUser}, []string{
-			`message 3: known role: the role "x" taken for "user"`,
-			"message 3: fields fit the role: 1 calls taken off a user message",
-			"message 3: fields fit the role: the id of a call taken off a user message",
+			`message 3: known role: the role "x" changed to "user"`,
+			"message 3: fields fit the role: 1 calls removed from a user message",
+			"message 3: fields fit the role: the id of a call removed from a user message",
 		}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -96,5 +96,5 @@ func TestRequestIsMended(t *testing.T) {
 	c = provider.Changes{}
 	got, changes = c.Mended(chat.Request{ToolChoice: chat.ToolChoiceRequired}, nil)
 	require.Equal(t, chat.Request{ToolChoice: chat.ToolChoiceAuto, Messages: []chat.Message{}}, got)
-	require.Equal(t, []string{"request: the tool choice can be met: no call is required: there are no tools"}, said(changes))
+	require.Equal(t, []string{"request: the tool choice can be met: a call is no longer required: there are no tools"}, said(changes))
 }

@@ -35,7 +35,7 @@ func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Respons
 	_ = res.Body.Close() // the body is not needed
 	to, err := res.Location()
 	if err != nil {
-		return nil, &chat.AnswerError{Err: fmt.Errorf("it has status %d and nothing to follow", x.status)}
+		return nil, &chat.AnswerError{Err: fmt.Errorf("status %d without a Location header", x.status)}
 	}
 	return nil, &chat.RedirectError{From: origin(req.URL, x.secrets), To: origin(to, x.secrets)}
 }

@@ -45,7 +45,7 @@ func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
 		for k, p := range m.Content {
 			n := bytesOf(p)
 			if _, ok := p.(chat.Image); ok && l.Each > 0 && n > l.Each {
-				gone = append(gone, ImageExcess{i, k, RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64, where %d is the most", n, l.Each)})
+				gone = append(gone, ImageExcess{i, k, RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64: at most %d are accepted", n, l.Each)})
 				continue
 			} else if ok {
 				images, sizes = append(images, ImageExcess{Message: i, Part: k, Older: true}), append(sizes, n)
@@ -63,9 +63,9 @@ func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
 	for n, e := range images {
 		switch {
 		case n < count:
-			e.Rule, e.Err = RuleImageCount, fmt.Errorf("an older image, where a request takes %d images", l.Count)
+			e.Rule, e.Err = RuleImageCount, fmt.Errorf("an older image: a request takes at most %d images", l.Count)
 		case bytes > 0 && sizes[n] > 0:
-			e.Rule, e.Err = RuleImageBytes, fmt.Errorf("an older image, where a request takes %d bytes", l.All)
+			e.Rule, e.Err = RuleImageBytes, fmt.Errorf("an older image: a request takes at most %d bytes", l.All)
 		default:
 			continue
 		}
@@ -124,7 +124,7 @@ func (c *Changes) Images(l ImageLimits, messages []Indexed, text func(error) cha
 	}
 	for _, e := range l.Excess(plain) {
 		m := &messages[e.Message]
-		c.Report(m.Index, e.Rule, "a text put in for part %d: %v", e.Part, e.Err)
+		c.Report(m.Index, e.Rule, "part %d replaced by a text: %v", e.Part, e.Err)
 		m.Content = slices.Clone(m.Content)
 		m.Content[e.Part] = text(e.Err)
 	}

@@ -64,10 +64,10 @@ func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	}
 	switch {
 	case last == 0 || messages[last-1].Role == chat.RoleAssistant:
-		c.Report(given-1, chat.RuleLast, "a user message put at the end")
+		c.Report(given-1, chat.RuleLast, "a user message added at the end")
 		return append(messages, Indexed{Message: chat.UserMessage(GoOn), Index: given - 1})
 	case last < len(messages):
-		c.Report(messages[last].Index, chat.RuleLast, "%d system messages moved before what is to be answered", len(messages)-last)
+		c.Report(messages[last].Index, chat.RuleLast, "%d system messages moved before the question or round to be answered", len(messages)-last)
 		return slices.Concat(messages[:before], messages[last:], messages[before:last])
 	}
 	return messages

@@ -55,8 +55,8 @@ func TestResultsOf(t *testing.T) {
 func TestTheLastMessageIsOneToAnswer(t *testing.T) {
 	user, answer, system := chat.UserMessage("u"), chat.AssistantMessage("a"), chat.SystemMessage("s")
 	result := chat.ToolResult("a", "1")
-	const moved, added = ": the last message is from user or tool: 1 system messages moved before what is to be answered",
-		": the last message is from user or tool: a user message put at the end"
+	const moved, added = ": the last message is from user or tool: 1 system messages moved before the question or round to be answered",
+		": the last message is from user or tool: a user message added at the end"
 	for _, tt := range []struct {
 		rule        string
 		given, want []chat.Message

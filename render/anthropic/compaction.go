@@ -86,12 +86,12 @@ func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Respons
 	}
 	failed := chat.Response{Usage: r.Usage}
 	if len(r.Message.Content) != 1 {
-		return failed, &chat.AnswerError{Err: errors.New("anthropic: it has not one compaction block alone")}
+		return failed, &chat.AnswerError{Err: errors.New("anthropic: the answer is not a single compaction block")}
 	}
 	own, _ := r.Message.Content[0].(chat.Opaque)
 	words := compactionWords(own)
 	if words == "" {
-		return failed, &chat.AnswerError{Err: errors.New("anthropic: it has no compaction block with a summary")}
+		return failed, &chat.AnswerError{Err: errors.New("anthropic: the answer has no compaction block with a summary")}
 	}
 	own.Tokens = r.Usage.Output
 	r.Message, r.Compaction = chat.AssistantMessage(words), []chat.Opaque{own}

@@ -76,9 +76,9 @@ func ExampleRepair() {
 	fmt.Println(anthropic.Validate(mended))
 	// Output:
 	// chat: message 1: every tool call is answered: call "toolu_1" has no result (and 2 more)
-	// request: tools are declared where the history has calls: 1 tools of the history declared, not to be called
-	// message 1: arguments are a JSON object: those of call "toolu_1" put into an object
-	// message 1: every tool call is answered: call "toolu_1" answered: it has no result
+	// request: tools are declared where the history has calls: 1 tools of the history declared, with a choice of none
+	// message 1: arguments are a JSON object: the arguments of call "toolu_1" put into an object
+	// message 1: every tool call is answered: call "toolu_1" had no result: a failed one added
 	// <nil>
 }
 

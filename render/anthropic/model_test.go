@@ -191,7 +191,7 @@ func TestModelTellsWhatWasMended(t *testing.T) {
 	_, err = model.Generate(t.Context(), ask(question, calls("a")))
 	require.NoError(t, err)
 	require.Len(t, told, 1)
-	require.Equal(t, `message 1: every tool call is answered: call "a" answered: it has no result`, told[0].String())
+	require.Equal(t, `message 1: every tool call is answered: call "a" had no result: a failed one added`, told[0].String())
 	require.Equal(t, 2, s.count())
 
 	_, err = model.Generate(t.Context(), chat.Request{})

@@ -131,7 +131,7 @@ func (r *repairer) request(req *chat.Request) {
 		}
 		if len(tools) > 0 {
 			req.ToolChoice = chat.ToolChoiceNone
-			r.Report(chat.RequestIndex, RuleTools, "%d tools of the history declared, not to be called", len(tools))
+			r.Report(chat.RequestIndex, RuleTools, "%d tools of the history declared, with a choice of none", len(tools))
 		}
 	}
 	req.Tools = tools
@@ -177,11 +177,11 @@ func (r *repairer) cache(req *chat.Request) {
 	for n := len(plan.marks) - 1; n >= 0; n-- {
 		switch mark := plan.marks[n]; {
 		case mark.hour && !r.hourAllowed(plan, n):
-			r.lifetime(req, mark, shortLifetime, "shortened to five minutes, for an opaque part before it asks for no more")
+			r.lifetime(req, mark, shortLifetime, "shortened to five minutes, because an opaque part before it has no longer one")
 		case mark.hour:
 			hour = true
 		case hour:
-			r.lifetime(req, mark, longLifetime, "made an hour, for one after it is")
+			r.lifetime(req, mark, longLifetime, "extended to an hour, because a later one is an hour")
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (r *repairer) pair() {
 				answers[at[0]], byID[before[k]] = c.ID, at[1:]
 				continue
 			}
-			r.Report(it.index, chat.RuleAnswered, "call %q answered: it has no result", c.ID)
+			r.Report(it.index, chat.RuleAnswered, "call %q had no result: a failed one added", c.ID)
 			answer := chat.ToolResult(c.ID, provider.NoResult)
 			answer.IsError = true
 			missing = append(missing, item{index: it.index, m: answer})
@@ -83,7 +83,7 @@ func (r *repairer) resultsAfter(n int) (results, rest []item) {
 
 // orphan turns a result without its call into a user message.
 func (r *repairer) orphan(it item) item {
-	r.Report(it.index, chat.RuleOrphan, "the result of call %q made a user message", it.m.ToolCallID)
+	r.Report(it.index, chat.RuleOrphan, "the result of call %q turned into a user message", it.m.ToolCallID)
 	it.m.Role, it.m.ToolCallID, it.m.IsError = chat.RoleUser, "", false
 	it.m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, it.m.Content...)
 	return it
@@ -114,27 +114,27 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 				rule = chat.RuleCallID
 			}
 			c.ID = unused(c.ID, used)
-			r.Report(it.index, rule, "the id of call %d made %q", k, c.ID)
+			r.Report(it.index, rule, "the id of call %d changed to %q", k, c.ID)
 		} else if c.ID != id {
 			rule := RuleCallForm
 			if id == "" {
 				rule = chat.RuleCallID
 			}
-			r.Report(it.index, rule, "the id of call %d made %q", k, c.ID)
+			r.Report(it.index, rule, "the id of call %d changed to %q", k, c.ID)
 		}
 		used[c.ID]++
 		own[id] = true
 		if c.Name == "" {
 			c.Name = provider.UnknownTool
-			r.Report(it.index, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+			r.Report(it.index, chat.RuleCallID, "the name of call %q changed to %q", c.ID, c.Name)
 		} else if !nameForm.MatchString(name) {
 			c.Name = fitting(name)
 			c.Name = c.Name[:min(len(c.Name), 128)]
-			r.Report(it.index, RuleCallForm, "the name of call %q made %q", c.ID, c.Name)
+			r.Report(it.index, RuleCallForm, "the name of call %q changed to %q", c.ID, c.Name)
 		}
 		if !isObject(c.Arguments) {
 			c.Arguments = object(c.Arguments)
-			r.Report(it.index, RuleArguments, "those of call %q put into an object", c.ID)
+			r.Report(it.index, RuleArguments, "the arguments of call %q put into an object", c.ID)
 		}
 	}
 	return calls

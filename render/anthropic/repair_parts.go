@@ -29,10 +29,10 @@ func (r *repairer) parts() {
 		switch {
 		case substance(it.m):
 		case it.m.Role == chat.RoleTool:
-			r.Report(it.index, chat.RuleEmpty, "a text put in for no output")
+			r.Report(it.index, chat.RuleEmpty, "the missing output replaced by a text")
 			it.m.Content = slices.Insert(it.m.Content, 0, chat.Part(chat.Text(provider.NoOutput)))
 		default:
-			r.Report(it.index, chat.RuleEmpty, "the message left out")
+			r.Report(it.index, chat.RuleEmpty, "the %s message, now empty, left out", it.m.Role)
 			continue
 		}
 		out = append(out, it)
@@ -82,11 +82,11 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 		case chat.Thinking:
 			switch {
 			case thinkingOver && begun:
-				r.Report(it.index, chat.RuleThinking, "part %d made opaque, for it is not first", k)
+				r.Report(it.index, chat.RuleThinking, "part %d turned into an opaque part, because it is not first", k)
 				kept = append(kept, opaqueThinking(p))
 				continue
 			case thinkingOver:
-				r.Report(it.index, chat.RuleThinking, "the thinking in part %d left out, for it is not first", k)
+				r.Report(it.index, chat.RuleThinking, "the thinking in part %d left out, because it is not first", k)
 				it.broken = true
 				continue
 			}
@@ -116,13 +116,13 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 		return p
 	case chat.Image:
 		if _, err := imageSource(p); err != nil {
-			r.Report(it.index, RuleMedia, "a text put in for part %d: %v", k, err)
+			r.Report(it.index, RuleMedia, "part %d replaced by a text: %v", k, err)
 			return leftOut(err)
 		}
 		return p
 	case chat.Document:
 		if _, err := documentSource(p); err != nil {
-			r.Report(it.index, RuleMedia, "a text put in for part %d: %v", k, err)
+			r.Report(it.index, RuleMedia, "part %d replaced by a text: %v", k, err)
 			return leftOut(err)
 		}
 		return p
@@ -134,7 +134,7 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 		return p
 	case chat.CacheBreakpoint:
 		if rule, err := checkPart(it.m, p); err != nil {
-			r.Report(it.index, rule, "the type of part %d taken off", k)
+			r.Report(it.index, rule, "the type of part %d removed", k)
 			p.Type = ""
 		}
 		return p
@@ -156,7 +156,7 @@ func (r *repairer) ends() {
 		last--
 	}
 	if system := r.items[last:]; len(system) > 0 && last > 0 {
-		r.Report(system[0].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(system))
+		r.Report(system[0].index, chat.RuleLast, "%d system messages moved before the question or round to be answered", len(system))
 		before := last - 1 // the question or the round to be answered
 		for before > 0 && r.items[before].m.Role == chat.RoleTool {
 			before--
@@ -165,7 +165,7 @@ func (r *repairer) ends() {
 	}
 	if len(r.items) == 0 {
 		if r.given > 0 {
-			r.Report(0, chat.RuleLast, "a user message put in place of all that was left out")
+			r.Report(0, chat.RuleLast, "a user message added, because every other was left out")
 			r.items = append(r.items, item{m: chat.UserMessage(provider.GoOn)})
 		}
 		return
@@ -174,15 +174,15 @@ func (r *repairer) ends() {
 	end := r.items[len(r.items)-1]
 	switch {
 	case first < 0:
-		r.Report(end.index, RuleFirst, "a user message put at the end")
+		r.Report(end.index, RuleFirst, "a user message added at the end")
 		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 		return
 	case r.items[first].m.Role == chat.RoleAssistant:
-		r.Report(r.items[first].index, RuleFirst, "a user message put before it")
+		r.Report(r.items[first].index, RuleFirst, "a user message added before it")
 		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(provider.NotShown)})
 	}
 	if end.m.Role == chat.RoleAssistant && !r.paused() {
-		r.Report(end.index, chat.RuleLast, "a user message put at the end")
+		r.Report(end.index, chat.RuleLast, "a user message added at the end")
 		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 	}
 }
@@ -234,6 +234,6 @@ func (r *repairer) withoutThinking(n int) {
 	it := &r.items[n]
 	if it.m.Role == chat.RoleAssistant && slices.ContainsFunc(it.m.Content, isThinking) {
 		it.m.Content = slices.DeleteFunc(slices.Clone(it.m.Content), isThinking)
-		r.Report(it.index, RuleThinkingMerged, "the message's thinking left out: it is whole or gone")
+		r.Report(it.index, RuleThinkingMerged, "the message's thinking left out, because a part of it was lost")
 	}
 }

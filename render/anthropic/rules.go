@@ -122,7 +122,7 @@ func (v *validator) tools(req chat.Request) {
 			v.report(chat.RequestIndex, RuleToolForm, "the parameters of tool %q: %v", t.Name, err)
 		}
 		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not", t.Name)
+			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
 		}
 	}
 	if len(req.Tools) > 0 {
@@ -155,10 +155,10 @@ func (v *validator) order(messages []chat.Message) {
 			continue
 		}
 		if before == "" && m.Role == chat.RoleAssistant {
-			v.report(i, RuleFirst, "it is from assistant")
+			v.report(i, RuleFirst, "it is from the assistant")
 		}
 		if before == chat.RoleAssistant && m.Role == chat.RoleAssistant && startsWithThinking(m) {
-			v.report(i, RuleThinkingMerged, "the message before it is from assistant too")
+			v.report(i, RuleThinkingMerged, "the message before it is from the assistant too")
 		}
 		before = m.Role
 	}
@@ -201,7 +201,7 @@ func (v *validator) calls(req chat.Request) {
 				v.report(i, RuleCallUnique, "the id %q was used before", c.ID)
 			}
 			if !isObject(c.Arguments) {
-				v.report(i, RuleArguments, "those of call %q are not", c.ID)
+				v.report(i, RuleArguments, "the arguments of call %q are not a JSON object", c.ID)
 			}
 			if searches[callKey{i, k}] {
 				v.report(i, RuleToolSearch, "call %q", c.ID)
@@ -268,16 +268,16 @@ func checkPart(m chat.Message, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
 		if !utf8.ValidString(string(p)) {
-			return RuleUTF8, errors.New("it is not")
+			return RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 	case chat.Thinking:
 		switch {
 		case !utf8.ValidString(p.Text + p.Signature + p.Encrypted):
-			return RuleUTF8, errors.New("the thinking is not")
+			return RuleUTF8, errors.New("the thinking is not valid UTF-8")
 		case p.Encrypted != "" && (p.Text != "" || p.Signature != ""):
-			return RuleThinkingForm, errors.New("it is encrypted and more")
+			return RuleThinkingForm, errors.New("it is encrypted, and has text or a signature too")
 		case p.Encrypted == "" && p.Signature == "" && m.Role != chat.RoleAssistant:
-			return RuleThinkingForm, errors.New("it is neither")
+			return RuleThinkingForm, errors.New("it is neither signed nor encrypted")
 		}
 	case chat.Image:
 		if rule, err := checkPlace(m, "an image"); err != nil {
@@ -309,9 +309,9 @@ func isOpaque(p chat.Part) bool {
 func checkPlace(m chat.Message, what string) (chat.Rule, error) {
 	switch {
 	case m.Role != chat.RoleUser && m.Role != chat.RoleTool:
-		return RulePlace, fmt.Errorf("%s in a %s message", what, m.Role)
+		return RulePlace, fmt.Errorf("%s is in a %s message", what, m.Role)
 	case m.Role == chat.RoleTool && m.IsError:
-		return RuleErrorResult, fmt.Errorf("it is %s", what)
+		return RuleErrorResult, fmt.Errorf("%s is in a failed result", what)
 	}
 	return "", nil
 }

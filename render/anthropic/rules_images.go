@@ -47,7 +47,7 @@ func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 				continue
 			}
 			if width, height, ok := sizing.ImageSize(img); ok && max(width, height) > side {
-				err := fmt.Errorf("an image of %d by %d pixels, where %d is the most", width, height, side)
+				err := fmt.Errorf("an image of %d by %d pixels: at most %d a side are accepted", width, height, side)
 				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: RuleImageSize, Err: err})
 			}
 		}
@@ -71,7 +71,7 @@ func (r *repairer) images() {
 		}
 		for _, l := range find(messages) {
 			it := &r.items[l.Message]
-			r.Report(it.index, l.Rule, "a text put in for part %d: %v", l.Part, l.Err)
+			r.Report(it.index, l.Rule, "part %d replaced by a text: %v", l.Part, l.Err)
 			it.m.Content[l.Part] = leftOut(l.Err)
 		}
 	}

@@ -106,7 +106,7 @@ func (r *repairer) serverTools() {
 		r.items = slices.DeleteFunc(r.items, func(it item) bool {
 			gone := it.m.Role == chat.RoleAssistant && !substance(it.m)
 			if gone {
-				r.Report(it.index, chat.RuleEmpty, "the message left out")
+				r.Report(it.index, chat.RuleEmpty, "the %s message, now empty, left out", it.m.Role)
 			}
 			return gone
 		})

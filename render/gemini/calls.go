@@ -29,7 +29,7 @@ func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
 		faults = append(faults, fault{part: wholeMessage, call: k, rule: rule, detail: fmt.Sprintf("call %d: ", k) + fmt.Sprintf(format, args...)})
 	}
 	if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
-		report(RuleUTF8, "the id or the arguments")
+		report(RuleUTF8, "the id or the arguments are not valid UTF-8")
 	}
 	args, err := readArguments(call.Arguments)
 	if err != nil {
@@ -63,13 +63,13 @@ func readArguments(arguments string) (map[string]any, error) {
 	d.UseNumber()
 	var args map[string]any
 	if err := d.Decode(&args); err != nil {
-		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+		return nil, fmt.Errorf("the arguments are not a JSON object: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("the arguments are more than one JSON value")
 	}
 	if args == nil {
-		return nil, errors.New("the arguments are null and no JSON object")
+		return nil, errors.New("the arguments are null, not a JSON object")
 	}
 	for key, v := range args {
 		args[key] = exactly(v)

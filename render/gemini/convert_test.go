@@ -147,8 +147,8 @@ func TestConvertNamesWhatItCannotSend(t *testing.T) {
 		{"a data URL that is torn", user(chat.Image{URL: "data:image/png;base64,A"}), "message 0: images and documents are of kinds that the API takes: part 0: an image: a data URL: illegal base64 data at input byte 0"},
 		{"a document that is torn", user(chat.Document{Data: "?", MediaType: "a/b"}), "message 0: images and documents are of kinds that the API takes: part 0: a document: illegal base64 data at input byte 0"},
 		{"a document of no type", user(chat.Document{Data: "AAAA"}), "message 0: images and documents are of kinds that the API takes: part 0: a document of unknown media type"},
-		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: opaque parts are the API's: part 0: an opaque part that is none of Gemini's: json: unknown field "type"`},
-		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: opaque parts are the API's: part 0: a function call or response in an opaque part: those are tool calls and tool messages"},
+		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: opaque parts are the API's: part 0: an opaque part that is not Gemini's: json: unknown field "type"`},
+		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: opaque parts are the API's: part 0: a function call or response in an opaque part: use a tool call or a tool message"},
 		{"an image in an instruction", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: images and documents are where the API takes them: part 0: a system message holds text only"},
 		{"nothing", user(), "message 0: no empty parts: the message has nothing to send"},
 	} {

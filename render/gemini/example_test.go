@@ -77,15 +77,15 @@ func ExampleRepair() {
 	}
 	mended, changes := gemini.Repair(req, gemini.Options{})
 	for _, change := range changes {
-		fmt.Println("mended", change)
+		fmt.Println("repaired", change)
 	}
 	fmt.Println(gemini.Validate(mended, gemini.Options{}))
 	// Output:
 	// message 1: every tool call is answered: call "c2" has no result
 	// message 1: as many function responses as function calls: 2 calls and 1 responses
 	// message 1: calls of the current turn carry their thought signature: call 0 has none
-	// mended message 1: every tool call is answered: call "c2" left out: it has no result
-	// mended message 1: calls of the current turn carry their thought signature: call "c1" does without its thought signature
+	// repaired message 1: every tool call is answered: call "c2" left out: it has no result
+	// repaired message 1: calls of the current turn carry their thought signature: SkipSignature added to call "c1"
 	// <nil>
 }
 

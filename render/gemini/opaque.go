@@ -32,16 +32,16 @@ func readOpaque(value json.RawMessage) (note, error) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
-		return note{}, fmt.Errorf("an opaque part that is none of Gemini's: %w", err)
+		return note{}, fmt.Errorf("an opaque part that is not Gemini's: %w", err)
 	}
 	if d.More() {
-		return note{}, errors.New("an opaque part that is none of Gemini's: more than one value")
+		return note{}, errors.New("an opaque part that is not Gemini's: more than one value")
 	}
 	switch call := p.FunctionCall; {
 	case call != nil && call.ID != "" && call.Name == "" && call.Args == nil:
 		return note{call: call.ID}, nil
 	case call != nil || p.FunctionResponse != nil:
-		return note{}, errors.New("a function call or response in an opaque part: those are tool calls and tool messages")
+		return note{}, errors.New("a function call or response in an opaque part: use a tool call or a tool message")
 	case !isEmpty(&p):
 		return note{part: &p}, checkData(&p)
 	case len(p.ThoughtSignature) > 0 && !p.Thought:

@@ -48,7 +48,7 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 				continue
 			}
 			if !utf8.ValidString(string(p)) {
-				faults = append(faults, faultf(k, RuleUTF8, "the text is not"))
+				faults = append(faults, faultf(k, RuleUTF8, "the text is not valid UTF-8"))
 			}
 			parts = append(parts, &genai.Part{Text: string(p)})
 		case chat.Image, chat.Document:
@@ -105,7 +105,7 @@ func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 		if p == "" {
 			rule, err = RuleEmptyPart, errors.New("an empty text")
 		} else if !utf8.ValidString(string(p)) {
-			rule, err = RuleUTF8, errors.New("the text is not")
+			rule, err = RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 		part = &genai.Part{Text: string(p)}
 	case chat.Image:
@@ -116,7 +116,7 @@ func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 		var note note
 		rule = RuleOpaque
 		if note, err = readOpaque(p.Value); err == nil && note.part == nil {
-			err = errors.New("a note that belongs to an assistant message")
+			err = errors.New("a note that belongs in an assistant message")
 		}
 		part = note.part
 	}
@@ -143,7 +143,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 		switch p := p.(type) {
 		case chat.Thinking:
 			if !utf8.ValidString(p.Text) {
-				faults = append(faults, faultf(k, RuleUTF8, "the thinking is not"))
+				faults = append(faults, faultf(k, RuleUTF8, "the thinking is not valid UTF-8"))
 			} else if p.Text != "" {
 				add(&genai.Part{Text: p.Text, Thought: true})
 			}
@@ -158,7 +158,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 			case note.call != "":
 				part := calls.take(note.call)
 				if part == nil {
-					faults = append(faults, faultf(k, RuleOpaque, "the place of a call %q that is not in the message or stands elsewhere", note.call))
+					faults = append(faults, faultf(k, RuleOpaque, "the place of call %q, which is not in the message or has another place", note.call))
 					continue
 				}
 				add(part)

@@ -50,7 +50,7 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	r.out = slices.DeleteFunc(r.out, func(m provider.Indexed) bool {
 		gone := m.Role != chat.RoleTool && isBare(m.Message)
 		if gone {
-			r.Report(m.Index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+			r.Report(m.Index, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 		}
 		return gone
 	})
@@ -71,11 +71,11 @@ func (r *repairer) clean(i int, m chat.Message) {
 	m = r.Fields(i, m)
 	m.Content = r.content(i, m)
 	if m.Role == chat.RoleTool && isBare(m) {
-		r.Report(i, chat.RuleEmpty, "a text put in for no output")
+		r.Report(i, chat.RuleEmpty, "the missing output replaced by a text")
 		m.Content = append(m.Content, chat.Text(provider.NoOutput))
 	}
 	if m.Role != chat.RoleTool && isBare(m) {
-		r.Report(i, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+		r.Report(i, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 		return
 	}
 	m.ToolCalls = r.calls(i, m.ToolCalls)
@@ -98,7 +98,7 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 			thinkingOver = true
 		case chat.Thinking:
 			if m.Role != chat.RoleAssistant || thinkingOver || t.Signature == "" && t.Encrypted == "" {
-				r.Report(i, chat.RuleThinking, "the thinking in part %d left out, for it is out of place or not whole", k)
+				r.Report(i, chat.RuleThinking, "the thinking in part %d left out, because it is out of place or neither signed nor encrypted", k)
 				continue
 			}
 			t.Text = r.UTF8(i, fmt.Sprintf("the thinking in part %d", k), t.Text)
@@ -132,13 +132,13 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
 		if c.Name == "" {
 			c.Name = provider.UnknownTool
-			r.Report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+			r.Report(i, chat.RuleCallID, "the name of call %q changed to %q", c.ID, c.Name)
 		}
 		_, faults := callPart(k, *c)
 		for _, f := range faults {
 			switch f.rule {
 			case RuleArguments:
-				r.Report(i, f.rule, "those of call %q put into an object", c.ID)
+				r.Report(i, f.rule, "the arguments of call %q put into an object", c.ID)
 				wrapped, err := plainjson.Marshal(map[string]string{"arguments": c.Arguments})
 				if err != nil { // a string is always valid JSON
 					wrapped = json.RawMessage(`{}`)
@@ -149,7 +149,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 				c.Signature = ""
 			case RuleCallForm:
 				c.Name = takenName(c.Name)
-				r.Report(i, f.rule, "the name of call %q made %q", c.ID, c.Name)
+				r.Report(i, f.rule, "the name of call %q changed to %q", c.ID, c.Name)
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (r *repairer) pair() {
 
 // orphan turns a result without its call into a user message.
 func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
-	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
+	r.Report(m.Index, chat.RuleOrphan, "the result of call %q turned into a user message", clip(m.ToolCallID))
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
 	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, m.Content...)
 	return m
@@ -216,7 +216,7 @@ func (r *repairer) round(i int, m provider.Indexed, results []int, messages []pr
 		id := r.UTF8(m.Index, fmt.Sprintf("the id of call %d", k), c.ID)
 		if id == "" || ids[id] {
 			id = freeID(id, ids, waiting, last)
-			r.Report(m.Index, chat.RuleCallID, "the id of call %d made %q", k, id)
+			r.Report(m.Index, chat.RuleCallID, "the id of call %d changed to %q", k, id)
 		}
 		c.ID = id
 		ids[id] = true
@@ -283,7 +283,7 @@ func (r *repairer) mendParts(m *provider.Indexed) {
 			why := f.detail[strings.Index(f.detail, ": ")+2:]
 			switch p.(type) {
 			case chat.Image, chat.Document:
-				r.Report(m.Index, f.rule, "a text put in for part %d: %s", k, why)
+				r.Report(m.Index, f.rule, "part %d replaced by a text: %s", k, why)
 				kept = append(kept, leftOut(why))
 			default:
 				r.Report(m.Index, f.rule, "part %d left out: %s", k, why)
@@ -339,7 +339,7 @@ func (r *repairer) start() {
 			continue
 		}
 		first := r.out[start].Index
-		r.Report(first, RuleCallTurn, "a user message put before it")
+		r.Report(first, RuleCallTurn, "a user message added before it")
 		r.out = slices.Insert(r.out, start, provider.Indexed{Message: chat.UserMessage(provider.NotShown), Index: first})
 		break
 	}
@@ -359,7 +359,7 @@ func (r *repairer) sign() {
 			continue
 		}
 		if first, signed := r.options.firstCall(m.Message); !signed {
-			r.Report(m.Index, RuleSignature, "call %q does without its thought signature", m.ToolCalls[first].ID)
+			r.Report(m.Index, RuleSignature, "SkipSignature added to call %q", m.ToolCalls[first].ID)
 			m.ToolCalls[first].Signature = SkipSignature
 		}
 	}

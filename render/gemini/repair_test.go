@@ -29,7 +29,7 @@ func TestRepair(t *testing.T) {
 			want:  []chat.Message{chat.UserMessage("a"), chat.UserMessage("b")},
 			changes: []string{
 				`message 1: every tool call is answered: call "c1" left out: it has no result`,
-				`message 1: no empty text: the assistant message, in which nothing is left, left out`,
+				`message 1: no empty text: the assistant message, now empty, left out`,
 			},
 		}, {
 			rule:  "the signature that was lost with a call is made up for",
@@ -37,13 +37,13 @@ func TestRepair(t *testing.T) {
 			want:  []chat.Message{chat.UserMessage("a"), calls(skipped(call("c2", `{}`))), chat.ToolResult("c2", "2")},
 			changes: []string{
 				`message 1: every tool call is answered: call "c1" left out: it has no result`,
-				`message 1: calls of the current turn carry their thought signature: call "c2" does without its thought signature`,
+				`message 1: calls of the current turn carry their thought signature: SkipSignature added to call "c2"`,
 			},
 		}, {
 			rule:    "a result without its call is said by the user",
 			given:   []chat.Message{chat.UserMessage("a"), chat.ToolResult("c1", "1"), chat.UserMessage("b")},
 			want:    []chat.Message{chat.UserMessage("a"), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1")), chat.UserMessage("b")},
-			changes: []string{`message 1: no result without its call: the result of call "c1" made a user message`},
+			changes: []string{`message 1: no result without its call: the result of call "c1" turned into a user message`},
 		}, {
 			rule:    "a result moves to its call, past what was said",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "1"), chat.UserMessage("b"), chat.ToolResult("c2", "2"), chat.UserMessage("c")},
@@ -58,24 +58,24 @@ func TestRepair(t *testing.T) {
 			rule:    "a system message at the end moves before what is to be answered",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "1"), chat.SystemMessage("s")},
 			want:    []chat.Message{chat.UserMessage("a"), chat.SystemMessage("s"), calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "1")},
-			changes: []string{"message 3: the last message is from user or tool: 1 system messages moved before what is to be answered"},
+			changes: []string{"message 3: the last message is from user or tool: 1 system messages moved before the question or round to be answered"},
 		}, {
 			rule:    "calls of one id are told apart, and so are their results",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"n":1}`)), call("c1", `{"n":2}`)), chat.ToolResult("c1", "1"), chat.ToolResult("c1", "2")},
 			want:    []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"n":1}`)), call("c1-2", `{"n":2}`)), chat.ToolResult("c1", "1"), chat.ToolResult("c1-2", "2")},
-			changes: []string{`message 1: tool calls are named: the id of call 1 made "c1-2"`},
+			changes: []string{`message 1: tool calls are named: the id of call 1 changed to "c1-2"`},
 		}, {
 			rule:    "arguments are wrapped in an object",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"cut`))), chat.ToolResult("c1", "1")},
 			want:    []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"arguments":"{\"cut"}`))), chat.ToolResult("c1", "1")},
-			changes: []string{`message 1: arguments are a JSON object: those of call "c1" put into an object`},
+			changes: []string{`message 1: arguments are a JSON object: the arguments of call "c1" put into an object`},
 		}, {
 			rule:  "what cannot be sent is said, what is another provider's goes",
 			given: []chat.Message{user(chat.Text("a"), chat.Image{URL: "ftp://b"}, chat.Opaque{Value: json.RawMessage(`{"type":"x"}`)})},
 			want:  []chat.Message{user(chat.Text("a"), chat.Text(`[left out: an image at "ftp://b": Gemini takes data, https and gs URLs]`))},
 			changes: []string{
-				`message 0: images and documents are of kinds that the API takes: a text put in for part 1: an image at "ftp://b": Gemini takes data, https and gs URLs`,
-				`message 0: opaque parts are the API's: part 2 left out: an opaque part that is none of Gemini's: json: unknown field "type"`,
+				`message 0: images and documents are of kinds that the API takes: part 1 replaced by a text: an image at "ftp://b": Gemini takes data, https and gs URLs`,
+				`message 0: opaque parts are the API's: part 2 left out: an opaque part that is not Gemini's: json: unknown field "type"`,
 			},
 		}, {
 			rule:  "the place of a call that is gone goes too",
@@ -83,7 +83,7 @@ func TestRepair(t *testing.T) {
 			want:  []chat.Message{chat.UserMessage("a"), chat.AssistantMessage("b"), chat.UserMessage("c")},
 			changes: []string{
 				`message 1: every tool call is answered: call "c1" left out: it has no result`,
-				`message 1: opaque parts are the API's: part 0 left out: the place of a call "c1" that is not in the message or stands elsewhere`,
+				`message 1: opaque parts are the API's: part 0 left out: the place of call "c1", which is not in the message or has another place`,
 			},
 		}, {
 			rule:  "something is said before the first call and after the last answer",
@@ -93,10 +93,10 @@ func TestRepair(t *testing.T) {
 				chat.AssistantMessage("b"), chat.UserMessage("Continue."),
 			},
 			changes: []string{
-				`message 1: function calls follow a user or function response turn: a user message put before it`,
+				`message 1: function calls follow a user or function response turn: a user message added before it`,
 				`message 2: no empty text: part 0, which is blank, left out`,
-				`message 2: no empty text: a text put in for no output`,
-				`message 3: the last message is from user or tool: a user message put at the end`,
+				`message 2: no empty text: the missing output replaced by a text`,
+				`message 3: the last message is from user or tool: a user message added at the end`,
 			},
 		},
 	} {

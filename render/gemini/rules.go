@@ -62,7 +62,7 @@ func Validate(req chat.Request, o Options) error {
 			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleToolForm, Detail: fmt.Sprintf("a tool has the name %q", clip(t.Name))})
 		}
 		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleUTF8, Detail: fmt.Sprintf("the definition of tool %q is not", clip(t.Name))})
+			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleUTF8, Detail: fmt.Sprintf("the definition of tool %q is not valid UTF-8", clip(t.Name))})
 		}
 	}
 	_, more := convert(req.Messages, o)
@@ -90,7 +90,7 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 				continue
 			}
 			if !said {
-				report(i, RuleCallTurn, "nothing was said before the call")
+				report(i, RuleCallTurn, "no user or tool message comes before the call")
 			}
 			if answers := answersAfter(messages, i); answers != len(m.ToolCalls) {
 				report(i, RuleCounts, counted(len(m.ToolCalls), answers))

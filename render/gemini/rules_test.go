@@ -251,7 +251,7 @@ func TestValidateListsEverythingInOrder(t *testing.T) {
 	invalid, ok := errors.AsType[*chat.ValidationError](err)
 	require.True(t, ok)
 	require.Equal(t, []int{0, 0, 2, 3}, indices(invalid.Violations))
-	require.Equal(t, "message 0: function calls follow a user or function response turn: nothing was said before the call", invalid.Violations[1].String())
+	require.Equal(t, "message 0: function calls follow a user or function response turn: no user or tool message comes before the call", invalid.Violations[1].String())
 }
 
 func indices(violations []chat.Violation) []int {
@@ -287,7 +287,7 @@ func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
 	require.NoError(t, gemini.Validate(mended, gemini.Options{}))
 	require.Len(t, changes, 750)
 	content := mended.Messages[0].Content
-	require.Equal(t, chat.Text("[left out: an older image, where a request takes 3000 images]"), content[749])
+	require.Equal(t, chat.Text("[left out: an older image: a request takes at most 3000 images]"), content[749])
 	require.Equal(t, chat.Part(picture), content[750])
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -39,7 +40,7 @@ var _ chat.Model = Compaction{}
 // Generate asks for both at the same time. The errors are those of Words.
 func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil || c.Model.API != Responses {
-		return chat.Response{}, errors.New("openai: Compaction.Model is not of the API Responses, which alone compacts")
+		return chat.Response{}, errors.New("openai: Compaction.Model is not set or its API is not Responses: set both")
 	}
 	words := c.Words
 	if words == nil {
@@ -111,7 +112,7 @@ func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error
 		}
 	}
 	if len(made.items) != 1 {
-		return compacted{}, &chat.AnswerError{Err: errors.New("openai: it has not one compaction item")}
+		return compacted{}, &chat.AnswerError{Err: fmt.Errorf("openai: the answer has %d compaction items, not one", len(made.items))}
 	}
 	return made, nil
 }

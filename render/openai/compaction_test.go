@@ -127,6 +127,6 @@ func TestWithoutWordsThereIsNoCompaction(t *testing.T) {
 	require.Equal(t, refused, err)
 	for _, m := range []*openai.Model{nil, s.model(openai.ChatCompletions, "gpt-5.2")} {
 		_, err = openai.Compaction{Model: m}.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
-		require.ErrorContains(t, err, "not of the API Responses")
+		require.ErrorContains(t, err, "its API is not Responses")
 	}
 }

@@ -141,18 +141,18 @@ func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
 		violates chat.Rule
 		want     string
 	}{
-		{"an image of the assistant", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "never from the assistant"},
-		{"an image of the assistant", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "never from the assistant"},
-		{"a document of the assistant", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "never from the assistant"},
-		{"an image of the system", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "users and tools only"},
+		{"an image of the assistant", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
+		{"an image of the assistant", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
+		{"a document of the assistant", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "cannot be in an assistant message"},
+		{"an image of the system", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "must be in a user or tool message"},
 		{"an image behind no URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
 		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), openai.RuleMedia, "needs its data"},
 		{"a document that is no base64", openai.Responses, user(chat.Document{Data: "%"}), openai.RuleMedia, "needs its data"},
-		{"an opaque part that is no JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "takes no such part"},
-		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), openai.RuleOpaque, "takes no such part"},
-		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), openai.RuleOpaque, "takes no such part"},
-		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), openai.RuleOpaque, "takes no such part"},
-		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), openai.RuleOpaque, "takes no such part"},
+		{"an opaque part that is no JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "does not accept this part"},
+		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), openai.RuleOpaque, "does not accept this part"},
+		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), openai.RuleOpaque, "does not accept this part"},
+		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), openai.RuleOpaque, "does not accept this part"},
+		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), openai.RuleOpaque, "does not accept this part"},
 	} {
 		t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
 			req := chat.Request{Messages: []chat.Message{question, tt.message, question}}

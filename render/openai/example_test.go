@@ -67,7 +67,7 @@ func ExampleRepair() {
 	}
 	mended, changes := openai.Repair(req, openai.Responses)
 	for _, change := range changes {
-		fmt.Println("mended", change)
+		fmt.Println("repaired", change)
 	}
 	for _, m := range mended.Messages {
 		fmt.Printf("%s: %q\n", m.Role, m.Text())
@@ -75,8 +75,8 @@ func ExampleRepair() {
 	// Output:
 	// message 1: every tool call is answered: call "c1" has no result
 	// message 1: ids and names of calls are of the API's form: call "c1" names "fs.count"
-	// mended message 1: ids and names of calls are of the API's form: the name of call "c1" made "fs_count"
-	// mended message 1: every tool call is answered: call "c1" answered: it has no result
+	// repaired message 1: ids and names of calls are of the API's form: the name of call "c1" changed to "fs_count"
+	// repaired message 1: every tool call is answered: call "c1" had no result: a failed one added
 	// user: "How many Go files are there?"
 	// assistant: ""
 	// tool: "There is no result: the call was interrupted."

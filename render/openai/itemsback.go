@@ -231,7 +231,7 @@ func callOf(o object) chat.ToolCall {
 func mustMarshal(list []json.RawMessage) json.RawMessage {
 	raw, err := json.Marshal(list)
 	if err != nil {
-		panic("openai: a list of JSON values that is no JSON: " + err.Error())
+		panic("openai: a list of JSON values that is not JSON: " + err.Error())
 	}
 	return raw
 }

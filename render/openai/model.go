@@ -96,7 +96,7 @@ func (m *Model) prepare(req chat.Request, tell func([]chat.Repair)) (chat.Reques
 	case m.Name == "":
 		return req, errors.New("openai: Model.Name is not set")
 	case m.API != ChatCompletions && m.API != Responses:
-		return req, fmt.Errorf("openai: there is no API %q", string(m.API))
+		return req, fmt.Errorf("openai: Model.API is %q: set ChatCompletions or Responses", string(m.API))
 	}
 	req, changes := Repair(req, m.API)
 	if len(changes) > 0 && tell != nil {

@@ -385,7 +385,7 @@ func TestRequestsThatMeanNothing(t *testing.T) {
 		want  string
 	}{
 		{"no name", s.model(openai.ChatCompletions, ""), chat.Request{Messages: ask}, "Model.Name is not set"},
-		{"an unknown API", s.model("assistants", "gpt-4o"), chat.Request{Messages: ask}, `there is no API "assistants"`},
+		{"an unknown API", s.model("assistants", "gpt-4o"), chat.Request{Messages: ask}, `Model.API is "assistants"`},
 		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: "any"}, `there is no choice "any"`},
 		{"a schema that is none", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "x", Parameters: []byte(`[`)}}}, `tool "x"`},
 		{"a tool that cannot be named so", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "fs.read"}}}, `a tool has the name "fs.read"`},

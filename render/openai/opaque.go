@@ -43,7 +43,7 @@ func (o object) drop(key string, values ...string) {
 func (o object) raw() json.RawMessage {
 	raw, err := json.Marshal(o)
 	if err != nil {
-		panic("openai: an object of JSON values that is no JSON: " + err.Error()) // values come from a decoder or quoted
+		panic("openai: an object of JSON values that is not JSON: " + err.Error()) // values come from a decoder or quoted
 	}
 	return raw
 }
@@ -51,7 +51,7 @@ func (o object) raw() json.RawMessage {
 func quoted(s string) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		panic("openai: a string that is no JSON: " + err.Error())
+		panic("openai: a string that is not JSON: " + err.Error())
 	}
 	return raw
 }

@@ -100,11 +100,11 @@ func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:
 		if !utf8.ValidString(string(p)) {
-			return RuleUTF8, errors.New("it is not")
+			return RuleUTF8, errors.New("the text is not valid UTF-8")
 		}
 	case chat.Thinking:
 		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
-			return RuleUTF8, errors.New("the thinking is not")
+			return RuleUTF8, errors.New("the thinking is not valid UTF-8")
 		}
 	case chat.Image:
 		if err := a.checkPlace(role, "an image"); err != nil {
@@ -118,7 +118,7 @@ func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 		return RuleMedia, checkDocument(p)
 	case chat.Opaque:
 		if at, _ := a.placeOf(role, p); at == nowhere {
-			return RuleOpaque, fmt.Errorf("%s takes no such part from the %s", a, role)
+			return RuleOpaque, fmt.Errorf("%s does not accept this part from the %s", a, role)
 		}
 	}
 	return "", nil
@@ -149,9 +149,9 @@ func checkDocument(p chat.Document) error {
 func (a API) checkPlace(role chat.Role, what string) error {
 	switch {
 	case role == chat.RoleAssistant:
-		return fmt.Errorf("%s is never from the assistant", what)
+		return fmt.Errorf("%s cannot be in an assistant message", what)
 	case role == chat.RoleSystem && a == ChatCompletions:
-		return fmt.Errorf("%s is taken from users and tools only", what)
+		return fmt.Errorf("%s must be in a user or tool message", what)
 	default:
 		return nil
 	}

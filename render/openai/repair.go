@@ -63,10 +63,10 @@ func (r *repairer) add(i int, m chat.Message) {
 func (r *repairer) mend(i int, m chat.Message) chat.Message {
 	m = r.Fields(i, m)
 	if r.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != plainName(m.Name) {
-		r.Report(i, RuleName, "the name %q made %q", m.Name, plainName(m.Name))
+		r.Report(i, RuleName, "the name %q changed to %q", m.Name, plainName(m.Name))
 		m.Name = plainName(m.Name)
 	}
-	m.ToolCallID = r.UTF8(i, "the id of the call that is answered", m.ToolCallID)
+	m.ToolCallID = r.UTF8(i, "the id of the answered call", m.ToolCallID)
 	m.Content = r.content(i, m)
 	m.ToolCalls = r.calls(i, m.ToolCalls)
 	return m
@@ -90,7 +90,7 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 				continue
 			}
 			if raw, _ := reasoningItem(t); said {
-				r.Report(i, chat.RuleThinking, "the thinking in part %d made opaque, for it is not first", k)
+				r.Report(i, chat.RuleThinking, "the thinking in part %d turned into an opaque part, because it is not first", k)
 				out = append(out, chat.Opaque{Value: raw})
 				continue
 			}
@@ -107,7 +107,7 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 		case rule == RuleOpaque:
 			r.Report(i, rule, "part %d left out: %v", k, err)
 		default:
-			r.Report(i, rule, "a text put in for part %d: %v", k, err)
+			r.Report(i, rule, "part %d replaced by a text: %v", k, err)
 			out = append(out, leftOut(err))
 		}
 	}
@@ -155,17 +155,17 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	for k, c := range calls {
 		if c.Name == "" {
 			c.Name = provider.UnknownTool
-			r.Report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+			r.Report(i, chat.RuleCallID, "the name of call %q changed to %q", c.ID, c.Name)
 		}
 		if name := toolName(c.Name); name != c.Name {
-			r.Report(i, RuleCallForm, "the name of call %q made %q", c.ID, name)
+			r.Report(i, RuleCallForm, "the name of call %q changed to %q", c.ID, name)
 			c.Name = name
 		}
 		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
 		c.ID = r.UTF8(i, fmt.Sprintf("the id of call %d", k), c.ID)
 		if c.ID == "" || used[c.ID] {
 			id := r.fresh(c.ID, func(id string) bool { return given[id] || used[id] })
-			r.Report(i, chat.RuleCallID, "the id of call %d made %q", k, id)
+			r.Report(i, chat.RuleCallID, "the id of call %d changed to %q", k, id)
 			c.ID = id
 		}
 		used[c.ID] = true
@@ -228,14 +228,14 @@ func (r *repairer) pair() {
 
 // orphan turns a result without its call into a user message.
 func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
-	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
+	r.Report(m.Index, chat.RuleOrphan, "the result of call %q turned into a user message", m.ToolCallID)
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
 	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, r.content(m.Index, m.Message)...) // by the rules for user messages
 	return m
 }
 
 func (r *repairer) missing(m provider.Indexed, id string) provider.Indexed {
-	r.Report(m.Index, chat.RuleAnswered, "call %q answered: it has no result", id)
+	r.Report(m.Index, chat.RuleAnswered, "call %q had no result: a failed one added", id)
 	result := chat.ToolResult(id, provider.NoResult)
 	result.IsError = true
 	return provider.Indexed{Message: result, Index: m.Index}
@@ -267,7 +267,7 @@ func (r *repairer) rename() {
 				if rule != "" {
 					names[c.ID] = r.fresh(c.ID, func(id string) bool { return seen[id] })
 					seen[names[c.ID]] = true
-					r.Report(m.Index, rule, "the id of call %q made %q", c.ID, names[c.ID])
+					r.Report(m.Index, rule, "the id of call %q changed to %q", c.ID, names[c.ID])
 				}
 				given[c.ID] = true
 			}
@@ -376,12 +376,12 @@ func (r *repairer) prune() {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.substance(m.Message) {
 			return false
 		}
-		r.Report(m.Index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+		r.Report(m.Index, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 		return true
 	})
 	for i := range r.list {
 		if m := &r.list[i]; m.Role == chat.RoleTool && !r.api.substance(m.Message) {
-			r.Report(m.Index, chat.RuleEmpty, "a text put in for no output")
+			r.Report(m.Index, chat.RuleEmpty, "the missing output replaced by a text")
 			m.Content = append(slices.Clone(m.Content), chat.Text(provider.NoOutput))
 		}
 	}

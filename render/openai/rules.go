@@ -74,7 +74,7 @@ func Validate(req chat.Request, api API) error {
 			v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", t.Name)
 		}
 		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
-			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not", t.Name)
+			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not valid UTF-8", t.Name)
 		}
 	}
 	for i, m := range req.Messages {
@@ -106,7 +106,7 @@ func (v *validator) message(i int, m chat.Message) {
 		v.report(i, RuleName, "the name is %q", m.Name)
 	}
 	if !utf8.ValidString(m.ToolCallID) {
-		v.report(i, RuleUTF8, "the id %q of the call that is answered", m.ToolCallID)
+		v.report(i, RuleUTF8, "the id %q of the answered call is not valid UTF-8", m.ToolCallID)
 	}
 	if m.Role != chat.RoleAssistant {
 		return
@@ -119,7 +119,7 @@ func (v *validator) message(i int, m chat.Message) {
 			v.report(i, RuleCallForm, "the id %q has %d characters of %d", call.ID, n, v.api.maxCallID())
 		}
 		if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
-			v.report(i, RuleUTF8, "the id or the arguments of call %q", call.ID)
+			v.report(i, RuleUTF8, "the id or the arguments of call %q are not valid UTF-8", call.ID)
 		}
 		if v.api == Responses && call.ID != "" {
 			if v.seen[call.ID] {
@@ -200,13 +200,13 @@ func brokenReasoning(m chat.Message) []broken {
 			continue
 		}
 		if item.text("encrypted_content") == "" && joined(item["content"], "reasoning_text") == "" {
-			found = append(found, broken{k, RuleReadable, "has neither encrypted content nor text in the open"})
+			found = append(found, broken{k, RuleReadable, "has neither encrypted content nor plain text"})
 		}
 		pending = k
 	}
 	rest := slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return !placed[c.ID] })
 	if pending >= 0 && !rest {
-		found = append(found, broken{pending, RuleReasoning, "is reasoning that nothing follows"})
+		found = append(found, broken{pending, RuleReasoning, "is not followed by an item"})
 	}
 	return found
 }
