@@ -1,4 +1,4 @@
-// Package imagetest makes images of a size for tests.
+// Package imagetest makes images of given sizes for tests.
 package imagetest
 
 import (
@@ -12,7 +12,7 @@ func DataURL(mediaType string, file []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(file)
 }
 
-// PNG returns a data URL of the head of a PNG of that many pixels, and nothing after it.
+// PNG returns a data URL of a PNG of that many pixels, of which there is only the header.
 func PNG(width, height int) string {
 	be := binary.BigEndian
 	chunk := be.AppendUint32([]byte("IHDR"), uint32(width))

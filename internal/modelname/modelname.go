@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Fits reports whether a model is of the family that a pattern names. Both are compared with [path.Match] in lower
-// case, with hyphens for spaces, dots, underscores and at signs. The name may follow a provider, a gateway or a region:
-// "claude-opus*" matches "openrouter/anthropic/claude-opus-4.5", "us.anthropic.claude-opus-4-5-20251101-v1:0" and
-// "Claude Opus 4.5". A number in front of a star is a whole number: "gpt-4.1*" matches "gpt-4.1-mini" and neither
-// "gpt-4-1106-preview" nor "gpt-4.10".
+// Fits reports whether a model is of the family that a pattern names. The name is matched by [path.Match], with both in
+// lower case and with hyphens for spaces, dots, underscores and at signs. A provider, a gateway or a region may come
+// before the name: "claude-opus*" matches "openrouter/anthropic/claude-opus-4.5",
+// "us.anthropic.claude-opus-4-5-20251101-v1:0" and "Claude Opus 4.5". A number before a star is a whole number:
+// "gpt-4.1*" matches "gpt-4.1-mini" and neither "gpt-4-1106-preview" nor "gpt-4.10".
 func Fits(pattern, model string) bool {
 	patterns := wholeNumbers(hyphened(pattern))
 	for name := strings.TrimSpace(model); name != ""; name = withoutPrefix(name) {
@@ -30,8 +30,8 @@ func hyphened(name string) string {
 	return strings.NewReplacer(".", "-", "_", "-", "@", "-").Replace(name)
 }
 
-// wholeNumbers returns patterns that together match what pattern does, except for names in which a star's place starts
-// with a digit after a digit.
+// wholeNumbers returns patterns that together match the names that pattern does, except those in which a star after a
+// digit would begin with another digit.
 func wholeNumbers(pattern string) []string {
 	for i := 1; i < len(pattern); i++ {
 		if pattern[i] != '*' || pattern[i-1] < '0' || pattern[i-1] > '9' {
@@ -46,8 +46,8 @@ func wholeNumbers(pattern string) []string {
 	return []string{pattern}
 }
 
-// withoutPrefix returns what follows the first separator behind which a name may start: a slash, a colon, or a dot
-// before a letter. It returns "" if there is none.
+// withoutPrefix returns the part of a name after its first separator: a slash, a colon, or a dot before a letter. It
+// returns "" if there is none.
 func withoutPrefix(name string) string {
 	for i := range len(name) {
 		switch {

@@ -1,5 +1,5 @@
-// Package plainjson encodes JSON for people and models, and for repeated decoding and encoding without change: without
-// the escapes that encoding/json adds for HTML.
+// Package plainjson encodes JSON without the escapes that encoding/json adds for HTML. People and models read it more
+// easily, and decoding and encoding it again does not change it.
 package plainjson
 
 import (
@@ -27,7 +27,7 @@ func Unmarshal(data []byte, v any) error {
 		return nil
 	}
 	if other := json.Unmarshal(data, v); other != nil {
-		return other // it describes a truncated value better
+		return other // its text describes a truncated value better
 	}
 	return err
 }

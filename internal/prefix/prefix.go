@@ -1,4 +1,5 @@
-// Package prefix says how far a request begins as the one that was sent before it, which a provider's prompt cache holds.
+// Package prefix measures the prefix that a request has in common with the request before it, which a provider's prompt
+// cache holds.
 package prefix
 
 import (
@@ -9,16 +10,16 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Prefix is the request that was sent last. Set the tokenizer before the first one.
+// Prefix holds the request that was sent last. Set the tokenizer before the first use.
 type Prefix struct {
 	Tokenizer chat.Tokenizer
 
 	last   []chat.Message
-	tokens []int // of each of those
+	tokens []int // of each message in last
 }
 
-// Common returns how many tokens a request has in common with the last one from its beginning on: whole messages, and of the
-// first that differs the beginning of its text, up to the last place at which both texts are surely split alike.
+// Common returns the tokens of the common prefix of a request and the last one: whole messages, and the beginning of the
+// first text that differs, up to the last position at which a tokenizer splits both texts.
 func (p *Prefix) Common(request []chat.Message) int {
 	n, total := p.Whole(request)
 	if n < len(request) && n < len(p.last) {
@@ -27,7 +28,7 @@ func (p *Prefix) Common(request []chat.Message) int {
 	return total
 }
 
-// Whole returns how many messages a request has in common with the last one from its beginning on, and what they take.
+// Whole returns the number of whole messages in the common prefix of a request and the last one, and their tokens.
 func (p *Prefix) Whole(request []chat.Message) (n, tokens int) {
 	n = p.commonMessages(request)
 	for _, t := range p.tokens[:n] {
@@ -36,7 +37,7 @@ func (p *Prefix) Whole(request []chat.Message) (n, tokens int) {
 	return n, tokens
 }
 
-// Send makes a request the last one, and returns how many tokens its messages take.
+// Send makes a request the last one, and returns the tokens of its messages.
 func (p *Prefix) Send(request []chat.Message) (total int) {
 	tokens := make([]int, len(request))
 	n := copy(tokens, p.tokens[:p.commonMessages(request)])
@@ -72,7 +73,7 @@ func samePart(a, b chat.Part) bool {
 	return a == b
 }
 
-// commonText returns how many tokens two messages share at their beginning that differ.
+// commonText returns the tokens of the common prefix of two messages' texts.
 func commonText(t chat.Tokenizer, a, b chat.Message) int {
 	joiner, ok := t.(chat.Joiner)
 	if !ok || a.Role != b.Role || a.Name != b.Name || a.ToolCallID != b.ToolCallID || len(a.Content) == 0 || len(b.Content) == 0 {
@@ -100,7 +101,7 @@ func commonText(t chat.Tokenizer, a, b chat.Message) int {
 	return 0
 }
 
-// cuts reports whether a text may be cut between a character and what follows it.
+// cuts reports whether a text may be cut between a character and the rest.
 func cuts(t chat.Joiner, before rune, rest string) bool {
 	after, _ := utf8.DecodeRuneInString(rest)
 	return rest == "" || t.SafeCut(before, after)

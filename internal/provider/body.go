@@ -32,7 +32,7 @@ type boundedBody struct {
 	most, mostEvent int64 // mostEvent is 0 if there are no events
 
 	read, event int64
-	inLine      bool // the line has begun
+	inLine      bool // the current line is not empty
 	err         error
 }
 
@@ -45,8 +45,8 @@ func newBody(body io.ReadCloser, length int64, streamed bool) *boundedBody {
 	return b
 }
 
-// Read implements [io.Reader]. For a stream it returns up to the end of a line or as much as p holds. Otherwise the
-// SDKs, which scan a whole line whenever more of it arrives, would take time quadratic in its length.
+// Read implements [io.Reader]. For a stream it reads until p is full or has the end of a line: the SDKs scan a line from
+// its start whenever more of it arrives, which would take time quadratic in its length.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n := 0
 	for b.err == nil {
@@ -91,13 +91,13 @@ func (b *boundedBody) count(p []byte) {
 // The limits for reading and keeping the body of a refusal, in bytes. A server may echo the request in it.
 const (
 	maxRefusal     = 1 << 20
-	keptOfRefusal  = 4 << 10
-	keptOfText     = 1500
-	longestLiteral = 40 // of a number
+	maxKeptRefusal = 4 << 10
+	maxRefusalText = 1500
+	maxNumber      = 40 // of a number
 )
 
-// refusalBody is the body of a refusal without secrets, cut to keptOfRefusal bytes. If it is JSON, its texts are cut, so
-// that the rest can be parsed. It is read on demand, and an incomplete body is used as far as it came.
+// refusalBody is the body of a refusal without secrets, cut to maxKeptRefusal bytes. If it is JSON, its texts are cut, so
+// that it can still be parsed. It is read on demand; an incomplete body is used as far as it came.
 type refusalBody struct {
 	io.ReadCloser
 	secrets secrets
@@ -108,49 +108,49 @@ type refusalBody struct {
 func (b *refusalBody) Read(p []byte) (int, error) {
 	if b.kept == nil {
 		raw, _ := io.ReadAll(io.LimitReader(b.ReadCloser, maxRefusal+1))
-		b.kept = bytes.NewReader(keepRefusal(raw, b.secrets))
+		b.kept = bytes.NewReader(cutRefusal(raw, b.secrets))
 	}
 	return b.kept.Read(p)
 }
 
-func keepRefusal(raw []byte, s secrets) []byte {
+func cutRefusal(raw []byte, s secrets) []byte {
 	var object any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if len(raw) <= maxRefusal && json.Valid(raw) && d.Decode(&object) == nil {
-		kept := keeper{secrets: s}
+		kept := refusalCutter{secrets: s}
 		object = kept.value(object)
-		if !kept.changed && len(raw) <= keptOfRefusal && s.mask(string(raw)) == string(raw) {
+		if !kept.changed && len(raw) <= maxKeptRefusal && s.mask(string(raw)) == string(raw) {
 			return raw
 		}
-		if short, err := plainjson.Marshal(object); err == nil && len(short) <= keptOfRefusal {
+		if short, err := plainjson.Marshal(object); err == nil && len(short) <= maxKeptRefusal {
 			return short
 		}
-		if short, err := plainjson.Marshal(essence(object)); err == nil && len(short) <= keptOfRefusal {
+		if short, err := plainjson.Marshal(errorFields(object)); err == nil && len(short) <= maxKeptRefusal {
 			return short
 		}
 	}
-	return []byte(s.shown(string(raw), keptOfRefusal))
+	return []byte(s.maskAndCut(string(raw), maxKeptRefusal))
 }
 
-// keeper cuts the texts in JSON and masks its secrets.
-type keeper struct {
+// refusalCutter cuts the texts in JSON and masks the secrets in them.
+type refusalCutter struct {
 	secrets secrets
 	changed bool
 }
 
-func (k *keeper) text(s string, most int) string {
+func (k *refusalCutter) text(s string, most int) string {
 	kept := plaintext.Cut(k.secrets.mask(s), most)
 	k.changed = k.changed || kept != s
 	return kept
 }
 
-func (k *keeper) value(v any) any {
+func (k *refusalCutter) value(v any) any {
 	switch v := v.(type) {
 	case string:
-		return k.text(v, keptOfText)
+		return k.text(v, maxRefusalText)
 	case json.Number:
-		if s := v.String(); k.text(s, longestLiteral) != s {
+		if s := v.String(); k.text(s, maxNumber) != s {
 			return nil
 		}
 	case []any:
@@ -160,22 +160,22 @@ func (k *keeper) value(v any) any {
 	case map[string]any:
 		kept := make(map[string]any, len(v))
 		for key, value := range v {
-			kept[k.text(key, keptOfText)] = k.value(value)
+			kept[k.text(key, maxRefusalText)] = k.value(value)
 		}
 		return kept
 	}
 	return v
 }
 
-// essence returns the fields that the errors of all providers have, from an error's object or the one within it.
-func essence(v any) any {
+// errorFields returns the fields that the errors of all providers have, from an error's object or the one within it.
+func errorFields(v any) any {
 	object, _ := v.(map[string]any)
 	kept := map[string]any{}
 	for key, value := range object {
 		inner, ok := value.(map[string]any)
 		switch {
 		case key == "error" && ok:
-			kept[key] = essence(inner)
+			kept[key] = errorFields(inner)
 		case slices.Contains([]string{"error", "type", "code", "status", "message", "n_ctx", "n_prompt_tokens"}, key) && !ok:
 			if _, list := value.([]any); !list {
 				kept[key] = value

@@ -17,8 +17,8 @@ type CallStream struct {
 
 	calls []*streamedCall
 	begun int            // the number of calls whose first piece was streamed
-	last  map[int64]int  // by index: the last call
-	named map[string]int // by id: the first call
+	last  map[int64]int  // the last call with an index
+	named map[string]int // the first call with an id
 }
 
 type streamedCall struct {
@@ -27,9 +27,9 @@ type streamedCall struct {
 	streamed  int // the number of bytes of the arguments that were streamed
 }
 
-// Add adds a piece of the call with this index, and returns the call without its arguments. An id that differs from the
-// call's starts another call, and so does, if there is no id, a name with arguments after complete ones, because some
-// servers give every call the index 0. The first piece is held back until the id and the name are known.
+// Add adds a piece of the call with this index, and returns the call without its arguments. Because some servers give
+// every call the index 0, an id that differs from the call's starts another call, and so does a name with arguments but
+// without an id after complete arguments. The first piece is held back until the id and the name are known.
 func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall {
 	i := s.find(index, id)
 	if i < 0 || id == "" && name != "" && arguments != "" && WholeArguments(s.calls[i].arguments.String()) {
@@ -39,7 +39,7 @@ func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall
 	return &s.calls[i].call
 }
 
-// End streams the rest of a call whose complete arguments are known.
+// End streams the rest of a call, given its complete arguments.
 func (s *CallStream) End(index int64, id, name, arguments string) {
 	i := s.find(index, id)
 	if at, ok := s.named[id]; i < 0 && ok { // the final index may differ from the one in the stream
@@ -50,13 +50,13 @@ func (s *CallStream) End(index int64, id, name, arguments string) {
 	}
 	rest, ok := strings.CutPrefix(arguments, s.calls[i].arguments.String())
 	if !ok {
-		rest = "" // not the arguments that were streamed
+		rest = "" // they differ from the streamed arguments
 	}
 	s.add(i, id, name, rest)
 	s.flush(i + 1)
 }
 
-// Flush streams what was held back, at the end of an answer.
+// Flush streams the pieces that were held back, at the end of an answer.
 func (s *CallStream) Flush() { s.flush(len(s.calls)) }
 
 func (s *CallStream) grow(index int64) int {
@@ -68,7 +68,7 @@ func (s *CallStream) grow(index int64) int {
 	return len(s.calls) - 1
 }
 
-// Calls returns the calls as far as they arrived, in the order in which they started, with the ids of [chat.CallIDs].
+// Calls returns the calls as far as they arrived, in the order in which they started, with the ids of s.IDs.
 func (s *CallStream) Calls() []chat.ToolCall {
 	var calls []chat.ToolCall
 	for _, c := range s.calls {
@@ -105,7 +105,7 @@ func (s *CallStream) add(i int, id, name, arguments string) {
 	c.arguments.WriteString(arguments)
 	switch {
 	case i < s.begun && c.streamed < c.arguments.Len():
-		s.tell(i)
+		s.send(i)
 	case i >= s.begun && c.call.ID != "" && c.call.Name != "":
 		s.flush(i + 1)
 	}
@@ -114,13 +114,13 @@ func (s *CallStream) add(i int, id, name, arguments string) {
 // flush begins the first n calls, in order.
 func (s *CallStream) flush(n int) {
 	for s.begun < n {
-		s.tell(s.begun)
+		s.send(s.begun)
 		s.begun++
 	}
 }
 
-// tell streams what was not yet streamed of a call.
-func (s *CallStream) tell(i int) {
+// send streams the part of a call that was not streamed yet.
+func (s *CallStream) send(i int) {
 	c := s.calls[i]
 	d := chat.CallDelta{Index: i, Arguments: c.arguments.String()[c.streamed:]}
 	if i == s.begun {
@@ -137,8 +137,8 @@ func WholeArguments(arguments string) bool {
 	return strings.HasPrefix(strings.TrimLeft(arguments, " \t\r\n"), "{") && json.Valid([]byte(arguments))
 }
 
-// Partial returns the response that comes with an error: what had arrived of an answer. An empty message becomes the
-// zero value.
+// Partial returns the response that comes with an error: the part of the answer that had arrived. A message without
+// content and calls becomes the zero value.
 func Partial(m chat.Message, usage chat.Usage) chat.Response {
 	if len(m.Content) == 0 && len(m.ToolCalls) == 0 {
 		m = chat.Message{}

@@ -10,11 +10,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// RuleUTF8 is the rule of that name in each module, under which changes of bytes are reported.
+// RuleUTF8 is the rule of the same name in each adapter, under which replaced bytes are reported.
 const RuleUTF8 chat.Rule = "text is UTF-8"
 
-// Changes collects what was changed in a request so that a provider accepts it. The zero value is empty. Its methods
-// make the changes that all providers need, and report them.
+// Changes collects the changes of a request that make a provider accept it. The zero value is empty. Its methods make
+// and report the changes that all providers need.
 type Changes struct{ list []chat.Repair }
 
 // Report adds a change of message i, or of the request itself ([chat.RequestIndex]).
@@ -28,7 +28,7 @@ func (c *Changes) ByMessage() []chat.Repair {
 	return c.list
 }
 
-// UTF8 replaces the bytes of s that are not UTF-8; what is the name of s.
+// UTF8 replaces the bytes of s that are not UTF-8. The report names s as what.
 func (c *Changes) UTF8(i int, what, s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -70,7 +70,7 @@ func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 	return m
 }
 
-// Choice drops a required call if there are no tools.
+// Choice drops the requirement of a call if there are no tools.
 func (c *Changes) Choice(req *chat.Request) {
 	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
 		c.Report(chat.RequestIndex, chat.RuleToolChoice, "a call is no longer required: there are no tools")
@@ -86,8 +86,8 @@ func (c *Changes) Limit(req *chat.Request) {
 	}
 }
 
-// Tools returns the tools without duplicates of a name, and with descriptions in UTF-8. Changes are reported when a tool
-// is yielded, so that a caller can report further changes of the tool next to them.
+// Tools returns the tools with unique names and with descriptions in UTF-8. A change is reported when its tool is
+// yielded, so that the caller can report further changes of the tool after it.
 func (c *Changes) Tools(tools []chat.Tool) iter.Seq[chat.Tool] {
 	return func(yield func(chat.Tool) bool) {
 		seen := map[string]bool{}

@@ -85,7 +85,7 @@ func TestRequestIsMended(t *testing.T) {
 		ToolChoice: chat.ToolChoiceRequired, Tools: []chat.Tool{{Name: "f", Description: "\uFFFD"}, {Name: "g", Description: "g"}},
 		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")},
 	}
-	got, changes := c.Mended(req, list(want.Messages...))
+	got, changes := c.Repaired(req, list(want.Messages...))
 	require.Equal(t, want, got)
 	require.Equal(t, []string{
 		"request: the answer has room: a limit of -1 tokens left out",
@@ -94,7 +94,7 @@ func TestRequestIsMended(t *testing.T) {
 	}, said(changes))
 
 	c = provider.Changes{}
-	got, changes = c.Mended(chat.Request{ToolChoice: chat.ToolChoiceRequired}, nil)
+	got, changes = c.Repaired(chat.Request{ToolChoice: chat.ToolChoiceRequired}, nil)
 	require.Equal(t, chat.Request{ToolChoice: chat.ToolChoiceAuto, Messages: []chat.Message{}}, got)
 	require.Equal(t, []string{"request: the tool choice can be met: a call is no longer required: there are no tools"}, said(changes))
 }

@@ -25,8 +25,9 @@ type Exchange struct {
 // NewExchange returns an exchange, with the limits of a stream if streamed is set.
 func NewExchange(streamed bool) *Exchange { return &Exchange{streamed: streamed} }
 
-// Do is a middleware for the SDKs: it sends a request by next, and bounds the response. A response that is neither a
-// success nor an error is a [*chat.RedirectError] for a redirect that was not followed, or else a [*chat.AnswerError].
+// Do is a middleware for the SDKs: it sends a request with next, and bounds the response. A redirect that was not
+// followed is a [*chat.RedirectError], and any other response that is neither a success nor an error a
+// [*chat.AnswerError].
 func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := x.Send(req, next)
 	if err != nil || x.answered() || x.status >= http.StatusBadRequest {
@@ -43,7 +44,7 @@ func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Respons
 // Send is [Exchange.Do] for a transport: it returns redirects for the client to follow.
 func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	x.header, x.status = nil, 0
-	x.secrets.learn(req)
+	x.secrets.collect(req)
 	res, err := next(req)
 	if err != nil {
 		return res, err
@@ -51,15 +52,15 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 	if res.Body == nil { // a transport of the caller's may not set it
 		res.Body = http.NoBody
 	}
-	if res.Request != nil { // as sent: a transport may have added a key
-		x.secrets.learn(res.Request)
+	if res.Request != nil { // the transport may have added a key
+		x.secrets.collect(res.Request)
 	}
 	x.header, x.status = res.Header, res.StatusCode
-	res.Status = x.Told(res.Status)
+	res.Status = x.Masked(res.Status)
 	for name, values := range res.Header {
-		if name != "Set-Cookie" && name != "Location" { // these are not quoted by any error
+		if name != "Set-Cookie" && name != "Location" { // no error quotes these
 			for i := range values {
-				values[i] = x.Told(values[i])
+				values[i] = x.Masked(values[i])
 			}
 		}
 	}
@@ -78,8 +79,8 @@ func (x *Exchange) answered() bool {
 	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices
 }
 
-// Told returns a text of the server without secrets, cut to 1 KiB.
-func (x *Exchange) Told(s string) string { return x.secrets.shown(s, 1<<10) }
+// Masked returns a text of the server without secrets, cut to 1 KiB.
+func (x *Exchange) Masked(s string) string { return x.secrets.maskAndCut(s, 1<<10) }
 
 // URL returns a URL without secrets.
 func (x *Exchange) URL(u *url.URL) *url.URL {
@@ -88,13 +89,13 @@ func (x *Exchange) URL(u *url.URL) *url.URL {
 	return &shown
 }
 
-// Broken returns the error of an exchange that ended without an answer or a refusal: a [*chat.TransientError] if the
-// connection was lost, and a [*chat.AnswerError] if there was an answer.
+// Broken returns the error of an exchange that ended without a whole answer or a refusal: a [*chat.TransientError] if the
+// connection was lost, and a [*chat.AnswerError] if the server had begun an answer.
 func (x *Exchange) Broken(err error) error {
 	_, redirected := errors.AsType[*chat.RedirectError](err)
-	_, useless := errors.AsType[*chat.AnswerError](err)
+	_, unusable := errors.AsType[*chat.AnswerError](err)
 	switch {
-	case redirected, useless:
+	case redirected, unusable:
 		return err
 	case Lost(err):
 		return &chat.TransientError{Err: err}
@@ -105,8 +106,8 @@ func (x *Exchange) Broken(err error) error {
 }
 
 // Err returns the error for the caller: the cause of a context that ended, else the given error. A
-// [*chat.TransientError] has the wait that the response asks for. No text in the chain is longer than [MaxErrorText]
-// bytes or holds a secret: an error with such a text is cut off from those below it.
+// [*chat.TransientError] states the wait that the response asks for. No text in the chain is longer than [MaxErrorText]
+// bytes or holds a secret: an error with such a text is replaced by one that hides the errors below it.
 func (x *Exchange) Err(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -140,18 +141,18 @@ func (x *Exchange) clean(err error) error {
 		return &chat.AnswerError{Err: x.clean(e.Err)}
 	}
 	const most = MaxErrorText - 256 // leaves room for the text of the types above
-	if x.harmless(err, most) {
+	if x.mayBeShown(err, most) {
 		return err
 	}
-	cleaned := &cleanedError{text: x.secrets.shown(err.Error(), most-len("…")), err: err}
+	cleaned := &cleanedError{text: x.secrets.maskAndCut(err.Error(), most-len("…")), err: err}
 	if redirect, ok := errors.AsType[*chat.RedirectError](err); ok {
-		cleaned.below = &chat.RedirectError{From: x.Told(redirect.From), To: x.Told(redirect.To)}
+		cleaned.below = &chat.RedirectError{From: x.Masked(redirect.From), To: x.Masked(redirect.To)}
 	}
 	return cleaned
 }
 
-// harmless reports whether every text of a chain may be shown.
-func (x *Exchange) harmless(err error, most int) bool {
+// mayBeShown reports whether no text in an error's chain is too long or holds a secret.
+func (x *Exchange) mayBeShown(err error, most int) bool {
 	if err == nil {
 		return true
 	}
@@ -160,10 +161,10 @@ func (x *Exchange) harmless(err error, most int) bool {
 	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return x.harmless(e.Unwrap(), most)
+		return x.mayBeShown(e.Unwrap(), most)
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			if !x.harmless(inner, most) {
+			if !x.mayBeShown(inner, most) {
 				return false
 			}
 		}
@@ -171,12 +172,12 @@ func (x *Exchange) harmless(err error, most int) bool {
 	return true
 }
 
-// cleanedError has the text of an error that is too long or holds a secret, cut and masked. [errors.Is] finds what is
-// below it; [errors.As] does not, because that would reveal it.
+// cleanedError stands for an error whose text is too long or holds a secret. Its text is cut and masked. [errors.Is]
+// finds the errors in the chain; [errors.As] does not, because that would reveal them.
 type cleanedError struct {
 	text  string
 	err   error
-	below error // an error that may be revealed, or nil
+	below error // an error of the chain that may be shown, or nil
 }
 
 func (e *cleanedError) Error() string        { return e.text }

@@ -71,10 +71,10 @@ func TestASecretIsMaskedInEveryFormOfIt(t *testing.T) {
 	_, err := x.Do(r, answering(200, ""))
 	require.NoError(t, err)
 	for _, secret := range []string{key, url.QueryEscape(key), url.PathEscape(key), `sk-a/b+c\"d`, basic, basic[6:], "other-word", "pass-word", "cookie-value", "query-secret"} {
-		require.Equal(t, "a [secret] b", x.Told("a "+secret+" b"))
+		require.Equal(t, "a [secret] b", x.Masked("a "+secret+" b"))
 	}
 	for _, word := range []string{"none", "sse", "ann", "agent-of-ours"} {
-		require.Equal(t, word, x.Told(word))
+		require.Equal(t, word, x.Masked(word))
 	}
 }
 

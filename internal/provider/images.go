@@ -8,44 +8,46 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Rules of images that each module has by the same names.
+// RuleImageCount and RuleImageBytes are the rules of the same names in each adapter.
 const (
 	RuleImageCount chat.Rule = "not more images than the API takes"
 	RuleImageBytes chat.Rule = "not more bytes of images than the API takes"
 )
 
-// ImageLimits are what a provider takes of images in one request.
+// ImageLimits are the limits of a provider for the images of one request.
 type ImageLimits struct {
-	// Count of the images.
+	// Count is the maximum number of images.
 	Count int
-	// Each is the most bytes of an image, and All those of the request; inline files are counted in base64. 0 is no limit.
+	// Each is the maximum size of an image and All that of the request, in bytes, with inline files in base64. 0 is no
+	// limit.
 	Each, All int
 }
 
-// ImageExcess is an image that is more than a provider takes.
+// ImageExcess is an image that exceeds a provider's limits.
 type ImageExcess struct {
 	Message, Part int
 	Rule          chat.Rule
-	// Older reports that it would stay if there were fewer after it.
+	// Older reports whether the image would stay if there were fewer images after it.
 	Older bool
-	// Err says why, in the same words while more is said after it, so that a request that goes on from this one has the same
-	// beginning.
+	// Err is the reason. Its text does not change as the conversation grows, so that later requests begin with the same
+	// bytes.
 	Err error
 }
 
-// steps in which the oldest images go, of a limit: each changes what the provider has cached, so some go ahead of their time.
-const steps = 4
+// imageSteps is the number of steps in which a limit's worth of the oldest images is removed. Each removal changes the
+// prefix that the provider has cached, so a whole step is removed at once.
+const imageSteps = 4
 
-// Excess returns the images that have to go for a provider to take the rest: those that are too large, and the oldest.
+// Excess returns the images to remove so that a provider accepts the rest: those that are too large, and the oldest.
 func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
-	var gone, images []ImageExcess // images are those that may stay
+	var excess, images []ImageExcess // images may stay
 	var sizes []int
 	all := 0
 	for i, m := range messages {
 		for k, p := range m.Content {
 			n := bytesOf(p)
 			if _, ok := p.(chat.Image); ok && l.Each > 0 && n > l.Each {
-				gone = append(gone, ImageExcess{i, k, RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64: at most %d are accepted", n, l.Each)})
+				excess = append(excess, ImageExcess{i, k, RuleImageBytes, false, fmt.Errorf("an image of %d bytes in base64: at most %d are accepted", n, l.Each)})
 				continue
 			} else if ok {
 				images, sizes = append(images, ImageExcess{Message: i, Part: k, Older: true}), append(sizes, n)
@@ -70,21 +72,21 @@ func (l ImageLimits) Excess(messages []chat.Message) []ImageExcess {
 			continue
 		}
 		bytes -= sizes[n]
-		gone = append(gone, e)
+		excess = append(excess, e)
 	}
-	return gone
+	return excess
 }
 
-// inSteps returns how much must go, of a limit that is exceeded by over.
+// inSteps returns how much to remove if a limit is exceeded by over: whole steps.
 func inSteps(over, limit int) int {
 	if over <= 0 {
 		return 0
 	}
-	step := max(1, limit/steps)
+	step := max(1, limit/imageSteps)
 	return (over + step - 1) / step * step
 }
 
-// bytesOf returns about what a part takes in a request.
+// bytesOf returns the approximate size of a part in a request.
 func bytesOf(p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Text:
@@ -102,7 +104,8 @@ func bytesOf(p chat.Part) int {
 	return 0
 }
 
-// ImageViolations returns a violation of each rule that images break together, and of each image that is too large.
+// ImageViolations returns a violation for each image that is too large, and one for each limit that all images together
+// exceed.
 func (l ImageLimits) ImageViolations(messages []chat.Message) []chat.Violation {
 	var list []chat.Violation
 	older := map[chat.Rule]bool{}
@@ -116,7 +119,7 @@ func (l ImageLimits) ImageViolations(messages []chat.Message) []chat.Violation {
 	return list
 }
 
-// Images puts a text for each image that is more than a provider takes.
+// Images replaces each image that exceeds a provider's limits with a text.
 func (c *Changes) Images(l ImageLimits, messages []Indexed, text func(error) chat.Text) {
 	plain := make([]chat.Message, len(messages))
 	for i, m := range messages {

@@ -1,28 +1,32 @@
-// Package provider holds what the adapters share: where a request may go, what is read of an answer and shown of an
-// error ([Exchange]), which errors are lost connections, how long a server asks to wait, how requests are repaired, and
-// how the pieces of tool calls are streamed.
+// Package provider holds the code that the adapters share: the limits and secrets of a request and its answer
+// ([Exchange]), redirects ([SameOrigin]), lost connections ([Lost]), waits ([Wait]), repairs of requests ([Changes]) and
+// streams of tool calls ([CallStream]).
 package provider
 
 import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"regexp"
 )
 
-// Lost reports whether an error is that of a connection that broke or could not be made, or of an incomplete answer.
+// Lost reports whether an error says that a connection broke or could not be made, or that an answer is incomplete.
 func Lost(err error) bool {
-	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		return false
 	}
 	network, isNetwork := errors.AsType[net.Error](err)
 	_, operation := errors.AsType[*net.OpError](err)
-	_, torn := errors.AsType[*json.SyntaxError](err)
-	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	_, truncated := errors.AsType[*json.SyntaxError](err)
+	return operation || truncated || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		http2Error.MatchString(err.Error())
 }
 
-// http2Error matches the errors of net/http for HTTP/2 connections and streams that ended, which have no types.
+// ErrBrokenOff is the error of a stream that ended before its answer did. It counts as [Lost].
+var ErrBrokenOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
+
+// http2Error matches the errors of net/http for HTTP/2 connections and streams that ended. They have no exported types.
 var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)

@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Texts that are sent if something is required and nothing was said.
+// Texts that repairs put where a provider requires one.
 const (
 	UnknownTool = "unknown_tool"
 	NoResult    = "There is no result: the call was interrupted."
@@ -22,17 +22,17 @@ type Indexed struct {
 	Index int
 }
 
-// ResultsOf returns for each message the results of its calls, in order: those after it, up to another message that
-// calls with the same id, and no more for an id than the message has calls with it. The second result holds the results
-// that were matched.
-func ResultsOf(messages []Indexed) (results map[int][]int, taken map[int]bool) {
+// ResultsOf matches results with calls. It returns, for the index of each message with calls, the indexes of their
+// results in order, and the set of all results that were matched. A result belongs to the last message before it that
+// has a call with its id; a message gets at most as many results with an id as it has calls with it.
+func ResultsOf(messages []Indexed) (results map[int][]int, matched map[int]bool) {
 	type claim struct{ message, calls int }
 	open := map[string]claim{}
-	results, taken = map[int][]int{}, map[int]bool{}
+	results, matched = map[int][]int{}, map[int]bool{}
 	for i, m := range messages {
 		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
 			results[c.message] = append(results[c.message], i)
-			taken[i] = true
+			matched[i] = true
 			open[m.ToolCallID] = claim{c.message, c.calls - 1}
 		}
 		for _, call := range m.ToolCalls {
@@ -44,12 +44,12 @@ func ResultsOf(messages []Indexed) (results map[int][]int, taken map[int]bool) {
 			open[call.ID] = c
 		}
 	}
-	return results, taken
+	return results, matched
 }
 
-// End makes sure that the last message can be answered: system messages at the end move before the question or the round
-// to be answered, and if an answer is last, or only system messages are left, a user message is added. A request without
-// messages stays empty.
+// End makes the last message one that the model can answer: system messages at the end move before the question or the
+// round to be answered, and a user message is added after an answer, or if only system messages are left. A request
+// without messages stays empty; given is its original number of messages.
 func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	if given == 0 {
 		return messages
@@ -73,8 +73,8 @@ func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	return messages
 }
 
-// Mended returns a request with these messages instead of its own and with its other fields repaired, and all changes.
-func (c *Changes) Mended(req chat.Request, messages []Indexed) (chat.Request, []chat.Repair) {
+// Repaired returns a request with the given messages and its other fields repaired, and all changes.
+func (c *Changes) Repaired(req chat.Request, messages []Indexed) (chat.Request, []chat.Repair) {
 	c.Choice(&req)
 	c.Limit(&req)
 	req.Tools = slices.Collect(c.Tools(req.Tools))

@@ -39,7 +39,7 @@ func TestResultsOf(t *testing.T) {
 		{"no more than there are calls", []chat.Message{calling("a", "a"), chat.ToolResult("a", ""), chat.ToolResult("a", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			results, taken := provider.ResultsOf(list(tt.given...))
+			results, matched := provider.ResultsOf(list(tt.given...))
 			require.Equal(t, tt.results, results)
 			want := map[int]bool{}
 			for _, of := range tt.results {
@@ -47,7 +47,7 @@ func TestResultsOf(t *testing.T) {
 					want[i] = true
 				}
 			}
-			require.Equal(t, want, taken)
+			require.Equal(t, want, matched)
 		})
 	}
 }

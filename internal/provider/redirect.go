@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// mostRedirects is the maximum number of redirects in a row, as in net/http.
-const mostRedirects = 10
+// maxRedirects is the maximum number of redirects in a row, as in net/http.
+const maxRedirects = 10
 
 // SameOrigin returns a copy of a client that follows redirects only to the same scheme, host and port; any other is a
 // [*chat.RedirectError]. By itself net/http sends headers such as X-Api-Key and X-Goog-Api-Key on to another host, and
@@ -20,14 +20,14 @@ func SameOrigin(client *http.Client) *http.Client {
 	own := *client
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		var s secrets
-		s.learn(via[0])
+		s.collect(via[0])
 		refused := &chat.RedirectError{From: origin(via[0].URL, s), To: origin(req.URL, s)}
 		switch {
 		case !sameOrigin(via[0].URL, req.URL):
 			return refused
 		case client.CheckRedirect != nil:
 			return client.CheckRedirect(req, via)
-		case len(via) >= mostRedirects:
+		case len(via) >= maxRedirects:
 			return refused
 		}
 		return nil
@@ -49,12 +49,12 @@ func port(u *url.URL) string {
 // origin returns the scheme, host and port of a URL without secrets.
 func origin(u *url.URL, s secrets) string {
 	const most = 300 // a name has at most 253 bytes
-	return s.shown(u.Scheme+"://"+u.Host, most)
+	return s.maskAndCut(u.Scheme+"://"+u.Host, most)
 }
 
-// Guarded returns an option that does what the given one does, and makes an SDK follow redirects as [SameOrigin] does,
-// with the caller's HTTP client. It is for the SDKs of OpenAI and Anthropic, whose middleware sees a response only after
-// all redirects. C is their configuration of a request, whose type has no exported name: it is inferred from the given
+// Guarded returns an option that applies the given one and makes the caller's HTTP client follow redirects as
+// [SameOrigin] does. It is for the SDKs of OpenAI and Anthropic, whose middleware sees a response only after all
+// redirects. C is their configuration of a request, whose type has no exported name: it is inferred from the given
 // option, and its field HTTPClient is set. A client that is not an [*http.Client] is not restricted.
 func Guarded[C any](option interface{ Apply(*C) error }) interface{ Apply(*C) error } {
 	return guarded[C]{option}

@@ -22,12 +22,12 @@ const shortestSecret = 6
 // secretName matches the names of headers and query parameters that hold keys.
 var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|signature|session|^sig$|^code$`)
 
-// secrets are the values in a request that must not be shown, the longest first.
+// secrets are the values in a request that no error may show, the longest first.
 type secrets []string
 
-// learn adds the secrets of a request: the values of headers and query parameters with such names, with the parts of
-// each value, and the password of the URL.
-func (s *secrets) learn(r *http.Request) {
+// collect adds the secrets of a request: the values, and parts of values, of headers and query parameters that
+// secretName matches, cookies, and the password of the URL.
+func (s *secrets) collect(r *http.Request) {
 	for name, values := range r.Header {
 		if secretName.MatchString(name) {
 			for _, v := range values {
@@ -51,7 +51,7 @@ func (s *secrets) learn(r *http.Request) {
 	}
 }
 
-// addHeader adds a value such as "Bearer sk-1234": the whole, what follows the scheme, and a password.
+// addHeader adds a value such as "Bearer sk-1234": the whole, the part after the scheme, and a password in it.
 func (s *secrets) addHeader(value string) {
 	s.add(value)
 	if scheme, rest, ok := strings.Cut(value, " "); ok {
@@ -86,14 +86,14 @@ func (s secrets) mask(text string) string {
 	return text
 }
 
-// shown returns the start of a text without secrets, of at most that many bytes and an ellipsis.
-func (s secrets) shown(text string, most int) string {
+// maskAndCut returns a text without secrets, cut to most bytes and an ellipsis.
+func (s secrets) maskAndCut(text string, most int) string {
 	cut := len(text) > 16*most
 	if cut {
 		text = text[:16*most]
 	}
 	text = s.mask(strings.ToValidUTF8(text, "\uFFFD"))
-	if cut && len(s) > 0 { // the end may be a part of a secret
+	if cut && len(s) > 0 { // the text may end within a secret
 		text = text[:max(0, len(text)-len(s[0]))]
 	}
 	return plaintext.Cut(text, most)

@@ -9,28 +9,27 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// CallServer is a server whose answer to a question calls the tool count with given ids, and to results says something.
+// CallServer is a server that answers a question with calls of the tool count, with given ids, and results with a text.
 type CallServer struct {
 	Model chat.Model
-	// Sent returns the ids of the calls and results in the last request, in the order in which they stand there, and the text
-	// of each result.
+	// Sent returns the ids of the calls and of the results in the last request, in order, and the text of each result.
 	Sent func(t *testing.T) (calls, results, texts []string)
-	// LeavesOut reports that ids which the server did not give are not sent to it.
+	// LeavesOut is set if ids that the server did not give are not sent to it.
 	LeavesOut bool
 }
 
-// CallIDs checks that the calls of an answer have ids, each another, whatever ids a server gives them, streamed or not,
-// and that the server takes the calls and their results back. An id "" is left out of the answer.
+// CallIDs checks that each call of an answer has an id of its own, whatever ids a server gives them, streamed or not,
+// and that the server accepts the calls and their results in the next request. An id "" is left out of the answer.
 func CallIDs(t *testing.T, serve func(t *testing.T, ids []string) CallServer) {
 	for _, tt := range []struct {
 		rule string
 		ids  []string
 	}{
-		{"ids that are there stay", []string{"a", "b"}},
-		{"missing", []string{"", ""}},
-		{"doubled", []string{"a", "a"}},
-		{"one missing among several", []string{"a", "", "b"}},
-		{"missing and doubled", []string{"", "a", "", "a"}},
+		{"ids that the server gives are kept", []string{"a", "b"}},
+		{"missing ids are made", []string{"", ""}},
+		{"the second of two equal ids is replaced", []string{"a", "a"}},
+		{"one missing id is made among others", []string{"a", "", "b"}},
+		{"missing and equal ids are both replaced", []string{"", "a", "", "a"}},
 	} {
 		for _, streamed := range []bool{false, true} {
 			t.Run(tt.rule+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
@@ -67,7 +66,7 @@ func CallIDs(t *testing.T, serve func(t *testing.T, ids []string) CallServer) {
 				}
 				requireUnique(t, ids)
 
-				other := ask(question).Message // whose ids go into the same conversation
+				other := ask(question).Message // of the same conversation, so its ids must differ
 				for i, c := range other.ToolCalls {
 					if ids[i] != tt.ids[i] {
 						require.NotContains(t, ids, c.ID)

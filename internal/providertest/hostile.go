@@ -1,4 +1,4 @@
-// Package providertest is what the modules of the providers are tested for alike.
+// Package providertest holds tests that every adapter of a provider must pass.
 package providertest
 
 import (
@@ -32,31 +32,32 @@ const (
 // origin of the server that a hostile model asks.
 const origin = "https://api.example.com:8443"
 
-// Hostile is a model that is asked by a server which may answer anything.
+// Hostile is an adapter on a server that may answer anything.
 type Hostile struct {
-	// Model asks the server at a URL through a client, with [Key], and adds "key="+[QueryKey] to the query if its SDK can.
+	// Model returns a model that asks the server at a URL through a client, with [Key] as its key, and with
+	// "key="+[QueryKey] in the query if its SDK can add it.
 	Model func(t testing.TB, client *http.Client, url string) chat.Model
-	// Answer and Stream are whole answers of the provider's that say "Well.", Stream as events.
+	// Answer and Stream are whole answers of the provider with the text "Well.", Stream as events.
 	Answer, Stream string
-	// OnlyStreams is set if the provider is always asked for a stream.
+	// OnlyStreams is set if the model always asks for a stream.
 	OnlyStreams bool
-	// Bodies are more bodies that are not an answer.
+	// Bodies are further bodies that are not an answer, by name.
 	Bodies map[string]string
-	// Own reports whether an error is of a type of the provider's, to act on.
+	// Own reports whether an error is of a type of the SDK or the adapter.
 	Own func(error) bool
-	// Count is an answer to CountTokens, if the model has that.
+	// Count is an answer to CountTokens. Empty if the model does not have it.
 	Count string
-	// Packages of which no goroutine may be left.
+	// Packages of which no goroutine may be left after the test.
 	Packages []string
 }
 
-// statuses that servers, gateways and proxies answer with, and one that is none.
+// statuses are the statuses of servers, gateways and proxies, and one that does not exist.
 var statuses = []int{
 	200, 201, 202, 204, 206, 300, 301, 302, 303, 304, 307, 308, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 418, 422, 425, 429,
 	500, 501, 502, 503, 504, 507, 520, 529, 599, 999,
 }
 
-// statusesFor are fewer for long bodies, and with -short.
+// statusesFor returns the statuses to test a body with: fewer for long bodies, and with -short.
 func statusesFor(body string) []int {
 	switch long := len(body) > 5_000; {
 	case long && testing.Short():
@@ -67,7 +68,7 @@ func statusesFor(body string) []int {
 	return statuses
 }
 
-// escaped is a key in JSON's escapes.
+// escaped is the key in JSON's escapes.
 var escaped = func() string {
 	var b strings.Builder
 	for _, c := range Key {
@@ -76,10 +77,10 @@ var escaped = func() string {
 	return b.String()
 }()
 
-// refusal is an error in all forms at once.
+// refusal is an error in the forms of all providers at once.
 const refusal = `{"type":"error","object":"error","message":"No.","code":"nope","error":{"type":"rate_limit_error","message":"No.","code":"nope","status":"RESOURCE_EXHAUSTED","param":null,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3s"}]},"request_id":"r1"}`
 
-// bodies are no provider's answer.
+// bodies are bodies that are no provider's answer, by name.
 var bodies = map[string]string{
 	"nothing": "", "white space": " \r\n\t", "null": "null", "true": "true", "an array": "[]", "an object": "{}", "a string": `"text"`, "a number": "1e999",
 	"cut off": `{"choices":[{"message":{"content":"We`, "HTML": "<!DOCTYPE html><html><body>502 Bad Gateway</body></html>",
@@ -108,14 +109,14 @@ var bodies = map[string]string{
 	"the headers":              "POST / HTTP/1.1\r\nAuthorization: Bearer " + Key + "\r\nX-Api-Key: " + Key + "\r\n",
 }
 
-// wire is a server in memory.
-type wire struct {
+// memoryServer is a server in memory, as a transport.
+type memoryServer struct {
 	answer func(*http.Request) *http.Response
 	asked  []*http.Request
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *memoryServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
@@ -131,7 +132,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// respond makes a response. What a server can echo a key in, it does.
+// respond returns a response that echoes the key in its status and headers.
 func respond(status int, body io.Reader, header ...string) *http.Response {
 	h := http.Header{
 		"Content-Type": {"application/json"}, "Request-Id": {Key + strings.Repeat("x", 5_000)}, "X-Request-Id": {Key}, "Anthropic-Workspace-Id": {Key},
@@ -142,6 +143,7 @@ func respond(status int, body io.Reader, header ...string) *http.Response {
 	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d Bad key %s", status, Key), Header: h, Body: io.NopCloser(body), ContentLength: -1}
 }
 
+// text returns a server that always answers with this status and body.
 func text(status int, body string) func(*http.Request) *http.Response {
 	kind := "application/json"
 	if strings.HasPrefix(body, "<") {
@@ -152,8 +154,8 @@ func text(status int, body string) func(*http.Request) *http.Response {
 	}
 }
 
-// ask asks a server, and checks the error that any answer may come to.
-func (h Hostile) ask(ctx context.Context, t testing.TB, w *wire, streamed bool) (chat.Response, error) {
+// ask sends a request to a server, and checks the error, if any.
+func (h Hostile) ask(ctx context.Context, t testing.TB, w *memoryServer, streamed bool) (chat.Response, error) {
 	t.Helper()
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}}
 	if streamed {
@@ -164,7 +166,7 @@ func (h Hostile) ask(ctx context.Context, t testing.TB, w *wire, streamed bool) 
 	return r, err
 }
 
-// check checks that an error is of a type, of bounded length, and tells nobody a secret.
+// check checks that an error has one of the documented types and a bounded length, and shows no secret.
 func (h Hostile) check(t testing.TB, err error) {
 	t.Helper()
 	if err == nil {
@@ -205,15 +207,15 @@ func (h Hostile) check(t testing.TB, err error) {
 	}
 }
 
-// errEnough is the cause of contexts that end.
+// errEnough is the cause with which the tests cancel contexts.
 var errEnough = errors.New("enough of this")
 
-// modes are whether an answer is streamed, by name.
+// modes returns whether to stream, by a suffix for the names of tests.
 func (h Hostile) modes() map[string]bool {
 	return map[string]bool{"": false, " streamed": true}
 }
 
-// whole returns a whole answer.
+// whole returns a whole answer, as a stream if the model asks for one.
 func (h Hostile) whole(streamed bool) string {
 	if streamed || h.OnlyStreams {
 		return h.Stream
@@ -221,24 +223,24 @@ func (h Hostile) whole(streamed bool) string {
 	return h.Answer
 }
 
-// Test has a model asked everything that a server may answer, streamed or not. Whatever it is, there is no panic, no request
-// to another server and no unbounded read, and the outcome is a valid answer or an error with a type, a bounded length and
-// no secret.
+// Test asks a server that answers all that a server may answer, streamed or not. There must be no panic, no request to
+// another server and no unbounded read, and the result must be a valid answer or an error with a documented type, a
+// bounded length and no secret.
 func (h Hostile) Test(t *testing.T) {
 	all := maps.Clone(bodies)
 	maps.Copy(all, h.Bodies)
 	for mode, streamed := range h.modes() {
-		t.Run("any status with any body"+mode, func(t *testing.T) {
+		t.Run("a body that is not an answer is an error with any status"+mode, func(t *testing.T) {
 			for name, body := range all {
 				for _, status := range statusesFor(body) {
-					_, err := h.ask(t.Context(), t, &wire{answer: text(status, body)}, streamed)
+					_, err := h.ask(t.Context(), t, &memoryServer{answer: text(status, body)}, streamed)
 					require.Error(t, err, "%d %s", status, name)
 				}
 			}
 		})
-		t.Run("any status with an answer"+mode, func(t *testing.T) {
+		t.Run("an answer counts only with a status of success"+mode, func(t *testing.T) {
 			for _, status := range statuses {
-				r, err := h.ask(t.Context(), t, &wire{answer: text(status, h.whole(streamed))}, streamed)
+				r, err := h.ask(t.Context(), t, &memoryServer{answer: text(status, h.whole(streamed))}, streamed)
 				if status == 200 || status < 300 && err == nil {
 					require.NoError(t, err)
 					require.Equal(t, "Well.", r.Message.Text())
@@ -247,31 +249,31 @@ func (h Hostile) Test(t *testing.T) {
 				}
 			}
 		})
-		t.Run("anything at any place"+mode, func(t *testing.T) {
+		t.Run("any value may be at any place of the JSON"+mode, func(t *testing.T) {
 			for _, body := range mutants(h.whole(streamed)) {
-				_, _ = h.ask(t.Context(), t, &wire{answer: text(200, body)}, streamed) // nil is an answer with other usage, say
+				_, _ = h.ask(t.Context(), t, &memoryServer{answer: text(200, body)}, streamed) // some are valid, such as one with other usage
 			}
 			for _, body := range mutants(refusal) {
 				for _, status := range [...]int{400, 401, 429, 529} {
-					_, err := h.ask(t.Context(), t, &wire{answer: text(status, body)}, streamed)
+					_, err := h.ask(t.Context(), t, &memoryServer{answer: text(status, body)}, streamed)
 					require.Error(t, err, body)
 				}
-				_, err := h.ask(t.Context(), t, &wire{answer: text(200, "event: error\ndata: "+body+"\n\n")}, streamed)
+				_, err := h.ask(t.Context(), t, &memoryServer{answer: text(200, "event: error\ndata: "+body+"\n\n")}, streamed)
 				require.Error(t, err, body)
 			}
 		})
-		t.Run("bodies that break off or do not end"+mode, func(t *testing.T) { h.testEnds(t, streamed) })
-		t.Run("bodies without bounds"+mode, func(t *testing.T) { h.testBounds(t, streamed) })
-		t.Run("redirects"+mode, func(t *testing.T) { h.testRedirects(t, streamed) })
-		t.Run("waits"+mode, func(t *testing.T) { h.testWaits(t, streamed) })
+		t.Run("a body that breaks off or does not end is an error"+mode, func(t *testing.T) { h.testEnds(t, streamed) })
+		t.Run("a bounded part of an endless body is read"+mode, func(t *testing.T) { h.testBounds(t, streamed) })
+		t.Run("only redirects to the same server are followed"+mode, func(t *testing.T) { h.testRedirects(t, streamed) })
+		t.Run("an error states a bounded wait"+mode, func(t *testing.T) { h.testWaits(t, streamed) })
 	}
 	if h.Count != "" {
-		t.Run("counts", h.testCounts)
+		t.Run("a count is a count or an error", h.testCounts)
 	}
 	requireNoGoroutineOf(t, h.Packages...)
 }
 
-// mutants returns a body with something else at each place of its JSON. Of a stream, each event is changed.
+// mutants returns copies of a body, each with another value at one place of its JSON, or of one event of a stream.
 func mutants(body string) []string {
 	wrong := [...]string{`null`, `true`, `-1`, `9e99`, `""`, `"x"`, `[]`, `{}`, `[null]`, `[[]]`, `{"a":null}`}
 	var all []string
@@ -295,7 +297,7 @@ func mutants(body string) []string {
 	return all
 }
 
-// changes returns the encodings of a value with something else at one place.
+// changes returns encodings of a value, each with another value at one place.
 func changes(value any, wrong []string) []string {
 	all := slices.Clone(wrong)
 	encode := func(v any) string {
@@ -329,7 +331,7 @@ func changes(value any, wrong []string) []string {
 	return all
 }
 
-// readFunc is a body that a function makes.
+// readFunc is a reader that calls a function.
 type readFunc func([]byte) (int, error)
 
 // Read implements [io.Reader].
@@ -340,7 +342,7 @@ func (h Hostile) testEnds(t *testing.T, streamed bool) {
 	for _, status := range [...]int{200, 401, 503} {
 		for _, n := range [...]int{0, 1, len(whole) / 2} {
 			broken := io.MultiReader(strings.NewReader(whole[:n]), readFunc(func([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }))
-			_, err := h.ask(t.Context(), t, &wire{answer: func(*http.Request) *http.Response { return respond(status, broken) }}, streamed)
+			_, err := h.ask(t.Context(), t, &memoryServer{answer: func(*http.Request) *http.Response { return respond(status, broken) }}, streamed)
 			require.Error(t, err)
 			_, transient := errors.AsType[*chat.TransientError](err)
 			require.Equal(t, status != 401, transient, "%d %v", status, err)
@@ -353,7 +355,7 @@ func (h Hostile) testEnds(t *testing.T, streamed bool) {
 					return 0, r.Context().Err()
 				})))
 			}
-			_, err = h.ask(ctx, t, &wire{answer: hanging}, streamed)
+			_, err = h.ask(ctx, t, &memoryServer{answer: hanging}, streamed)
 			require.Equal(t, errEnough, err)
 		}
 	}
@@ -369,14 +371,14 @@ func (h Hostile) testEnds(t *testing.T, streamed bool) {
 				return copy(p, strings.Repeat(event, 1+len(p)/len(event))), nil
 			}))
 		}
-		_, err := h.ask(ctx, t, &wire{answer: endless}, streamed)
+		_, err := h.ask(ctx, t, &memoryServer{answer: endless}, streamed)
 		require.Error(t, err)
 		cancel(nil)
 	}
 }
 
 func (h Hostile) testBounds(t *testing.T, streamed bool) {
-	const slack = 1 << 20 // that a buffer may be ahead
+	const slack = 1 << 20 // for buffers that read ahead
 	x := strings.Repeat("x", 64<<10)
 	for _, tt := range []struct {
 		rule, begin, again string
@@ -395,7 +397,7 @@ func (h Hostile) testBounds(t *testing.T, streamed bool) {
 				read += int64(n)
 				return n, nil
 			}))
-			_, err := h.ask(t.Context(), t, &wire{answer: func(*http.Request) *http.Response { return respond(status, body) }}, streamed)
+			_, err := h.ask(t.Context(), t, &memoryServer{answer: func(*http.Request) *http.Response { return respond(status, body) }}, streamed)
 			require.Error(t, err)
 			most := int64(provider.MaxAnswer)
 			switch {
@@ -409,8 +411,8 @@ func (h Hostile) testBounds(t *testing.T, streamed bool) {
 			require.LessOrEqual(t, read, most+slack, "%s with status %d", tt.rule, status)
 		}
 	}
-	// One that says how large it is is not read at all.
-	_, err := h.ask(t.Context(), t, &wire{answer: func(*http.Request) *http.Response {
+	// A body whose Content-Length is too large is not read at all.
+	_, err := h.ask(t.Context(), t, &memoryServer{answer: func(*http.Request) *http.Response {
 		res := respond(200, readFunc(func([]byte) (int, error) { t.Error("read"); return 0, io.EOF }))
 		res.ContentLength = 300 << 20
 		return res
@@ -437,7 +439,7 @@ func (h Hostile) testRedirects(t *testing.T, streamed bool) {
 		{"no URL", "://" + Key, "-"},
 	} {
 		for _, status := range [...]int{301, 302, 303, 307, 308} {
-			w := &wire{}
+			w := &memoryServer{}
 			w.answer = func(r *http.Request) *http.Response {
 				switch {
 				case r.URL.Path == "/other":
@@ -473,8 +475,8 @@ func (h Hostile) testRedirects(t *testing.T, streamed bool) {
 			require.Equal(t, origin, redirect.From)
 		}
 	}
-	for _, status := range [...]int{300, 301, 304, 307} { // and no Location
-		_, err := h.ask(t.Context(), t, &wire{answer: text(status, h.whole(streamed))}, streamed)
+	for _, status := range [...]int{300, 301, 304, 307} { // without a Location
+		_, err := h.ask(t.Context(), t, &memoryServer{answer: text(status, h.whole(streamed))}, streamed)
 		require.Error(t, err)
 	}
 }
@@ -496,7 +498,7 @@ func (h Hostile) testWaits(t *testing.T, streamed bool) {
 		{"Retry-After", strings.Repeat("9", 2_000), 0, provider.MaxWait}, {"Retry-After-Ms", "-NaN", 0, 0},
 	} {
 		for _, status := range [...]int{408, 429, 500, 503, 529} {
-			w := &wire{answer: func(*http.Request) *http.Response {
+			w := &memoryServer{answer: func(*http.Request) *http.Response {
 				return respond(status, strings.NewReader(`{"error":{"message":"Slow down."}}`), tt.header, tt.value)
 			}}
 			_, err := h.ask(t.Context(), t, w, streamed)
@@ -511,7 +513,7 @@ func (h Hostile) testWaits(t *testing.T, streamed bool) {
 // testCounts asks for a count of tokens.
 func (h Hostile) testCounts(t *testing.T) {
 	count := func(status int, body string) (int, error) {
-		m, ok := h.Model(t, &http.Client{Transport: &wire{answer: text(status, body)}}, origin).(interface {
+		m, ok := h.Model(t, &http.Client{Transport: &memoryServer{answer: text(status, body)}}, origin).(interface {
 			CountTokens(context.Context, chat.Request) (int, error)
 		})
 		require.True(t, ok)
@@ -533,8 +535,8 @@ func (h Hostile) testCounts(t *testing.T) {
 	}
 }
 
-// FuzzAnswers has a model asked by a server that answers with any status and body, streamed or not. An answer without an
-// error is one that came whole: in a stream, ended reports whether some event says so.
+// FuzzAnswers asks a server that answers with any status and body, streamed or not. A streamed answer without an error
+// must be whole: ended reports whether an event ends the stream.
 func (h Hostile) FuzzAnswers(f *testing.F, ended func(event map[string]any) bool) {
 	for _, body := range []string{h.Answer, h.Stream, refusal, "null", "data: null\n\n", "event: error\ndata: " + refusal + "\n\n"} {
 		f.Add([]byte(body), uint16(200), false)
@@ -545,7 +547,7 @@ func (h Hostile) FuzzAnswers(f *testing.F, ended func(event map[string]any) bool
 	}
 	f.Add([]byte(h.Stream), uint16(200), true)
 	f.Fuzz(func(t *testing.T, body []byte, status uint16, streamed bool) {
-		w := &wire{answer: func(*http.Request) *http.Response { return respond(int(status), bytes.NewReader(body)) }}
+		w := &memoryServer{answer: func(*http.Request) *http.Response { return respond(int(status), bytes.NewReader(body)) }}
 		_, err := h.ask(t.Context(), t, w, streamed)
 		if err != nil || !streamed && !h.OnlyStreams {
 			return

@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Heard is what a stream said of an answer, put together.
+// Heard collects the pieces of a streamed answer.
 type Heard struct {
 	Text, Thinking string
 	Calls          []chat.ToolCall
@@ -17,7 +17,7 @@ type Heard struct {
 	Deltas int
 }
 
-// Listen returns a function for [chat.Request].Stream, and what it hears.
+// Listen returns a function for [chat.Request].Stream, and the value that collects its pieces.
 func Listen(t testing.TB) (*Heard, func(chat.Delta)) {
 	h := &Heard{}
 	return h, func(d chat.Delta) { h.Hear(t, d) }
@@ -47,7 +47,7 @@ func (h *Heard) Hear(t testing.TB, d chat.Delta) {
 	}
 }
 
-// RequireWhole checks that a response holds all that was streamed and nothing else.
+// RequireWhole checks that a response holds exactly the text and the calls that were streamed.
 func (h *Heard) RequireWhole(t testing.TB, r chat.Response) {
 	t.Helper()
 	require.Equal(t, r.Message.Text(), h.Text)

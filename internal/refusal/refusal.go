@@ -11,21 +11,22 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Sizes are the sizes that an error states for a request that is larger than the model's context window, in tokens by
-// the provider's count; 0 if it does not state them. If a provider names only the sum of input and answer, Tokens is
-// that sum.
+// Sizes are the sizes that an error states for a request that is larger than the model's context window, in tokens as
+// the provider counts them. A size that the error does not state is 0. If a provider states only the sum of input and
+// answer, Tokens is that sum.
 type Sizes struct {
 	// Limit is the context window, Tokens the size of the request's input.
 	Limit, Tokens int
 }
 
-// TooLarge reports whether err says that a request is larger than the model's context window, and what it says of the sizes.
+// TooLarge reports whether err says that a request is larger than the model's context window, and returns the sizes that
+// it states.
 //
-// A [*chat.ContextLimitError] anywhere in the chain counts; what it does not name is read from the text of its Err. Without
-// one, a [*chat.TransientError] never counts. Of errors with a method StatusCode, an HTTP status of 413 counts, 401, 402, 403,
-// 404, 408, 409 and 429 do not, and 500 and more only with the texts of servers that are known to answer so. Any other error
-// counts if its text is one that a provider, a gateway or a local server is known to refuse too large requests with. Rate
-// limits, quotas and limits of the output do not count.
+// A [*chat.ContextLimitError] anywhere in the chain counts; sizes that it does not have are read from the text of its
+// Err. Without one, a [*chat.TransientError] never counts. Of errors with a method StatusCode, an HTTP status of 413
+// counts, 401, 402, 403, 404, 408, 409 and 429 do not, and 500 and more do only with the text of a server that is known
+// to use them. Any other error counts if its text is one with which a provider, a gateway or a local server is known to
+// refuse requests that are too large. Rate limits, quotas and limits of the output do not count.
 func TooLarge(err error) (Sizes, bool) {
 	if err == nil {
 		return Sizes{}, false
@@ -87,7 +88,7 @@ var rateText = anyOf(
 	`wait before trying`, `try again (?:in|later)\b`, `retry (?:after|in)\b`, `\bbilling\b`, `\bcredits\b`, `extra usage`,
 )
 
-// refusalText matches the refusals of requests that are too large. Its tests quote each with its source.
+// refusalText matches the refusals of requests that are too large. The tests quote each with its source.
 var refusalText = anyOf(
 	// Codes, types and stop reasons: OpenAI and its likes, LiteLLM, GitHub, llama.cpp, Anthropic.
 	`context_length_exceeded`, `context_?window_?exceeded`, `model_max_prompt_tokens_exceeded`, `exceed_context_size_error`,
@@ -136,7 +137,7 @@ func numbered(patterns ...string) []*regexp.Regexp {
 	return made
 }
 
-// limitPatterns match the context window in a refusal; the first that matches counts. N stands for a number.
+// limitPatterns match the context window in a refusal; the first that matches counts. N is a number.
 var limitPatterns = numbered(
 	`maximum context (?:length|limit|window)(?: is| of|:)?(?: only)? \(?N`,
 	`too large for model with N`,

@@ -13,9 +13,9 @@ import (
 type Policy struct {
 	// Attempts is the maximum number of calls. A number below 1 counts as 1.
 	Attempts int
-	// Wait is the time before the second attempt. It doubles with each further one up to Most, and is at least what the
-	// provider asks for. They default to 2 and 30 seconds. If a provider asks for more than Most there are no further
-	// attempts.
+	// Wait is the time before the second attempt. It doubles with each further attempt, up to Most, and is at least the
+	// wait that the provider asks for. If the provider asks for more than Most, there are no further attempts. They
+	// default to 2 and 30 seconds.
 	Wait, Most time.Duration
 	// Before, if set, is called before a wait, and reports whether to continue.
 	Before func(err error, wait time.Duration) bool
@@ -33,12 +33,12 @@ func Do[T any](ctx context.Context, p Policy, f func() (T, error)) (T, error) {
 	}
 	for n := 1; ; n, wait = n+1, min(2*wait, most) {
 		got, err := f()
-		transient, passes := errors.AsType[*chat.TransientError](err)
-		if passes {
+		transient, again := errors.AsType[*chat.TransientError](err)
+		if again {
 			_, large := errors.AsType[*chat.ContextLimitError](transient.Err)
-			passes = !large // the same request will not be smaller
+			again = !large // the same request would be too large again
 		}
-		if !passes || n >= p.Attempts || transient.RetryAfter > most || ctx.Err() != nil {
+		if !again || n >= p.Attempts || transient.RetryAfter > most || ctx.Err() != nil {
 			return got, err
 		}
 		pause := max(min(wait, most), transient.RetryAfter)

@@ -1,4 +1,4 @@
-// Package textblock builds the texts of requests for summaries, and of replacements of a history, from elements.
+// Package textblock builds requests for summaries, and texts that replace a history, from elements.
 package textblock
 
 import (
@@ -13,11 +13,11 @@ import (
 // Required returns the properties of text that a request must contain.
 func Required() elements.Props { return elements.Props{Required: true} }
 
-// Grow returns the properties of a history in a [Request].
+// Grow returns the properties of a history that takes the tokens that the rest of a [Request] leaves.
 func Grow() elements.Props { return elements.Props{FlexGrow: 1} }
 
 // Request returns a request with the history as text: the model's role, the history, and the question about it. The
-// history is laid out last, so that it knows the room that is left.
+// history is laid out last, so that it is told how many tokens are left.
 func Request(system string, history elements.Nodes, ask ...elements.Node) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: Required(), Children: elements.Nodes{elements.Text(system)}},
@@ -46,8 +46,8 @@ func Paragraph(text string) elements.Node {
 	return Line("\n" + text)
 }
 
-// Tagged returns a text between tags that may be left out, the lowest priority first; nil for no text. Promptree's own
-// tags in it are escaped.
+// Tagged returns a text between tags that may be pruned, the lowest priority first; nil for no text. Promptree's own
+// tags in the text are escaped.
 func Tagged(priority int, tag, text string) elements.Node {
 	if text == "" {
 		return nil
@@ -55,7 +55,7 @@ func Tagged(priority int, tag, text string) elements.Node {
 	return Ranked{Text: plaintext.Tagged(tag, plaintext.Untagged(text)), Priority: priority}.Node()
 }
 
-// Ranked is a text that may be left out, the lowest priority first, unless it is required.
+// Ranked is a text that may be pruned, the lowest priority first, unless it is required.
 type Ranked struct {
 	Text     string
 	Priority int
@@ -70,15 +70,15 @@ func (r Ranked) Node() elements.Node {
 	}
 }
 
-// List returns texts between tags, each of which may be left out. The tags are left out with the last text.
+// List returns texts between tags, each of which may be pruned. The tags are pruned with the last text.
 func List(props elements.Props, tag string, texts []Ranked) elements.Node {
 	if len(texts) == 0 {
 		return nil
 	}
-	longest := 0
+	last := 0 // the text that is pruned last
 	for i, text := range texts {
-		if text.Priority > texts[longest].Priority || text.Required && !texts[longest].Required {
-			longest = i
+		if text.Priority > texts[last].Priority || text.Required && !texts[last].Required {
+			last = i
 		}
 	}
 	group := &elements.Group{Name: tag}
@@ -90,7 +90,7 @@ func List(props elements.Props, tag string, texts []Ranked) elements.Node {
 	nodes := make(elements.Nodes, 0, len(texts)+2)
 	nodes = append(nodes, end("<"+tag+">"))
 	for i, text := range texts {
-		if i != longest {
+		if i != last {
 			nodes = append(nodes, text.Node())
 			continue
 		}
@@ -102,7 +102,7 @@ func List(props elements.Props, tag string, texts []Ranked) elements.Node {
 	return elements.Wrap{Props: props, Children: append(nodes, end("</"+tag+">"))}
 }
 
-// NotAll is put before a text of which parts were left out.
+// NotAll comes before a text of which parts were left out.
 const NotAll = "[This is not all: it was more than there is room for, and parts of it were left out.]"
 
 // NotesRole is the role for a model that writes notes on a transcript.

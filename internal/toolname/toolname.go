@@ -1,5 +1,5 @@
-// Package toolname recognises the tools of coding agents: the same tool is Read, read_file or mcp__files__readFile, and a patch
-// names its files in its text.
+// Package toolname recognises the tools of coding agents by name: Read, read_file and mcp__files__readFile are the same
+// tool. It also reads the names of files from the text of a patch.
 package toolname
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Fold returns a name in lower case without separators. Names of the same tool fold to the same.
+// Fold returns a name in lower case without separators, so that different names of the same tool become equal.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -21,8 +21,8 @@ func Fold(name string) string {
 	}, name)
 }
 
-// Find returns the value for the tool that a call names: that of exactly this name, else the first, in the order of the
-// keys, whose name folds to the same, else that of the name without its server's.
+// Find returns the value for the tool that a call names: the value of exactly this name, else the first, in the order of
+// the keys, whose folded name is the same, else the value for the name without its server's name.
 func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
 	if tool, ok = tools[name]; ok || name == "" {
 		return tool, ok

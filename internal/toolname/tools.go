@@ -24,8 +24,8 @@ const (
 	Todo
 )
 
-// names of the tools of Claude Code, Codex, pi and oh-my-pi, Copilot, stagewise, and of the usual servers of tools, by kind.
-// Names that fold to the same are listed once.
+// names are the names of the tools of Claude Code, Codex, pi and oh-my-pi, Copilot, stagewise and common MCP servers, by
+// kind. Names that are equal once folded are listed once.
 var names = map[Kind][]string{
 	Read: {
 		"read", "read_file", "view", "view_file", "cat", "open_file", "fs_read", "read_text_file", "file_read", "read_file_contents",
@@ -52,10 +52,10 @@ func Names(k Kind) []string { return slices.Clone(names[k]) }
 
 // Is reports whether a name is that of a tool of a kind.
 func Is(name string, k Kind) bool {
-	same := func(name string) bool {
+	listed := func(name string) bool {
 		return slices.ContainsFunc(names[k], func(known string) bool { return Fold(known) == Fold(name) })
 	}
-	return same(name) || same(own(name))
+	return listed(name) || listed(own(name))
 }
 
 // Paths returns the names of arguments that hold paths of files.
@@ -65,8 +65,8 @@ func Paths() []string {
 	}
 }
 
-// own returns the name of a tool without its server's: "read_file" for "mcp__files__read_file", "files.read_file" and
-// "functions/read_file". A name without a server is returned as it is.
+// own returns a tool's name without its server's name: "read_file" for "mcp__files__read_file", "files.read_file" and
+// "functions/read_file". A name without a server's name is returned as it is.
 func own(name string) string {
 	if i := strings.LastIndex(name, "__"); i > 0 && i+2 < len(name) {
 		return name[i+2:]

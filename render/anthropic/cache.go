@@ -35,12 +35,12 @@ const (
 	blockResult           // a tool message as a whole
 )
 
-// cacheMark is a block that carries a cache breakpoint.
+// cacheMark is a cache breakpoint on the block that carries it.
 type cacheMark struct {
 	block blockKey
 	pos   int // index of the block among all
 	hour  bool
-	// from lists the parts that ask for it, as {kind: blockPart}. It is empty if an opaque part carries its own.
+	// from lists the breakpoints that became this one, as {kind: blockPart}. It is empty for an opaque part's own.
 	from []blockKey
 	// static reports whether the mark is in the tools or the system prompt.
 	static bool
@@ -68,7 +68,7 @@ type cachePlan struct {
 func planCache(req chat.Request) *cachePlan {
 	p := &cachePlan{static: true}
 	if len(req.Tools) > 0 {
-		p.land(blockKey{kind: blockTool, message: chat.RequestIndex})
+		p.addBlock(blockKey{kind: blockTool, message: chat.RequestIndex})
 	}
 	for i, m := range req.Messages {
 		if m.Role == chat.RoleSystem {
@@ -88,7 +88,7 @@ func (p *cachePlan) message(i int, m chat.Message) {
 	end := len(m.Content)
 	if m.Role == chat.RoleTool {
 		for end > 0 && isBreakpoint(m.Content[end-1]) {
-			end-- // those at the end apply to the result as a whole
+			end-- // breakpoints at the end apply to the result as a whole
 		}
 	}
 	placed := map[string]bool{} // ids of calls that have a place in the content
@@ -96,14 +96,14 @@ func (p *cachePlan) message(i int, m chat.Message) {
 		p.part(i, k, m, part, placed)
 	}
 	if m.Role == chat.RoleTool {
-		p.land(blockKey{kind: blockResult, message: i})
+		p.addBlock(blockKey{kind: blockResult, message: i})
 		for k := end; k < len(m.Content); k++ {
 			p.part(i, k, m, m.Content[k], nil)
 		}
 	}
 	for k, c := range m.ToolCalls {
 		if !placed[c.ID] {
-			p.land(blockKey{kind: blockCall, message: i, index: k})
+			p.addBlock(blockKey{kind: blockCall, message: i, index: k})
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 	here := blockKey{kind: blockPart, message: i, index: k}
 	switch part := part.(type) {
 	case chat.Text, chat.Image, chat.Document:
-		p.land(here)
+		p.addBlock(here)
 	case chat.Opaque:
 		b, err := parseOpaque(part)
 		switch {
@@ -125,7 +125,7 @@ func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[st
 		case b.Type == typeToolUse:
 			if call := b.call(m); call >= 0 {
 				placed[b.ID] = true
-				p.land(blockKey{kind: blockCall, message: i, index: call})
+				p.addBlock(blockKey{kind: blockCall, message: i, index: call})
 			}
 		case b.CacheControl != nil:
 			p.blocks++
@@ -150,13 +150,13 @@ func (p *cachePlan) mark(from blockKey, hour bool) {
 	mark := cacheMark{block: p.last, pos: p.pos, hour: hour, from: []blockKey{from}, static: p.static}
 	at := len(p.marks)
 	for at > 0 && p.marks[at-1].pos > mark.pos {
-		at-- // an opaque part after the block carries its own
+		at-- // past the marks of opaque parts after the block
 	}
 	p.marks = slices.Insert(p.marks, at, mark)
 }
 
-// land records a block as the last one that can carry a breakpoint.
-func (p *cachePlan) land(block blockKey) {
+// addBlock records a block as the last one that can carry a breakpoint.
+func (p *cachePlan) addBlock(block blockKey) {
 	p.blocks++
 	p.last, p.pos = block, p.blocks
 }

@@ -15,22 +15,23 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Compaction is a [chat.Model] for summaries that has Anthropic compact the history, on demand (the beta compact-2026-09-04): the
-// answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, with its signature. A
-// compactor keeps both: Claude is shown the block, first of all messages, and the words; any other model the words.
+// Compaction is a [chat.Model] for summaries that has Anthropic compact the history (the beta compact-2026-09-04): the
+// answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, signed. A
+// compactor keeps both: Claude is shown the words and the block, any other model the words alone.
 //
 //	compactor.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
-// What is compacted are the messages before the last, whose text, the request for the summary, replaces Anthropic's own instructions.
-// So prompts that show the history as messages, and not as text, have something to compact; any other is answered by Words alone.
-// Nothing in the block can be redacted or erased apart.
+// Anthropic compacts the messages before the last, which asks for the summary: its text replaces Anthropic's own
+// instructions. They must be the history itself: if a prompt holds it as text in a single message, there is nothing to
+// compact, and Words answers alone. Parts of the block cannot be redacted or erased.
 type Compaction struct {
 	// Model that compacts. Its Editing is not sent with a compaction.
 	Model *Model
 	// Words writes the summary if there is nothing to compact, or the compaction failed. Defaults to Model.
 	Words chat.Model
-	// OnError, if set, is called with the error of a compaction in whose place Words is asked, from the goroutine of Generate.
+	// OnError, if set, is called with the error of a compaction that failed, from the goroutine of Generate. Words is
+	// then asked.
 	OnError func(error)
 }
 
@@ -39,7 +40,8 @@ var _ chat.Model = Compaction{}
 // compactBeta is the beta of the API for compactions on demand, and for requests that hold their blocks.
 const compactBeta = string(sdk.AnthropicBetaCompact2026_09_04)
 
-// Generate compacts. A [*chat.ContextLimitError] and a [*chat.TransientError] are returned; after any other failure Words is asked.
+// Generate asks for the compaction, whose summary is the words. It returns a [*chat.ContextLimitError] and a
+// [*chat.TransientError]; after any other error it asks Words.
 func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil {
 		return chat.Response{}, errors.New("anthropic: Compaction.Model is not set")
@@ -72,13 +74,13 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 // compact has the API compact the messages before the last. With an error, only the usage of the answer is certain.
 func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Response, error) {
 	n := len(req.Messages) - 1
-	how := &sdk.BetaSummarizeCompactionParam{Instructions: sdk.String(req.Messages[n].Text())}
+	summarize := &sdk.BetaSummarizeCompactionParam{Instructions: sdk.String(req.Messages[n].Text())}
 	req.Messages, req.Stream = req.Messages[:n], nil
 	r, err := c.Model.generate(ctx, req, func(p *sdk.MessageNewParams) {
 		fields := map[string]any{}
 		maps.Copy(fields, p.ExtraFields())
 		delete(fields, fieldEditing) // the API refuses both
-		fields[fieldCompaction] = sdk.BetaCompactionConfigUnionParam{OfSummarize: how}
+		fields[fieldCompaction] = sdk.BetaCompactionConfigUnionParam{OfSummarize: summarize}
 		p.SetExtraFields(fields)
 	})
 	if err != nil {
@@ -88,21 +90,21 @@ func (c Compaction) compact(ctx context.Context, req chat.Request) (chat.Respons
 	if len(r.Message.Content) != 1 {
 		return failed, &chat.AnswerError{Err: errors.New("anthropic: the answer is not a single compaction block")}
 	}
-	own, _ := r.Message.Content[0].(chat.Opaque)
-	words := compactionWords(own)
+	block, _ := r.Message.Content[0].(chat.Opaque)
+	words := compactionWords(block)
 	if words == "" {
 		return failed, &chat.AnswerError{Err: errors.New("anthropic: the answer has no compaction block with a summary")}
 	}
-	own.Tokens = r.Usage.Output
-	r.Message, r.Compaction = chat.AssistantMessage(words), []chat.Opaque{own}
+	block.Tokens = r.Usage.Output
+	r.Message, r.Compaction = chat.AssistantMessage(words), []chat.Opaque{block}
 	if r.StopReason == StopPause {
 		r.StopReason = chat.StopEnd
 	}
 	return r, nil
 }
 
-// compactionWords returns the summary of a compaction of the API's own, "" for any other part and for one that failed, whose content
-// is null.
+// compactionWords returns the summary in the API's compaction block. It returns "" for any other part, and for a
+// compaction that failed, whose content is null.
 func compactionWords(p chat.Opaque) string {
 	var b struct{ Type, ID, Content string }
 	if json.Unmarshal(p.Value, &b) != nil || b.Type != typeCompaction || b.ID != "" || strings.TrimSpace(b.Content) == "" {
@@ -111,17 +113,17 @@ func compactionWords(p chat.Opaque) string {
 	return b.Content
 }
 
-// besideWords reports whether a part is a compaction that a compactor keeps beside the summary in words.
-func besideWords(m chat.Message, p chat.Opaque) bool {
+// isKeptCompaction reports whether a part is a block that a compactor keeps beside a summary in words.
+func isKeptCompaction(m chat.Message, p chat.Opaque) bool {
 	return m.Role == chat.RoleUser && strings.TrimSpace(m.Text()) != "" && compactionWords(p) != ""
 }
 
-// compacted reports whether a request begins with a compaction, as nothing else that the assistant says can.
-func compacted(p sdk.MessageNewParams) bool {
+// startsWithCompaction reports whether a request begins with a compaction. No other assistant message can be first.
+func startsWithCompaction(p sdk.MessageNewParams) bool {
 	return len(p.Messages) > 0 && p.Messages[0].Role == sdk.MessageParamRoleAssistant && hasCompaction(p.Messages[0])
 }
 
-// hasCompaction reports whether messages hold a compaction of the API's own.
+// hasCompaction reports whether messages hold a compaction block.
 func hasCompaction(messages ...sdk.MessageParam) bool {
 	return slices.ContainsFunc(messages, func(m sdk.MessageParam) bool {
 		return slices.ContainsFunc(m.Content, func(b sdk.ContentBlockParamUnion) bool {
@@ -132,7 +134,7 @@ func hasCompaction(messages ...sdk.MessageParam) bool {
 	})
 }
 
-// addFields adds the fields of a delta to a block. The SDK does so for blocks of its betas alone.
+// addFields adds the fields of a delta to a block, which the SDK does only for blocks of its betas.
 func addFields(b *sdk.ContentBlockUnion, delta string) error {
 	var fields, later map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal([]byte(b.RawJSON()), &fields), json.Unmarshal([]byte(delta), &later)); err != nil {
@@ -144,13 +146,14 @@ func addFields(b *sdk.ContentBlockUnion, delta string) error {
 	if err != nil {
 		return err
 	}
-	signature := b.Signature // of a delta before, which is not in the JSON yet
+	signature := b.Signature // from an earlier delta, and not in the JSON
 	err = b.UnmarshalJSON(raw)
 	b.Signature = cmp.Or(b.Signature, signature)
 	return err
 }
 
-// compactionUsage returns the tokens of the compactions within an answer, which the API does not count in the usage of the whole.
+// compactionUsage returns the tokens of the compactions within an answer. The API does not include them in the answer's
+// usage.
 func compactionUsage(m *sdk.Message) chat.Usage {
 	var answer struct {
 		Usage struct {

@@ -12,18 +12,15 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// CountTokens asks the API for the number of input tokens of a request, tools included. The request is repaired as by
-// [Model.Generate], so that what is counted is what would be sent, but OnRepair is not called and Editing is not
-// applied. Errors are those of Generate.
-//
-// It is not a chat.Tokenizer: it needs the network, and counts only whole requests.
+// CountTokens asks Anthropic for the number of input tokens of a request, tools included. The request is repaired as by
+// [Model.Generate], but OnRepair is not called, and Editing is not applied. Errors are those of Generate.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	quiet := Model{Name: m.Name, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Adjust: m.Adjust}
-	quiet.noCompaction.Store(m.noCompaction.Load())
-	p, err := quiet.params(req)
+	counting := Model{Name: m.Name, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Adjust: m.Adjust}
+	counting.refusedCompaction.Store(m.refusedCompaction.Load())
+	p, err := counting.params(req)
 	if err != nil {
 		return 0, err
 	}

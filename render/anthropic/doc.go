@@ -1,39 +1,41 @@
-// Package anthropic sends what promptree renders to Claude, through Anthropic's official SDK.
+// Package anthropic sends conversations to Claude, through Anthropic's official SDK,
+// github.com/anthropics/anthropic-sdk-go.
+//
+// A [Model] is a [chat.Model] on the SDK's client, for agents and for the summaries of a compactor:
 //
 //	model := &anthropic.Model{Client: sdk.NewClient(), Name: sdk.ModelClaudeSonnet5}
-//	response, err := model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: tools})
+//	response, err := model.Generate(ctx, chat.Request{Messages: result.Messages, Tools: tools})
 //	err = session.Append(ctx, response.Message)
-//
-// [Model] is a [chat.Model], for agents and for the summaries of a compactor.
 //
 // # Using the parts alone
 //
-//   - [Request] converts a request to the SDK's types, and [Response] converts an answer back, with every block in its place
-//     for the next request: thinking and its signatures, calls between other blocks, blocks that only the API
+//   - [Request] converts a request to the SDK's types, and [Response] converts an answer back. Every block keeps its
+//     place for the next request: thinking and its signatures, calls between other blocks, blocks that only the API
 //     understands.
-//   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the changes. A
-//     [Model] does so before each request, since histories that other providers' models have written need it.
-//   - [Model.CountTokens] asks the API for the size of a request, and [Vision] computes that of an image. There is no local
-//     tokenizer for Claude's text.
+//   - [Validate] reports each rule of the API that a request breaks; [Repair] repairs what it can and reports the
+//     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
+//   - [Vision] counts the tokens of images, and [Model.CountTokens] asks Anthropic for those of a request. There is no
+//     local tokenizer for Claude's text.
 //
 // # Thinking after a compaction
 //
-// The newest models accept thinking only if everything before it is unchanged since it was thought. After a summary, or
-// a change of tools, it is not, and the API refuses the request with status 400. A [Model] then sends the request again
-// and has that thinking dropped, as with every later request; the model plans anew without it. With Thinking.Stale it is
-// dropped from the first request on, or the refusal is returned.
+// The newest models accept thinking only if nothing before it has changed since. A summary or a change of tools changes
+// it, and the API refuses the request with status 400. A [Model] then repeats the request and tells the API to drop that
+// thinking, in this request and every later one; the model plans anew without it. [Thinking].Stale has it dropped from
+// the first request on, or returns the refusal.
 //
 // # The API's own compaction and editing
 //
-// [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed block that it
-// makes beside the summary in words. It costs one request, as a summary in words does, but each later request to Claude holds the
-// summary twice: as the block and as words. What the block adds is the API's signature and what it keeps encrypted. Leave it if
-// what was said must be erasable, which a block is not. A model or a cloud that refuses the block is sent the words alone.
+// [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed
+// block that the API makes beside the summary in words. It costs one request, as a summary in words does, but each later
+// request to Claude holds the summary twice: as the block and as words. The block adds the API's signature and encrypted
+// content. Do not use it if messages must be erasable, because a block is not. A model or a cloud that refuses the block
+// is sent the words alone.
 //
-// [Model].Editing has the API clear old tool results and thinking, or compact, as it answers. The history stays as it is: each
-// request is sent whole, and only the API knows what the model was shown. Use it for an agent without a compactor. With one,
-// leave the clearing to the policy: that is recorded, counts in the budget, and holds for every provider. Where the API clears, the
-// cached prefix ends; OnApplied reports it.
+// [Model].Editing has the API clear old tool results and thinking, or compact, as it answers. The history stays as it
+// is: each request is sent whole, and only the API knows what the model was shown. Use it for an agent without a
+// compactor. With one, leave clearing to the policy: it is recorded, counts in the budget, and works with every
+// provider. The cached prefix ends where the API clears; [Editing].OnApplied reports it.
 //
 // # Errors
 //

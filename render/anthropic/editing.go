@@ -10,12 +10,12 @@ import (
 
 // Editing has the API edit the context of each request before the model sees it. The zero value leaves it as it is.
 type Editing struct {
-	// Edits in the order in which the API takes them: clear_thinking_20251015 comes before clear_tool_uses_20250919. Their betas are
-	// asked for. The trigger of compact_20260112 is 50,000 tokens or more; its block is a part of the answer, and its tokens count in
-	// [chat.Response].Usage.
+	// Edits in the order that the API requires: clear_thinking_20251015 comes before clear_tool_uses_20250919. Their
+	// betas are requested. The trigger of compact_20260112 is 50,000 tokens or more; its block is a part of the answer,
+	// and its tokens count in [chat.Response].Usage.
 	Edits []sdk.BetaContextManagementConfigEditUnionParam
-	// OnApplied, if set, is called with what an answer says was cleared from its request, if anything, from the goroutine of Generate:
-	// the prefix that was cached ends where the first of it stood.
+	// OnApplied, if set, is called with the edits that the API made to a request, if any, from the goroutine of
+	// Generate. The cached prefix ends at the first of them.
 	OnApplied func([]sdk.BetaContextManagementResponseAppliedEditUnion)
 }
 
@@ -33,7 +33,7 @@ func (m *Model) betas(p sdk.MessageNewParams) []string {
 			betas = append(betas, beta)
 		}
 	}
-	if m.drops() {
+	if m.dropsStale() {
 		add(bindingBeta)
 	}
 	editing, _ := p.ExtraFields()[fieldEditing].(sdk.BetaContextManagementConfigParam)
@@ -44,23 +44,23 @@ func (m *Model) betas(p sdk.MessageNewParams) []string {
 			add(string(sdk.AnthropicBetaContextManagement2025_06_27))
 		}
 	}
-	onDemand := p.ExtraFields()[fieldCompaction] != nil || compacted(p)
-	anyOf := func(beta string) bool { return strings.HasPrefix(beta, "compact-") }
-	if onDemand || !slices.ContainsFunc(betas, anyOf) && hasCompaction(p.Messages...) {
+	onDemand := p.ExtraFields()[fieldCompaction] != nil || startsWithCompaction(p)
+	isCompact := func(beta string) bool { return strings.HasPrefix(beta, "compact-") }
+	if onDemand || !slices.ContainsFunc(betas, isCompact) && hasCompaction(p.Messages...) {
 		add(compactBeta)
 	}
 	return betas
 }
 
-// applied calls OnApplied with what the last event of an answer says was cleared.
+// applied calls OnApplied with the edits that the last event of an answer names.
 func (m *Model) applied(e sdk.MessageStreamEventUnion) {
 	if m.Editing.OnApplied == nil || e.Type != "message_delta" {
 		return
 	}
-	var said struct {
+	var event struct {
 		Editing sdk.BetaContextManagementResponse `json:"context_management"`
 	}
-	if json.Unmarshal([]byte(e.RawJSON()), &said) == nil && len(said.Editing.AppliedEdits) > 0 {
-		m.Editing.OnApplied(said.Editing.AppliedEdits)
+	if json.Unmarshal([]byte(e.RawJSON()), &event) == nil && len(event.Editing.AppliedEdits) > 0 {
+		m.Editing.OnApplied(event.Editing.AppliedEdits)
 	}
 }

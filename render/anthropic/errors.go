@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// The API's messages for a request that is larger than the window.
+// The API's messages for a request that is larger than the context window.
 var (
 	promptTooLong = regexp.MustCompile(`prompt is too long(?:: (\d+) tokens > (\d+) maximum)?`)
 	noRoomLeft    = regexp.MustCompile("input length and `?max_tokens`? exceed context limit(?:: (\\d+) \\+ (\\d+) > (\\d+))?")
@@ -28,7 +28,7 @@ func classify(x *provider.Exchange, err error) error {
 	if !ok {
 		return x.Broken(fmt.Errorf("anthropic: %w", err))
 	}
-	if api.Request != nil { // whose text contains the URL
+	if api.Request != nil { // the error's text contains its URL
 		shown := *api.Request
 		shown.URL = x.URL(shown.URL)
 		api.Request = &shown
@@ -70,8 +70,8 @@ func apiMessage(api *sdk.Error) string {
 	return body.Error.Message
 }
 
-// contextLimit reads the numbers of a request that is too large, and returns nil if the message is about something else.
-// If the room for the answer causes the excess, it is included in the tokens.
+// contextLimit returns the error for a message that says that a request is too large, and nil for any other message. If
+// the request is too large only with its answer, the tokens include the answer.
 func contextLimit(message string) *chat.ContextLimitError {
 	number := func(s string) int {
 		n, _ := strconv.Atoi(s)

@@ -39,7 +39,7 @@ func (v Vision) ImageTokens(width, height int) int {
 		other := max(1, int((int64(edge)*int64(shorter)+int64(longer)/2)/int64(longer)))
 		return ceilDiv(edge, patchSide) * ceilDiv(other, patchSide)
 	}
-	fits, over := 0, min(longer, edge)+1 // the longest edge that fits is between them
+	fits, over := 0, min(longer, edge)+1 // the longest edge that fits is at least fits and less than over
 	for over-fits > 1 {
 		if middle := (fits + over) / 2; patches(middle) <= limit {
 			fits = middle

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// imageSource converts an image for the API: an https address, or data of a type that it accepts.
+// imageSource converts an image at an https address, or with inline data of a type that the API accepts.
 func imageSource(p chat.Image) (sdk.ImageBlockParamSourceUnion, error) {
 	if !utf8.ValidString(p.URL) {
 		return sdk.ImageBlockParamSourceUnion{}, errors.New("the image's URL is not UTF-8")
@@ -45,7 +45,7 @@ func imageSource(p chat.Image) (sdk.ImageBlockParamSourceUnion, error) {
 	}
 }
 
-// splitDataURL splits a data URL; inline is false for any other.
+// splitDataURL splits a data URL; inline is false for any other URL.
 func splitDataURL(u string) (mediaType, data string, inline bool, err error) {
 	const scheme = "data:"
 	if len(u) < len(scheme) || !strings.EqualFold(u[:len(scheme)], scheme) {
@@ -53,8 +53,8 @@ func splitDataURL(u string) (mediaType, data string, inline bool, err error) {
 	}
 	head, data, ok := strings.Cut(u[len(scheme):], ",")
 	head = strings.ToLower(head)
-	head, base64Said := strings.CutSuffix(head, ";base64")
-	if !ok || !base64Said {
+	head, encoded := strings.CutSuffix(head, ";base64")
+	if !ok || !encoded {
 		return "", "", true, errors.New("its data URL is not in base64")
 	}
 	if data == "" || !isBase64(data) {
@@ -81,7 +81,7 @@ func isBase64(data string) bool {
 	return true
 }
 
-// documentSource converts a document for the API: a PDF, or text.
+// documentSource converts a PDF or a text.
 func documentSource(p chat.Document) (sdk.DocumentBlockParamSourceUnion, error) {
 	mediaType, _, err := mime.ParseMediaType(p.MediaType)
 	if err != nil {

@@ -32,10 +32,10 @@ type Model struct {
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking
-	// MaxImages of a request; the oldest beyond it become notes ([RuleImageCount]). Defaults to 100, the limit of models with
-	// a window of 200,000 tokens. Set 600 for the others.
+	// MaxImages of a request; texts replace the oldest beyond it ([RuleImageCount]). Defaults to 100, the limit of models
+	// with a context window of 200,000 tokens. Set 600 for the others.
 	MaxImages int
-	// Betas of the API to request, as named in the header anthropic-beta.
+	// Betas of the API to request, as named in the header anthropic-beta. None by default.
 	Betas []string
 	// Editing has the API edit the context of each request. Off by default.
 	Editing Editing
@@ -48,9 +48,9 @@ type Model struct {
 	// [chat.Request] has no field for.
 	Adjust func(*sdk.MessageNewParams)
 
-	noTemperature atomic.Bool // the model refused a temperature
-	dropsStale    atomic.Bool // the model refused stale thinking
-	noCompaction  atomic.Bool // the model refused a compaction block
+	refusedTemperature atomic.Bool // the model refused a temperature
+	refusedStale       atomic.Bool // the model refused stale thinking
+	refusedCompaction  atomic.Bool // the model refused a compaction block
 }
 
 var _ chat.Model = (*Model)(nil)
@@ -82,7 +82,7 @@ const (
 	StaleError Stale = "error"
 )
 
-// bindingBeta is the beta of the API that drops stale thinking.
+// bindingBeta is the beta of the API that can drop stale thinking.
 const bindingBeta = "thinking-binding-controls-2026-08-01"
 
 func (t Thinking) check() error {
@@ -103,11 +103,13 @@ func (t Thinking) check() error {
 // The answer is always streamed, because the API requires that of long ones, whether Request.Stream is set or not.
 //
 // While the model thinks, the API accepts no temperature and no forced call, and in a tool loop requires the thinking
-// that it returned. So the temperature is not sent with thinking, and thinking is left to the model if a call is
-// required, or if a budget is set and the tool loop began without thinking. Without a budget, thinking in the current
-// loop is left out, because the API would refuse it. A model that refuses any temperature, as newer ones do, is asked
-// again without it, and is not sent one from then on. The same happens for a model that refuses stale thinking, with
-// that thinking dropped ([Thinking.Stale]), and for one that refuses the block of a [Compaction], whose words are sent.
+// that it returned. So the temperature is not sent with thinking. Thinking is left to the model if a call is required,
+// and if a budget is set and the tool loop began without thinking; with a budget, the loop's thinking is then left out,
+// because the API would refuse it.
+//
+// A model that refuses any temperature, as newer ones do, is asked again without it, and is not sent one from then on.
+// Likewise, a model that refuses stale thinking is asked again with that thinking dropped ([Thinking].Stale), and one
+// that refuses the block of a [Compaction] is asked again with the words alone.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
@@ -119,12 +121,12 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return m.generate(ctx, req, func(*sdk.MessageNewParams) {})
 }
 
-// generate is Generate with a change to what is sent, after all others.
+// generate is Generate with a last change to the request before it is sent.
 func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk.MessageNewParams)) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	told := m.drops() // another request may learn it in the meantime
+	dropped := m.dropsStale() // another request may set it in the meantime
 	params, err := m.params(req)
 	if err != nil {
 		return chat.Response{}, err
@@ -133,18 +135,18 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	x := provider.NewExchange(true)
 	r, err := m.stream(ctx, x, params, req.Stream)
 	if refusesTemperature(err) && params.Temperature.Valid() {
-		m.noTemperature.Store(true)
+		m.refusedTemperature.Store(true)
 		params.Temperature = sdk.MessageNewParams{}.Temperature
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
-	if refusesCompaction(err) && compacted(params) {
-		m.noCompaction.Store(true)
+	if refusesCompaction(err) && startsWithCompaction(params) {
+		m.refusedCompaction.Store(true)
 		params.Messages = params.Messages[1:]
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
-	if refusesStale(err) && m.Thinking.Stale == StaleLearnt && !told {
-		m.dropsStale.Store(true)
-		m.dropStale(&params)
+	if refusesStale(err) && m.Thinking.Stale == StaleLearnt && !dropped {
+		m.refusedStale.Store(true)
+		m.setDropStale(&params)
 		r, err = m.stream(ctx, x, params, req.Stream)
 	}
 	if err != nil {
@@ -153,15 +155,15 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	return r, nil
 }
 
-// dropStale tells the API to drop stale thinking of a request, if the model may think at all.
-func (m *Model) dropStale(p *sdk.MessageNewParams) {
+// setDropStale tells the API to drop the stale thinking of a request, if the model may think.
+func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 	binding := map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}}
 	switch {
-	case !m.drops() || p.ToolChoice.OfAny != nil:
+	case !m.dropsStale() || p.ToolChoice.OfAny != nil:
 	case p.Thinking.OfEnabled != nil:
 		p.Thinking.OfEnabled.SetExtraFields(binding)
 	case p.Thinking.OfDisabled == nil:
-		if p.Thinking.OfAdaptive == nil { // the default of the models that check it
+		if p.Thinking.OfAdaptive == nil { // the default of the models that check thinking
 			p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
 		}
 		p.Thinking.OfAdaptive.SetExtraFields(binding)
@@ -169,10 +171,10 @@ func (m *Model) dropStale(p *sdk.MessageNewParams) {
 	}
 }
 
-// drops reports whether the API is told to drop stale thinking.
-func (m *Model) drops() bool { return m.Thinking.Stale == StaleDrop || m.dropsStale.Load() }
+// dropsStale reports whether the API is told to drop stale thinking.
+func (m *Model) dropsStale() bool { return m.Thinking.Stale == StaleDrop || m.refusedStale.Load() }
 
-// params returns the request in the form in which it is sent.
+// params returns the request as it is sent.
 func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if m.Name == "" {
 		return sdk.MessageNewParams{}, errors.New("anthropic: Model.Name is not set")
@@ -196,7 +198,7 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 		return sdk.MessageNewParams{}, fmt.Errorf("anthropic: nothing was sent: %w", err)
 	}
 	p.Model = m.Name
-	if m.noCompaction.Load() && compacted(p) {
+	if m.refusedCompaction.Load() && startsWithCompaction(p) {
 		p.Messages = p.Messages[1:]
 	}
 	switch {
@@ -207,8 +209,8 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 		p.Thinking = sdk.ThinkingConfigParamOfEnabled(int64(m.Thinking.Budget))
 		p.MaxTokens += int64(m.Thinking.Budget)
 	}
-	m.dropStale(&p)
-	if p.Thinking.GetType() != nil || m.noTemperature.Load() {
+	m.setDropStale(&p)
+	if p.Thinking.GetType() != nil || m.refusedTemperature.Load() {
 		p.Temperature = sdk.MessageNewParams{}.Temperature
 	}
 	if len(m.Editing.Edits) > 0 {
@@ -220,9 +222,9 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	return p, nil
 }
 
-// loopThinks reports whether no tool loop is under way, or it began with thinking. To the API the messages of a loop are
-// one turn, which must begin with thinking if a budget is set, and must not hold any otherwise: a model that does not
-// think between calls thinks only at the start.
+// loopThinks reports whether no tool loop is under way, or the current one began with thinking. For the API the messages
+// of a loop are one turn. If a budget is set, it must begin with thinking, otherwise it must not hold any: a model that
+// does not think between calls thinks only at the start.
 func loopThinks(messages []chat.Message) bool {
 	thinks := true
 	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {
@@ -242,7 +244,7 @@ func withoutThinking(messages []chat.Message) []chat.Message {
 	return messages
 }
 
-// options of the call that sends a request.
+// options returns the SDK's options for sending a request.
 func (m *Model) options(x *provider.Exchange, p sdk.MessageNewParams) []option.RequestOption {
 	options := []option.RequestOption{option.WithMaxRetries(max(0, m.MaxRetries)), provider.Guarded(option.WithMiddleware(x.Do))}
 	if betas := m.betas(p); len(betas) > 0 {

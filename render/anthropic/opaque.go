@@ -39,10 +39,10 @@ type opaqueBlock struct {
 func parseOpaque(p chat.Opaque) (opaqueBlock, error) {
 	var b opaqueBlock
 	if !utf8.Valid(p.Value) || !bytes.HasPrefix(bytes.TrimLeft(p.Value, " \t\r\n"), []byte("{")) {
-		return b, errors.New("not a JSON object")
+		return b, errors.New("it is not a JSON object")
 	}
 	if err := json.Unmarshal(p.Value, &b); err != nil {
-		return opaqueBlock{}, fmt.Errorf("it is no block: %w", err)
+		return opaqueBlock{}, fmt.Errorf("it is not a block: %w", err)
 	}
 	if b.Type == "" {
 		return opaqueBlock{}, errors.New("it has no type")
@@ -60,9 +60,9 @@ func (b opaqueBlock) call(m chat.Message) int {
 	return -1
 }
 
-// assistants reports whether only the assistant may use the block: thinking, the API's own tools with their results,
-// citations, compactions.
-func (b opaqueBlock) assistants() bool {
+// onlyAssistant reports whether only assistant messages may hold the block: thinking, the API's own tools with their
+// results, citations, compactions.
+func (b opaqueBlock) onlyAssistant() bool {
 	switch b.Type {
 	case typeThinking, typeRedacted, typeCitations, typeCompaction:
 		return true
@@ -72,8 +72,8 @@ func (b opaqueBlock) assistants() bool {
 	return strings.HasSuffix(b.Type, typeToolUse) || strings.HasSuffix(b.Type, typeToolResult)
 }
 
-// users reports whether the assistant may not use the block.
-func (b opaqueBlock) users() bool {
+// notAssistant reports whether assistant messages may not hold the block.
+func (b opaqueBlock) notAssistant() bool {
 	switch b.Type {
 	case "image", "document", "search_result", "container_upload":
 		return true
@@ -81,11 +81,13 @@ func (b opaqueBlock) users() bool {
 	return false
 }
 
-func (b opaqueBlock) marks(m chat.Message) bool {
+// marksCall reports whether the block marks the place of one of the message's calls.
+func (b opaqueBlock) marksCall(m chat.Message) bool {
 	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
 }
 
-// placeMark returns a part that marks the place of a call in the content, since [chat.Message] stores calls separately.
+// placeMark returns a part that marks the place of a call in the content, because a [chat.Message] holds its calls apart
+// from it.
 func placeMark(id string) chat.Opaque {
 	return opaqueOf(struct {
 		Type string `json:"type"`

@@ -15,30 +15,31 @@ import (
 //   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
 //     hold them are removed.
 //   - A stale tool_search is removed, call and result.
-//   - Results move to their calls. A call without one gets a failed result that says so; a result without its call becomes
-//     a user message. Ids and names of calls are made valid, and arguments that are not an object become the field
-//     "arguments" of one.
-//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts that
-//     are not blocks, unpaired calls and results of the API's own tools, and messages that become empty are removed; a tool
-//     result without content becomes "(no output)". Thinking between other content becomes an opaque part.
-//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind or size that
-//     the API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
-//     of the limit at a time.
-//   - A conversation that begins or ends with the assistant gets a user message there, unless it was paused. System
-//     messages at the end move before the question or the round that the model is to answer.
-//   - An assistant message directly after another one loses its thinking, and one that lost some of it the rest. In an
-//     unfinished tool loop, so do all its messages.
-//   - If no tools are declared, those of the history are, with a choice of none. The second of two tools with the same name
-//     is removed, and a schema without a type gets one. A call is not required if there are no tools; a limit below 0 is
-//     dropped.
+//   - Results move to their calls. A call without one gets a failed result that says so; a result without its call
+//     becomes a user message. Ids and names of calls are made valid, and arguments that are not an object become the
+//     field "arguments" of one.
+//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts of
+//     other providers, unpaired calls and results of the API's own tools, and messages that become empty are removed; a
+//     tool result without content becomes "(no output)". Thinking after other content becomes an opaque part, if the
+//     message begins with thinking, and is removed otherwise.
+//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind or size
+//     that the API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a
+//     quarter of the limit at a time.
+//   - System messages at the end move before the question or the round that the model is to answer. A user message is
+//     added before an answer at the start, and after an answer at the end unless it was paused.
+//   - An assistant message directly after another one loses its thinking. A message that lost a part of its thinking
+//     loses the rest. In an unfinished tool loop all messages then lose theirs.
+//   - If no tools are declared, those of the history are, with a choice of none. The second of two tools with the same
+//     name is removed, and a schema without a type gets one. A call is not required if there are no tools; a limit below
+//     0 is dropped.
 //   - Of more than four cache breakpoints the least useful are removed: the last of the tools and the system prompt is
-//     kept, and the newest. If an hour is requested after five minutes, the five minutes become an hour.
+//     kept, and the newest. A breakpoint of five minutes before one of an hour becomes one of an hour.
 //
 // What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
 // tool choice, more than four cache breakpoints in opaque parts, a request without messages.
 func Repair(req chat.Request) (chat.Request, []chat.Repair) { return repair(req, 0) }
 
-// repair is Repair for a model that accepts that many images; 0 is the lowest limit of any.
+// repair is Repair for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 	r := &repairer{tools: req.Tools, given: len(req.Messages), maxImages: images}
 	for i, m := range req.Messages {
@@ -68,7 +69,7 @@ func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
 type item struct {
 	index  int
 	m      chat.Message
-	broken bool // some of its thinking was removed
+	broken bool // a part of its thinking was removed
 }
 
 type repairer struct {

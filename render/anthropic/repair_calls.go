@@ -61,7 +61,7 @@ func (r *repairer) pair() {
 	r.items = out
 }
 
-// resultsAfter separates the results of a message from the rest before the next assistant message.
+// resultsAfter returns the messages between an assistant message and the next: tool messages, and the others.
 func (r *repairer) resultsAfter(n int) (results, rest []item) {
 	interrupted := false
 	for _, it := range r.items[n+1:] {
@@ -81,7 +81,7 @@ func (r *repairer) resultsAfter(n int) (results, rest []item) {
 	return results, rest
 }
 
-// orphan turns a result without its call into a user message.
+// orphan returns a result without its call as a user message.
 func (r *repairer) orphan(it item) item {
 	r.Report(it.index, chat.RuleOrphan, "the result of call %q turned into a user message", it.m.ToolCallID)
 	it.m.Role, it.m.ToolCallID, it.m.IsError = chat.RoleUser, "", false
@@ -107,13 +107,13 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 		if c.ID == "" {
 			c.ID = "call"
 		}
-		c.ID = fitting(c.ID)
+		c.ID = replaceInvalid(c.ID)
 		if used[c.ID] > 0 {
 			rule := RuleCallUnique
 			if own[id] {
 				rule = chat.RuleCallID
 			}
-			c.ID = unused(c.ID, used)
+			c.ID = unusedID(c.ID, used)
 			r.Report(it.index, rule, "the id of call %d changed to %q", k, c.ID)
 		} else if c.ID != id {
 			rule := RuleCallForm
@@ -128,7 +128,7 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 			c.Name = provider.UnknownTool
 			r.Report(it.index, chat.RuleCallID, "the name of call %q changed to %q", c.ID, c.Name)
 		} else if !nameForm.MatchString(name) {
-			c.Name = fitting(name)
+			c.Name = replaceInvalid(name)
 			c.Name = c.Name[:min(len(c.Name), 128)]
 			r.Report(it.index, RuleCallForm, "the name of call %q changed to %q", c.ID, c.Name)
 		}
@@ -140,8 +140,8 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 	return calls
 }
 
-// fitting replaces the characters that are not allowed in an id or a name.
-func fitting(s string) string {
+// replaceInvalid replaces each character that is not allowed in an id or a name with _.
+func replaceInvalid(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
@@ -151,8 +151,8 @@ func fitting(s string) string {
 	}, s)
 }
 
-// unused returns an unused id; used counts the requests for each.
-func unused(id string, used map[string]int) string {
+// unusedID returns an id that is not taken, derived from another one; used counts the calls by id.
+func unusedID(id string, used map[string]int) string {
 	for {
 		used[id]++
 		if next := fmt.Sprintf("%s_%d", id, used[id]); used[next] == 0 {
@@ -161,7 +161,7 @@ func unused(id string, used map[string]int) string {
 	}
 }
 
-// object returns a model's arguments as an object.
+// object returns arguments that are not an object as the field of one.
 func object(arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		return "{}"

@@ -23,11 +23,11 @@ func (r *repairer) parts() {
 		if it.m.Role != chat.RoleTool && n > 0 {
 			flush(r.items[n-1].index)
 		}
-		var away []chat.Part
-		it.m.Content, away = r.content(&it)
-		moved = append(moved, away...)
+		var misplaced []chat.Part
+		it.m.Content, misplaced = r.content(&it)
+		moved = append(moved, misplaced...)
 		switch {
-		case substance(it.m):
+		case hasContent(it.m):
 		case it.m.Role == chat.RoleTool:
 			r.Report(it.index, chat.RuleEmpty, "the missing output replaced by a text")
 			it.m.Content = slices.Insert(it.m.Content, 0, chat.Part(chat.Text(provider.NoOutput)))
@@ -43,8 +43,8 @@ func (r *repairer) parts() {
 	r.items = out
 }
 
-// substance reports whether a message holds something besides thinking.
-func substance(m chat.Message) bool {
+// hasContent reports whether a message holds something besides thinking.
+func hasContent(m chat.Message) bool {
 	return len(m.ToolCalls) > 0 || slices.ContainsFunc(m.Content, func(p chat.Part) bool {
 		switch p := p.(type) {
 		case chat.Thinking, chat.CacheBreakpoint:
@@ -57,8 +57,8 @@ func substance(m chat.Message) bool {
 	})
 }
 
-// content repairs the content of one message, and returns separately what must move elsewhere.
-func (r *repairer) content(it *item) (kept, away chat.Parts) {
+// content repairs the content of one message. It returns separately the parts that must move to a user message.
+func (r *repairer) content(it *item) (kept, misplaced chat.Parts) {
 	thinkingOver := false
 	begun := startsWithThinking(it.m)
 	for k, p := range it.m.Content {
@@ -75,7 +75,7 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 		case chat.Image, chat.Document:
 			if rule, err := checkPlace(it.m, "it"); err != nil {
 				r.Report(it.index, rule, "an image or a document moved to a user message")
-				away = append(away, p)
+				misplaced = append(misplaced, p)
 				continue
 			}
 			thinkingOver = true
@@ -96,10 +96,10 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 		}
 		kept = append(kept, p)
 	}
-	return kept, away
+	return kept, misplaced
 }
 
-// part repairs one part in its place, and returns nil if it is removed.
+// part repairs one part, and returns nil if it must be removed.
 func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 	switch p := p.(type) {
 	case chat.Text:
@@ -142,7 +142,7 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 	return p
 }
 
-var errThinking = errors.New("it is not the assistant's, or not whole")
+var errThinking = errors.New("it is not the assistant's, or neither signed nor encrypted")
 
 // leftOut returns the text that replaces what the API does not accept.
 func leftOut(why error) chat.Text {
@@ -187,7 +187,7 @@ func (r *repairer) ends() {
 	}
 }
 
-// paused reports whether the last message is one that the API continues.
+// paused reports whether the last message was paused, so that the API continues it.
 func (r *repairer) paused() bool {
 	messages := make([]chat.Message, len(r.items))
 	for n, it := range r.items {
@@ -197,8 +197,8 @@ func (r *repairer) paused() bool {
 	return paused
 }
 
-// thinking removes thinking that cannot stay complete: from assistant messages that are merged with one before them, and
-// from those that lost some of it.
+// thinking removes thinking that would not stay complete: from assistant messages that are merged with one before them,
+// and from messages that lost a part of it.
 func (r *repairer) thinking() {
 	loop := loopStart(r.items)
 	var before chat.Role

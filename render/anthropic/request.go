@@ -10,28 +10,32 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Request converts a request to the SDK's form, without a model, which the caller adds, as [Model] does. A request that
+// Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request that
 // breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
-// Only what the API has no equivalent for is left out:
-//
 //   - System messages, wherever they are, become the system prompt, in their order.
-//   - Neighbours of one role become one message; so do tool messages and the user message after them.
-//   - [chat.Message.Name], [chat.Image.Detail] and signatures of calls that are not from this package are not sent.
-//   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message that
-//     is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer one "1h",
-//     the maximum; without one the API decides.
-//   - A compaction of the API's own that a compactor keeps beside a summary in words ([Compaction]) comes first of all messages, since
-//     the API does not show what is before it; of several only the last.
-//   - An answer without a limit gets [DefaultMaxTokens], because the API requires one.
+//   - Neighbours of one role become one message; so do tool messages and the user message after them. All results of a
+//     message are thus at the start of the next user message.
+//   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message
+//     that is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer
+//     one "1h", the maximum; without one the API decides.
+//   - The block of a [Compaction], which a compactor keeps beside a summary in words, becomes the first message, because
+//     the API does not show the model any message before it. Of several blocks only the last is sent.
+//   - Opaque parts are sent with every string and number as written. The SDK removes white space between them, and
+//     writes <, > and & as JSON escapes.
+//
+// What the API has no equivalent for:
+//
+//   - Names of participants, the detail of an image, and signatures of calls that are not from this package are left
+//     out.
 //   - A document of any type of text is sent as plain text.
+//   - An answer without a limit gets [DefaultMaxTokens], because the API requires one.
 //   - A tool choice is not sent if there are no tools, and a tool without parameters takes an empty object.
 //
-// Opaque parts are sent with every string and number as written. The SDK removes white space between them, and writes <,
-// > and & as JSON escapes.
+// Schemas of tools stay as they were written, with their properties in order.
 func Request(req chat.Request) (sdk.MessageNewParams, error) { return request(req, 0) }
 
-// request is Request for a model that accepts that many images; 0 is the lowest limit of any.
+// request is Request for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
 	if err := validate(req, images); err != nil {
 		return sdk.MessageNewParams{}, err
@@ -39,7 +43,7 @@ func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
 	return write(req), nil
 }
 
-// write converts a valid request to the SDK's form.
+// write converts a valid request to the SDK's types.
 func write(req chat.Request) sdk.MessageNewParams {
 	w := writer{plan: planCache(req)}
 	for i, m := range req.Messages {
@@ -86,7 +90,7 @@ type writer struct {
 	plan     *cachePlan
 	prompt   []sdk.TextBlockParam
 	messages []sdk.MessageParam
-	// compaction is the last block that stands beside a summary in words.
+	// compaction is the last block of a Compaction.
 	compaction json.RawMessage
 }
 
@@ -154,7 +158,7 @@ func (w *writer) content(i int, m chat.Message) []sdk.ContentBlockParamUnion {
 		case chat.Document:
 			out = append(out, sdk.ContentBlockParamUnion{OfDocument: w.document(i, k, p)})
 		case chat.Opaque:
-			if besideWords(m, p) {
+			if isKeptCompaction(m, p) {
 				w.compaction = p.Value
 				continue
 			}

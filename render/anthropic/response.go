@@ -8,17 +8,18 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// StopPause reports that the API interrupted a long turn of its own tools, or paused after a compaction. The answer so far may be sent back as it is.
+// StopPause reports that the API interrupted a long turn of its own tools, or paused after a compaction. The answer so
+// far may be sent back as it is.
 const StopPause chat.StopReason = "pauseTurn"
 
-// Response converts an answer of the API, so that [Request] sends back every block in its place:
+// Response converts an answer of the API, so that [Request] sends back every block unchanged and in its place:
 //
-//   - Thinking that comes first is a [chat.Thinking], encrypted if it was redacted. Thinking between other blocks, and
-//     every block without an equivalent, is a [chat.Opaque] with the block as the API wrote it.
-//   - Calls have the ids of [chat.WithCallIDs]. The place of a call that other blocks follow is marked by a [chat.Opaque]
-//     with its id, since a message stores its calls separately.
-//   - Citations of a text are in a [chat.Opaque] after it. The caller of a tool, if not the model itself, is the call's
-//     signature.
+//   - Thinking that comes first is a [chat.Thinking], encrypted if it was redacted. Thinking after other blocks is a
+//     [chat.Opaque].
+//   - A text is a [chat.Text]. Its citations are in a [chat.Opaque] after it.
+//   - Calls have the ids of [chat.WithCallIDs]. The place of a call that other blocks follow is marked by a
+//     [chat.Opaque] with its id. The caller of a tool, if not the model itself, is the call's signature.
+//   - Any other block is a [chat.Opaque], as the API wrote it.
 //
 // An answer that was cut off may end within a call; its arguments are kept as far as they came.
 func Response(m *sdk.Message) chat.Response {
@@ -28,10 +29,10 @@ func Response(m *sdk.Message) chat.Response {
 			m.Usage.CacheCreation.Ephemeral1hInputTokens),
 		StopReason: stopReason(m.StopReason),
 	}
-	lastOther := -1
+	lastNonCall := -1
 	for i, b := range m.Content {
 		if b.Type != typeToolUse {
-			lastOther = i
+			lastNonCall = i
 		}
 	}
 	thinkingFirst, compacted := true, false
@@ -57,7 +58,7 @@ func Response(m *sdk.Message) chat.Response {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, chat.ToolCall{
 				ID: id, Name: b.Name, Arguments: string(b.Input), Signature: callerSignature(b),
 			})
-			if i < lastOther {
+			if i < lastNonCall {
 				add(placeMark(id))
 			}
 		default:

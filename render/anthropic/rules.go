@@ -13,44 +13,45 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// The rules of the Messages API beyond those of [chat.ValidateRequest]. Shared rules are not repeated:
-// [chat.RuleAnswered] and [chat.RuleOrphan] keep all results of a message at the start of the next user message, because
-// [Request] merges the tool messages and the user message after them; [chat.RuleEmpty] forbids blank text, and
-// [chat.RuleLast] an assistant message at the end.
+// Anthropic's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
 const (
-	// RuleFirst: the first message besides system messages is the user's. Roles then alternate, because [Request] merges
-	// neighbours of one role.
-	RuleFirst chat.Rule = "the first message is from the user"
-	// RuleUTF8: text, thinking and descriptions of tools are valid UTF-8. JSON cannot hold anything else, and the SDK
+	// RuleUTF8: text, thinking, and definitions of tools are valid UTF-8. JSON cannot hold anything else, and the SDK
 	// would replace it silently.
 	RuleUTF8 chat.Rule = provider.RuleUTF8
-	// RuleCallForm: the id of a call consists of letters, digits, _ and -, and so does its tool's name, of at most 128
-	// characters.
+	// RulePlace: images and documents are in user and tool messages.
+	RulePlace chat.Rule = "images and documents are where the API takes them"
+	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text, in base64.
+	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
+	// RuleImageSize: an image has at most 8,000 pixels a side, or 2,000 if there are more than 20 images.
+	RuleImageSize chat.Rule = "images are not too large"
+	// RuleImageCount: there are at most 100 images, or [Model].MaxImages.
+	RuleImageCount chat.Rule = provider.RuleImageCount
+	// RuleImageBytes: an inline image has at most 10 MB in base64. A request has at most 32 MB, inline images included.
+	RuleImageBytes chat.Rule = provider.RuleImageBytes
+	// RuleOpaque: an opaque part is a block that the API accepts in a message of its role, and not a call or a result of
+	// a tool.
+	RuleOpaque chat.Rule = "opaque parts are the API's"
+	// RuleCallForm: a call's id consists of letters, digits, _ and -; its tool's name consists of at most 128 of them.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleCallUnique: no two calls of a conversation have the same id.
+	// RuleCallUnique: no two calls of a conversation have the same id, by which results are matched.
 	RuleCallUnique chat.Rule = "ids of calls are unique"
 	// RuleArguments: the arguments of a call are a JSON object.
 	RuleArguments chat.Rule = "arguments are a JSON object"
+	// RuleToolForm: the name of a declared tool obeys RuleCallForm, and its schema, if any, is of type "object".
+	RuleToolForm chat.Rule = "tool definitions are of the API's form"
+	// RuleTools: tools are declared if messages hold calls or results.
+	RuleTools chat.Rule = "tools are declared where the history has calls"
+	// RuleFirst: the first message besides system messages is the user's. Roles then alternate, because [Request] merges
+	// neighbours of one role.
+	RuleFirst chat.Rule = "the first message is from the user"
 	// RuleErrorResult: the result of a tool that failed holds only text.
 	RuleErrorResult chat.Rule = "a failed result holds only text"
 	// RuleThinkingForm: thinking is text with a signature, or encrypted and nothing else.
 	RuleThinkingForm chat.Rule = "thinking is signed or encrypted"
 	// RuleThinkingMerged: an assistant message directly after another one, with which it is merged, has no thinking.
 	RuleThinkingMerged chat.Rule = "thinking is first after merging"
-	// RulePlace: images and documents are in user and tool messages.
-	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text.
-	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
-	// RuleImageSize: an image has at most 8,000 pixels a side, and 2,000 if there are more than 20 images.
-	RuleImageSize chat.Rule = "images are not too large"
-	// RuleImageCount: there are at most 100 images, or [Model].MaxImages.
-	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: an inline image has at most 10 MB in base64, and a request with all of them 32 MB.
-	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is a JSON object with a type, and not a call or result of a tool.
-	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleServerTool: a call of one of the API's own tools is answered before the next user message, and no such result
-	// is without its call. Only a turn that was paused may leave one open.
+	// is without its call. Only a turn that was paused may leave a call open.
 	RuleServerTool chat.Rule = "calls of the API's own tools keep their results"
 	// RuleCacheType: the type of a cache breakpoint is "ephemeral", or empty.
 	RuleCacheType chat.Rule = "cache breakpoints are ephemeral"
@@ -58,10 +59,6 @@ const (
 	RuleCacheCount chat.Rule = "at most four cache breakpoints"
 	// RuleCacheOrder: in the order tools, system, messages, no breakpoint of an hour comes after one of five minutes.
 	RuleCacheOrder chat.Rule = "longer cache lifetimes come first"
-	// RuleTools: tools are declared if messages hold calls or results.
-	RuleTools chat.Rule = "tools are declared where the history has calls"
-	// RuleToolForm: the name of a declared tool obeys RuleCallForm, and its schema, if any, is of type "object".
-	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 	// RuleToolSearch: a client's own tool_search is called only if it is declared, and no call is answered with
 	// references to tools. The API looks for the referenced tools among deferred ones, and a [chat.Tool] cannot be
 	// deferred.
@@ -77,20 +74,20 @@ var (
 	nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// Validate checks a request by the rules of [chat.ValidateRequest] and those of this package. It returns nil or a
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of Anthropic. It returns nil or a
 // [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
 //
 // A last message that was paused ([StopPause]) may be the assistant's: it is sent back for the model to continue.
 func Validate(req chat.Request) error { return validate(req, 0) }
 
-// validate is Validate for a model that accepts that many images; 0 is the lowest limit of any.
+// validate is Validate for a model that accepts at most this number of images. 0 is the lowest limit of any model.
 func validate(req chat.Request, images int) error {
 	v := validator{maxImages: images}
-	lonely, paused := serverTools(req.Messages)
+	unpaired, paused := serverTools(req.Messages)
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
 		v.violations = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
 	}
-	for _, l := range lonely {
+	for _, l := range unpaired {
 		v.report(l.message, RuleServerTool, "%s", l.detail)
 	}
 	v.tools(req)
@@ -136,7 +133,7 @@ func (v *validator) tools(req chat.Request) {
 	}
 }
 
-// checkSchema checks what the API checks first. Package chat reports schemas that are not objects.
+// checkSchema checks that a schema is of type "object". Package chat reports schemas that are not JSON objects.
 func checkSchema(schema json.RawMessage) error {
 	var head struct {
 		Type json.RawMessage `json:"type"`
@@ -208,7 +205,7 @@ func (v *validator) calls(req chat.Request) {
 			}
 		}
 		for _, c := range m.ToolCalls {
-			seen[c.ID] = true // package chat reports two in one message
+			seen[c.ID] = true // package chat reports an id that one message has twice
 		}
 	}
 }
@@ -253,7 +250,7 @@ func isToolReference(p chat.Part) bool {
 }
 
 func (v *validator) message(i int, m chat.Message) {
-	if len(m.Content) > 0 && !substance(m) && slices.ContainsFunc(m.Content, isOpaque) {
+	if len(m.Content) > 0 && !hasContent(m) && slices.ContainsFunc(m.Content, isOpaque) {
 		v.report(i, chat.RuleEmpty, "the message says nothing")
 	}
 	for k, p := range m.Content {
@@ -321,15 +318,15 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 	switch {
 	case err != nil:
 		return err
-	case b.Type == typeToolUse && !b.marks(m):
+	case b.Type == typeToolUse && !b.marksCall(m):
 		return fmt.Errorf("it is a call that is not among the message's calls: %q", b.ID)
 	case b.Type == typeToolResult:
 		return errors.New("it is a tool result, which is a message of its own")
-	case b.Type == typeCompaction && b.ID != "": // the API's own have none
-		return errors.New("it is a compaction of another provider's")
-	case besideWords(m, p):
+	case b.Type == typeCompaction && b.ID != "": // those of the API have no id
+		return errors.New("it is another provider's compaction")
+	case isKeptCompaction(m, p):
 		return nil
-	case b.assistants() && m.Role != chat.RoleAssistant, b.users() && m.Role == chat.RoleAssistant,
+	case b.onlyAssistant() && m.Role != chat.RoleAssistant, b.notAssistant() && m.Role == chat.RoleAssistant,
 		b.Type == typeReference && m.Role != chat.RoleTool:
 		return fmt.Errorf("it is a %s in a %s message", b.Type, m.Role)
 	case m.Role == chat.RoleSystem && b.Type != typeText:

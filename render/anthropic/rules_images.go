@@ -15,10 +15,11 @@ const (
 	manyImageSide = 2000
 )
 
-// maxImages is the maximum number of images in a request to a model with a window of 200,000 tokens. Others accept 600.
+// maxImages is the maximum number of images in a request to a model with a context window of 200,000 tokens. Others
+// accept 600.
 const maxImages = 100
 
-// imageLimits returns the limits in the guide to vision and the API's overview, read on 2026-11-23; 0 images stands for
+// imageLimits returns the limits in the guide to vision and the API's overview, read on 2026-11-23; 0 images are
 // maxImages. On Amazon Bedrock and Google Cloud an image has at most 5 MB.
 func imageLimits(images int) provider.ImageLimits {
 	if images <= 0 {
@@ -27,7 +28,7 @@ func imageLimits(images int) provider.ImageLimits {
 	return provider.ImageLimits{Count: images, Each: 10 << 20, All: 32_000_000}
 }
 
-// largeImages returns the images that the API would refuse for their size, if that is known.
+// largeImages returns the images whose known size is more than the API accepts.
 func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 	side, images := maxImageSide, 0
 	for _, m := range messages {
@@ -62,7 +63,7 @@ func (v *validator) images(messages []chat.Message) {
 	v.violations = append(v.violations, imageLimits(v.maxImages).ImageViolations(messages)...)
 }
 
-// images replaces each image that is too large by a text, and the oldest if there are too many.
+// images replaces each image that is too large with a text, and the oldest if there are too many.
 func (r *repairer) images() {
 	for _, find := range []func([]chat.Message) []provider.ImageExcess{imageLimits(r.maxImages).Excess, largeImages} {
 		messages := make([]chat.Message, len(r.items))

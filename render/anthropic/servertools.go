@@ -10,19 +10,19 @@ import (
 )
 
 // Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of assistant
-// messages: server_tool_use with web_search_tool_result and the like. A result may come messages later if the tool
-// called a tool of the request in between, but never after a user message.
+// messages, such as server_tool_use and web_search_tool_result. A result may come in a later message if the tool called
+// a tool of the request in between, but never after a user message.
 
-// lonelyBlock is a call of one of the API's own tools without its result, or the reverse.
-type lonelyBlock struct {
+// unpairedBlock is a call of one of the API's own tools without its result, or the reverse.
+type unpairedBlock struct {
 	message, part int
 	detail        string
 }
 
-// serverTools returns the lonely blocks, and reports whether the last message leaves a call open, which the API then
-// continues.
-func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
-	open := map[string]lonelyBlock{}
+// serverTools returns the unpaired blocks, and reports whether the last message leaves a call open, with which the API
+// then goes on.
+func serverTools(messages []chat.Message) (unpaired []unpairedBlock, paused bool) {
+	open := map[string]unpairedBlock{}
 	called := map[string]bool{} // since the last user message
 	last := chat.Role("")
 	run := 0 // the first of the assistant messages that are merged
@@ -32,7 +32,7 @@ func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
 			continue
 		case chat.RoleUser:
 			for _, l := range open {
-				lonely = append(lonely, l)
+				unpaired = append(unpaired, l)
 			}
 			clear(open)
 			clear(called)
@@ -44,13 +44,13 @@ func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
 				b := serverBlock(p)
 				switch {
 				case b.isCall() && called[b.ID]:
-					lonely = append(lonely, lonelyBlock{i, k, fmt.Sprintf("part %d: another call has the id %q", k, b.ID)})
+					unpaired = append(unpaired, unpairedBlock{i, k, fmt.Sprintf("part %d: another call has the id %q", k, b.ID)})
 				case b.isCall():
 					called[b.ID] = true
-					open[b.ID] = lonelyBlock{i, k, fmt.Sprintf("part %d: the call %q has no result", k, b.ID)}
+					open[b.ID] = unpairedBlock{i, k, fmt.Sprintf("part %d: the call %q has no result", k, b.ID)}
 				case b.isResult():
 					if _, ok := open[b.ToolUseID]; !ok {
-						lonely = append(lonely, lonelyBlock{i, k, fmt.Sprintf("part %d: there is no call %q before the result", k, b.ToolUseID)})
+						unpaired = append(unpaired, unpairedBlock{i, k, fmt.Sprintf("part %d: there is no call %q before the result", k, b.ToolUseID)})
 					}
 					delete(open, b.ToolUseID)
 				}
@@ -63,10 +63,10 @@ func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
 			paused = paused || l.message >= run
 		}
 	}
-	slices.SortFunc(lonely, func(a, b lonelyBlock) int { // open calls were collected from a map
+	slices.SortFunc(unpaired, func(a, b unpairedBlock) int { // open calls were collected from a map
 		return cmp.Or(a.message-b.message, a.part-b.part)
 	})
-	return lonely, paused
+	return unpaired, paused
 }
 
 // serverBlock returns the opaque block of a part, and the zero value for any other part.
@@ -87,24 +87,24 @@ func (b opaqueBlock) isResult() bool {
 	return b.Type != typeToolResult && strings.HasSuffix(b.Type, "_"+typeToolResult)
 }
 
-// serverTools removes lonely blocks, and the messages that become empty.
+// serverTools removes unpaired blocks, and the messages that become empty.
 func (r *repairer) serverTools() {
 	for {
 		messages := make([]chat.Message, len(r.items))
 		for n, it := range r.items {
 			messages[n] = it.m
 		}
-		lonely, _ := serverTools(messages)
-		if len(lonely) == 0 {
+		unpaired, _ := serverTools(messages)
+		if len(unpaired) == 0 {
 			return
 		}
-		for _, l := range slices.Backward(lonely) {
+		for _, l := range slices.Backward(unpaired) {
 			it := &r.items[l.message]
 			r.Report(it.index, RuleServerTool, "left out: %s", l.detail)
 			it.m.Content = slices.Delete(it.m.Content, l.part, l.part+1)
 		}
 		r.items = slices.DeleteFunc(r.items, func(it item) bool {
-			gone := it.m.Role == chat.RoleAssistant && !substance(it.m)
+			gone := it.m.Role == chat.RoleAssistant && !hasContent(it.m)
 			if gone {
 				r.Report(it.index, chat.RuleEmpty, "the %s message, now empty, left out", it.m.Role)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -13,11 +12,11 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// stream sends a request and collects its answer. With an error, the response is what had arrived.
-func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
+// stream sends a request and collects its answer. With an error, it returns the part that had arrived.
+func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.MessageNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Messages.NewStreaming(ctx, params, m.options(x, params)...)
 	defer events.Close()
-	s := answerStream{heard: heard, calls: provider.CallStream{Stream: heard}, stopped: map[int64]bool{}}
+	s := answerStream{stream: stream, calls: provider.CallStream{Stream: stream}, stopped: map[int64]bool{}}
 	for events.Next() {
 		if err := s.add(events.Current()); err != nil {
 			return s.partial(), fmt.Errorf("the stream of the answer: %w", err)
@@ -28,14 +27,14 @@ func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.Mes
 		return s.partial(), err
 	}
 	if !s.whole {
-		return s.partial(), fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
+		return s.partial(), provider.ErrBrokenOff
 	}
 	return s.response(), nil
 }
 
 // answerStream assembles the events of an answer and streams them.
 type answerStream struct {
-	heard   func(chat.Delta) // nil if the caller does not stream
+	stream  func(chat.Delta) // nil if the caller does not stream
 	answer  sdk.Message
 	calls   provider.CallStream
 	stopped map[int64]bool // complete blocks, by index
@@ -57,9 +56,9 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 	case "content_block_delta":
 		switch e.Delta.Type {
 		case "text_delta":
-			s.tell(e.Delta.Text != "", chat.Text(e.Delta.Text))
+			s.send(e.Delta.Text != "", chat.Text(e.Delta.Text))
 		case "thinking_delta":
-			s.tell(e.Delta.Thinking != "", chat.Thinking{Text: e.Delta.Thinking})
+			s.send(e.Delta.Thinking != "", chat.Thinking{Text: e.Delta.Thinking})
 		case "input_json_delta":
 			if s.answer.Content[e.Index].Type == typeToolUse {
 				s.calls.Add(e.Index, "", "", e.Delta.PartialJSON)
@@ -79,9 +78,9 @@ func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
 	return nil
 }
 
-func (s *answerStream) tell(said bool, d chat.Delta) {
-	if s.heard != nil && said {
-		s.heard(d)
+func (s *answerStream) send(said bool, d chat.Delta) {
+	if s.stream != nil && said {
+		s.stream(d)
 	}
 }
 

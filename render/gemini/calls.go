@@ -16,7 +16,7 @@ import (
 )
 
 // SkipSignature is the signature that Gemini documents for calls that its model did not make, or whose own signature was
-// lost: a history of another model, a made-up call. The model then does without the thoughts behind the call.
+// lost. The model then goes on without the thoughts behind the call.
 const SkipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
 // functionName matches the names of functions that Gemini accepts.
@@ -72,22 +72,22 @@ func readArguments(arguments string) (map[string]any, error) {
 		return nil, errors.New("the arguments are null, not a JSON object")
 	}
 	for key, v := range args {
-		args[key] = exactly(v)
+		args[key] = exactNumbers(v)
 	}
 	return args, nil
 }
 
-// exactly returns a value that survives the SDK, which stores all numbers as float64: numbers that would change become
+// exactNumbers returns a value that does not change in the SDK, which stores all numbers as float64: other numbers become
 // strings.
-func exactly(v any) any {
+func exactNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, x := range v {
-			v[key] = exactly(x)
+			v[key] = exactNumbers(x)
 		}
 	case []any:
 		for i, x := range v {
-			v[i] = exactly(x)
+			v[i] = exactNumbers(x)
 		}
 	case json.Number:
 		f, err := v.Float64()
@@ -104,8 +104,7 @@ func exactly(v any) any {
 	return v
 }
 
-// tools converts valid definitions of tools, nil if there are none. Schemas go unchanged into the field for JSON
-// schemas.
+// tools converts valid definitions of tools, nil if there are none.
 func tools(tools []chat.Tool) []*genai.Tool {
 	if len(tools) == 0 {
 		return nil

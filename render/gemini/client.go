@@ -35,7 +35,8 @@ func (m *Model) guarded() (*genai.Client, error) {
 	return m.own.client, m.own.err
 }
 
-// guard returns a client like the given one with its own transport, for which the SDK has no option of a request.
+// guard returns a client like the given one with a [transport] and without redirects to other servers, for which the SDK
+// has no options of a request.
 func guard(client *genai.Client) (*genai.Client, error) {
 	config := client.ClientConfig() // completed from the environment
 	if config.HTTPClient == nil {
@@ -56,7 +57,7 @@ func guard(client *genai.Client) (*genai.Client, error) {
 	return guarded, nil
 }
 
-// exchange is one request of a model.
+// exchange is one request of a model and its answer.
 type exchange struct {
 	*provider.Exchange
 	key string // the key under which the answer holds arguments
@@ -69,17 +70,18 @@ func newExchange(streamed bool) exchange {
 	return exchange{provider.NewExchange(streamed), "arguments-" + rand.Text()}
 }
 
+// in returns a context that tells the transport the exchange.
 func (x exchange) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// tidy classifies the error of an answer, and removes secrets from it.
-func (x exchange) tidy(err error) error {
+// answerError returns the error of an answer that cannot be used, without secrets.
+func (x exchange) answerError(err error) error {
 	_, transient := errors.AsType[*chat.TransientError](err)
 	finish, ended := errors.AsType[*FinishError](err)
 	switch {
 	case ended:
-		finish.Reason, finish.Message = genai.FinishReason(x.Told(string(finish.Reason))), x.Told(finish.Message)
+		finish.Reason, finish.Message = genai.FinishReason(x.Masked(string(finish.Reason))), x.Masked(finish.Message)
 	case err != nil && !transient:
 		return &chat.AnswerError{Err: err}
 	}
@@ -95,8 +97,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	x, asked := r.Context().Value(exchangeKey{}).(exchange)
-	if !asked {
+	x, ok := r.Context().Value(exchangeKey{}).(exchange)
+	if !ok {
 		return next.RoundTrip(r)
 	}
 	response, err := x.Send(r, next.RoundTrip)

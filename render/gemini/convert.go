@@ -11,45 +11,46 @@ import (
 	"github.com/promptree-go/promptree/internal/callid"
 )
 
-// Request converts a request to the SDK's form for GenerateContent, without a model, which the caller adds, as [Model]
-// does. A request that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
+// Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request that
+// breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
-//   - System messages at the start become the system instruction. Gemini has no place for later ones: each stays where it
-//     is, as user content in <system-message> tags.
-//   - A user message is a content of its own. Consecutive assistant messages are one content, and so are the
-//     tool messages that answer one assistant message, in the order in which its calls are sent.
-//   - Ids made by [chat.WithCallIDs] are not sent, because some servers, such as Vertex AI, refuse ids of calls. Responses
-//     are then matched by order.
-//   - A tool's text is the output of a function response, or its error. Images and documents of it go into the response
-//     too; for legacy models they come after all responses, under a line that names the call.
-//   - A text stays a text, and so does each part on its own. A data URL is sent inline, another URL as a reference.
-//   - Opaque parts are Gemini's own: a part as JSON, or one of the two notes that [Response] makes.
+//   - System messages at the start become the system instruction. Gemini has no place for later ones: each stays where
+//     it is, as user content in <system-message> tags.
+//   - A user message is a content of its own. Consecutive assistant messages are one content, and so are the tool
+//     messages that answer one assistant message, in the order in which its calls are sent.
+//   - Ids made by [chat.WithCallIDs] are not sent, because some servers, such as Vertex AI, refuse ids of calls.
+//     Responses are then matched by order.
+//   - A tool's text is the output of a function response, or its error. The result's images and documents go into the
+//     response too; for legacy models they come after all responses, under a line that names the call.
+//   - Each text stays a part of its own. A data URL is sent inline, another URL as a reference.
+//   - An opaque part is sent as a part of Gemini's, unless it is one of the two notes that [Response] makes.
 //
-// What Gemini has no equivalent for:
+// What the API has no equivalent for:
 //
-//   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own
-//     goes into the config, with [Model.Adjust].
-//   - The name of a user is put before the text ("Ann: hello"); names of other roles are left out.
+//   - The name of a user is put before the text ("Ann: hello"). Names of other participants are left out, and so is the
+//     detail of an image, unless [Options].MediaResolution is set.
 //   - Thinking of another provider is sent as the text of a thought. Its signature and its encrypted form, which nobody
 //     else can read, are left out.
-//   - An image's detail is left out unless [Options.MediaResolution] is set.
-//   - Empty arguments become an empty object. A number in arguments that the SDK cannot hold (it uses float64)
-//     becomes a string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
+//   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own
+//     goes into the config, with [Model].Adjust.
+//   - Empty arguments become an empty object. A number in arguments that the SDK cannot hold (it uses float64) becomes a
+//     string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
 //   - A tool choice is not sent if there are no tools.
+//
+// The SDK sorts the keys in schemas of tools.
 func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	contents, config, _, err := request(req, o)
 	return contents, config, err
 }
 
-// request converts a request to the SDK's form, and returns the arguments of its calls as written, in the order of the
-// contents.
+// request is Request. It also returns the arguments of the calls as written, in the order of the contents.
 func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, []json.RawMessage, error) {
 	if err := Validate(req, o); err != nil {
 		return nil, nil, nil, err
 	}
 	p, _ := convert(req.Messages, o)
 	written := argumentsOf(p.Contents, req.Messages)
-	leaveOutNewIDs(p.Contents)
+	removeGeneratedIDs(p.Contents)
 	config := &genai.GenerateContentConfig{SystemInstruction: p.System, Tools: tools(req.Tools)}
 	if req.MaxTokens > 0 {
 		config.MaxOutputTokens = int32(min(req.MaxTokens, math.MaxInt32))
@@ -66,17 +67,17 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	return p.Contents, config, written, nil
 }
 
-// Contents converts a part of a conversation to the SDK's form, as [Request] does, without checking the rules about the
-// order of messages. Results of calls that are not among the messages are left out. What cannot be sent is a
+// Contents converts a part of a conversation to the SDK's types, as [Request] does, without checking the rules about the
+// order of messages. Results of calls that are not among the messages are left out. A message that cannot be sent is a
 // [*chat.ValidationError].
 func Contents(messages []chat.Message, o Options) (system *genai.Content, contents []*genai.Content, err error) {
 	p, violations := convert(messages, o)
-	leaveOutNewIDs(p.Contents)
+	removeGeneratedIDs(p.Contents)
 	return p.System, p.Contents, chat.Invalid(violations)
 }
 
-// leaveOutNewIDs removes the ids of calls and responses that did not come from a server.
-func leaveOutNewIDs(contents []*genai.Content) {
+// removeGeneratedIDs removes the ids of calls and responses that [chat.WithCallIDs] made.
+func removeGeneratedIDs(contents []*genai.Content) {
 	for _, content := range contents {
 		for _, p := range content.Parts {
 			if p.FunctionCall != nil && callid.IsNew(p.FunctionCall.ID) {
@@ -89,7 +90,7 @@ func leaveOutNewIDs(contents []*genai.Content) {
 	}
 }
 
-// prompt is a conversation in the types of Google's SDK.
+// prompt is a conversation in the SDK's types.
 type prompt struct {
 	// System instruction, from the system messages that come first; nil if there are none.
 	System *genai.Content
@@ -97,7 +98,7 @@ type prompt struct {
 	Contents []*genai.Content
 }
 
-// convert converts messages. What cannot be sent is a violation, in the order of messages.
+// convert converts messages. It returns a violation for each fault, in the order of the messages.
 func convert(messages []chat.Message, options Options) (prompt, []chat.Violation) {
 	c := converter{options: options}
 	for i, m := range messages {
@@ -114,13 +115,13 @@ type converter struct {
 	violations []chat.Violation
 	begun      bool // a message other than a system message was met
 
-	calls   []chat.ToolCall // of the preceding assistant message, in the order in which they are sent
-	results []result        // results of calls so far
+	calls   []chat.ToolCall // of the last assistant message, in the order in which they are sent
+	results []result        // the results of those calls so far
 }
 
-// result is a function response, and the media sent beside it.
+// result is a function response with the media sent beside it.
 type result struct {
-	place int // index of the call among those that are sent
+	place int // the index of its call in the order in which they are sent
 	parts []*genai.Part
 }
 
@@ -184,7 +185,7 @@ func (c *converter) result(i int, m chat.Message) {
 	c.results = append(c.results, result{place: place, parts: parts})
 }
 
-// endResults puts the responses to one message's calls into one content: all responses in the order of their calls, then
+// endResults makes one content of the responses to one message's calls: all responses in the order of the calls, then
 // their media.
 func (c *converter) endResults() {
 	if len(c.results) == 0 {

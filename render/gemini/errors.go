@@ -14,15 +14,15 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// The messages for a prompt that is too long, of the Gemini API and of the same models on Google Cloud. The first number
-// is the request's, the second the limit.
+// The messages of the Gemini API and of Google Cloud for a request that is larger than the context window. The first
+// number is the request's, the second the limit.
 var tooLong = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)input token count \(?(\d+)\)? exceeds the maximum number of tokens allowed \(?(\d+)\)?`),
 	regexp.MustCompile(`(?i)input token count is (\d+) but (?:the )?model only supports up to (\d+)`),
 }
 
-// tooLongUnsaid matches such messages without numbers.
-var tooLongUnsaid = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
+// tooLongWithoutNumbers matches the message without numbers.
+var tooLongWithoutNumbers = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
 
 // classify turns an error of the SDK into one that a caller can act on: a [*chat.ContextLimitError], a
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
@@ -30,7 +30,7 @@ func classify(x *provider.Exchange, err error) error {
 	wrapped := fmt.Errorf("gemini: %w", err)
 	if api, ok := errors.AsType[genai.APIError](err); ok {
 		if status := x.Status(); status >= http.StatusBadRequest {
-			api.Code = status // whatever the body says
+			api.Code = status // the body may say otherwise
 		}
 		return classifyAPI(api, wrapped)
 	}
@@ -40,12 +40,12 @@ func classify(x *provider.Exchange, err error) error {
 func classifyAPI(api genai.APIError, err error) error {
 	switch {
 	case api.Code == http.StatusBadRequest || api.Code == http.StatusRequestEntityTooLarge:
-		for _, said := range tooLong {
-			if m := said.FindStringSubmatch(api.Message); m != nil {
+		for _, pattern := range tooLong {
+			if m := pattern.FindStringSubmatch(api.Message); m != nil {
 				return &chat.ContextLimitError{Tokens: number(m[1]), Limit: number(m[2]), Err: err}
 			}
 		}
-		if tooLongUnsaid.MatchString(api.Message) || api.Code == http.StatusRequestEntityTooLarge {
+		if tooLongWithoutNumbers.MatchString(api.Message) || api.Code == http.StatusRequestEntityTooLarge {
 			return &chat.ContextLimitError{Err: err}
 		}
 	case api.Code == http.StatusTooManyRequests || api.Code == http.StatusRequestTimeout || api.Code == http.StatusConflict || api.Code >= http.StatusInternalServerError:

@@ -14,7 +14,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// imagePart sends a data URL inline and any other by reference: a file of the Files API, in Cloud Storage or on the web.
+// imagePart converts an image: a data URL is sent inline, any other URL by reference (of a file in the Files API, in
+// Cloud Storage or on the web).
 func (o Options) imagePart(img chat.Image) (*genai.Part, error) {
 	part := &genai.Part{}
 	if !utf8.ValidString(img.URL) || !utf8.ValidString(img.MediaType) {
@@ -60,8 +61,7 @@ func resolution(detail chat.ImageDetail) *genai.PartMediaResolution {
 	}
 }
 
-// typeByName guesses an image's type from its file name, and returns "" if the name does not show it; then Gemini
-// determines it.
+// typeByName returns an image's type by its file name, or "" if the name does not show it, which leaves it to Gemini.
 func typeByName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

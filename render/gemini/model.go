@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,12 +11,13 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, for the Gemini API or Google Cloud. Requests are sent by a copy of it, see [NewClient].
+	// Client of the SDK, for the Gemini API or Google Cloud. Requests are sent by a copy of it: see [NewClient].
 	Client *genai.Client
 	// Name of the model, such as "gemini-3-pro-preview".
 	Name string
@@ -32,7 +32,7 @@ type Model struct {
 	// whatever a [chat.Request] has no field for.
 	Adjust func(*genai.GenerateContentConfig)
 
-	own struct { // a guarded copy of the client
+	own struct { // a copy of the client that guard made
 		sync.Once
 		client *genai.Client
 		err    error
@@ -46,8 +46,8 @@ var _ chat.Model = (*Model)(nil)
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
-// states one; a [*FinishError] if the answer broke off; the cause of a context that is done; and otherwise the SDK's
-// error, with the API's text. The error of a streamed answer comes with the part that had arrived.
+// states one; a [*FinishError] if the answer ended without anything to use; the cause of a context that is done; and
+// otherwise the SDK's error, with the API's text. The error of a streamed answer comes with the part that had arrived.
 //
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -68,7 +68,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil && req.Stream != nil {
 		r = a.partial()
 	}
-	return r, x.Err(ctx, x.tidy(err))
+	return r, x.Err(ctx, x.answerError(err))
 }
 
 func (m *Model) options() Options {
@@ -78,14 +78,14 @@ func (m *Model) options() Options {
 	return OptionsFor(m.Name)
 }
 
-// request converts a request, repaired.
-func (m *Model) request(req chat.Request, tell func([]chat.Repair)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
+// request repairs a request, calls onRepair with the changes, and converts it.
+func (m *Model) request(req chat.Request, onRepair func([]chat.Repair)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	if m.Client == nil || m.Name == "" {
 		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
 	}
 	req, changes := Repair(req, m.options())
-	if len(changes) > 0 && tell != nil {
-		tell(changes)
+	if len(changes) > 0 && onRepair != nil {
+		onRepair(changes)
 	}
 	contents, config, written, err := request(req, m.options())
 	if err != nil {
@@ -105,7 +105,7 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 	if err != nil {
 		return nil, err
 	}
-	defer otherForm(&err, &a.telling)
+	defer recoverSDK(&err, &a.sending)
 	if a.stream == nil {
 		return client.Models.GenerateContent(ctx, m.Name, contents, config)
 	}
@@ -116,27 +116,24 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 		a.add(piece)
 	}
 	if !a.finished() {
-		return nil, errCutOff
+		return nil, provider.ErrBrokenOff
 	}
 	return a.response(), nil
 }
 
-// otherForm turns a panic of the SDK into an error: the SDK asserts the types in an answer and dereferences missing
-// objects. A panic in a function of the caller's is not recovered.
-func otherForm(err *error, callers *bool) {
-	if *callers {
+// recoverSDK turns a panic of the SDK into an error: the SDK asserts the types in an answer and dereferences missing
+// objects. It does not recover a panic of the caller's function, during which sending is set.
+func recoverSDK(err *error, sending *bool) {
+	if *sending {
 		return
 	}
 	if p := recover(); p != nil {
 		if _, ok := p.(runtime.Error); !ok {
 			panic(p)
 		}
-		*err = fmt.Errorf("the answer is of another form than Gemini's: %v", p)
+		*err = fmt.Errorf("the answer does not have Gemini's form: %v", p)
 	}
 }
-
-// errCutOff is returned for a stream that ended before the answer did.
-var errCutOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
 // CountTokens asks Gemini for the number of input tokens of a request, tools included. The request is repaired as by
 // [Model.Generate], but OnRepair is not called. Errors are those of Generate.
@@ -173,12 +170,13 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	return tokens, nil
 }
 
+// count asks for a count through the SDK.
 func (m *Model) count(ctx context.Context, contents []*genai.Content, config *genai.CountTokensConfig) (tokens int, err error) {
 	client, err := m.guarded()
 	if err != nil {
 		return 0, err
 	}
-	defer otherForm(&err, new(bool))
+	defer recoverSDK(&err, new(bool))
 	counted, err := client.Models.CountTokens(ctx, m.Name, contents, config)
 	if err != nil {
 		return 0, err

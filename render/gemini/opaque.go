@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// note is the content of an opaque part: a part of Gemini's without an equivalent, the signature of the part before it,
-// or the place of a call. Exactly one field is set.
+// note is the content of an opaque part: a part of Gemini's, the signature of the part before it, or the id of the call
+// whose place it marks. Exactly one field is set.
 type note struct {
 	part      *genai.Part
 	signature []byte
@@ -51,7 +51,7 @@ func readOpaque(value json.RawMessage) (note, error) {
 	}
 }
 
-// checkData checks that a part holds exactly one thing, completely.
+// checkData checks that a part holds exactly one thing, with all its fields.
 func checkData(p *genai.Part) error {
 	n := 0
 	for _, given := range []bool{
@@ -97,7 +97,7 @@ func placeNote(callID string) (chat.Opaque, error) {
 	return opaquePart(&genai.Part{FunctionCall: &genai.FunctionCall{ID: callID}})
 }
 
-// A call's signature is kept in base64, as it is sent.
+// writeSignature and readSignature convert a call's signature, which is kept in base64 as it is sent.
 func writeSignature(signature []byte) string { return base64.StdEncoding.EncodeToString(signature) }
 
 func readSignature(signature string) ([]byte, error) {
@@ -106,7 +106,7 @@ func readSignature(signature string) ([]byte, error) {
 		return nil, err
 	}
 	if writeSignature(b) != signature {
-		return nil, errors.New("the base64 is not in its plain form")
+		return nil, errors.New("the base64 has another form than Gemini's")
 	}
 	return b, nil
 }

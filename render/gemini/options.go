@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Options say for which kind of model a conversation is converted. The zero value is for Gemini 3 and later.
+// Options of a conversion. The zero value is for Gemini 3 and later; [OptionsFor] knows the older models.
 type Options struct {
-	// Legacy is for models before Gemini 3. They accept no media in a function response, so it is sent beside the
-	// response, and they do not require thought signatures. Off by default.
+	// Legacy is for models before Gemini 3. They accept no media in a function response, so media is sent beside it, and
+	// they do not require thought signatures. Off by default.
 	Legacy bool
 	// MediaResolution sends the detail of an image as the resolution of its part, which not every version of the API
 	// accepts. Off by default, which leaves the detail to Gemini.
 	MediaResolution bool
 }
 
-// OptionsFor returns the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". Any other
-// name counts as that of a newer model.
+// OptionsFor returns the options for a model by its name, such as "gemini-2.5-flash" or "models/gemini-3-pro". For any
+// other name it returns the zero value.
 func OptionsFor(model string) Options {
 	_, version, found := strings.Cut(model, "gemini-")
 	if !found {

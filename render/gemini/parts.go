@@ -14,7 +14,7 @@ import (
 // wholeMessage is the part index of a fault that concerns the whole message.
 const wholeMessage = -1
 
-// fault is something in a message that cannot be sent.
+// fault is the reason why a message cannot be sent.
 type fault struct {
 	part   int // index in the content, or wholeMessage
 	call   int // index of the tool call, if part is wholeMessage and the rule is about calls
@@ -131,11 +131,11 @@ func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 // calls at the end.
 func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault) {
 	calls, faults := callParts(m.ToolCalls)
-	var waiting []byte // a signature without its part so far
-	waitingPart := 0
+	var pending []byte // a signature whose part did not come yet
+	pendingPart := 0
 	add := func(p *genai.Part) {
-		if waiting != nil && p.ThoughtSignature == nil {
-			p.ThoughtSignature, waiting = waiting, nil
+		if pending != nil && p.ThoughtSignature == nil {
+			p.ThoughtSignature, pending = pending, nil
 		}
 		parts = append(parts, p)
 	}
@@ -165,8 +165,8 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 			default:
 				if n := len(parts); n > 0 && !parts[n-1].Thought && parts[n-1].ThoughtSignature == nil {
 					parts[n-1].ThoughtSignature = note.signature
-				} else if waiting == nil {
-					waiting, waitingPart = note.signature, k
+				} else if pending == nil {
+					pending, pendingPart = note.signature, k
 				} else {
 					faults = append(faults, faultf(k, RuleEmptyPart, "a thought signature without a part"))
 				}
@@ -184,8 +184,8 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 		add(part)
 	}
 	switch {
-	case waiting != nil:
-		faults = append(faults, faultf(waitingPart, RuleEmptyPart, "a thought signature without a part"))
+	case pending != nil:
+		faults = append(faults, faultf(pendingPart, RuleEmptyPart, "a thought signature without a part"))
 	case len(parts) == 0 && len(faults) == 0:
 		faults = append(faults, nothingToSend)
 	}
@@ -203,7 +203,7 @@ func callParts(calls []chat.ToolCall) (list callList, faults []fault) {
 		part, callFaults := callPart(k, call)
 		faults = append(faults, callFaults...)
 		if part == nil {
-			part = &genai.Part{} // its place is taken all the same
+			part = &genai.Part{} // it keeps its place all the same
 		}
 		list.ids = append(list.ids, call.ID)
 		list.parts = append(list.parts, part)

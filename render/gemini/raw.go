@@ -13,11 +13,11 @@ import (
 )
 
 // The SDK stores the arguments of a call as a Go map, in which keys lose their order and whole numbers beyond 2⁵³ lose
-// digits. So the arguments of an answer are hidden from it: for a Model, a transport moves them as a text under a key
-// that only this request knows, and Response reads the text. For requests, a hook of the SDK replaces the map by the
+// digits. So the arguments of an answer are hidden from it: for a Model, a transport puts them as a text under a key
+// that only this request knows, and Response reads the text. In requests, a hook of the SDK replaces the map with the
 // text.
 
-// wrapBody wraps the arguments in an answer.
+// wrapBody makes the response's body wrap the arguments in an answer.
 func wrapBody(response *http.Response, r *http.Request, key string) *http.Response {
 	body := &wrappedBody{Closer: response.Body, in: bufio.NewReader(response.Body), key: key}
 	body.events = r.URL.Query().Get("alt") == "sse" // the SDK asks for a stream in this way
@@ -81,10 +81,9 @@ func (b *wrappedBody) wrap(answer []byte) []byte {
 	return wrapArguments(answer, b.key)
 }
 
-// wrapArguments moves the arguments of each call in an answer as a text under a key. Anything that is not an answer
-// stays as it is.
+// wrapArguments puts the arguments of each call in an answer as a text under a key. Anything else stays as it is.
 func wrapArguments(answer []byte, key string) []byte {
-	return within(answer, func(args json.RawMessage) json.RawMessage {
+	return changeAt(answer, func(args json.RawMessage) json.RawMessage {
 		var plain bytes.Buffer
 		if json.Compact(&plain, args) != nil || plain.Bytes()[0] != '{' {
 			return args
@@ -97,8 +96,8 @@ func wrapArguments(answer []byte, key string) []byte {
 	}, "candidates", "*", "content", "parts", "*", "functionCall", "args")
 }
 
-// within changes the value at a path of keys, where * stands for each element of a list.
-func within(value json.RawMessage, change func(json.RawMessage) json.RawMessage, path ...string) json.RawMessage {
+// changeAt changes the value at a path of keys. The key * is each element of a list.
+func changeAt(value json.RawMessage, change func(json.RawMessage) json.RawMessage, path ...string) json.RawMessage {
 	if len(path) == 0 {
 		return change(value)
 	}
@@ -109,7 +108,7 @@ func within(value json.RawMessage, change func(json.RawMessage) json.RawMessage,
 			return value
 		}
 		for i := range list {
-			list[i] = within(list[i], change, path[1:]...)
+			list[i] = changeAt(list[i], change, path[1:]...)
 		}
 		changed = list
 	} else {
@@ -117,7 +116,7 @@ func within(value json.RawMessage, change func(json.RawMessage) json.RawMessage,
 		if json.Unmarshal(value, &o) != nil || o[path[0]] == nil {
 			return value
 		}
-		o[path[0]] = within(o[path[0]], change, path[1:]...)
+		o[path[0]] = changeAt(o[path[0]], change, path[1:]...)
 		changed = o
 	}
 	raw, err := json.Marshal(changed)
@@ -178,7 +177,7 @@ func argumentsOf(contents []*genai.Content, messages []chat.Message) (written []
 	return written
 }
 
-// each visits the objects of a list of a request's body.
+// each visits the objects in a list of a request's body.
 func each(list any, visit func(map[string]any)) {
 	switch list := list.(type) {
 	case []any:

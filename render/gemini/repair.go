@@ -16,20 +16,20 @@ import (
 //
 //   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
 //     hold them are removed.
-//   - Results move to their calls. A call without one is removed, as Gemini requires; a result without its call becomes a
-//     user message. Ids and names of calls are made valid, and arguments that are not an object become the field
-//     "arguments" of one.
-//   - Bytes that are not UTF-8 are replaced. Blank text, unsigned or late thinking, opaque parts of other providers, and
-//     messages that become empty are removed; a tool result without content becomes "(no output)".
-//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the API
-//     does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter of the
-//     limit at a time.
-//   - A thought signature that is not base64 is removed. In the current turn, a call without its signature gets
-//     [SkipSignature].
-//   - Before a call at the start, and after an answer at the end, a user message is added. System
-//     messages at the end move before the question or the round that the model is to answer.
-//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below 0
-//     is dropped.
+//   - Results move to their calls. A call without one is removed; a result without its call becomes a user message. Ids
+//     and names of calls are made valid, and arguments that are not an object become the field "arguments" of one.
+//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted or comes after
+//     other content, opaque parts of other providers, and messages that become empty are removed; a tool result without
+//     content becomes "(no output)".
+//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the
+//     API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
+//     of the limit at a time.
+//   - System messages at the end move before the question or the round that the model is to answer. A user message is
+//     added before a call at the start, and after an answer at the end.
+//   - A thought signature that is not base64 is removed. In the current turn, the first call of a message gets
+//     [SkipSignature] if it has no signature.
+//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below
+//     0 is dropped.
 //
 // What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
 // tool choice, a request without messages.
@@ -39,16 +39,16 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	}
 	r := repairer{options: o}
 	for i, m := range req.Messages {
-		r.clean(i, m)
+		r.message(i, m)
 	}
 	r.pair()
 	for i := range r.out {
-		r.mendParts(&r.out[i])
+		r.repairParts(&r.out[i])
 	}
 	r.move()
 	r.Images(imageLimits, r.out, func(why error) chat.Text { return leftOut(why.Error()) })
 	r.out = slices.DeleteFunc(r.out, func(m provider.Indexed) bool {
-		gone := m.Role != chat.RoleTool && isBare(m.Message)
+		gone := m.Role != chat.RoleTool && !hasContent(m.Message)
 		if gone {
 			r.Report(m.Index, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 		}
@@ -57,7 +57,7 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	r.out = r.End(r.out, len(req.Messages))
 	r.start()
 	r.sign()
-	return r.Mended(req, r.out)
+	return r.Repaired(req, r.out)
 }
 
 type repairer struct {
@@ -66,15 +66,15 @@ type repairer struct {
 	out     []provider.Indexed
 }
 
-// clean repairs a single message, except for the matching of calls and results.
-func (r *repairer) clean(i int, m chat.Message) {
+// message repairs a single message; pair matches its calls and results.
+func (r *repairer) message(i int, m chat.Message) {
 	m = r.Fields(i, m)
 	m.Content = r.content(i, m)
-	if m.Role == chat.RoleTool && isBare(m) {
+	if m.Role == chat.RoleTool && !hasContent(m) {
 		r.Report(i, chat.RuleEmpty, "the missing output replaced by a text")
 		m.Content = append(m.Content, chat.Text(provider.NoOutput))
 	}
-	if m.Role != chat.RoleTool && isBare(m) {
+	if m.Role != chat.RoleTool && !hasContent(m) {
 		r.Report(i, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 		return
 	}
@@ -82,7 +82,7 @@ func (r *repairer) clean(i int, m chat.Message) {
 	r.out = append(r.out, provider.Indexed{Message: m, Index: i})
 }
 
-// content removes what no provider accepts.
+// content removes the parts that no provider accepts.
 func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	kept := make(chat.Parts, 0, len(m.Content))
 	thinkingOver := false
@@ -112,16 +112,16 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	return kept
 }
 
-// isBare reports whether a message has neither content nor calls.
-func isBare(m chat.Message) bool {
+// hasContent reports whether a message holds something besides thinking.
+func hasContent(m chat.Message) bool {
 	for _, p := range m.Content {
 		switch p.(type) {
 		case chat.Thinking, chat.CacheBreakpoint:
 		default:
-			return false
+			return true
 		}
 	}
-	return len(m.ToolCalls) == 0
+	return len(m.ToolCalls) > 0
 }
 
 // calls repairs names, arguments and signatures.
@@ -148,7 +148,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 				r.Report(i, f.rule, "the signature of call %q left out", c.ID)
 				c.Signature = ""
 			case RuleCallForm:
-				c.Name = takenName(c.Name)
+				c.Name = toolName(c.Name)
 				r.Report(i, f.rule, "the name of call %q changed to %q", c.ID, c.Name)
 			}
 		}
@@ -156,8 +156,8 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	return calls
 }
 
-// takenName returns a name that Gemini accepts.
-func takenName(name string) string {
+// toolName returns a tool's name in the form that Gemini accepts.
+func toolName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_.:-", c) {
 			return c
@@ -170,21 +170,21 @@ func takenName(name string) string {
 	return name[:min(len(name), 128)]
 }
 
-// pair moves results to their calls, removes calls without results, and gives calls ids of their own.
+// pair moves results to their calls, removes calls without results, and makes the ids of calls unique.
 func (r *repairer) pair() {
 	messages := r.out
-	results, taken := provider.ResultsOf(messages)
+	results, matched := provider.ResultsOf(messages)
 	r.out = make([]provider.Indexed, 0, len(messages))
 	for i, m := range messages {
 		if m.Role != chat.RoleTool {
 			r.round(i, m, results[i], messages)
-		} else if !taken[i] {
+		} else if !matched[i] {
 			r.out = append(r.out, r.orphan(m))
 		}
 	}
 }
 
-// orphan turns a result without its call into a user message.
+// orphan returns a result without its call as a user message.
 func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	r.Report(m.Index, chat.RuleOrphan, "the result of call %q turned into a user message", clip(m.ToolCallID))
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
@@ -192,7 +192,7 @@ func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	return m
 }
 
-// round repairs message i with the results of its calls. Several results with one id answer the calls with that id in
+// round repairs message i with the results of its calls. Results with the same id answer the calls with that id in
 // order.
 func (r *repairer) round(i int, m provider.Indexed, results []int, messages []provider.Indexed) {
 	waiting := map[string][]int{} // indexes of calls by id
@@ -215,7 +215,7 @@ func (r *repairer) round(i int, m provider.Indexed, results []int, messages []pr
 		}
 		id := r.UTF8(m.Index, fmt.Sprintf("the id of call %d", k), c.ID)
 		if id == "" || ids[id] {
-			id = freeID(id, ids, waiting, last)
+			id = unusedID(id, ids, waiting, last)
 			r.Report(m.Index, chat.RuleCallID, "the id of call %d changed to %q", k, id)
 		}
 		c.ID = id
@@ -240,8 +240,8 @@ func (r *repairer) round(i int, m provider.Indexed, results []int, messages []pr
 	}
 }
 
-// freeID returns an id that no call of the message has; last is the last number that was appended to each.
-func freeID(id string, taken map[string]bool, original map[string][]int, last map[string]int) string {
+// unusedID returns an id that is not taken, derived from another one; last is the last number appended to each.
+func unusedID(id string, taken map[string]bool, original map[string][]int, last map[string]int) string {
 	if id == "" {
 		id = "call"
 	}
@@ -254,9 +254,9 @@ func freeID(id string, taken map[string]bool, original map[string][]int, last ma
 	}
 }
 
-// mendParts replaces or removes parts that cannot be sent. A removed part may invalidate another, such as a note about
-// it.
-func (r *repairer) mendParts(m *provider.Indexed) {
+// repairParts replaces or removes parts that cannot be sent. Removing a part may invalidate another, such as a note
+// about it.
+func (r *repairer) repairParts(m *provider.Indexed) {
 	for {
 		var faults []fault
 		if m.Role == chat.RoleTool {
@@ -275,8 +275,8 @@ func (r *repairer) mendParts(m *provider.Indexed) {
 		}
 		kept := make(chat.Parts, 0, len(m.Content))
 		for k, p := range m.Content {
-			f, is := bad[k]
-			if !is {
+			f, found := bad[k]
+			if !found {
 				kept = append(kept, p)
 				continue
 			}
@@ -290,7 +290,7 @@ func (r *repairer) mendParts(m *provider.Indexed) {
 			}
 		}
 		m.Content = kept
-		if m.Role == chat.RoleTool && isBare(m.Message) {
+		if m.Role == chat.RoleTool && !hasContent(m.Message) {
 			m.Content = append(m.Content, chat.Text(provider.NoOutput))
 		}
 	}
@@ -328,7 +328,7 @@ func (r *repairer) move() {
 	r.out = out
 }
 
-// start makes sure that the first call follows something.
+// start adds a user message before the first call if it has none before it.
 func (r *repairer) start() {
 	start := 0
 	for start < len(r.out) && r.out[start].Role == chat.RoleSystem {
@@ -354,7 +354,7 @@ func (r *repairer) sign() {
 		m := &r.out[k]
 		switch {
 		case m.Role == chat.RoleUser || m.Role == chat.RoleSystem:
-			return // what came before is not in the current turn; a system message at the start has nothing before it
+			return // the current turn begins here
 		case len(m.ToolCalls) == 0:
 			continue
 		}

@@ -13,14 +13,14 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// fromContent converts a model's content to an assistant message, see [Response]. Arguments may be stored as written
-// under a key, see [NewClient].
+// fromContent converts a model's content to an assistant message, as [Response] does. If a key is given, arguments may
+// be a text under it (raw.go).
 func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleAssistant}
 	if content == nil {
 		return m, nil
 	}
-	last := lastOther(content.Parts)
+	last := lastNonCall(content.Parts)
 	var ids chat.CallIDs
 	for i, p := range content.Parts {
 		switch {
@@ -62,8 +62,8 @@ func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	return m, nil
 }
 
-// lastOther returns the index of the last part that is sent back and is not a call, -1 if there is none.
-func lastOther(parts []*genai.Part) int {
+// lastNonCall returns the index of the last part to send back that is not a call, -1 if there is none.
+func lastNonCall(parts []*genai.Part) int {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if p := parts[i]; p != nil && p.FunctionCall == nil && (!isEmpty(p) || len(p.ThoughtSignature) > 0) {
 			return i
@@ -80,7 +80,7 @@ func isWhole(f *genai.FunctionCall) bool {
 func fromCall(p *genai.Part, ids *chat.CallIDs, key string) (chat.ToolCall, error) {
 	f := p.FunctionCall
 	if !isWhole(f) {
-		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces, which only a StreamFunctionCallArguments asks for")
+		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces: leave StreamFunctionCallArguments unset")
 	}
 	call := chat.ToolCall{ID: ids.Next(f.ID), Name: f.Name, Arguments: "{}", Signature: writeSignature(p.ThoughtSignature)}
 	if raw, ok := f.Args[key].(string); ok && key != "" && len(f.Args) == 1 {
@@ -95,7 +95,8 @@ func fromCall(p *genai.Part, ids *chat.CallIDs, key string) (chat.ToolCall, erro
 	return call, nil
 }
 
-// fromPart converts a part if the result holds all of it but its signature; else it keeps the whole part as it is.
+// fromPart converts a part without its signature. If that would lose anything, it returns the whole part as an opaque
+// one.
 func fromPart(p *genai.Part) (part chat.Part, whole bool, err error) {
 	plain := *p
 	plain.ThoughtSignature = nil
@@ -115,14 +116,15 @@ func fromPart(p *genai.Part) (part chat.Part, whole bool, err error) {
 	}
 }
 
-// FinishError is returned for an answer that ended in a way that leaves nothing to use.
+// FinishError is returned for an answer that ended without anything to use.
 type FinishError struct {
 	// Reason that Gemini gave, such as MALFORMED_FUNCTION_CALL.
 	Reason genai.FinishReason
-	// Message by Gemini about it, if any.
+	// Message of Gemini about it, if any.
 	Message string
 }
 
+// Error returns the reason and the message.
 func (e *FinishError) Error() string {
 	text := fmt.Sprintf("gemini: the answer ended with %s", e.Reason)
 	if e.Message != "" {
@@ -131,26 +133,25 @@ func (e *FinishError) Error() string {
 	return text
 }
 
-// Response converts an answer of the API, from its first candidate, so that [Request] converts it back to the same
-// content:
+// Response converts an answer of the API, from its first candidate, so that [Request] sends back every part unchanged
+// and in its place:
 //
 //   - A text is a [chat.Text], an image a [chat.Image], another inline file a [chat.Document].
-//   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is
-//     sent. A call without an id, or with that of another call, gets an id as from [chat.WithCallIDs], which is not sent
-//     back. If something else comes after a call, an opaque note {"functionCall":{"id":…}} in the content marks the
-//     call's place; calls without a note are at the end.
-//   - The thought signature of another part is an opaque note {"thoughtSignature":…} right after it. A signature that
-//     came alone, as in the last piece of a stream, is a note too; it is sent back with the part before it that is not a
-//     thought, and if there is none with the part after it.
-//   - Anything else is an opaque part that holds the part as JSON: thoughts and their summaries, code and its result, a
-//     text of white space only, future kinds of parts. A thought is not a [chat.Thinking], because Gemini signs the
-//     answer and not the thought, and other providers refuse an unsigned [chat.Thinking].
-//   - Parts without any content are left out.
+//   - Calls have the ids of [chat.WithCallIDs], and their thought signature as the signature, in base64 as it is sent.
+//     The place of a call that other parts follow is marked by a [chat.Opaque] with its id, the note
+//     {"functionCall":{"id":…}}.
+//   - The thought signature of another part is in a [chat.Opaque] after it, the note {"thoughtSignature":…}. A signature
+//     that came alone, as in the last piece of a stream, is a note too. It is sent back with the part before it, or with
+//     the part after it if there is none before or that is a thought.
+//   - Any other part is a [chat.Opaque], as JSON: thoughts and their summaries, code and its result, a text of white
+//     space only, future kinds of parts. A thought is not a [chat.Thinking], because Gemini signs the answer and not the
+//     thought, and other providers refuse unsigned thinking.
+//   - Parts without content are left out.
 //
-// A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is what came
-// before. A malformed function call is a [*FinishError] in a [*chat.TransientError], since the model makes it anew when
-// asked again; so is an answer without a candidate. Other errors are an empty answer, a part that JSON cannot hold, or
-// an incomplete call.
+// A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is the part that
+// came before. A malformed function call is a [*FinishError] in a [*chat.TransientError], because the model may make it
+// right when asked again; an answer without a candidate is a [*chat.TransientError]. Other errors are an empty answer, a
+// part that JSON cannot hold, or an incomplete call.
 func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "") }
 
 func response(r *genai.GenerateContentResponse, key string) (chat.Response, error) {
@@ -186,8 +187,8 @@ func response(r *genai.GenerateContentResponse, key string) (chat.Response, erro
 	return response, nil
 }
 
-// usage returns the usage of a request. Gemini counts cached tokens in the prompt's, and thoughts apart from the
-// answer's; the prompts of its own tools count as input.
+// usage returns the usage of a request. Gemini counts cached tokens with those of the prompt, and thoughts apart from
+// those of the answer; the prompts of its own tools count as input.
 func usage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
 	if u == nil {
 		return chat.Usage{}

@@ -10,44 +10,45 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Gemini's rules beyond those of [chat.ValidateRequest], both of which [Validate] checks.
+// Gemini's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
 const (
-	// RuleCallTurn: a function call follows a user's turn or a function response, and so is never first.
-	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
-	// RuleCounts: the turn after function calls has one response for each call, and no other.
-	RuleCounts chat.Rule = "as many function responses as function calls"
-	// RuleEmptyPart: every content has a part, and every part holds something besides a thought signature.
-	RuleEmptyPart chat.Rule = "no empty parts"
-	// RuleUTF8: text, arguments, and descriptions of tools are valid UTF-8. JSON cannot hold anything else, and the SDK
-	// would replace it silently.
+	// RuleUTF8: text, thinking, ids and arguments of calls, and definitions of tools are valid UTF-8. JSON cannot hold
+	// anything else, and the SDK would replace it silently.
 	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user, assistant and tool messages.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are inline or at an https or gs address; documents are inline; both are of a known type.
+	// RuleMedia: images are inline or at an https or gs address; documents are in base64. Inline images and documents
+	// have a media type.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
 	// RuleImageCount: there are at most 3,000 images.
 	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: with the images that are inline a request has at most 100 MB.
+	// RuleImageBytes: a request has at most 100 MB, inline images included.
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is a part of Gemini's, or a note of [Response] that fits its message.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
+	// RuleCallForm: a call's tool has a name that starts with a letter or an underscore, followed by letters, digits and
+	// any of "_.:-", at most 128 characters in all.
+	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
+	// RuleArguments: the arguments of a call are a JSON object.
+	RuleArguments chat.Rule = "arguments are a JSON object"
+	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
+	RuleToolForm chat.Rule = "tool definitions are of the API's form"
+	// RuleCallTurn: a function call follows a user message or a function response, and so is never first.
+	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
+	// RuleCounts: function calls are followed by one response for each call, and no other.
+	RuleCounts chat.Rule = "as many function responses as function calls"
+	// RuleEmptyPart: every content has a part, and every part holds something besides a thought signature.
+	RuleEmptyPart chat.Rule = "no empty parts"
 	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each
 	// message has its thought signature. Legacy models do not require it.
 	RuleSignature chat.Rule = "calls of the current turn carry their thought signature"
 	// RuleSignatureForm: a thought signature is base64, as Gemini writes it. Only Gemini can check that it is unchanged.
 	RuleSignatureForm chat.Rule = "thought signatures are base64"
-	// RuleArguments: the arguments of a call are a JSON object.
-	RuleArguments chat.Rule = "arguments are a JSON object"
-	// RuleCallForm: the name of a called function starts with a letter or an underscore, followed by letters, digits and
-	// any of "_.:-", at most 128 characters in all.
-	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
-	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 )
 
-// imageLimits are the number of images that Vertex AI documents, where the Gemini API takes 3,600, and the bytes that
-// the Gemini API takes inline since January 2026
-// (blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits). Read on 2026-11-23.
+// imageLimits are the number of images that Vertex AI documents (the Gemini API accepts 3,600) and the bytes that the
+// Gemini API accepts inline since January 2026
+// (blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits), read on 2026-11-23.
 var imageLimits = provider.ImageLimits{Count: 3000, All: 100_000_000}
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of Gemini. It returns nil or a
@@ -78,18 +79,18 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 		violations = append(violations, chat.Violation{Index: i, Rule: rule, Detail: detail})
 	}
 	current, start := currentTurn(messages), instructions(messages)
-	said := false // by the user or a tool
+	prompted := false // a user or tool message was met
 	for i, m := range messages {
 		switch m.Role {
 		case chat.RoleUser, chat.RoleTool:
-			said = true
+			prompted = true
 		case chat.RoleSystem:
-			said = said || i >= start
+			prompted = prompted || i >= start
 		case chat.RoleAssistant:
 			if len(m.ToolCalls) == 0 {
 				continue
 			}
-			if !said {
+			if !prompted {
 				report(i, RuleCallTurn, "no user or tool message comes before the call")
 			}
 			if answers := answersAfter(messages, i); answers != len(m.ToolCalls) {
@@ -105,8 +106,8 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 	return violations
 }
 
-// currentTurn returns the index of the last message sent as the user's, -1 if there is none. A system message that is
-// not at the start is one.
+// currentTurn returns the index of the last message that is sent as the user's, -1 if there is none. System messages
+// after the start are sent so.
 func currentTurn(messages []chat.Message) int {
 	start := instructions(messages)
 	for i := len(messages) - 1; i >= start; i-- {
@@ -137,7 +138,7 @@ func (o Options) firstCall(m chat.Message) (index int, signed bool) {
 		index = slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == p.FunctionCall.ID })
 		return index, len(p.ThoughtSignature) > 0
 	}
-	return 0, m.ToolCalls[0].Signature != "" // no call can be sent as it is, which another rule reports
+	return 0, m.ToolCalls[0].Signature != "" // another rule reports that no call can be sent
 }
 
 // answersAfter counts the tool messages right after message i.

@@ -15,8 +15,8 @@ import (
 // streamed, unless one is signed, because a signed part must not be merged with another.
 type answer struct {
 	stream  func(chat.Delta)
-	telling bool   // stream is being called
-	key     string // the key of arguments as written, see [NewClient]
+	sending bool   // stream is being called
+	key     string // the key of arguments as written (raw.go)
 	ids     chat.CallIDs
 	calls   int
 
@@ -54,35 +54,35 @@ func (a *answer) add(piece *genai.GenerateContentResponse) {
 			a.call(p)
 		case p.Text == "":
 		case p.Thought:
-			a.tell(chat.Thinking{Text: p.Text})
+			a.send(chat.Thinking{Text: p.Text})
 		default:
-			a.tell(chat.Text(p.Text))
+			a.send(chat.Text(p.Text))
 		}
 	}
 }
 
-// call streams a call, which comes complete, with the id that it has in the response. A malformed call is not streamed,
-// because the answer is refused at its end.
+// call streams a call, which comes whole, with the id that it has in the response. A call that cannot be converted is
+// not streamed: the answer ends with its error.
 func (a *answer) call(p *genai.Part) {
 	call, err := fromCall(p, &a.ids, a.key)
 	if err != nil {
 		return
 	}
 	p.FunctionCall.ID = call.ID
-	a.tell(chat.CallDelta{Index: a.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	a.send(chat.CallDelta{Index: a.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	a.calls++
 }
 
-func (a *answer) tell(d chat.Delta) {
-	a.telling = true
+func (a *answer) send(d chat.Delta) {
+	a.sending = true
 	a.stream(d)
-	a.telling = false
+	a.sending = false
 }
 
 // part adds a part, or appends to the last text.
 func (a *answer) part(p *genai.Part) {
-	goesOn := isPlainText(p) && a.text.Len() > 0 && a.parts[len(a.parts)-1].Thought == p.Thought
-	if !goesOn {
+	continues := isPlainText(p) && a.text.Len() > 0 && a.parts[len(a.parts)-1].Thought == p.Thought
+	if !continues {
 		a.endText()
 		part := *p
 		a.parts = append(a.parts, &part)
@@ -105,7 +105,7 @@ func isPlainText(p *genai.Part) bool {
 	return p.Text != "" && reflect.DeepEqual(*p, genai.Part{Text: p.Text, Thought: p.Thought})
 }
 
-// finished reports whether the answer came to its end, or that there will be none.
+// finished reports whether the answer has ended, or the prompt was blocked.
 func (a *answer) finished() bool {
 	return a.candidate.FinishReason != "" || a.whole.PromptFeedback != nil && a.whole.PromptFeedback.BlockReason != ""
 }
@@ -131,7 +131,7 @@ func (a *answer) partial() chat.Response {
 	}
 	m, err := fromContent(&genai.Content{Parts: parts}, a.key)
 	if err != nil {
-		m = chat.Message{} // with a part that cannot be kept
+		m = chat.Message{} // a part cannot be stored
 	}
 	return provider.Partial(m, usage(a.whole.UsageMetadata))
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Tokenizer counts as Gemini does, as far as Google says how. Google publishes no tokenizer for Gemini's texts: they are
-// an estimate, which [sizing.Calibrated] improves and [Model.CountTokens] settles. The zero value is ready to use.
+// Tokenizer counts by the rules that Google publishes. Google publishes no tokenizer for Gemini's texts, so their tokens
+// are estimated; [sizing.Calibrated] improves the estimate, and [Model.CountTokens] asks Gemini. The zero value is ready
+// to use.
 type Tokenizer struct {
-	// Text counts texts. Defaults to Google's own rule of thumb, a token for 4 characters.
+	// Text counts texts. Defaults to Google's rule of thumb, a token for 4 characters.
 	Text chat.Tokenizer
 }
 
 var _ chat.Tokenizer = Tokenizer{}
 
-// What Google publishes: tokens of an image of at most imageSide pixels a side, and of each tile of a larger one; and of
-// a page of a document.
+// The numbers that Google publishes for images and documents.
 const (
-	tileTokens = 258
-	imageSide  = 384
-	largeImage = 12 * tileTokens // an image of unknown size: 4 by 3 tiles, a photograph held at the usual 4:3
-	pageTokens = 258
+	imageSide  = 384             // pixels a side of an image that is one tile
+	tileTokens = 258             // of each tile
+	largeImage = 12 * tileTokens // of an image of unknown size: 4 by 3 tiles, as of a large photograph
+	pageTokens = 258             // of a page of a document
 )
 
-// messageTokens is what a turn takes besides its text: in the template that Google publishes for Gemma, a start, the
+// messageTokens are the tokens of a turn besides its text: in the template that Google publishes for Gemma, a start, the
 // role, an end and two line feeds.
 const messageTokens = 5
 
-// pageBytes is the size of a page in a document that does not show how many it has: a page of compressed text.
+// pageBytes is the assumed size of a page, of compressed text, in a document whose pages cannot be counted.
 const pageBytes = 3_000
 
 // charactersPerToken is Google's rule of thumb.
@@ -54,13 +54,12 @@ func (t Tokenizer) CountText(text string) int {
 // CountPart counts one part of a message's content:
 //
 //   - a text, and the text of thinking, as [Tokenizer.CountText];
-//   - an image by [ImageTokens]; one of unknown size (behind a URL, or in a format other than PNG, JPEG, GIF and WebP) as 12
-//     tiles;
-//   - a document of plain text ("text/…") as its text, and any other at 258 tokens a page, as Google says. The pages of a
-//     PDF are counted as far as they can be seen without unpacking it; where none can, a page is taken for each 3,000
-//     bytes;
+//   - an image by [ImageTokens]; one of unknown size (at an address, or in a format other than PNG, JPEG, GIF and WebP)
+//     as 12 tiles;
+//   - a document of plain text ("text/…") as its text, and any other at 258 tokens a page, as Google documents. The
+//     pages of a PDF are counted if they are not compressed; otherwise each 3,000 bytes are a page;
 //   - an opaque part as the tokens that it says it takes;
-//   - a cache breakpoint as nothing.
+//   - a cache breakpoint as 0.
 func (t Tokenizer) CountPart(part chat.Part) int {
 	switch part := part.(type) {
 	case chat.Text:
@@ -92,7 +91,7 @@ func (t Tokenizer) countDocument(doc chat.Document) int {
 	return pageTokens * pages(data)
 }
 
-// pages counts the pages of a PDF that are not packed away, or guesses how many there are.
+// pages counts the pages of a PDF that are not compressed, or estimates their number from its size.
 func pages(data []byte) int {
 	n := 0
 	for rest := data; ; {
@@ -135,11 +134,11 @@ func (t Tokenizer) CountTools(tools []chat.Tool) int {
 	return n
 }
 
-// ImageTokens returns what an image of that many pixels takes, by the rule that Google publishes for the models since Gemini
-// 2.0: 258 tokens where both sides are at most 384 pixels. Else it is cut into tiles, each 258 tokens: a tile's side is
+// ImageTokens returns the tokens of an image of that many pixels, by the rule that Google documents for Gemini 2.0 and
+// later: 258 if both sides are at most 384 pixels. A larger image is cut into tiles of 258 tokens each: a tile's side is
 // two thirds of the image's shorter side, but at least 256 and at most 768 pixels.
 //
-// Gemini 3 counts by the resolution that is asked for instead, up to 1,120 tokens an image by default.
+// Gemini 3 counts by the requested resolution instead, up to 1,120 tokens an image by default.
 func ImageTokens(width, height int) int {
 	if width <= imageSide && height <= imageSide {
 		return tileTokens

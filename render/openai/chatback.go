@@ -8,10 +8,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ChatResponse converts an answer of Chat Completions, from its first choice: thinking that a server shows as
-// [chat.Thinking], with the name of its field as the signature, by which [ChatRequest] sends it back; the text; a
-// refusal as an opaque part, because it is not an answer; and the calls, with the ids of [chat.WithCallIDs]. An answer
-// without a choice is a [*chat.TransientError].
+// ChatResponse converts an answer of Chat Completions, from its first choice, so that [ChatRequest] sends it back:
+//
+//   - Thinking that a server shows is a [chat.Thinking], with the name of its field as the signature.
+//   - The text is a [chat.Text]. A refusal is a [chat.Opaque], because it is not an answer.
+//   - Calls have the ids of [chat.WithCallIDs].
+//
+// An answer without a choice is a [*chat.TransientError].
 func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
 	if len(answer.Choices) == 0 {
 		return chat.Response{}, emptyAnswer()

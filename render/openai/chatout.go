@@ -11,19 +11,19 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ChatRequest converts a request to the SDK's form for Chat Completions, without a model, which the caller adds, as
+// ChatRequest converts a request to the SDK's types for Chat Completions, without a model, which the caller adds, as
 // [Model] does. A request that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs
 // it.
 //
-// What that API has no equivalent for:
+// What the API has no equivalent for:
 //
-//   - Thinking from a server's own field (reasoning_content, as local servers have it) goes back in that field.
-//     Any other is left out: OpenAI's models think anew in each round there.
+//   - Thinking from a server's own field (reasoning_content, as local servers have it) goes back in that field. Any
+//     other is left out: OpenAI's models think anew in each round.
 //   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
 //     the round.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
 //   - A document has no name, so it is sent under one that fits its type.
-//   - What a message keeps for the Responses API (ids, phases, places of calls) is left out.
+//   - Fields that a message keeps for the Responses API (ids, phases, places of calls) are left out.
 //   - Cache breakpoints: see [Options].
 //   - A tool choice is not sent if there are no tools.
 //
@@ -74,16 +74,16 @@ func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessag
 
 type chatWriter struct {
 	options Options
-	marks   map[spot]string
+	marks   map[position]string
 	out     []sdk.ChatCompletionMessageParamUnion
-	shown   []sdk.ChatCompletionContentPartUnionParam // images and documents in the results of this round
+	media   []sdk.ChatCompletionContentPartUnionParam // images and documents in the results of this round
 }
 
 // flush sends the images and documents of the round's results.
 func (c *chatWriter) flush() {
-	if len(c.shown) > 0 {
-		c.out = append(c.out, sdk.UserMessage(c.shown))
-		c.shown = nil
+	if len(c.media) > 0 {
+		c.out = append(c.out, sdk.UserMessage(c.media))
+		c.media = nil
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *chatWriter) user(i int, m chat.Message) sdk.ChatCompletionMessageParamU
 	}
 	out.Content.OfArrayOfContentParts = []sdk.ChatCompletionContentPartUnionParam{}
 	for k, p := range m.Content {
-		ttl, marked := c.marks[spot{i, k}]
+		ttl, marked := c.marks[position{i, k}]
 		if part, ok := userPart(p, ttl, marked); ok {
 			out.Content.OfArrayOfContentParts = append(out.Content.OfArrayOfContentParts, part)
 		}
@@ -174,7 +174,7 @@ func (c *chatWriter) plain(i int, m chat.Message) bool {
 	for k, p := range m.Content {
 		switch p.(type) {
 		case chat.Text:
-			if _, marked := c.marks[spot{i, k}]; marked {
+			if _, marked := c.marks[position{i, k}]; marked {
 				return false
 			}
 		case chat.Thinking, chat.CacheBreakpoint:
@@ -192,7 +192,7 @@ func (c *chatWriter) texts(i int, m chat.Message) (param.Opt[string], []sdk.Chat
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text:
-			ttl, marked := c.marks[spot{i, k}]
+			ttl, marked := c.marks[position{i, k}]
 			lists = lists || marked
 			list = append(list, *textPart(string(p), ttl, marked))
 		case chat.Opaque:
@@ -209,26 +209,26 @@ func (c *chatWriter) texts(i int, m chat.Message) (param.Opt[string], []sdk.Chat
 func (c *chatWriter) tool(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	out := sdk.ChatCompletionToolMessageParam{ToolCallID: m.ToolCallID}
 	out.Content.OfString, out.Content.OfArrayOfContentParts = c.texts(i, m)
-	shown := false
+	media := false
 	for _, p := range m.Content {
 		switch p.(type) {
 		case chat.Image, chat.Document:
-			if !shown {
-				shown = true
-				c.shown = append(c.shown, sdk.TextContentPart(shownText(m.ToolCallID)))
+			if !media {
+				media = true
+				c.media = append(c.media, sdk.TextContentPart(mediaIntro(m.ToolCallID)))
 			}
 			part, _ := userPart(p, "", false)
-			c.shown = append(c.shown, part)
+			c.media = append(c.media, part)
 		}
 	}
-	if shown && strings.TrimSpace(m.Text()) == "" && out.Content.OfArrayOfContentParts == nil {
+	if media && strings.TrimSpace(m.Text()) == "" && out.Content.OfArrayOfContentParts == nil {
 		out.Content.OfString = param.NewOpt(followsText)
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfTool: &out}
 }
 
-// shownText returns the text before the images and documents of a tool's result.
-func shownText(callID string) string {
+// mediaIntro returns the text before the images and documents of a tool's result.
+func mediaIntro(callID string) string {
 	return fmt.Sprintf("What tool call %q returned besides text:", callID)
 }
 

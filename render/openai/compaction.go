@@ -15,29 +15,29 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Compaction is a [chat.Model] for summaries that has OpenAI compact the history too (POST /responses/compact): the
-// answer is a summary in words, and beside it, in [chat.Response].Compaction, the item that OpenAI made, encrypted. A
-// compactor keeps both: a model of the Responses API is shown the words and the item, any other the words.
+// Compaction is a [chat.Model] for summaries that also has OpenAI compact the history (POST /responses/compact): the
+// answer is the summary in words, and beside it, in [chat.Response].Compaction, the item that OpenAI made, encrypted. A
+// compactor keeps both: a model of the Responses API is shown the words and the item, any other model the words alone.
 //
 //	compactor.Models = map[string]summarize.Target{"compaction": {Model: openai.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
-// What is compacted are the messages before the last, which asks for the summary. So prompts that show the history as
-// messages, and not as text, have something to compact; of any other the answer is the words alone. Nothing in the item
-// can be redacted or erased apart.
+// OpenAI compacts the messages before the last, which asks for the summary. They must be the history itself: if a prompt
+// holds it as text in a single message, there is nothing to compact, and the answer is the words alone. Parts of the item
+// cannot be redacted or erased.
 type Compaction struct {
 	// Model that compacts, with the API [Responses].
 	Model *Model
 	// Words writes the summary in words. Defaults to Model.
 	Words chat.Model
 	// OnError, if set, is called with the error of a compaction that failed, from the goroutine of Generate. The answer
-	// is the words alone then.
+	// is then the words alone.
 	OnError func(error)
 }
 
 var _ chat.Model = Compaction{}
 
-// Generate asks for both at the same time. The errors are those of Words.
+// Generate asks for the words and the item at the same time. Its errors are those of Words.
 func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil || c.Model.API != Responses {
 		return chat.Response{}, errors.New("openai: Compaction.Model is not set or its API is not Responses: set both")
@@ -46,19 +46,19 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 	if words == nil {
 		words = c.Model
 	}
-	asking, cancel := context.WithCancel(ctx)
+	compactCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var made compacted
 	var failed error
-	var both sync.WaitGroup
-	both.Go(func() {
-		made, failed = callback.Call(asking, func(ctx context.Context) (compacted, error) { return c.Model.compact(ctx, req) })
+	var group sync.WaitGroup
+	group.Go(func() {
+		made, failed = callback.Call(compactCtx, func(ctx context.Context) (compacted, error) { return c.Model.compact(ctx, req) })
 	})
 	r, err := words.Generate(ctx, req)
 	if err != nil {
-		cancel() // nobody wants the other alone
+		cancel() // the item is of no use without the words
 	}
-	both.Wait()
+	group.Wait()
 	switch {
 	case err != nil:
 		return r, err
@@ -76,7 +76,7 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 	return r, nil
 }
 
-// compacted is what a compaction came to.
+// compacted is the result of a compaction.
 type compacted struct {
 	items []chat.Opaque
 	usage chat.Usage
@@ -84,19 +84,19 @@ type compacted struct {
 
 // compact has OpenAI compact the messages before the last. Without an answer among them there is nothing to compact.
 func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error) {
-	said := req.Messages[:max(0, len(req.Messages)-1)]
-	if !slices.ContainsFunc(said, func(m chat.Message) bool { return m.Role == chat.RoleAssistant }) {
+	history := req.Messages[:max(0, len(req.Messages)-1)]
+	if !slices.ContainsFunc(history, func(m chat.Message) bool { return m.Role == chat.RoleAssistant }) {
 		return compacted{}, nil
 	}
-	mended, err := m.prepare(chat.Request{Messages: said}, nil)
+	repaired, err := m.prepare(chat.Request{Messages: history}, nil)
 	if err != nil {
 		return compacted{}, err
 	}
-	if err := Validate(mended, Responses); err != nil {
+	if err := Validate(repaired, Responses); err != nil {
 		return compacted{}, err
 	}
 	params := responses.ResponseCompactParams{Model: responses.ResponseCompactParamsModel(m.Name), PromptCacheKey: optional(m.CacheKey)}
-	params.Input.OfResponseInputItemArray = items(mended.Messages, m.options())
+	params.Input.OfResponseInputItemArray = items(repaired.Messages, m.options())
 	x := provider.NewExchange(false)
 	answer, err := m.Client.Responses.Compact(ctx, params, m.requestOptions(x)...)
 	if err != nil {
@@ -106,7 +106,7 @@ func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error
 		return compacted{}, emptyAnswer()
 	}
 	made := compacted{usage: itemsUsage(answer.Usage)}
-	for _, item := range answer.Output { // the user's messages, which are in the words, and what stands for the rest
+	for _, item := range answer.Output { // the user's messages, which the words cover, and the compaction of the others
 		if item.Type == "compaction" {
 			made.items = append(made.items, chat.Opaque{Value: json.RawMessage(item.RawJSON()), Tokens: made.usage.Output})
 		}

@@ -17,7 +17,7 @@ import (
 //   - thinking that is left out counts 0;
 //   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. The estimate is
 //     that of OpenAI's own Codex: three quarters of the length, less 650 bytes, at 4 bytes a token;
-//   - what a message keeps for itself (heads and places of items) counts 0;
+//   - an opaque part that only stores fields or the place of an item counts 0;
 //   - images and documents of a tool's result count in the user message in which Chat Completions receives them.
 //
 // OpenAI publishes no rule for what an item of the Responses API costs beyond its texts; the rule of Chat Completions is
@@ -35,13 +35,13 @@ type counter struct {
 	api API
 }
 
-// CountMessage counts what is sent of a message.
+// CountMessage counts a message as it is sent.
 func (c counter) CountMessage(m chat.Message) int {
 	sent, more := c.sent(m)
 	return c.Tokenizer.CountMessage(sent) + more
 }
 
-// CountPart counts what is sent of a part of the assistant's, and any other part as the tokenizer does.
+// CountPart counts a part of an assistant message as it is sent, and any other part as the tokenizer does.
 func (c counter) CountPart(p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Thinking:
@@ -58,10 +58,10 @@ func (c counter) CountPart(p chat.Part) int {
 	return c.Tokenizer.CountPart(p)
 }
 
-// sent returns a message without what is not sent or is counted differently, and the tokens of the latter.
+// sent returns a message without the parts that are not sent or are counted here, and the tokens of the latter.
 func (c counter) sent(m chat.Message) (chat.Message, int) {
 	content := make(chat.Parts, 0, len(m.Content))
-	more, shown := 0, false
+	more, media := 0, false
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Thinking:
@@ -75,12 +75,12 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 				continue
 			}
 		case chat.Image, chat.Document:
-			shown = shown || m.Role == chat.RoleTool && c.api == ChatCompletions
+			media = media || m.Role == chat.RoleTool && c.api == ChatCompletions
 		}
 		content = append(content, p)
 	}
-	if shown {
-		more += c.Tokenizer.CountMessage(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(shownText(m.ToolCallID))}})
+	if media {
+		more += c.Tokenizer.CountMessage(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(mediaIntro(m.ToolCallID))}})
 		more += c.Tokenizer.CountText(followsText)
 	}
 	if len(content) < len(m.Content) {
@@ -89,7 +89,7 @@ func (c counter) sent(m chat.Message) (chat.Message, int) {
 	return m, more
 }
 
-// thinking reports whether the text of a thought is sent, and the tokens that it costs besides.
+// thinking reports whether the text of a thought is sent, and the tokens of the thought besides its text.
 func (c counter) thinking(t chat.Thinking) (text bool, more int) {
 	if c.api == ChatCompletions {
 		return isReasoningField(t.Signature), 0
@@ -109,7 +109,7 @@ func encryptedTokens(length int) int {
 	return max(0, length/4*3-overhead) / bytesPerToken
 }
 
-// keptOnly reports whether a part is not sent as it is.
+// keptOnly reports whether a part of an assistant message is not sent as it is.
 func (c counter) keptOnly(p chat.Opaque) bool {
 	at, _ := c.api.placeOf(chat.RoleAssistant, p)
 	return at == asHead || at == asCall || at == asItem && c.api == ChatCompletions
@@ -124,7 +124,7 @@ type joiner struct {
 // SafeCut calls the tokenizer's own method.
 func (j joiner) SafeCut(before, after rune) bool { return j.inner.SafeCut(before, after) }
 
-// CountFrame counts what is sent of a message besides its text.
+// CountFrame counts a message as it is sent, without its text.
 func (j joiner) CountFrame(m chat.Message) (int, bool) {
 	sent, more := j.sent(m)
 	tokens, joined := j.inner.CountFrame(sent)

@@ -1,10 +1,11 @@
-// Package openai sends conversations to OpenAI, and to any server that speaks one of its two conversation APIs, through
-// the official SDK, github.com/openai/openai-go.
+// Package openai sends conversations to OpenAI, and to any server that speaks one of its two APIs, through OpenAI's
+// official SDK, github.com/openai/openai-go.
 //
-// A [Model] is a [chat.Model] on the SDK's client:
+// A [Model] is a [chat.Model] on the SDK's client, for agents and for the summaries of a compactor:
 //
 //	model := &openai.Model{Client: sdk.NewClient(), Name: "gpt-5.2", API: openai.Responses}
-//	response, err := model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: tools})
+//	response, err := model.Generate(ctx, chat.Request{Messages: result.Messages, Tools: tools})
+//	err = session.Append(ctx, response.Message)
 //
 // For a local server, give the client its URL and leave API at its default:
 //
@@ -15,17 +16,19 @@
 //
 // Chat Completions, the zero value, is spoken by every compatible server. It does not return the reasoning of OpenAI's
 // models: they think anew in each round. The Responses API takes the reasoning back, encrypted, and is the better choice
-// for OpenAI's reasoning models; GPT-5.6 calls functions while it reasons only there. Both are used without state on
-// OpenAI's side: each request holds the whole conversation, and nothing is stored.
+// for OpenAI's reasoning models; GPT-5.6 calls functions while it reasons only there. With both, each request holds the
+// whole conversation, and OpenAI stores nothing.
 //
 // # Using the parts alone
 //
-//   - [ChatRequest] and [ItemsRequest] convert a request to the SDK's types, for the one API and the other; [ChatResponse]
-//     and [ItemsResponse] convert an answer back. Their comments list what an API has no equivalent for.
-//   - [Validate] reports each rule of an API that a request breaks; [Repair] repairs what it can and reports the changes. A
-//     [Model] does so before each request, since histories that other providers' models have written need it.
+//   - [ChatRequest] and [ItemsRequest] convert a request to the SDK's types, for Chat Completions and for Responses, and
+//     [ChatResponse] and [ItemsResponse] convert an answer back. Their comments list what an API has no equivalent for.
+//   - [Validate] reports each rule of an API that a request breaks; [Repair] repairs what it can and reports the
+//     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
 //   - [Counter] counts messages as they are sent, using a tokenizer such as that of package sizing/tiktoken, and
 //     [Model.CountTokens] asks OpenAI.
+//
+// # Errors
 //
 // Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the server
 // states, [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for

@@ -44,10 +44,10 @@ func classify(x *provider.Exchange, err error) error {
 	return x.Broken(fmt.Errorf("openai: %w", err))
 }
 
-// inForm is a middleware for the SDK's client that converts errors to the form that it reads, {"error":{"message":…}}.
-// Some servers write the inner object alone (vLLM), some a text (Ollama), and a proxy a page. Without it the SDK would
-// lose the status.
-func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+// normalizeErrors is a middleware for the SDK's client that converts error bodies to the form that the SDK reads,
+// {"error":{"message":…}}. Some servers write the inner object alone (vLLM), some a text (Ollama), and a proxy writes a
+// page, for which the SDK would lose the status.
+func normalizeErrors(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	response, err := next(request)
 	if err != nil || response.StatusCode < http.StatusBadRequest {
 		return response, err
@@ -59,16 +59,16 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 	}
 	object := gjson.ParseBytes(body)
 	if !gjson.ValidBytes(body) || !object.Get("error").IsObject() {
-		said := map[string]string{"message": string(body)}
+		inner := map[string]string{"message": string(body)}
 		switch {
 		case gjson.ValidBytes(body) && object.Get("error").Type == gjson.String:
-			said["message"] = object.Get("error").String()
+			inner["message"] = object.Get("error").String()
 		case gjson.ValidBytes(body) && object.Get("message").Exists():
 			for _, field := range [...]string{"message", "type", "code"} {
-				said[field] = object.Get(field).String()
+				inner[field] = object.Get(field).String()
 			}
 		}
-		if body, err = json.Marshal(map[string]any{"error": said}); err != nil {
+		if body, err = json.Marshal(map[string]any{"error": inner}); err != nil {
 			return nil, err
 		}
 	}
@@ -76,9 +76,6 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 	response.ContentLength = int64(len(body))
 	return response, nil
 }
-
-// errBrokenOff is returned for a stream that ended before its answer did.
-var errBrokenOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
 // refusalOf reads a refusal from the JSON of an error object, however it is nested.
 func refusalOf(raw string, err error) refusal {
@@ -95,25 +92,27 @@ func refusalOf(raw string, err error) refusal {
 	}
 }
 
+// classify returns the refusal as an error that a caller can act on.
 func (r refusal) classify() error {
 	if r.message == "" {
 		r.message = strings.TrimSpace(r.raw)
 	}
-	said := fmt.Errorf("openai: %s: %w", r.said(), r.err)
+	err := fmt.Errorf("openai: %s: %w", r.text(), r.err)
 	switch {
 	case r.tooLarge():
 		limit, tokens := r.numbers()
-		return &chat.ContextLimitError{Limit: limit, Tokens: tokens, Err: said}
-	case r.passing():
-		return &chat.TransientError{RetryAfter: r.wait(), Err: said}
+		return &chat.ContextLimitError{Limit: limit, Tokens: tokens, Err: err}
+	case r.transient():
+		return &chat.TransientError{RetryAfter: r.wait(), Err: err}
 	case r.status == 0:
-		return &chat.AnswerError{Err: said}
+		return &chat.AnswerError{Err: err}
 	default:
-		return said
+		return err
 	}
 }
 
-func (r refusal) said() string {
+// text returns the message and the code for an error.
+func (r refusal) text() string {
 	text := plaintext.Cut(strings.ToValidUTF8(r.message, ""), 1000) // a proxy's error page may be long
 	if text == "" {
 		text = "no reason given"
@@ -180,8 +179,8 @@ func number(pattern *regexp.Regexp, text string) int {
 	return 0
 }
 
-// passing reports whether the same request may be accepted later. For an account without money it returns false.
-func (r refusal) passing() bool {
+// transient reports whether the same request may be accepted later. An empty account does not count.
+func (r refusal) transient() bool {
 	if r.code == "insufficient_quota" || r.kind == "insufficient_quota" {
 		return false
 	}

@@ -43,7 +43,7 @@ func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk
 	case err != nil:
 		return s.partial(), classify(x, err)
 	case s.finish == "":
-		return s.partial(), classify(x, errBrokenOff)
+		return s.partial(), classify(x, provider.ErrBrokenOff)
 	}
 	s.calls.Flush()
 	response := chat.Response{Message: s.answer(s.calls.Calls()).message(), Usage: s.usage}
@@ -108,7 +108,7 @@ func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params re
 	case err != nil:
 		return s.partial(), classify(x, err)
 	case s.answer == nil:
-		return s.partial(), classify(x, errBrokenOff)
+		return s.partial(), classify(x, provider.ErrBrokenOff)
 	}
 	output := s.answer.Output
 	if len(output) == 0 { // some servers leave it out at the end

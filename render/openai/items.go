@@ -9,17 +9,19 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ItemsRequest converts a request to the SDK's form for the Responses API, without a model, which the caller adds, as
+// ItemsRequest converts a request to the SDK's types for the Responses API, without a model, which the caller adds, as
 // [Model] does. A request that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs
-// it. The input is complete: nothing in it refers to what OpenAI has stored. An assistant message becomes its reasoning,
-// its texts and its calls, in the model's order.
+// it.
 //
-// What that API has no equivalent for:
+// The input is complete: nothing in it refers to data that OpenAI has stored. An assistant message becomes its
+// reasoning, its texts and its calls, in the model's order.
+//
+// What the API has no equivalent for:
 //
 //   - Thinking of another provider is left out, since no model can read it. Thinking from [ItemsResponse] is sent back
 //     byte for byte, with its id, summary and encrypted content.
-//   - The id of a message or call is sent only together with the reasoning that it followed, because OpenAI refuses one
-//     without the other.
+//   - The id of a message or call is sent only together with the reasoning that it followed, because OpenAI refuses
+//     either alone.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
 //   - A document has no name, so it is sent under one that fits its type. Names of participants are not sent.
 //   - Cache breakpoints: see [Options].
@@ -62,7 +64,7 @@ func items(messages []chat.Message, o Options) responses.ResponseInputParam {
 
 type itemWriter struct {
 	options Options
-	marks   map[spot]string
+	marks   map[position]string
 	out     responses.ResponseInputParam
 	custom  map[string]bool // ids of the calls whose outputs are custom
 }
@@ -107,7 +109,7 @@ func (w *itemWriter) content(i int, m chat.Message, parts []int) (param.Opt[stri
 	list := responses.ResponseInputMessageContentListParam{}
 	text, plain := "", true
 	for _, k := range parts {
-		ttl, marked := w.marks[spot{i, k}]
+		ttl, marked := w.marks[position{i, k}]
 		plain = plain && !marked
 		switch p := m.Content[k].(type) {
 		case chat.Text:
@@ -229,7 +231,7 @@ type assistantWriter struct {
 	*itemWriter
 	head    object
 	content []json.RawMessage
-	words   []string        // the texts of the content, if it is nothing else
+	texts   []string        // the texts in the content
 	ids     map[string]bool // of the reasoning items sent
 }
 
@@ -253,23 +255,23 @@ func (a *assistantWriter) text(text string) {
 		part["annotations"] = json.RawMessage("[]")
 	}
 	a.content = append(a.content, part.raw())
-	a.words = append(a.words, text)
+	a.texts = append(a.texts, text)
 }
 
 // flush writes the message item.
 func (a *assistantWriter) flush() {
-	head, content, words := a.head, a.content, a.words
-	a.head, a.content, a.words = nil, nil, nil
+	head, content, texts := a.head, a.content, a.texts
+	a.head, a.content, a.texts = nil, nil, nil
 	switch {
 	case len(content) == 0:
-	case head == nil && len(words) == len(content):
+	case head == nil && len(texts) == len(content):
 		message := responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleAssistant}
-		for _, word := range words {
+		for _, word := range texts {
 			message.Content.OfString = param.NewOpt(message.Content.OfString.Or("") + word)
 		}
 		a.out = append(a.out, responses.ResponseInputItemUnionParam{OfMessage: &message})
 	default:
-		item := a.whole(head)
+		item := a.storedFields(head)
 		item.set("type", "message")
 		item.set("role", "assistant")
 		if item["status"] == nil {
@@ -280,8 +282,8 @@ func (a *assistantWriter) flush() {
 	}
 }
 
-// whole returns the stored fields of an item, without its id if the reasoning is missing to which the id belongs.
-func (a *assistantWriter) whole(kept object) object {
+// storedFields returns the stored fields of an item, without its id if the reasoning is missing to which the id belongs.
+func (a *assistantWriter) storedFields(kept object) object {
 	item := object{}
 	for key, value := range kept {
 		item[key] = value
@@ -298,7 +300,7 @@ const followsKey = "follows"
 
 func (a *assistantWriter) call(call chat.ToolCall) {
 	kept := objectOf([]byte(call.Signature))
-	item := a.whole(kept)
+	item := a.storedFields(kept)
 	custom := item.text("type") == customCall
 	item.set("call_id", call.ID)
 	item.set("name", call.Name)

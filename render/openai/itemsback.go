@@ -11,26 +11,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ItemsResponse converts an answer of the Responses API. Sent back by [ItemsRequest], each item is unchanged and in its
-// place:
+// ItemsResponse converts an answer of the Responses API, so that [ItemsRequest] sends back every item unchanged and in
+// its place:
 //
-//   - reasoning before everything else is [chat.Thinking]: its summary as the text, its encrypted content, and the rest
-//     of the item as the signature. Reasoning after that is an opaque part;
-//   - a message's texts are [chat.Text]. If the item has more than text (its id, if it followed reasoning; its
-//     phase; annotations), an opaque part with the other fields precedes it. A refusal is an opaque part;
-//   - calls are tool calls with the ids of [chat.WithCallIDs], and the rest of the item as their signature. If other items
-//     come after a call, an opaque part keeps its place;
-//   - any other item (a web search, a compaction) is an opaque part, unchanged.
+//   - Reasoning that comes first is a [chat.Thinking]: its summary as the text, its encrypted content, and the rest of
+//     the item as the signature. Reasoning after other items is a [chat.Opaque].
+//   - A message's texts are [chat.Text]. If the item has more than text (its id, if it followed reasoning; its phase;
+//     annotations), a [chat.Opaque] with the other fields precedes it. A refusal is a [chat.Opaque].
+//   - Calls have the ids of [chat.WithCallIDs], and the rest of the item as their signature. The place of a call that
+//     other items follow is marked by a [chat.Opaque] with its id.
+//   - Any other item (a web search, a compaction) is a [chat.Opaque], unchanged.
 //
 // A message or call that did not follow reasoning loses the id of its item, to which nothing refers.
 //
-// For an answer that failed, the error is the one that it holds, as from [Model.Generate]; for one without items it is a
+// For an answer that failed, the error is the one that it holds, as from [Model.Generate]. An answer without items is a
 // [*chat.TransientError].
 func ItemsResponse(answer *responses.Response) (chat.Response, error) {
 	return itemsResponse(answer, answer.Output, new(chat.CallIDs))
 }
 
-// itemsResponse converts an answer whose items, and the ids of whose calls, may have been streamed before.
+// itemsResponse is ItemsResponse for items, and ids of calls, that may have been streamed.
 func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) (chat.Response, error) {
 	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
 		if !answer.JSON.Error.Valid() {
@@ -90,8 +90,8 @@ func isCall(kind string) bool { return kind == "function_call" || kind == custom
 type itemReader struct {
 	m       chat.Message
 	calls   []chat.ToolCall // the calls that follow
-	follows string          // id of the preceding reasoning
-	begun   bool            // something other than thinking was read
+	follows string          // the id of the reasoning before
+	begun   bool            // an item other than reasoning was read
 }
 
 func (r *itemReader) opaque(value json.RawMessage) {
@@ -201,13 +201,13 @@ func (r *itemReader) kept(o object, without ...string) object {
 func (r *itemReader) call(o object, placed bool) {
 	call := r.calls[0]
 	r.calls = r.calls[1:]
-	spent := []string{"call_id", "name", "arguments"}
+	converted := []string{"call_id", "name", "arguments"}
 	if o.text("type") == customCall {
-		spent = []string{"call_id", "name", "input"}
+		converted = []string{"call_id", "name", "input"}
 	} else {
-		spent = append(spent, "type")
+		converted = append(converted, "type")
 	}
-	if kept := r.kept(o, spent...); len(kept) > 0 {
+	if kept := r.kept(o, converted...); len(kept) > 0 {
 		call.Signature = string(kept.raw())
 	}
 	r.m.ToolCalls = append(r.m.ToolCalls, call)

@@ -90,8 +90,8 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return r, x.Err(ctx, err)
 }
 
-// prepare repairs a request and reports the changes to tell.
-func (m *Model) prepare(req chat.Request, tell func([]chat.Repair)) (chat.Request, error) {
+// prepare repairs a request and calls onRepair with the changes.
+func (m *Model) prepare(req chat.Request, onRepair func([]chat.Repair)) (chat.Request, error) {
 	switch {
 	case m.Name == "":
 		return req, errors.New("openai: Model.Name is not set")
@@ -99,8 +99,8 @@ func (m *Model) prepare(req chat.Request, tell func([]chat.Repair)) (chat.Reques
 		return req, fmt.Errorf("openai: Model.API is %q: set ChatCompletions or Responses", string(m.API))
 	}
 	req, changes := Repair(req, m.API)
-	if len(changes) > 0 && tell != nil {
-		tell(changes)
+	if len(changes) > 0 && onRepair != nil {
+		onRepair(changes)
 	}
 	return req, nil
 }
@@ -114,7 +114,7 @@ func (m *Model) options() Options {
 
 func (m *Model) requestOptions(x *provider.Exchange) []option.RequestOption {
 	return []option.RequestOption{
-		option.WithMaxRetries(max(0, m.MaxRetries)), provider.Guarded(option.WithMiddleware(inForm, x.Do)),
+		option.WithMaxRetries(max(0, m.MaxRetries)), provider.Guarded(option.WithMiddleware(normalizeErrors, x.Do)),
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// object is a JSON object whose values are kept as they are. It is written with its keys in order, so that it is written
-// the same way each time.
+// object is a JSON object whose values are kept as they are. Its keys are written in order, so that the same object
+// always has the same JSON.
 type object map[string]json.RawMessage
 
 // objectOf reads a JSON object; nil if it is not one.
@@ -62,7 +62,7 @@ type place int
 const (
 	nowhere   place = iota // not OpenAI's, or not valid for the role
 	asContent              // a part of the message's content
-	asItem                 // an item of its own; for Chat Completions, reasoning that it does not take
+	asItem                 // an item of its own; for Chat Completions, reasoning that it does not accept
 	asHead                 // the fields of the message item to which the following texts belong
 	asCall                 // the place of a call that is among the message's tool calls
 )

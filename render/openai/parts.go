@@ -11,22 +11,22 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// spot is the place of a part in a list of messages.
-type spot struct{ message, part int }
+// position is the place of a part in a list of messages.
+type position struct{ message, part int }
 
-// breakpoints returns the spots after which the prompt is worth caching, and for how long. A breakpoint marks the part
-// before it; if that cannot carry one (the assistant's, thinking, opaque parts), it moves to the nearest earlier part
-// that can, which makes the prefix slightly shorter.
-func (a API) breakpoints(messages []chat.Message) map[spot]string {
-	marks := map[spot]string{}
-	var last spot
+// breakpoints returns the parts that carry a breakpoint, each with its lifetime. A breakpoint marks the part before it;
+// if that cannot carry one (the assistant's, thinking, opaque parts), it moves to the nearest earlier part that can,
+// which makes the prefix slightly shorter.
+func (a API) breakpoints(messages []chat.Message) map[position]string {
+	marks := map[position]string{}
+	var last position
 	found := false
 	for i, m := range messages {
 		for k, p := range m.Content {
 			if b, ok := p.(chat.CacheBreakpoint); ok && found {
 				marks[last] = lifetime(b.Lifetime)
 			} else if a.carries(m.Role, p) {
-				last, found = spot{i, k}, true
+				last, found = position{i, k}, true
 			}
 		}
 	}
@@ -48,8 +48,8 @@ func (a API) carries(role chat.Role, p chat.Part) bool {
 	}
 }
 
-// lifetime returns the shorter of OpenAI's two lifetimes that is long enough, else the longer; "" leaves the choice to
-// OpenAI.
+// lifetime returns the shortest of OpenAI's two lifetimes that is at least d, or else the longer; "" leaves the choice
+// to OpenAI.
 func lifetime(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -94,8 +94,8 @@ func fileName(d chat.Document) string {
 	return "document." + ext
 }
 
-// checkPart returns the rule that a part breaks. Thinking, breakpoints and parts stored for the other API are left out
-// when sending and are not reported.
+// checkPart returns the rule that a part breaks. Thinking, breakpoints and parts for the other API break none, because
+// they are left out.
 func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
 	case chat.Text:

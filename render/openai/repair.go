@@ -16,25 +16,26 @@ import (
 //
 //   - An unknown role becomes the user's ("developer" becomes the system's). Calls and answers on messages that cannot
 //     hold them are removed.
-//   - Results move to their calls. A call without one gets a failed result that says so; a result without its call becomes
-//     a user message. Ids and names of calls, and names of participants, are made valid.
-//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that no provider signed, opaque parts of other providers,
-//     and messages that become empty are removed; a tool result without content becomes "(no output)". Reasoning between
-//     other content becomes an opaque part, and is removed if nothing follows it or nobody can read it back.
-//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the API
-//     does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter of the
-//     limit at a time.
-//   - System messages at the end move before the question or the round that the model is to answer. After an answer at
-//     the end, a user message is added.
-//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below 0
-//     is dropped.
+//   - Results move to their calls. A call without one gets a failed result that says so; a result without its call
+//     becomes a user message. Ids and names of calls, and names of participants, are made valid.
+//   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts of
+//     other providers, and messages that become empty are removed; a tool result without content becomes "(no output)".
+//     Reasoning after other content becomes an opaque part. It is removed if no item follows it, or it can no longer be
+//     read.
+//   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the
+//     API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
+//     of the limit at a time.
+//   - System messages at the end move before the question or the round that the model is to answer. A user message is
+//     added after an answer at the end.
+//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below
+//     0 is dropped.
 //
 // What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
 // tool choice, a request without messages.
 func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 	r := repairer{api: api}
 	for i, m := range req.Messages {
-		r.add(i, r.mend(i, m))
+		r.add(i, r.message(i, m))
 	}
 	r.pair()
 	r.rename()
@@ -45,22 +46,22 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 	r.Images(imageLimits, r.list, func(why error) chat.Text { return leftOut(why) })
 	r.prune()
 	r.list = r.End(r.list, len(req.Messages))
-	return r.Mended(req, r.list)
+	return r.Repaired(req, r.list)
 }
 
 type repairer struct {
 	provider.Changes
-	api  API
-	list []provider.Indexed
-	made map[string]int // number of ids made from an id
+	api      API
+	list     []provider.Indexed
+	attempts map[string]int // the number of ids derived from an id
 }
 
 func (r *repairer) add(i int, m chat.Message) {
 	r.list = append(r.list, provider.Indexed{Message: m, Index: i})
 }
 
-// mend repairs a single message.
-func (r *repairer) mend(i int, m chat.Message) chat.Message {
+// message repairs a single message.
+func (r *repairer) message(i int, m chat.Message) chat.Message {
 	m = r.Fields(i, m)
 	if r.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != plainName(m.Name) {
 		r.Report(i, RuleName, "the name %q changed to %q", m.Name, plainName(m.Name))
@@ -164,7 +165,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
 		c.ID = r.UTF8(i, fmt.Sprintf("the id of call %d", k), c.ID)
 		if c.ID == "" || used[c.ID] {
-			id := r.fresh(c.ID, func(id string) bool { return given[id] || used[id] })
+			id := r.unusedID(c.ID, func(id string) bool { return given[id] || used[id] })
 			r.Report(i, chat.RuleCallID, "the id of call %d changed to %q", k, id)
 			c.ID = id
 		}
@@ -177,15 +178,15 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	return out
 }
 
-// fresh returns an unused id derived from another one. The same list yields the same ids.
-func (r *repairer) fresh(id string, taken func(string) bool) string {
+// unusedID returns an id that is not taken, derived from another one. The same list yields the same ids.
+func (r *repairer) unusedID(id string, taken func(string) bool) string {
 	const length = 24 // of its hash, so that ids do not collide
-	if r.made == nil {
-		r.made = map[string]int{}
+	if r.attempts == nil {
+		r.attempts = map[string]int{}
 	}
 	for {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", r.made[id], id))
-		r.made[id]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", r.attempts[id], id))
+		r.attempts[id]++
 		if made := "call_" + hex.EncodeToString(sum[:])[:length]; !taken(made) {
 			return made
 		}
@@ -194,11 +195,11 @@ func (r *repairer) fresh(id string, taken func(string) bool) string {
 
 // pair moves each result behind its call.
 func (r *repairer) pair() {
-	results, taken := provider.ResultsOf(r.list)
+	results, matched := provider.ResultsOf(r.list)
 	out := make([]provider.Indexed, 0, len(r.list))
 	for i, m := range r.list {
 		if m.Role == chat.RoleTool {
-			if !taken[i] {
+			if !matched[i] {
 				out = append(out, r.orphan(m))
 			}
 			continue
@@ -226,7 +227,7 @@ func (r *repairer) pair() {
 	r.list = out
 }
 
-// orphan turns a result without its call into a user message.
+// orphan returns a result without its call as a user message.
 func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	r.Report(m.Index, chat.RuleOrphan, "the result of call %q turned into a user message", m.ToolCallID)
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
@@ -234,6 +235,7 @@ func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
 	return m
 }
 
+// missing returns a failed result for a call without one.
 func (r *repairer) missing(m provider.Indexed, id string) provider.Indexed {
 	r.Report(m.Index, chat.RuleAnswered, "call %q had no result: a failed one added", id)
 	result := chat.ToolResult(id, provider.NoResult)
@@ -241,7 +243,7 @@ func (r *repairer) missing(m provider.Indexed, id string) provider.Indexed {
 	return provider.Indexed{Message: result, Index: m.Index}
 }
 
-// rename mends the ids of calls. Every round is whole and in one place by now.
+// rename repairs the ids of calls. Each result is next to its call by now.
 func (r *repairer) rename() {
 	seen := map[string]bool{}
 	for _, m := range r.list {
@@ -265,7 +267,7 @@ func (r *repairer) rename() {
 					rule = RuleCallUnique
 				}
 				if rule != "" {
-					names[c.ID] = r.fresh(c.ID, func(id string) bool { return seen[id] })
+					names[c.ID] = r.unusedID(c.ID, func(id string) bool { return seen[id] })
 					seen[names[c.ID]] = true
 					r.Report(m.Index, rule, "the id of call %q changed to %q", c.ID, names[c.ID])
 				}
@@ -312,8 +314,8 @@ func (r *repairer) reason() {
 		if m.Role != chat.RoleAssistant {
 			continue
 		}
-		for { // removing one may leave the one before it without its follower
-			found := brokenReasoning(m.Message)
+		for { // removing one item may leave the one before it without an item that follows
+			found := reasoningFaults(m.Message)
 			if len(found) == 0 {
 				break
 			}
@@ -362,7 +364,7 @@ func (r *repairer) move() {
 	r.list = out
 }
 
-// fit returns an image or a document in a form that a user may send.
+// fit returns an image or a document, or a text in its place if a user message cannot hold it either.
 func (r *repairer) fit(p chat.Part) chat.Part {
 	if _, err := r.api.checkPart(chat.RoleUser, p); err != nil {
 		return leftOut(err)
@@ -373,14 +375,14 @@ func (r *repairer) fit(p chat.Part) chat.Part {
 // prune removes messages that became empty.
 func (r *repairer) prune() {
 	r.list = slices.DeleteFunc(r.list, func(m provider.Indexed) bool {
-		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.substance(m.Message) {
+		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.hasContent(m.Message) {
 			return false
 		}
 		r.Report(m.Index, chat.RuleEmpty, "the %s message, now empty, left out", m.Role)
 		return true
 	})
 	for i := range r.list {
-		if m := &r.list[i]; m.Role == chat.RoleTool && !r.api.substance(m.Message) {
+		if m := &r.list[i]; m.Role == chat.RoleTool && !r.api.hasContent(m.Message) {
 			r.Report(m.Index, chat.RuleEmpty, "the missing output replaced by a text")
 			m.Content = append(slices.Clone(m.Content), chat.Text(provider.NoOutput))
 		}

@@ -10,26 +10,25 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// OpenAI's rules beyond those of [chat.ValidateRequest], both of which [Validate] checks. The shared rules include that
-// every tool call is answered, no result is without its call, and results directly follow their calls.
+// OpenAI's rules beyond those of [chat.ValidateRequest]. [Validate] checks both.
 const (
-	// RuleUTF8: text, arguments, and names and descriptions of tools are valid UTF-8. JSON cannot hold anything else,
-	// and the SDK would replace it silently.
+	// RuleUTF8: text, thinking, ids and arguments of calls, and definitions of tools are valid UTF-8. JSON cannot hold
+	// anything else, and the SDK would replace it silently.
 	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user and tool messages; in Responses in system messages too.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are at an http or https address or inline; documents are inline, in base64.
+	// RuleMedia: images are inline or at an http or https address; documents are in base64.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
 	// RuleImageCount: there are at most 1,500 images.
 	RuleImageCount chat.Rule = provider.RuleImageCount
-	// RuleImageBytes: a request, with its inline images, has at most 512 MB.
+	// RuleImageBytes: a request has at most 512 MB, inline images included.
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is one that the API accepts from the message's role.
+	// RuleOpaque: an opaque part is one that the API accepts in a message of its role.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleCallForm: a call's id has at most 40 characters in Chat Completions, 64 in Responses; its tool's name consists
 	// of at most 64 letters, digits, _ and -.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
-	// RuleCallUnique: in Responses no two calls of a conversation have the same id, because outputs are matched by it.
+	// RuleCallUnique: in Responses no two calls of a conversation have the same id, by which results are matched.
 	RuleCallUnique chat.Rule = "ids of calls are unique"
 	// RuleToolForm: the name of a declared tool obeys RuleCallForm.
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"
@@ -39,13 +38,13 @@ const (
 	// RuleReasoning: in Responses a reasoning item is followed by the item that followed it, a message or a call of the
 	// same answer.
 	RuleReasoning chat.Rule = "a reasoning item keeps the item that follows it"
-	// RuleReadable: in Responses a reasoning item has its encrypted content, or its text in plain form, as from local
-	// servers. OpenAI cannot find any other, since nothing is stored.
+	// RuleReadable: in Responses a reasoning item has its encrypted content, or its plain text, as from local servers.
+	// OpenAI cannot look any other up, because nothing is stored.
 	RuleReadable chat.Rule = "a reasoning item can be read back"
 )
 
-// imageLimits are those of the guide to images and vision (developers.openai.com/api/docs/guides/images-vision), read on
-// 2026-11-23.
+// imageLimits are the limits in the guide to images and vision
+// (developers.openai.com/api/docs/guides/images-vision), read on 2026-11-23.
 var imageLimits = provider.ImageLimits{Count: 1500, All: 512_000_000}
 
 // limits of names and ids, in characters
@@ -62,8 +61,8 @@ func (a API) maxCallID() int {
 	return maxChatCallID
 }
 
-// Validate checks a request by the rules of [chat.ValidateRequest] and those of an API of OpenAI. It returns nil or a
-// [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of one of OpenAI's APIs. It returns nil or
+// a [*chat.ValidationError] with every violation. [Repair] repairs nearly all of them.
 func Validate(req chat.Request, api API) error {
 	v := validator{api: api, seen: map[string]bool{}}
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
@@ -99,7 +98,7 @@ func (v *validator) message(i int, m chat.Message) {
 			v.report(i, rule, "part %d: %v", k, err)
 		}
 	}
-	if len(m.ToolCalls) == 0 && keepsOnly(v.api, m) {
+	if len(m.ToolCalls) == 0 && holdsOnlyMetadata(v.api, m) {
 		v.report(i, chat.RuleEmpty, "the message says nothing")
 	}
 	if v.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != "" && m.Name != plainName(m.Name) {
@@ -129,15 +128,15 @@ func (v *validator) message(i int, m chat.Message) {
 		}
 	}
 	if v.api == Responses {
-		for _, b := range brokenReasoning(m) {
+		for _, b := range reasoningFaults(m) {
 			v.report(i, b.rule, "part %d %s", b.part, b.detail)
 		}
 	}
 }
 
-// keepsOnly reports whether a message holds only what it stores for one API.
-func keepsOnly(api API, m chat.Message) bool {
-	return slices.ContainsFunc(m.Content, isOpaque) && !api.substance(m)
+// holdsOnlyMetadata reports whether a message holds nothing but fields of items, which say nothing by themselves.
+func holdsOnlyMetadata(api API, m chat.Message) bool {
+	return slices.ContainsFunc(m.Content, isOpaque) && !api.hasContent(m)
 }
 
 func isOpaque(p chat.Part) bool {
@@ -145,8 +144,8 @@ func isOpaque(p chat.Part) bool {
 	return ok
 }
 
-// substance reports whether content says something to an API.
-func (a API) substance(m chat.Message) bool {
+// hasContent reports whether a message holds something that an API sends besides thinking.
+func (a API) hasContent(m chat.Message) bool {
 	for _, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Text, chat.Image, chat.Document:
@@ -161,17 +160,17 @@ func (a API) substance(m chat.Message) bool {
 	return false
 }
 
-// broken describes a reasoning item that cannot be sent.
-type broken struct {
+// reasoningFault describes a reasoning item that cannot be sent.
+type reasoningFault struct {
 	part   int
 	rule   chat.Rule
 	detail string
 }
 
-// brokenReasoning returns the reasoning items of an assistant message that OpenAI would refuse.
-func brokenReasoning(m chat.Message) []broken {
-	var found []broken
-	pending := -1 // the last reasoning part without a follower so far
+// reasoningFaults returns the reasoning items of an assistant message that OpenAI would refuse.
+func reasoningFaults(m chat.Message) []reasoningFault {
+	var found []reasoningFault
+	pending := -1 // the last reasoning part that no item follows so far
 	placed := map[string]bool{}
 	for k, p := range m.Content {
 		var item object
@@ -200,20 +199,20 @@ func brokenReasoning(m chat.Message) []broken {
 			continue
 		}
 		if item.text("encrypted_content") == "" && joined(item["content"], "reasoning_text") == "" {
-			found = append(found, broken{k, RuleReadable, "has neither encrypted content nor plain text"})
+			found = append(found, reasoningFault{k, RuleReadable, "has neither encrypted content nor plain text"})
 		}
 		pending = k
 	}
 	rest := slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return !placed[c.ID] })
 	if pending >= 0 && !rest {
-		found = append(found, broken{pending, RuleReasoning, "is not followed by an item"})
+		found = append(found, reasoningFault{pending, RuleReasoning, "is not followed by an item"})
 	}
 	return found
 }
 
 // plainName returns a participant's name in the form that Chat Completions accepts.
 func plainName(name string) string {
-	return clean(name, func(r rune) bool {
+	return replaceInvalid(name, func(r rune) bool {
 		switch r {
 		case ' ', '\t', '\n', '\v', '\f', '\r', '\u0085', '\u00a0', '\u1680', '\u2028', '\u2029', '\u202f', '\u205f', '\u3000', '\ufeff',
 			'<', '|', '\\', '/', '>':
@@ -225,19 +224,19 @@ func plainName(name string) string {
 
 // toolName returns a tool's name in the form that OpenAI accepts.
 func toolName(name string) string {
-	return clean(name, func(r rune) bool {
+	return replaceInvalid(name, func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 	})
 }
 
-// clean replaces each character that is not allowed by _, and cuts the name to its maximum length.
-func clean(name string, taken func(rune) bool) string {
+// replaceInvalid replaces each character that is not allowed with _, and cuts the name to its maximum length.
+func replaceInvalid(name string, allowed func(rune) bool) string {
 	out := make([]rune, 0, min(len(name), maxName))
 	for _, r := range name {
 		if len(out) == maxName {
 			break
 		}
-		if !taken(r) || r == '\uFFFD' {
+		if !allowed(r) || r == '\uFFFD' {
 			r = '_'
 		}
 		out = append(out, r)

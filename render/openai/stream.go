@@ -94,7 +94,7 @@ type itemStream struct {
 	done    []responses.ResponseOutputItemUnion // items that are complete
 	text    strings.Builder                     // of a message that is not
 	calls   provider.CallStream
-	thought apart
+	thought summaryPart
 	answer  *responses.Response // set at the end
 }
 
@@ -108,7 +108,7 @@ func (s *itemStream) add(event responses.ResponseStreamEventUnion) error {
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		if event.Delta != "" {
-			s.stream(chat.Thinking{Text: s.thought.between(event) + event.Delta})
+			s.stream(chat.Thinking{Text: s.thought.separator(event) + event.Delta})
 		}
 	case "response.output_item.added":
 		if isCall(event.Item.Type) {
@@ -154,16 +154,16 @@ func (s *itemStream) partial() chat.Response {
 	return provider.Partial(m, usage)
 }
 
-// apart remembers the last part of a summary, so that parts are separated as in the message.
-type apart struct {
+// summaryPart identifies the part of a summary that was streamed last. Parts are separated as in the message.
+type summaryPart struct {
 	item          string
 	summary, text int64
 }
 
-// between returns the separator between the last part and that of the event.
-func (p *apart) between(e responses.ResponseStreamEventUnion) string {
+// separator returns the separator between the last part and that of the event.
+func (p *summaryPart) separator(e responses.ResponseStreamEventUnion) string {
 	was := *p
-	*p = apart{item: e.ItemID, summary: e.SummaryIndex, text: e.ContentIndex}
+	*p = summaryPart{item: e.ItemID, summary: e.SummaryIndex, text: e.ContentIndex}
 	if was.item == p.item && was != *p && was.item != "" {
 		return "\n\n"
 	}

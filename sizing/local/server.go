@@ -171,7 +171,7 @@ func (a *asking) get(ctx context.Context, path string, query url.Values, body, v
 	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed, res.StatusCode < http.StatusOK:
 		return errOther
 	case res.StatusCode >= http.StatusMultipleChoices:
-		err := fmt.Errorf("local: asking %s: %w", a.place(), &refusedError{res.StatusCode, plaintext.Cut(x.Told(strings.TrimSpace(string(data))), 300)})
+		err := fmt.Errorf("local: asking %s: %w", a.place(), &refusedError{res.StatusCode, plaintext.Cut(x.Masked(strings.TrimSpace(string(data))), 300)})
 		switch status := res.StatusCode; {
 		case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
 			err = &chat.TransientError{Err: err}

@@ -113,7 +113,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, x.Err(ctx, lostError(x, failed, err))
 	}
 	if answer.StatusCode != http.StatusOK {
-		failed.Body = plaintext.Cut(x.Told(strings.TrimSpace(string(data))), 300)
+		failed.Body = plaintext.Cut(x.Masked(strings.TrimSpace(string(data))), 300)
 		return chat.Response{}, x.Err(ctx, statusError(failed))
 	}
 	if int64(len(data)) > limit {
