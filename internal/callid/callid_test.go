@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/callid"
 )
 
-func TestAnIDIsOneThatEveryProviderTakes(t *testing.T) {
+func TestAnIDHasAFormThatEveryProviderAccepts(t *testing.T) {
 	require.Regexp(t, regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`), callid.New())
 }
 
@@ -22,7 +22,7 @@ func TestNoIDIsMadeTwice(t *testing.T) {
 	require.Len(t, seen, 10_000)
 }
 
-func TestATestMaySetTheSourceOfIDs(t *testing.T) {
+func TestIDsAreDeterministicUnderCryptotest(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	first := callid.New()
 	require.NotEqual(t, first, callid.New())
@@ -30,7 +30,7 @@ func TestATestMaySetTheSourceOfIDs(t *testing.T) {
 	require.Equal(t, first, callid.New())
 }
 
-func TestAnIDIsKnownByItsForm(t *testing.T) {
+func TestIsNewKnowsIDsByTheirForm(t *testing.T) {
 	require.True(t, callid.IsNew(callid.New()))
 	for _, id := range []string{
 		"", "call_", "c1", "call_abc123def456ghi789jkl012", "toolu_01A09q90qw90lq917835lq9", "chatcmpl-tool-2b9230a64b924a1b",

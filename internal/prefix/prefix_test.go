@@ -11,7 +11,7 @@ import (
 )
 
 // A message of one of the roles takes 3 tokens and 1 for the role, and each of the words here 1 more.
-func TestCommonPrefix(t *testing.T) {
+func TestCommonCountsTheMessagesAndTheTextThatRequestsShare(t *testing.T) {
 	system, user, answer := chat.SystemMessage("one two"), chat.UserMessage("three"), chat.AssistantMessage("four")
 	image := func(url string) chat.Message {
 		return chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: url}, chat.Text("one two three")}}
@@ -63,7 +63,7 @@ func TestSendCountsEveryMessage(t *testing.T) {
 }
 
 // A tokenizer that does not know where its counts add up has whole messages alone.
-func TestCommonPrefixOfAnyTokenizer(t *testing.T) {
+func TestCommonCountsOnlyWholeMessagesIfCountsDoNotAddUp(t *testing.T) {
 	p := Prefix{Tokenizer: struct{ chat.Tokenizer }{tiktoken.O200k()}}
 	p.Send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two three")})
 	require.Equal(t, 6, p.Common([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two four")}))

@@ -18,7 +18,7 @@ type piece struct {
 	end                 bool
 }
 
-func TestCallStream(t *testing.T) {
+func TestPiecesOfCallsAreStreamedAndCollectedInOrder(t *testing.T) {
 	first := func(i int, id, arguments string) chat.Delta {
 		return chat.CallDelta{Index: i, ID: id, Name: "f", Arguments: arguments}
 	}
@@ -104,7 +104,7 @@ func TestCallStream(t *testing.T) {
 }
 
 // A server may put many thousands of calls into one event; looking for each among all would take minutes.
-func TestManyCallsAreFoundAtOnce(t *testing.T) {
+func TestACallIsFoundAmongManyWithoutASearch(t *testing.T) {
 	const n = 200_000
 	var s provider.CallStream
 	for i := range n {
@@ -121,7 +121,7 @@ func TestManyCallsAreFoundAtOnce(t *testing.T) {
 	require.Equal(t, chat.ToolCall{ID: "id7", Name: "f", Arguments: "{}"}, calls[7])
 }
 
-func TestWholeArguments(t *testing.T) {
+func TestWholeArgumentsAreACompleteObject(t *testing.T) {
 	for arguments, want := range map[string]bool{
 		`{}`: true, " {\"a\":1}\n": true, `{"a":1`: false, `{"a":"}`: false, ``: false, `12`: false, `"a"`: false, `{}{`: false,
 	} {

@@ -56,7 +56,7 @@ func TestFieldsFitTheRole(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
+func TestBlankTextIsRemovedAndInvalidBytesAreReplaced(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
 		given   chat.Text
@@ -75,7 +75,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestRequestIsMended(t *testing.T) {
+func TestToolsToolChoiceAndLimitAreRepaired(t *testing.T) {
 	var c provider.Changes
 	req := chat.Request{
 		MaxTokens: -1, ToolChoice: chat.ToolChoiceRequired,

@@ -35,7 +35,7 @@ func post(t *testing.T, header ...string) *http.Request {
 	return r
 }
 
-func TestARefusalKeepsWhatItSaysOfItself(t *testing.T) {
+func TestALongRefusalIsCutAndKeepsItsCodeAndMessage(t *testing.T) {
 	long := strings.Repeat("No. ", 10_000)
 	for _, tt := range []struct {
 		rule, body, code string
@@ -63,7 +63,7 @@ func TestARefusalKeepsWhatItSaysOfItself(t *testing.T) {
 	}
 }
 
-func TestASecretIsMaskedInEveryFormOfIt(t *testing.T) {
+func TestASecretIsMaskedInEachOfItsForms(t *testing.T) {
 	const key = `sk-a/b+c"d`
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:other-word"))
 	r := post(t, "X-Api-Key", key, "Authorization", basic, "Cookie", "a=cookie-value; b=2", "X-Token", "none", "User-Agent", "agent-of-ours")
@@ -91,7 +91,7 @@ func TestAKeyThatATransportAddsIsASecret(t *testing.T) {
 	require.Equal(t, "Bad token [secret].", string(kept))
 }
 
-func TestATransportMayLeaveOutWhatItHasNot(t *testing.T) {
+func TestAResponseMayHaveNeitherHeaderNorBody(t *testing.T) {
 	for _, status := range []int{200, 400} {
 		res, err := provider.NewExchange(true).Do(post(t), func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status}, nil
@@ -103,7 +103,7 @@ func TestATransportMayLeaveOutWhatItHasNot(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatTellsTooMuchStandsAlone(t *testing.T) {
+func TestAnErrorThatIsTooLongOrHoldsASecretHidesItsChain(t *testing.T) {
 	x := provider.NewExchange(false)
 	_, err := x.Do(post(t, "X-Api-Key", "sk-secret"), answering(200, ""))
 	require.NoError(t, err)
@@ -128,14 +128,14 @@ func TestAnErrorThatTellsTooMuchStandsAlone(t *testing.T) {
 	require.NoError(t, x.Err(t.Context(), nil))
 }
 
-func TestTheCauseOfAContextComesFirstAndWhole(t *testing.T) {
+func TestTheCauseOfAnEndedContextIsReturnedUnchanged(t *testing.T) {
 	cause := errors.New(strings.Repeat("enough ", 2000))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
 	require.Equal(t, cause, provider.NewExchange(false).Err(ctx, io.EOF))
 }
 
-func TestTheResponseSaysHowLongToWait(t *testing.T) {
+func TestATransientErrorStatesTheWaitOfTheResponse(t *testing.T) {
 	for _, tt := range []struct {
 		after string
 		want  time.Duration
@@ -153,7 +153,7 @@ func TestTheResponseSaysHowLongToWait(t *testing.T) {
 	}
 }
 
-func TestABrokenExchange(t *testing.T) {
+func TestABrokenExchangeIsATransientErrorOrAnAnswerError(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		status int // 0 if there was no response

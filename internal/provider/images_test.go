@@ -45,7 +45,7 @@ func images(n, bytes int) []chat.Part {
 	return list
 }
 
-func TestTheOldestImagesGoAQuarterOfTheLimitAtATime(t *testing.T) {
+func TestTheOldestImagesAreRemovedAQuarterOfTheLimitAtATime(t *testing.T) {
 	l := provider.ImageLimits{Count: 8}
 	for n, want := range map[int]string{
 		8: "xxxxxxxx", 9: "--xxxxxxx", 10: "--xxxxxxxx", 11: "----xxxxxxx", 12: "----xxxxxxxx", 13: "------xxxxxxx",
@@ -55,7 +55,7 @@ func TestTheOldestImagesGoAQuarterOfTheLimitAtATime(t *testing.T) {
 	require.Equal(t, "-x", shown(provider.ImageLimits{Count: 1}, images(2, 4)...), "a limit that has no quarter")
 }
 
-func TestImagesGoByTheirBytes(t *testing.T) {
+func TestImagesThatExceedALimitOfBytesAreRemoved(t *testing.T) {
 	address := chat.Image{URL: "https://example.com/a.png"}
 	for _, test := range []struct {
 		limits provider.ImageLimits
@@ -75,7 +75,7 @@ func TestImagesGoByTheirBytes(t *testing.T) {
 }
 
 // What stands for an image says nothing of what came after it, so that the provider's cache has it.
-func TestARequestThatGoesOnBeginsTheSame(t *testing.T) {
+func TestALaterRequestBeginsWithTheSameBytes(t *testing.T) {
 	l := provider.ImageLimits{Count: 8}
 	beginning := func(n int) []provider.ImageExcess {
 		return l.Excess([]chat.Message{{Role: chat.RoleUser, Content: images(n, 4)}})

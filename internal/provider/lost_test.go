@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-func TestLost(t *testing.T) {
+func TestABrokenConnectionOrAnIncompleteAnswerIsLost(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		err  error

@@ -25,7 +25,7 @@ func calling(ids ...string) chat.Message {
 	return m
 }
 
-func TestResultsOf(t *testing.T) {
+func TestAResultBelongsToTheLastCallWithItsID(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
 		given   []chat.Message
@@ -52,7 +52,7 @@ func TestResultsOf(t *testing.T) {
 	}
 }
 
-func TestTheLastMessageIsOneToAnswer(t *testing.T) {
+func TestEndMakesTheLastMessageOneToAnswer(t *testing.T) {
 	user, answer, system := chat.UserMessage("u"), chat.AssistantMessage("a"), chat.SystemMessage("s")
 	result := chat.ToolResult("a", "1")
 	const moved, added = ": the last message is from user or tool: 1 system messages moved before the question or round to be answered",

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-func TestWait(t *testing.T) {
+func TestTheWaitIsReadFromTheHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 		for _, tt := range []struct {

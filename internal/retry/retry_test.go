@@ -15,7 +15,7 @@ import (
 
 var errDown = errors.New("down")
 
-func TestOnlyWhatMayPassIsDoneAgain(t *testing.T) {
+func TestOnlyTransientErrorsAreRetried(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		policy retry.Policy

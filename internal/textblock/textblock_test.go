@@ -23,7 +23,7 @@ func shown(t *testing.T, node elements.Node, budget int) string {
 	return r.Messages[0].Text()
 }
 
-func TestAListLosesItsLowestFirstAndItsTagsWithTheLast(t *testing.T) {
+func TestAListLosesItsLowestTextFirstAndItsTagsWithTheLast(t *testing.T) {
 	list := textblock.List(elements.Props{}, "list", []textblock.Ranked{{Text: "one one", Priority: 1}, {Text: "three three", Priority: 3}, {Text: "two two", Priority: 2}})
 	var seen []string
 	for budget := 100; budget > 0; budget-- {
@@ -43,13 +43,13 @@ func TestNoTextIsNoNode(t *testing.T) {
 	require.Nil(t, textblock.List(elements.Props{}, "list", nil))
 }
 
-func TestATaggedTextMayGoAndALineMayNot(t *testing.T) {
+func TestATaggedTextIsPrunedAndALineIsNot(t *testing.T) {
 	both := elements.Nodes{textblock.Line("It stays."), textblock.Tagged(1, "plan", "It <conversation-summary>goes</conversation-summary>.")}
 	require.Equal(t, "It stays.\n<plan>\nIt <\\conversation-summary>goes<\\/conversation-summary>.\n</plan>", shown(t, both, 100))
 	require.Equal(t, "It stays.", shown(t, both, 6))
 }
 
-func TestARequestIsTheHistoryAndWhatIsAskedAboutIt(t *testing.T) {
+func TestARequestHoldsTheHistoryAndTheQuestion(t *testing.T) {
 	r, err := render.Render(t.Context(), textblock.Request("You summarise.", elements.Nodes{textblock.Line("It was said.")}, textblock.Paragraph("Sum it up.")),
 		render.Options{Budget: 100, Tokenizer: sizingtest.Quarter{}})
 	require.NoError(t, err)

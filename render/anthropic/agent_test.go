@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
-// quarter is a tokenizer that counts parts other than text by their JSON.
+// quarter is a tokenizer of a token for 4 bytes that counts parts other than text by their JSON.
 type quarter struct{ sizingtest.Quarter }
 
 var _ chat.Tokenizer = quarter{}
@@ -38,8 +38,8 @@ func (q quarter) CountPart(p chat.Part) int {
 
 func (q quarter) CountMessage(m chat.Message) int { return sizingtest.CountMessage(q, m) }
 
-// claude returns the brain of a server: it counts in rounds of two calls, thinking before them and between them, until it has
-// counted often enough, and summarises where it is asked to.
+// claude returns the answers of a model that makes rounds of two calls, thinking before and between them, then answers,
+// and writes a summary when asked for one.
 func claude(rounds int) func(int, request) answer {
 	counted := 0
 	return func(_ int, r request) answer {
@@ -63,7 +63,7 @@ func claude(rounds int) func(int, request) answer {
 	}
 }
 
-func TestAgentRunsToItsEnd(t *testing.T) {
+func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 	for _, thinking := range []anthropic.Thinking{{}, {Adaptive: true}, {Budget: 2000}} {
 		t.Run(fmt.Sprintf("%+v", thinking), func(t *testing.T) {
 			const rounds, budget = 12, 1500
@@ -117,9 +117,9 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 	}
 }
 
-// A model that thinks at the start of a turn alone thinks on after a compaction within the turn: what is kept begins with that
-// thinking, which no request is refused for, and each prompt begins with the one before it until the next compaction.
-func TestAgentThinksOnAfterACompaction(t *testing.T) {
+// The model thinks only at the start of a turn. After a compaction within the turn, the tail begins with that thinking,
+// no request is refused for it, and each prompt begins with the one before it until the next compaction.
+func TestAnAgentGoesOnThinkingAfterACompaction(t *testing.T) {
 	const rounds, budget = 14, 1500
 	counted, without := 0, 0
 	s := newServer(t, func(_ int, r request) answer {
@@ -192,11 +192,12 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, compactions, 4)
 	require.Equal(t, 3*rounds, counted)
-	require.Zero(t, without, "requests of the agent in which it could not think")
+	require.Zero(t, without, "requests in which the model could not think")
 }
 
-// What a tokenizer let through the API refuses, with its numbers; rendered to those the conversation goes on.
-func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
+// The tokenizer counts too few tokens, so the API refuses the request with its own numbers. Rendered to these, the
+// conversation goes on.
+func TestACallerCanShrinkARequestToTheLimitInTheError(t *testing.T) {
 	s := newServer(t, claude(1))
 	s.window = 1000
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}

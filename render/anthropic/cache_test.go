@@ -58,7 +58,7 @@ func cached(t *testing.T, req chat.Request) []string {
 	return out
 }
 
-func TestBreakpointIsOnTheBlockBeforeIt(t *testing.T) {
+func TestABreakpointIsOnThePartBeforeIt(t *testing.T) {
 	for _, c := range []struct {
 		rule string
 		req  chat.Request
@@ -74,11 +74,11 @@ func TestBreakpointIsOnTheBlockBeforeIt(t *testing.T) {
 		{"a result as a whole", ask(question, calls("a"), result("a", chat.Text("1"), mark)), []string{"tool_result a"}},
 		{"a part of a result", ask(question, calls("a"), result("a", chat.Text("1"), mark, chat.Text("2"))), []string{"in result 1"}},
 		{"a call, from the result after it", ask(question, calls("a"), result("a", mark, chat.Text("1"))), []string{"tool_use count"}},
-		{"not on thinking", ask(chat.UserMessage("A"), assistant(signed, mark, chat.Text("B")), question), []string{"text A"}},
-		{"not on what is opaque", ask(user(chat.Text("A"), opaque(`{"type":"search_result"}`), mark)), []string{"text A"}},
-		{"two are one", ask(user(chat.Text("A"), mark, chat.CacheBreakpoint{Lifetime: time.Hour})), []string{"text A 1h"}},
-		{"five minutes are the API's own", ask(user(chat.Text("A"), chat.CacheBreakpoint{Type: "ephemeral", Lifetime: 5 * time.Minute})), []string{"text A"}},
-		{"longer is an hour", ask(user(chat.Text("A"), chat.CacheBreakpoint{Lifetime: 6 * time.Minute})), []string{"text A 1h"}},
+		{"the part before thinking", ask(chat.UserMessage("A"), assistant(signed, mark, chat.Text("B")), question), []string{"text A"}},
+		{"the part before an opaque part", ask(user(chat.Text("A"), opaque(`{"type":"search_result"}`), mark)), []string{"text A"}},
+		{"two breakpoints on a part are one", ask(user(chat.Text("A"), mark, chat.CacheBreakpoint{Lifetime: time.Hour})), []string{"text A 1h"}},
+		{"five minutes are the API's default", ask(user(chat.Text("A"), chat.CacheBreakpoint{Type: "ephemeral", Lifetime: 5 * time.Minute})), []string{"text A"}},
+		{"a longer lifetime is an hour", ask(user(chat.Text("A"), chat.CacheBreakpoint{Lifetime: 6 * time.Minute})), []string{"text A 1h"}},
 		{"the longest is an hour", ask(user(chat.Text("A"), chat.CacheBreakpoint{Lifetime: 24 * time.Hour})), []string{"text A 1h"}},
 		{"hours come first", ask(with(chat.SystemMessage("S"), chat.CacheBreakpoint{Lifetime: time.Hour}), user(chat.Text("A"), mark)), []string{"system S 1h", "text A"}},
 		{"system messages come first", ask(user(chat.Text("A"), mark), with(chat.SystemMessage("S"), chat.CacheBreakpoint{Lifetime: time.Hour}), question), []string{"system S 1h", "text A"}},
@@ -87,7 +87,7 @@ func TestBreakpointIsOnTheBlockBeforeIt(t *testing.T) {
 	}
 }
 
-func TestRepairKeepsTheBreakpointsThatHelpMost(t *testing.T) {
+func TestRepairKeepsTheMostUsefulBreakpoints(t *testing.T) {
 	turns := func(n int, own string) (out []chat.Message) {
 		for i := range n {
 			out = append(out, user(chat.Text(fmt.Sprint(own, i)), mark), chat.AssistantMessage("Well."))
@@ -99,26 +99,26 @@ func TestRepairKeepsTheBreakpointsThatHelpMost(t *testing.T) {
 		req  chat.Request
 		want string
 	}{
-		{"the newest", ask(turns(7, "u")...), "text u3, text u4, text u5, text u6"},
-		{"and the last of the system prompt", ask(append([]chat.Message{
+		{"the newest are kept", ask(turns(7, "u")...), "text u3, text u4, text u5, text u6"},
+		{"the last of the system prompt is kept", ask(append([]chat.Message{
 			with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark)}, turns(7, "u")...)...), "system T, text u4, text u5, text u6"},
-		{"or of the tools", ask(append([]chat.Message{
+		{"the last of the tools is kept", ask(append([]chat.Message{
 			{Role: chat.RoleSystem, Content: chat.Parts{mark, chat.Text("S")}}}, turns(7, "u")...)...), "tool count, text u4, text u5, text u6"},
-		{"more of the system prompt where there is room", ask(append([]chat.Message{
+		{"more of the system prompt are kept if there are less than four others", ask(append([]chat.Message{
 			with(with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark), chat.Text("U"), mark)}, turns(2, "u")...)...), "system T, system U, text u0, text u1"},
 		{"five minutes before an hour are an hour", ask(
 			with(chat.SystemMessage("S"), mark), user(chat.Text("A"), mark, chat.Text("B"), chat.CacheBreakpoint{Lifetime: time.Hour}, chat.Text("C"), mark)),
 			"system S 1h, text A 1h, text B 1h, text C"},
-		{"what opaque parts carry stays", ask(append([]chat.Message{user(opaque(`{"type":"text","text":"O","cache_control":{"type":"ephemeral"}}`))}, turns(7, "u")...)...),
+		{"those of opaque parts are kept", ask(append([]chat.Message{user(opaque(`{"type":"text","text":"O","cache_control":{"type":"ephemeral"}}`))}, turns(7, "u")...)...),
 			"text O, text u4, text u5, text u6"},
 		{"an hour after an opaque part's five minutes is five minutes", ask(
 			user(opaque(`{"type":"text","text":"O","cache_control":{"type":"ephemeral"}}`), chat.Text("A"), chat.CacheBreakpoint{Lifetime: time.Hour})), "text O, text A"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			require.Error(t, anthropic.Validate(c.req))
-			mended, changes := anthropic.Repair(c.req)
+			repaired, changes := anthropic.Repair(c.req)
 			require.NotEmpty(t, changes)
-			require.Equal(t, c.want, strings.Join(cached(t, mended), ", "))
+			require.Equal(t, c.want, strings.Join(cached(t, repaired), ", "))
 		})
 	}
 }

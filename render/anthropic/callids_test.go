@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
+func TestEachCallHasAnIDThatTheServerAcceptsBack(t *testing.T) {
 	for mode, whole := range map[string]bool{"the model": false, "an answer in one piece": true} {
 		t.Run(mode, func(t *testing.T) {
 			providertest.CallIDs(t, func(t *testing.T, ids []string) providertest.CallServer {
@@ -37,7 +37,7 @@ func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
 							calls = append(calls, b["id"].(string))
 						}
 					}
-					require.Regexp(t, "^ tool_use text( tool_use)+$", order, "each block stands where it stood")
+					require.Regexp(t, "^ tool_use text( tool_use)+$", order, "each block is in its place")
 					for _, b := range s.last(t).Messages[2].Content {
 						results = append(results, b["tool_use_id"].(string))
 						texts = append(texts, b["content"].([]any)[0].(block)["text"].(string))
@@ -55,7 +55,7 @@ func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
 	}
 }
 
-// inOnePiece is a model whose answers come in one piece where nobody listens, as to a caller of [anthropic.Response].
+// inOnePiece is a model that does not stream an answer without Stream, as a caller of [anthropic.Response] may do.
 type inOnePiece struct{ *anthropic.Model }
 
 func (m inOnePiece) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {

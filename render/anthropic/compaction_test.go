@@ -16,20 +16,21 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-var ownBlock = block{"type": "compaction", "content": "<summary>The <build> was mended.</summary>", "encrypted_content": "c2VjcmV0", "signature": "s"}
+var ownBlock = block{"type": "compaction", "content": "<summary>The <build> was repaired.</summary>", "encrypted_content": "c2VjcmV0", "signature": "s"}
 
-// compactions are the usage of an answer that compacted: the tokens of the whole do not hold those of the compaction.
+// compactions is the usage of an answer that compacted. The API does not include the tokens of the compaction in those
+// of the whole.
 var compactions = map[string]any{"input_tokens": 10, "output_tokens": 5, "iterations": []block{
 	{"type": "compaction", "input_tokens": 700, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 30, "output_tokens": 60},
 	{"type": "message", "input_tokens": 10, "output_tokens": 5},
 }}
 
-// compacted answers a compaction on demand.
+// compacted returns the answer to a compaction on demand.
 func compacted(blocks ...block) answer {
 	return answer{blocks: blocks, stop: "compaction", usage: compactions}
 }
 
-// compacting answers compactions on demand, and any other request in words.
+// compacting returns this answer to compactions on demand, and words to any other request.
 func compacting(compact answer) func(int, request) answer {
 	return func(_ int, r request) answer {
 		if r.Compaction != nil {
@@ -51,7 +52,7 @@ func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *anthropic.Model
 	return d, model, failed
 }
 
-func TestAnthropicsOwnCompactionIsShownToClaudeFirstOfAll(t *testing.T) {
+func TestACompactionIsTheFirstMessageForClaude(t *testing.T) {
 	s := newServer(t, compacting(compacted(ownBlock)))
 	d, model, failed := compactingDesk(t, s)
 	messages := d.Messages()
@@ -59,21 +60,21 @@ func TestAnthropicsOwnCompactionIsShownToClaudeFirstOfAll(t *testing.T) {
 	require.Equal(t, 1, s.count(), "one request for both")
 	done := (*d.Heard)[len(*d.Heard)-1]
 	require.Equal(t, chat.Usage{Input: 940, Output: 65, CacheRead: 200, CacheWrite: 30}, done.Usage)
-	require.Contains(t, compacttest.Text(messages), "The <build> was mended.", "for others")
+	require.Contains(t, compacttest.Text(messages), "The <build> was repaired.", "for others")
 
 	_, err := model.Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
 	require.NoError(t, err)
 	sent := s.last(t)
 	require.Equal(t, turn{"assistant", []block{ownBlock}}, sent.Messages[0])
 	require.Equal(t, "user", sent.Messages[1].Role)
-	require.Contains(t, sent.Messages[1].Content[0]["text"], "The <build> was mended.")
+	require.Contains(t, sent.Messages[1].Content[0]["text"], "The <build> was repaired.")
 	require.Equal(t, 1, strings.Count(s.bodies[1], `"compaction"`))
 
 	_, err = model.CountTokens(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
 	require.NoError(t, err, "with the beta that the block needs")
 }
 
-func TestAnthropicCompactsWhatIsSummarisedByThePolicysOwnRequest(t *testing.T) {
+func TestTheRequestForTheSummaryInstructsTheCompaction(t *testing.T) {
 	s := newServer(t, compacting(compacted(ownBlock)))
 	d, _, _ := compactingDesk(t, s)
 	d.Messages()
@@ -81,12 +82,12 @@ func TestAnthropicCompactsWhatIsSummarisedByThePolicysOwnRequest(t *testing.T) {
 	require.Equal(t, "summarize", sent.Compaction["type"])
 	asked := fmt.Sprint(sent.Compaction["instructions"])
 	require.Contains(t, asked, "<summary>")
-	require.NotContains(t, fmt.Sprint(sent.Messages), "<summary>", "the request for the summary is not a message too")
+	require.NotContains(t, fmt.Sprint(sent.Messages), "<summary>", "the request for the summary is not also a message")
 	require.Empty(t, sent.Editing.Edits)
 	require.Contains(t, fmt.Sprint(sent.Messages), "[output 001]")
 }
 
-func TestACompactionThatFailsLeavesTheSummaryToWords(t *testing.T) {
+func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 	failed := block{"type": "compaction", "content": nil}
 	for name, compact := range map[string]answer{
 		"a refusal":        refuse(400, "invalid_request_error", "compaction is not supported by this model"),
@@ -104,12 +105,12 @@ func TestACompactionThatFailsLeavesTheSummaryToWords(t *testing.T) {
 		require.Len(t, messages[1].Content, 1, name)
 		done := (*d.Heard)[len(*d.Heard)-1]
 		if strings.HasSuffix(name, "blocks") {
-			require.Equal(t, chat.Usage{Input: 950, Output: 70, CacheRead: 200, CacheWrite: 30}, done.Usage, "what failed was paid for")
+			require.Equal(t, chat.Usage{Input: 950, Output: 70, CacheRead: 200, CacheWrite: 30}, done.Usage, "the tokens of a failed compaction count")
 		}
 	}
 }
 
-func TestACompactionThatMayPassLaterOrIsTooLargeIsAnError(t *testing.T) {
+func TestATransientErrorOrAContextLimitOfACompactionIsReturned(t *testing.T) {
 	for _, c := range []struct {
 		compact answer
 		is      func(error) bool
@@ -127,7 +128,7 @@ func TestACompactionThatMayPassLaterOrIsTooLargeIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "Compaction.Model is not set")
 }
 
-func TestAHistoryThatIsTextIsNotCompactedByAnthropic(t *testing.T) {
+func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {
 	s := newServer(t, compacting(compacted(ownBlock)))
 	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("others' words")}, nil
@@ -166,12 +167,12 @@ func TestACompactionWithinAnAnswerIsAPartOfItAndCounts(t *testing.T) {
 		_, err = model.Generate(t.Context(), ask(question, r.Message, question))
 		require.NoError(t, err)
 		require.Equal(t, ownBlock, s.last(t).Messages[1].Content[0])
-		require.Equal(t, []string{"compact-2026-01-12"}, s.headers[1].Values("Anthropic-Beta"), "no other form of it is asked for")
+		require.Equal(t, []string{"compact-2026-01-12"}, s.headers[1].Values("Anthropic-Beta"), "the beta for compactions on demand is not requested")
 	}
 }
 
-// The API does not show what stands before a compaction.
-func TestNothingStandsBeforeTheLastCompaction(t *testing.T) {
+// The API does not show the model what is before a compaction.
+func TestOnlyTheLastCompactionIsSentAndItComesFirst(t *testing.T) {
 	summary := func(words string) chat.Message {
 		return user(chat.Text(words), opaque(`{"type":"compaction","content":"`+words+`"}`))
 	}

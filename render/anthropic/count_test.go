@@ -11,16 +11,16 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-func TestImageTokens(t *testing.T) {
+func TestImageTokensFollowTheDocumentedRule(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		width, height  int
 		standard, high int
 	}{
-		{"nothing", 0, 10, 0, 0},
-		{"a pixel", 1, 1, 1, 1},
-		{"a patch", 28, 28, 1, 1},
-		{"a pixel more", 29, 28, 2, 2},
+		{"no pixels are no tokens", 0, 10, 0, 0},
+		{"a pixel is a token", 1, 1, 1, 1},
+		{"a patch is a token", 28, 28, 1, 1},
+		{"a part of a patch is a token", 29, 28, 2, 2},
 		{"200 by 200", 200, 200, 64, 64},
 		{"1000 by 1000", 1000, 1000, 1296, 1296},
 		{"1092 by 1092, the largest square of the standard", 1092, 1092, 1521, 1521},
@@ -28,7 +28,7 @@ func TestImageTokens(t *testing.T) {
 		{"2000 by 1500", 2000, 1500, 1564, 3888},
 		{"a large square", 8000, 8000, 1521, 4761},
 		{"a large square, wider by a bit", 8001, 8000, 1521, 4761},
-		{"a thread", 100_000, 1, 56, 92},
+		{"a very long and thin image", 100_000, 1, 56, 92},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.standard, anthropic.VisionStandard.ImageTokens(c.width, c.height))
@@ -38,7 +38,7 @@ func TestImageTokens(t *testing.T) {
 	}
 }
 
-func TestImageTokensNeverPassTheirLimit(t *testing.T) {
+func TestImageTokensNeverExceedTheirLimit(t *testing.T) {
 	for width := 1; width < 12_000; width += 97 {
 		for height := 1; height < 12_000; height += 89 {
 			n, m := anthropic.VisionStandard.ImageTokens(width, height), anthropic.VisionHigh.ImageTokens(width, height)
@@ -49,7 +49,7 @@ func TestImageTokensNeverPassTheirLimit(t *testing.T) {
 	}
 }
 
-func TestCountImage(t *testing.T) {
+func TestAnImageOfUnknownSizeCountsAsTheLargest(t *testing.T) {
 	require.Equal(t, 3, anthropic.VisionStandard.CountImage(chat.Image{URL: imagetest.PNG(57, 28)}))
 
 	webp := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x00\x00\x00\x00\x00\x00\x00\x00"), 56, 0, 0, 27, 0, 0)
@@ -61,7 +61,7 @@ func TestCountImage(t *testing.T) {
 	}
 }
 
-func TestCountTokens(t *testing.T) {
+func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Thinking.Budget = 2000
 	model.OnRepair = func([]chat.Repair) { t.Error("counting told of a repair") }

@@ -10,13 +10,13 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// clearing clears old thinking and results.
+// clearing has the API clear old thinking and results.
 var clearing = anthropic.Editing{Edits: []sdk.BetaContextManagementConfigEditUnionParam{
 	{OfClearThinking20251015: &sdk.BetaClearThinking20251015EditParam{}},
 	{OfClearToolUses20250919: &sdk.BetaClearToolUses20250919EditParam{Keep: sdk.BetaToolUsesKeepParam{Value: 3}}},
 }}
 
-func TestWhatTheAPIClearedIsReported(t *testing.T) {
+func TestOnAppliedIsCalledWithTheEditsOfTheAPI(t *testing.T) {
 	a := say(text("42"))
 	a.applied = []block{{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 8, "cleared_input_tokens": 50_000}}
 	model, s := answering(t, a)
@@ -35,7 +35,7 @@ func TestWhatTheAPIClearedIsReported(t *testing.T) {
 	require.Equal(t, "interleaved-thinking-2025-05-14,context-management-2025-06-27", strings.Join(s.headers[0].Values("Anthropic-Beta"), ","))
 }
 
-func TestAnAnswerThatClearedNothingReportsNothing(t *testing.T) {
+func TestOnAppliedIsNotCalledWithoutEdits(t *testing.T) {
 	a := say(text("42"))
 	a.applied = []block{}
 	model, s := answering(t, a)

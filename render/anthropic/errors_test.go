@@ -16,17 +16,17 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-func TestContextLimits(t *testing.T) {
+func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		answer        answer
 		tokens, limit int
 	}{
 		{"a prompt that is too long", refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), 210_000, 200_000},
-		{"one without numbers", refuse(400, "invalid_request_error", "prompt is too long"), 0, 0},
+		{"a prompt that is too long, without numbers", refuse(400, "invalid_request_error", "prompt is too long"), 0, 0},
 		{"no room for the answer", refuse(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again"), 209_573, 200_000},
 		{"too many bytes", refuse(413, "request_too_large", "Request exceeds the maximum size"), 0, 0},
-		{"too many bytes for what stands before the API", answer{status: 413, kind: "", message: ""}, 0, 0},
+		{"too many bytes for a proxy before the API", answer{status: 413, kind: "", message: ""}, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model, s := answering(t, c.answer)
@@ -42,7 +42,7 @@ func TestContextLimits(t *testing.T) {
 	}
 }
 
-func TestTransientErrors(t *testing.T) {
+func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 	later := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	for _, c := range []struct {
 		name   string
@@ -50,15 +50,15 @@ func TestTransientErrors(t *testing.T) {
 		after  time.Duration
 	}{
 		{"a rate limit", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "7"}}, 7 * time.Second},
-		{"a rate limit that does not say until when", refuse(429, "rate_limit_error", "slow down"), 0},
+		{"a rate limit that states no wait", refuse(429, "rate_limit_error", "slow down"), 0},
 		{"milliseconds come first", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "7", "Retry-After-Ms": "250"}}, 250 * time.Millisecond},
 		{"a date that has passed", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "Mon, 02 Jan 2006 15:04:05 GMT"}}, 0},
 		{"a date to come", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": later}}, -1},
-		{"nonsense", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "-NaN"}}, 0},
-		{"years", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "1e300"}}, 24 * time.Hour},
+		{"a wait that is not a number", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "-NaN"}}, 0},
+		{"a wait of years is a day", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "1e300"}}, 24 * time.Hour},
 		{"an overload", refuse(529, "overloaded_error", "Overloaded"), 0},
 		{"a fault of the API", refuse(500, "api_error", "Internal server error"), 0},
-		{"a fault of what stands before it", refuse(502, "", ""), 0},
+		{"a fault of a proxy before the API", refuse(502, "", ""), 0},
 		{"a time-out", refuse(504, "timeout_error", ""), 0},
 		{"an overload in the stream", answer{blocks: []block{text("It is a long story.")}, breakOff: 4, fault: "overloaded_error"}, 0},
 		{"a stream that breaks off", answer{blocks: []block{text("It is a long story.")}, breakOff: 4}, 0},
@@ -75,12 +75,12 @@ func TestTransientErrors(t *testing.T) {
 			} else {
 				require.Equal(t, c.after, again.RetryAfter)
 			}
-			require.Equal(t, 1, s.count(), "the SDK does not try again on its own")
+			require.Equal(t, 1, s.count(), "the SDK does not repeat the request")
 		})
 	}
 }
 
-func TestRetriesAreTheCallersChoice(t *testing.T) {
+func TestTheSDKRetriesAsOftenAsMaxRetriesSays(t *testing.T) {
 	s := newServer(t, func(n int, _ request) answer {
 		if n < 2 {
 			return answer{status: 529, kind: "overloaded_error", header: map[string]string{"Retry-After-Ms": "1"}}
@@ -112,7 +112,7 @@ func TestOtherErrorsAreTheSDKs(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestAServerThatCannotBeReachedIsATransientError(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	model := &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"}
 	s.Close()
@@ -121,7 +121,7 @@ func TestNobodyListens(t *testing.T) {
 	require.True(t, ok, "%v", err)
 }
 
-func TestCertificateThatIsRefusedIsNotTransient(t *testing.T) {
+func TestARefusedCertificateIsNotATransientError(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()

@@ -14,14 +14,14 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// local returns a server on this machine that speaks as the API does. With a key in ANTHROPIC_API_KEY, sdk.NewClient() is all
-// that a program needs.
-func local(brain func(call int, r request) answer) (sdk.Client, func()) {
-	s := startServer(brain)
+// local returns a client of a server that speaks the Messages API. For the API itself use sdk.NewClient(), with the key
+// in ANTHROPIC_API_KEY.
+func local(respond func(call int, r request) answer) (sdk.Client, func()) {
+	s := startServer(respond)
 	return sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(s.URL), option.WithAPIKey("key")), s.Close
 }
 
-// A round of an agent: the model asks for a tool, is given its result, and answers.
+// An agent: the model calls a tool, is sent its result, and answers.
 func Example() {
 	client, stop := local(func(n int, _ request) answer {
 		if n == 0 {
@@ -61,7 +61,7 @@ func Example() {
 	// assistant: There are 42 Go files.
 }
 
-// A request is mended before it is sent, and what was changed is told.
+// A history that another provider's model has written may break Anthropic's rules.
 func ExampleRepair() {
 	req := chat.Request{Messages: []chat.Message{
 		chat.UserMessage("How many Go files are there?"),
@@ -69,11 +69,11 @@ func ExampleRepair() {
 		chat.UserMessage("Never mind."),
 	}}
 	fmt.Println(anthropic.Validate(req))
-	mended, changes := anthropic.Repair(req)
+	repaired, changes := anthropic.Repair(req)
 	for _, c := range changes {
 		fmt.Println(c)
 	}
-	fmt.Println(anthropic.Validate(mended))
+	fmt.Println(anthropic.Validate(repaired))
 	// Output:
 	// chat: message 1: every tool call is answered: call "toolu_1" has no result (and 2 more)
 	// request: tools are declared where the history has calls: 1 tools of the history declared, with a choice of none
@@ -82,7 +82,7 @@ func ExampleRepair() {
 	// <nil>
 }
 
-// A request that is too large says by how much.
+// The error for a request that is too large has the numbers.
 func ExampleModel_Generate_contextLimit() {
 	client, stop := local(func(int, request) answer {
 		return refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")

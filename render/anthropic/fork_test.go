@@ -11,9 +11,9 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// A summary that is asked for at the end of the agent's request finds the cache as that left it: tools, tool choice, thinking,
-// system text and every block before the last are the same.
-func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
+// The request for the summary begins with the agent's request: the tools, the tool choice, the thinking, the system
+// prompt and every block before the last are the same.
+func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 	for _, thinking := range []anthropic.Thinking{{}, {Adaptive: true}, {Budget: 1024}} {
 		t.Run(fmt.Sprintf("%+v", thinking), func(t *testing.T) {
 			counted := 0

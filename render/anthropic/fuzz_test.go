@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// A dice makes random requests, most of them broken in some way.
+// dice makes random requests, most of which break a rule.
 type dice struct{ *rand.Rand }
 
 func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
@@ -108,7 +108,7 @@ func (d dice) request() chat.Request {
 	return req
 }
 
-// sound returns a request that breaks no rule, results in any order.
+// sound returns a request that breaks no rule, with results in any order.
 func (d dice) sound() chat.Request {
 	req := ask(question)
 	for n := range d.IntN(8) {
@@ -130,7 +130,7 @@ var opaqueThinking = opaque(`{"type":"thinking","thinking":"so","signature":"` +
 
 func placed(id string) chat.Part { return opaque(`{"type":"tool_use","id":"` + id + `"}`) }
 
-// FuzzRepair mends a random request and has the server's judge look at what would be sent.
+// FuzzRepair repairs random requests and checks them by the server's rules.
 func FuzzRepair(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
@@ -142,16 +142,16 @@ func FuzzRepair(f *testing.F) {
 			req = d.sound()
 			require.NoError(t, anthropic.Validate(req))
 		}
-		mended, changes := anthropic.Repair(req)
-		require.NoError(t, anthropic.Validate(mended), "%v", changes)
+		repaired, changes := anthropic.Repair(req)
+		require.NoError(t, anthropic.Validate(repaired), "%v", changes)
 		require.Equal(t, anthropic.Validate(req) == nil, len(changes) == 0, "%v", changes)
 		if len(changes) == 0 {
-			require.Empty(t, cmp.Diff(req, mended, cmp.Comparer(sameParts)))
+			require.Empty(t, cmp.Diff(req, repaired, cmp.Comparer(sameParts)))
 		}
-		again, more := anthropic.Repair(mended)
+		again, more := anthropic.Repair(repaired)
 		require.Empty(t, more)
-		require.Empty(t, cmp.Diff(mended, again))
-		p, err := anthropic.Request(mended)
+		require.Empty(t, cmp.Diff(repaired, again))
+		p, err := anthropic.Request(repaired)
 		require.NoError(t, err)
 		p.Model = "claude-test"
 		raw, err := json.Marshal(p)

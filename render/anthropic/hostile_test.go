@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// hostile is a server that may answer anything.
+// hostile is a model on a server that may answer anything.
 var hostile = providertest.Hostile{
 	Model: func(_ testing.TB, client *http.Client, url string) chat.Model {
 		return &anthropic.Model{Name: "claude-test", Client: sdk.NewClient(
@@ -78,7 +78,7 @@ data: {"type":"message_stop"}
 	Packages: []string{"render/anthropic.", "ssestream"},
 }
 
-func TestHostileServers(t *testing.T) { hostile.Test(t) }
+func TestWhateverAServerSendsIsAnAnswerOrATypedError(t *testing.T) { hostile.Test(t) }
 
 func FuzzAnswers(f *testing.F) {
 	hostile.FuzzAnswers(f, func(event map[string]any) bool { return event["type"] == "message_stop" })

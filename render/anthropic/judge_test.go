@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"image"
-	_ "image/png" // which DecodeConfig is asked to read
+	_ "image/png" // for image.DecodeConfig
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// request is what the judge reads, as it came.
+// request is a request as the server reads it.
 type request struct {
 	Model       string   `json:"model"`
 	MaxTokens   int      `json:"max_tokens"`
@@ -41,7 +41,7 @@ func (m turn) onlyResults() bool {
 	return m.Role == "user" && !slices.ContainsFunc(m.Content, func(b block) bool { return b["type"] != "tool_result" })
 }
 
-// paused tells of an answer that the API broke off with pause_turn, in a call of its own tools.
+// paused reports whether the API paused an answer in a call of one of its own tools.
 func (m turn) paused() bool {
 	open := 0
 	for _, b := range m.Content {
@@ -59,7 +59,7 @@ func (r request) thinks() bool {
 	return r.Thinking["type"] == "enabled" || r.Thinking["type"] == "adaptive"
 }
 
-// sign returns the signature of a thought; only what the server signed comes back unchallenged.
+// sign returns the server's signature of a thought.
 func sign(thought string) string {
 	sum := sha256.Sum256([]byte("salt" + thought))
 	return hex.EncodeToString(sum[:8])
@@ -70,8 +70,8 @@ var (
 	namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// judge refuses what the documentation of the Messages API says that it refuses: the reference of the endpoint, and the
-// guides to tool use, thinking, prompt caching, vision and PDFs.
+// judge returns the refusal of a request by the documentation of the Messages API: the reference of the endpoint, and
+// the guides to tool use, thinking, prompt caching, vision and PDFs.
 func judge(r request) error {
 	for _, check := range []func(request) error{
 		judgeParams, judgeTools, judgeSystem, judgeRoles, judgeBlocks, judgeCalls, judgeServerTools, judgeImages, judgeThinking, judgeCache,
@@ -99,7 +99,7 @@ func judgeParams(r request) error {
 	return nil
 }
 
-// judgeBetas refuses what is sent without the beta that it belongs to.
+// judgeBetas refuses fields and blocks without the beta that they require.
 func judgeBetas(r request, betas string) error {
 	switch {
 	case r.Compaction != nil && !strings.Contains(betas, "compact-2026-09-04"):
@@ -372,8 +372,7 @@ func judgeCalls(r request) error {
 	return nil
 }
 
-// judgeServerTools: "unexpected tool_use_id found in … blocks" and "was found without a corresponding … block" are what
-// the API says of the blocks of its own tools that lost each other.
+// judgeServerTools refuses unpaired calls and results of the API's own tools, in the API's words.
 func judgeServerTools(r request) error {
 	open := map[string]bool{}
 	called := map[string]bool{}
@@ -408,7 +407,7 @@ func judgeServerTools(r request) error {
 	return nil
 }
 
-// largeWindow is a model whose window is of more than 200,000 tokens.
+// largeWindow is a model with a context window of more than 200,000 tokens.
 const largeWindow = "claude-large-window"
 
 func judgeImages(r request) error {

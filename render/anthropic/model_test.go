@@ -16,13 +16,13 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// answering returns a model on a server that always says the same.
+// answering returns a model on a server that always gives the same answer.
 func answering(t *testing.T, a answer) (*anthropic.Model, *server) {
 	s := newServer(t, func(int, request) answer { return a })
 	return &anthropic.Model{Client: s.client(), Name: "claude-test"}, s
 }
 
-func TestRequestAsSent(t *testing.T) {
+func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	half := 0.5
 	counts := func(id string) map[string]any {
 		return map[string]any{"role": "assistant", "content": []any{
@@ -44,53 +44,53 @@ func TestRequestAsSent(t *testing.T) {
 	}{
 		{"a limit for the answer is always sent", &anthropic.Model{}, chat.Request{},
 			map[string]any{"max_tokens": 8192.0, "model": "claude-test", "stream": true, "temperature": nil, "thinking": nil, "tool_choice": nil, "system": nil}},
-		{"the model's limit holds where the request has none", &anthropic.Model{MaxTokens: 500}, chat.Request{}, map[string]any{"max_tokens": 500.0}},
-		{"the request's limit comes first", &anthropic.Model{MaxTokens: 500}, chat.Request{MaxTokens: 100}, map[string]any{"max_tokens": 100.0}},
-		{"temperature", &anthropic.Model{}, chat.Request{Temperature: &half}, map[string]any{"temperature": 0.5}},
-		{"temperature 0 is sent", &anthropic.Model{}, chat.Request{Temperature: new(0.0)}, map[string]any{"temperature": 0.0}},
-		{"no tools are to be called", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceNone},
+		{"the model's limit is sent if the request has none", &anthropic.Model{MaxTokens: 500}, chat.Request{}, map[string]any{"max_tokens": 500.0}},
+		{"the request's limit is sent instead of the model's", &anthropic.Model{MaxTokens: 500}, chat.Request{MaxTokens: 100}, map[string]any{"max_tokens": 100.0}},
+		{"the temperature is sent", &anthropic.Model{}, chat.Request{Temperature: &half}, map[string]any{"temperature": 0.5}},
+		{"a temperature of 0 is sent", &anthropic.Model{}, chat.Request{Temperature: new(0.0)}, map[string]any{"temperature": 0.0}},
+		{"a choice of none is sent", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceNone},
 			map[string]any{"tool_choice": map[string]any{"type": "none"}}},
-		{"a tool is to be called", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired},
+		{"a required call is sent as any", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired},
 			map[string]any{"tool_choice": map[string]any{"type": "any"}}},
-		{"no choice without tools", &anthropic.Model{}, chat.Request{ToolChoice: chat.ToolChoiceNone}, map[string]any{"tool_choice": nil, "tools": nil}},
-		{"tools as they are, order of the schema kept", &anthropic.Model{}, chat.Request{Tools: []chat.Tool{{Name: "now"}, counting[0]}},
+		{"no tool choice is sent without tools", &anthropic.Model{}, chat.Request{ToolChoice: chat.ToolChoiceNone}, map[string]any{"tool_choice": nil, "tools": nil}},
+		{"tools are sent in order, with an empty schema if they have none", &anthropic.Model{}, chat.Request{Tools: []chat.Tool{{Name: "now"}, counting[0]}},
 			map[string]any{"tools": []any{
 				map[string]any{"name": "now", "input_schema": map[string]any{"type": "object"}},
 				map[string]any{"name": "count", "description": "Counts files.", "input_schema": map[string]any{"type": "object",
 					"properties": map[string]any{"glob": map[string]any{"type": "string"}}}},
 			}}},
-		{"a thinking budget is beside the answer's tokens, and forbids a temperature", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"a thinking budget is added to the answer's tokens, and no temperature is sent with it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{MaxTokens: 100, Temperature: &half},
 			map[string]any{"max_tokens": 2100.0, "thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}, "temperature": nil}},
-		{"adaptive thinking forbids a temperature", &anthropic.Model{Thinking: anthropic.Thinking{Adaptive: true}}, chat.Request{MaxTokens: 100, Temperature: &half},
+		{"no temperature is sent with adaptive thinking", &anthropic.Model{Thinking: anthropic.Thinking{Adaptive: true}}, chat.Request{MaxTokens: 100, Temperature: &half},
 			map[string]any{"max_tokens": 100.0, "thinking": map[string]any{"type": "adaptive"}, "temperature": nil}},
-		{"a required call forbids thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"no thinking is sent with a required call", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{MaxTokens: 100, Tools: counting, ToolChoice: chat.ToolChoiceRequired, Temperature: &half},
 			map[string]any{"max_tokens": 100.0, "thinking": nil, "temperature": 0.5, "tool_choice": map[string]any{"type": "any"}}},
 		{"a tool loop that began without thinking goes on without", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1")}, Tools: counting}, map[string]any{"thinking": nil}},
-		{"one that began with it goes on with it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"a tool loop that began with thinking goes on with it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1")}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
-		{"where the model did not think again between its calls too", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"a tool loop that began with thinking goes on with it though the model did not think between its calls", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Tools: counting, Messages: []chat.Message{
 				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
-		{"thinking that came later does not begin it, and is not sent where it may not be", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"thinking later in a tool loop that began without it is not sent", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Tools: counting, Messages: []chat.Message{
 				question, calls("a"), chat.ToolResult("a", "1"), with(calls("b"), signed), chat.ToolResult("b", "2")}},
 			map[string]any{"thinking": nil, "messages": counted}},
-		{"nor where a call is required in a loop that began with thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"thinking of a tool loop is not sent with a required call", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired, Messages: []chat.Message{
 				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
 			map[string]any{"thinking": nil, "messages": counted}},
-		{"a turn that is over does not matter", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"a turn that is over does not prevent thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.AssistantMessage("1"), question}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
-		{"system messages make the prompt, wherever they stand", &anthropic.Model{},
+		{"system messages become the system prompt, wherever they are", &anthropic.Model{},
 			chat.Request{Messages: []chat.Message{chat.SystemMessage("A"), question, chat.AssistantMessage("B"), chat.SystemMessage("C"), question}},
 			map[string]any{"system": []any{map[string]any{"type": "text", "text": "A"}, map[string]any{"type": "text", "text": "C"}}}},
-		{"neighbours of a role are one message, results first", &anthropic.Model{},
+		{"neighbours of one role become one message, results first", &anthropic.Model{},
 			chat.Request{Tools: counting, Messages: []chat.Message{
 				question, question, calls("a", "b"), chat.ToolResult("a", "1"), failed(chat.ToolResult("b", "no")), chat.UserMessage("Go on.")}},
 			map[string]any{"messages": []any{
@@ -104,7 +104,7 @@ func TestRequestAsSent(t *testing.T) {
 					map[string]any{"type": "tool_result", "tool_use_id": "b", "is_error": true, "content": []any{map[string]any{"type": "text", "text": "no"}}},
 					map[string]any{"type": "text", "text": "Go on."}}},
 			}}},
-		{"images and documents, in results too", &anthropic.Model{},
+		{"images and documents are sent, in results too", &anthropic.Model{},
 			chat.Request{Tools: counting, Messages: []chat.Message{
 				user(chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "data:;base64,AAAA", MediaType: "image/jpg"},
 					chat.NewDocument("application/pdf", []byte("%PDF")), chat.NewDocument("text/markdown; charset=utf-8", []byte("# Hi"))),
@@ -140,7 +140,7 @@ func TestRequestAsSent(t *testing.T) {
 	}
 }
 
-func TestSchemaKeepsItsOrder(t *testing.T) {
+func TestSchemasOfToolsKeepTheirOrder(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	schema := `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"number","minimum":1.0}},"required":["z"]}`
 	_, err := model.Generate(t.Context(), tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(schema)}))
@@ -148,7 +148,7 @@ func TestSchemaKeepsItsOrder(t *testing.T) {
 	require.Contains(t, s.bodies[0], schema)
 }
 
-func TestStreamHearsAllInOrder(t *testing.T) {
+func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 	model, _ := answering(t, say(think("I wonder what this is."), text("It is 42, for sure. 🙂"), call("a", "count", block{})))
 	var heard []chat.Delta
 	req := ask(question)
@@ -171,7 +171,7 @@ func TestStreamHearsAllInOrder(t *testing.T) {
 	require.Equal(t, chat.StopToolCalls, r.StopReason)
 }
 
-func TestBetasAndAdjust(t *testing.T) {
+func TestBetasAndAdjustChangeTheRequestBeforeItIsSent(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Betas = []string{"context-1m-2025-08-07", "x-1"}
 	model.Adjust = func(p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
@@ -181,25 +181,25 @@ func TestBetasAndAdjust(t *testing.T) {
 	require.Contains(t, s.bodies[0], `"metadata":{"user_id":"u"}`)
 }
 
-func TestModelTellsWhatWasMended(t *testing.T) {
+func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 	model, s := answering(t, say(text("42")))
-	var told []chat.Repair
-	model.OnRepair = func(c []chat.Repair) { told = append(told, c...) }
+	var reported []chat.Repair
+	model.OnRepair = func(c []chat.Repair) { reported = append(reported, c...) }
 	_, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
-	require.Empty(t, told)
+	require.Empty(t, reported)
 	_, err = model.Generate(t.Context(), ask(question, calls("a")))
 	require.NoError(t, err)
-	require.Len(t, told, 1)
-	require.Equal(t, `message 1: every tool call is answered: call "a" had no result: a failed one added`, told[0].String())
+	require.Len(t, reported, 1)
+	require.Equal(t, `message 1: every tool call is answered: call "a" had no result: a failed one added`, reported[0].String())
 	require.Equal(t, 2, s.count())
 
 	_, err = model.Generate(t.Context(), chat.Request{})
 	require.Equal(t, chat.RuleLast, violations(t, err)[0].Rule)
-	require.Equal(t, 2, s.count(), "nothing is sent that would be refused")
+	require.Equal(t, 2, s.count(), "an invalid request is not sent")
 }
 
-func TestThinkingThatMakesNoSense(t *testing.T) {
+func TestInvalidThinkingIsAnErrorAndNothingIsSent(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	for _, thinking := range []anthropic.Thinking{{Budget: 500}, {Budget: -1}, {Budget: 2000, Adaptive: true}} {
 		m := &anthropic.Model{Client: model.Client, Name: model.Name, Thinking: thinking}
@@ -209,7 +209,7 @@ func TestThinkingThatMakesNoSense(t *testing.T) {
 	require.Zero(t, s.count())
 }
 
-func TestModelWithoutTemperatureIsAskedAgain(t *testing.T) {
+func TestAModelThatRefusesATemperatureIsAskedAgainWithoutIt(t *testing.T) {
 	s := newServer(t, func(_ int, r request) answer {
 		if r.Temperature != nil {
 			return refuse(400, "invalid_request_error", "`temperature` is deprecated for this model.")
@@ -223,10 +223,10 @@ func TestModelWithoutTemperatureIsAskedAgain(t *testing.T) {
 		_, err := model.Generate(t.Context(), req)
 		require.NoError(t, err)
 	}
-	require.Equal(t, 4, s.count(), "asked twice the first time only")
+	require.Equal(t, 4, s.count(), "only the first request is repeated")
 }
 
-func TestCancel(t *testing.T) {
+func TestACancelledRequestReturnsTheCause(t *testing.T) {
 	model, _ := answering(t, answer{hang: true})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the user left")
@@ -237,7 +237,7 @@ func TestCancel(t *testing.T) {
 	once.Wait()
 }
 
-func TestCancelFromTheStream(t *testing.T) {
+func TestACancelledStreamReturnsTheCause(t *testing.T) {
 	model, _ := answering(t, say(text(strings.Repeat("word ", 10_000))))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("heard enough")
@@ -252,7 +252,7 @@ func TestCancelFromTheStream(t *testing.T) {
 	require.ErrorIs(t, err, why)
 }
 
-func TestConcurrentUse(t *testing.T) {
+func TestAModelMayBeUsedConcurrently(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	var all sync.WaitGroup
 	for range 8 {

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-func TestToolSearch(t *testing.T) {
+func TestAStaleToolSearchIsRemovedWithItsResult(t *testing.T) {
 	declared := append([]chat.Tool{{Name: "tool_search"}}, counting...)
 	reference := opaque(`{"type":"tool_reference","tool_name":"rename"}`)
 	both := named("tool_search", calls("s", "a"))
@@ -22,9 +22,9 @@ func TestToolSearch(t *testing.T) {
 		req  chat.Request
 		want []chat.Message
 	}{
-		{"one that is not declared goes, with its result", ask(search(chat.Text("found"))...), []chat.Message{question}},
-		{"references go, declared or not", tools(ask(search(reference)...), declared...), []chat.Message{question}},
-		{"one that is declared and answered in words stays", tools(ask(search(chat.Text("found"))...), declared...), search(chat.Text("found"))},
+		{"a search that is not declared is removed with its result", ask(search(chat.Text("found"))...), []chat.Message{question}},
+		{"a search answered with references is removed, declared or not", tools(ask(search(reference)...), declared...), []chat.Message{question}},
+		{"a search that is declared and answered in words stays", tools(ask(search(chat.Text("found"))...), declared...), search(chat.Text("found"))},
 		{"calls beside it stay", ask(question, both, answers[0], answers[1]),
 			[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: both.ToolCalls[1:]}, answers[1]}},
 		{"words beside it stay", ask(question, with(named("tool_search", calls("s")), chat.Text("I look.")), answers[0], question),
@@ -36,12 +36,12 @@ func TestToolSearch(t *testing.T) {
 		), question), nil},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			mended, changes := anthropic.Repair(c.req)
+			repaired, changes := anthropic.Repair(c.req)
 			if c.want == nil {
 				require.Empty(t, changes)
 				c.want = c.req.Messages
 			}
-			require.Empty(t, cmp.Diff(c.want, mended.Messages, cmp.Comparer(sameParts)))
+			require.Empty(t, cmp.Diff(c.want, repaired.Messages, cmp.Comparer(sameParts)))
 		})
 	}
 }
@@ -76,15 +76,15 @@ func TestRepairLosesNoWords(t *testing.T) {
 			[]chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2"), chat.AssistantMessage("2"), question}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			mended, changes := anthropic.Repair(c.req)
+			repaired, changes := anthropic.Repair(c.req)
 			require.NotEmpty(t, changes)
-			require.NoError(t, anthropic.Validate(mended))
-			require.Empty(t, cmp.Diff(c.want, mended.Messages, cmp.Comparer(sameParts)))
+			require.NoError(t, anthropic.Validate(repaired))
+			require.Empty(t, cmp.Diff(c.want, repaired.Messages, cmp.Comparer(sameParts)))
 		})
 	}
 }
 
-func TestHugeRequestsAreMendedInTime(t *testing.T) {
+func TestHugeRequestsAreRepairedInTime(t *testing.T) {
 	const n = 20_000
 	same := calls(strings.Split(strings.Repeat("a,", n), ",")...)
 	req := ask(question, same)
@@ -96,7 +96,7 @@ func TestHugeRequestsAreMendedInTime(t *testing.T) {
 		marks.Content = append(marks.Content, chat.Text(fmt.Sprint(i)), mark)
 	}
 	req.Messages = append(req.Messages, marks)
-	mended, _ := anthropic.Repair(req)
-	require.NoError(t, anthropic.Validate(mended))
-	require.Len(t, mended.Messages, n+4)
+	repaired, _ := anthropic.Repair(req)
+	require.NoError(t, anthropic.Validate(repaired))
+	require.Len(t, repaired.Messages, n+4)
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// What a compactor sends of a conversation with Claude breaks no rule and needs no mending, and the thinking in it is as
-// Claude gave it.
-func TestReplay(t *testing.T) {
+// The requests of a compactor break no rule, and the thinking in them is as Claude wrote it.
+func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 	given := &server{thought: map[string]string{}}
 	replaytest.Replay{
 		Root: "../..", As: given.said,
@@ -29,9 +28,9 @@ func TestReplay(t *testing.T) {
 	}.Run(t)
 }
 
-// FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times,
-// outputs hold bytes that are no UTF-8, and an answer follows another one and thinks, none of which the API takes; and a
-// history that is summarised in pieces has pieces that begin with the model's words. Nothing else is to be mended.
+// FuzzReplay does the same with random sessions at random budgets. Only this may be repaired there: arguments that were
+// cut off, outputs that are not UTF-8, thinking in an answer after another answer, and, in a history that is summarised
+// in parts, a part that begins with an answer.
 func FuzzReplay(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -39,17 +38,17 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		given := &server{thought: map[string]string{}}
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
-			mended, changes := anthropic.Repair(r.Request)
+			repaired, changes := anthropic.Repair(r.Request)
 			for _, c := range changes {
 				require.Contains(t, []chat.Rule{anthropic.RuleArguments, anthropic.RuleUTF8, anthropic.RuleThinkingMerged, anthropic.RuleFirst}, c.Rule, c)
 			}
-			r.Request = mended
+			r.Request = repaired
 			judged(t, r)
 		})
 	})
 }
 
-// said returns a message as this server would have said it.
+// said returns a message as this server would have written it.
 func (s *server) said(_ int, m chat.Message) chat.Message {
 	m.Content = slices.Clone(m.Content)
 	var blocks []block
@@ -66,7 +65,7 @@ func (s *server) said(_ int, m chat.Message) chat.Message {
 	return m
 }
 
-// judged has the server's judge look at a request, and gives it as it came.
+// judged checks a request by the server's rules, and returns it as the server reads it.
 func judged(t *testing.T, r replaytest.Request) request {
 	t.Helper()
 	r.MaxTokens = 1000

@@ -33,7 +33,7 @@ var answers = []struct {
 			opaque(`{"type":"tool_use","id":"a"}`),
 			opaque(`{"type":"thinking","thinking":"or","signature":"` + sign("or") + `"}`),
 		}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`}, {ID: "b", Name: "count", Arguments: `{}`}}}},
-	{"a search by the API's own tool, with citations", []block{
+	{"a search with the API's own tool, with citations", []block{
 		{"type": "server_tool_use", "id": "srv", "name": "web_search", "input": block{"query": "go"}},
 		{"type": "web_search_tool_result", "tool_use_id": "srv", "content": []any{}},
 		{"type": "text", "text": "Go.", "citations": []any{block{"type": "web_search_result_location", "url": "https://go.dev", "title": "Go", "cited_text": "Go", "encrypted_index": "e<1>"}}},
@@ -44,14 +44,14 @@ var answers = []struct {
 		opaque(`{"type":"citations","citations":[{"cited_text":"Go","encrypted_index":"e\u003c1\u003e","title":"Go","type":"web_search_result_location","url":"https://go.dev"}]}`),
 	)},
 	{"a compaction by the API", []block{ownBlock, text("42")}, assistant(
-		opaque(`{"content":"\u003csummary\u003eThe \u003cbuild\u003e was mended.\u003c/summary\u003e","encrypted_content":"c2VjcmV0","signature":"s","type":"compaction"}`), chat.Text("42"))},
+		opaque(`{"content":"\u003csummary\u003eThe \u003cbuild\u003e was repaired.\u003c/summary\u003e","encrypted_content":"c2VjcmV0","signature":"s","type":"compaction"}`), chat.Text("42"))},
 	{"a call by the API's own code", []block{
 		{"type": "tool_use", "id": "a", "name": "count", "input": block{}, "caller": block{"type": "code_execution_20250825", "tool_id": "srv"}}},
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`,
 			Signature: `{"caller":{"tool_id":"srv","type":"code_execution_20250825"}}`}}}},
 }
 
-func TestAnswerGoesBackAsItCame(t *testing.T) {
+func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 	for mode, streamed := range map[string]bool{"streamed": true, "whole": false} {
 		for _, c := range answers {
 			t.Run(c.name+", "+mode, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAnswerGoesBackAsItCame(t *testing.T) {
 				}
 				require.Empty(t, cmp.Diff(jsonOf(t, c.want), jsonOf(t, got)))
 
-				// Through our own JSON, as a session keeps it, and back to the API.
+				// Through JSON, as in a session, and back to the API.
 				raw, err := json.Marshal(got)
 				require.NoError(t, err)
 				var kept chat.Message
@@ -90,9 +90,9 @@ func TestAnswerGoesBackAsItCame(t *testing.T) {
 				if len(kept.ToolCalls) == 0 {
 					req.Messages = append(req.Messages, question)
 				}
-				mended, changes := anthropic.Repair(req)
+				repaired, changes := anthropic.Repair(req)
 				require.Empty(t, changes)
-				require.Empty(t, cmp.Diff(req.Messages, mended.Messages))
+				require.Empty(t, cmp.Diff(req.Messages, repaired.Messages))
 				_, err = model.Generate(t.Context(), req)
 				require.NoError(t, err)
 				require.Empty(t, cmp.Diff(jsonOf(t, c.blocks), jsonOf(t, s.last(t).Messages[1].Content)))
@@ -101,7 +101,7 @@ func TestAnswerGoesBackAsItCame(t *testing.T) {
 	}
 }
 
-// jsonOf returns a value as JSON has it: opaque parts by what they say.
+// jsonOf returns a value through JSON, so that opaque parts are compared by their values.
 func jsonOf(t *testing.T, v any) (out any) {
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func jsonOf(t *testing.T, v any) (out any) {
 	return out
 }
 
-func TestUsageCountsCachedInput(t *testing.T) {
+func TestCachedTokensCountAsInput(t *testing.T) {
 	s := newServer(t, func(int, request) answer {
 		a := say(text("42"))
 		a.usage = map[string]any{
@@ -128,7 +128,7 @@ func TestUsageCountsCachedInput(t *testing.T) {
 	}
 }
 
-func TestStopReasons(t *testing.T) {
+func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	for stop, want := range map[string]chat.StopReason{
 		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "tool_use": chat.StopToolCalls, "max_tokens": chat.StopMaxTokens,
 		"model_context_window_exceeded": chat.StopMaxTokens, "refusal": chat.StopFiltered, "pause_turn": anthropic.StopPause,

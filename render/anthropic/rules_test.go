@@ -97,16 +97,16 @@ func search(result ...chat.Part) []chat.Message {
 // breaches are requests that break one rule each. A server refuses each for what it says; raw is its body where the
 // conversion has no way to write it.
 var breaches = []struct {
-	name     string
-	rule     chat.Rule
-	request  chat.Request
-	refused  string
-	raw      string
-	unmended bool
+	name        string
+	rule        chat.Rule
+	request     chat.Request
+	refused     string
+	raw         string
+	irreparable bool
 }{
 	{name: "the assistant begins", rule: anthropic.RuleFirst, request: ask(chat.AssistantMessage("Hello."), question), refused: "first message must use"},
 	{name: "only system messages", rule: anthropic.RuleFirst, request: ask(chat.SystemMessage("Be brief.")), refused: "at least one message"},
-	{name: "no messages", rule: chat.RuleLast, request: ask(), refused: "at least one message", unmended: true},
+	{name: "no messages", rule: chat.RuleLast, request: ask(), refused: "at least one message", irreparable: true},
 	{name: "the assistant has the last word", rule: chat.RuleLast, request: ask(question, chat.AssistantMessage("42")), refused: "must end with a user message"},
 	{name: "a call without its result", rule: chat.RuleAnswered, request: ask(question, calls("a", "b"), chat.ToolResult("a", "1"), question), refused: "without `tool_result` blocks"},
 	{name: "a result after other words", rule: chat.RuleAnswered, request: ask(question, calls("a"), question, chat.ToolResult("a", "1")), refused: "must come first"},
@@ -129,26 +129,26 @@ var breaches = []struct {
 	{name: "thinking of another provider", rule: anthropic.RuleThinkingForm, request: ask(question, assistant(chat.Thinking{Text: "hm", Encrypted: "gAAAA"}, chat.Text("42")), question), refused: "Invalid `data`"},
 	{name: "thinking after text", rule: chat.RuleThinking, request: ask(question, assistant(chat.Text("42"), signed), question), refused: "Expected `thinking`"},
 	{name: "thinking after another message's text", rule: anthropic.RuleThinkingMerged, request: ask(question, chat.AssistantMessage("Well."), assistant(signed, chat.Text("42")), question), refused: "Expected `thinking`"},
-	{name: "an image of the assistant", rule: anthropic.RulePlace, request: ask(question, assistant(chat.Text("Look:"), pixel), question), refused: "not permitted in assistant",
+	{name: "an image in an assistant message", rule: anthropic.RulePlace, request: ask(question, assistant(chat.Text("Look:"), pixel), question), refused: "not permitted in assistant",
 		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"?"}]},{"role":"assistant","content":[{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}]},{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "an image in the system prompt", rule: anthropic.RulePlace, request: ask(with(chat.SystemMessage("Be brief."), pixel), question), refused: "Input should be 'text'",
 		raw: `{"model":"m","max_tokens":1,"system":[{"type":"image"}],"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "an image of a kind unknown to the API", rule: anthropic.RuleMedia, request: ask(user(chat.Image{URL: "data:image/tiff;base64,AAAA"})), refused: "source"},
 	{name: "an image at an http address", rule: anthropic.RuleMedia, request: ask(user(chat.Image{URL: "http://example.com/a.png"})), refused: "source"},
 	{name: "a document of a kind unknown to the API", rule: anthropic.RuleMedia, request: ask(user(chat.NewDocument("application/zip", []byte("PK")))), refused: "source"},
-	{name: "a block of another provider", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"executableCode":{}}`), chat.Text("Well?"))), refused: "does not match any"},
-	{name: "a compaction of OpenAI's", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(openAICompaction))), refused: "compaction"},
-	{name: "a compaction of OpenAI's in an answer", rule: anthropic.RuleOpaque, request: ask(question, assistant(opaque(openAICompaction), chat.Text("Well.")), question), refused: "compaction"},
+	{name: "another provider's block", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"executableCode":{}}`), chat.Text("Well?"))), refused: "does not match any"},
+	{name: "a compaction of OpenAI", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(openAICompaction))), refused: "compaction"},
+	{name: "a compaction of OpenAI in an answer", rule: anthropic.RuleOpaque, request: ask(question, assistant(opaque(openAICompaction), chat.Text("Well.")), question), refused: "compaction"},
 	{name: "a compaction without a summary beside words", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(`{"type":"compaction","encrypted_content":"gAAAA"}`))), refused: "only be in assistant"},
 	{name: "a compaction in a user message without words", rule: anthropic.RuleOpaque, request: ask(question, chat.AssistantMessage("42"), user(pixel, opaque(`{"type":"compaction","content":"It was counted."}`))), refused: "only be in assistant"},
 	{name: "a result as an opaque part", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"tool_result","tool_use_id":"z"}`), chat.Text("Well?"))), refused: "unexpected `tool_use_id`"},
 	{name: "the assistant's block in a user message", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), chat.Text("Well?"))), refused: "only be in assistant"},
 	{name: "a call of the API's own tool without its result", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
 	{name: "a result of the API's own tool without its call", rule: anthropic.RuleServerTool, request: ask(question, assistant(found("s"), chat.Text("Well.")), question), refused: "corresponding `server_tool_use` block before it"},
-	{name: "a user message between them", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s")), question, assistant(found("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
+	{name: "a user message between a call of the API's own tool and its result", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s")), question, assistant(found("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
 	{name: "an id of the API's own tool used again", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), found("s"), searching("s"), found("s"), chat.Text("Well.")), question), refused: "must be unique"},
 	{name: "an image of 8,001 pixels", rule: anthropic.RuleImageSize, request: ask(user(picture(8001, 1))), refused: "max allowed size: 8000 pixels"},
-	{name: "a larger one among many", rule: anthropic.RuleImageSize, request: ask(user(slices.Repeat(chat.Parts{picture(1, 2001)}, 21)...)), refused: "many-image requests: 2000 pixels"},
+	{name: "an image of 2,001 pixels among 21", rule: anthropic.RuleImageSize, request: ask(user(slices.Repeat(chat.Parts{picture(1, 2001)}, 21)...)), refused: "many-image requests: 2000 pixels"},
 	{name: "101 images", rule: anthropic.RuleImageCount, request: ask(user(slices.Repeat(chat.Parts{pixel}, 101)...)), refused: "0 document pages + 101 images"},
 	{name: "an image of more than 10 MB", rule: anthropic.RuleImageBytes, request: ask(user(chat.Image{URL: "data:image/png;base64," + strings.Repeat("A", 10<<20+4)}, pixel)),
 		refused: "image exceeds 10 MB maximum"},
@@ -162,10 +162,10 @@ var breaches = []struct {
 	{name: "an hour after five minutes", rule: anthropic.RuleCacheOrder, request: ask(
 		with(chat.SystemMessage("Be brief."), chat.CacheBreakpoint{}), with(question, chat.CacheBreakpoint{Lifetime: 1 << 42})), refused: "must not come after"},
 	{name: "no tools declared", rule: anthropic.RuleTools, request: tools(ask(question, calls("a"), chat.ToolResult("a", "1"))), refused: "must define tools"},
-	{name: "two tools of a name", rule: chat.RuleTool, request: tools(ask(question), counting[0], counting[0]), refused: "must be unique"},
+	{name: "two tools with the same name", rule: chat.RuleTool, request: tools(ask(question), counting[0], counting[0]), refused: "must be unique"},
 	{name: "a schema without a type", rule: anthropic.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "count", Parameters: json.RawMessage(`{"properties":{}}`)}), refused: "should be 'object'"},
-	{name: "a tool's name with a dot", rule: anthropic.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name", unmended: true},
-	{name: "a schema that is no object", rule: chat.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", unmended: true},
+	{name: "a tool's name with a dot", rule: anthropic.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name", irreparable: true},
+	{name: "a schema that is not an object", rule: chat.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", irreparable: true},
 	{name: "a call required without tools", rule: chat.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
 		raw: `{"model":"m","max_tokens":1,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "references to deferred tools", rule: anthropic.RuleToolSearch, request: ask(search(opaque(`{"type":"tool_reference","tool_name":"rename"}`))...), refused: "not found in available tools"},
@@ -180,7 +180,7 @@ func violations(t *testing.T, err error) []chat.Violation {
 	return invalid.Violations
 }
 
-func TestServerRefusesWhatBreaksARule(t *testing.T) {
+func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {
 	s := newServer(t, func(int, request) answer { return say(text("42")) })
 	client := s.client()
 	for _, c := range breaches {
@@ -210,7 +210,7 @@ func TestServerRefusesWhatBreaksARule(t *testing.T) {
 	}
 }
 
-func TestValidateNamesTheRule(t *testing.T) {
+func TestValidateReportsTheRuleThatIsBroken(t *testing.T) {
 	for _, c := range breaches {
 		t.Run(c.name, func(t *testing.T) {
 			var rules []chat.Rule
@@ -225,25 +225,25 @@ func TestValidateNamesTheRule(t *testing.T) {
 	}
 }
 
-func TestRepairMends(t *testing.T) {
+func TestARepairedRequestBreaksNoRule(t *testing.T) {
 	s := newServer(t, func(int, request) answer { return say(text("42")) })
 	client := s.client()
 	for _, c := range breaches {
 		t.Run(c.name, func(t *testing.T) {
 			before := c.request
 			before.Messages = append([]chat.Message(nil), before.Messages...)
-			mended, changes := anthropic.Repair(c.request)
-			require.Empty(t, cmp.Diff(before, c.request), "the request given was changed")
-			if c.unmended {
-				require.Error(t, anthropic.Validate(mended))
+			repaired, changes := anthropic.Repair(c.request)
+			require.Empty(t, cmp.Diff(before, c.request), "Repair changed its argument")
+			if c.irreparable {
+				require.Error(t, anthropic.Validate(repaired))
 				return
 			}
 			require.NotEmpty(t, changes)
-			require.NoError(t, anthropic.Validate(mended), "%v", changes)
-			again, more := anthropic.Repair(mended)
+			require.NoError(t, anthropic.Validate(repaired), "%v", changes)
+			again, more := anthropic.Repair(repaired)
 			require.Empty(t, more)
-			require.Empty(t, cmp.Diff(mended, again))
-			p, err := anthropic.Request(mended)
+			require.Empty(t, cmp.Diff(repaired, again))
+			p, err := anthropic.Request(repaired)
 			require.NoError(t, err)
 			p.Model, p.MaxTokens = "claude-test", 100
 			_, err = client.Messages.New(t.Context(), p)
@@ -252,7 +252,7 @@ func TestRepairMends(t *testing.T) {
 	}
 }
 
-func TestEveryRuleHasABreach(t *testing.T) {
+func TestEachRuleIsTested(t *testing.T) {
 	covered := map[chat.Rule]bool{}
 	for _, c := range breaches {
 		covered[c.rule] = true
@@ -268,7 +268,7 @@ func TestEveryRuleHasABreach(t *testing.T) {
 	}
 }
 
-func TestAModelThatTakesMoreImagesIsSentThem(t *testing.T) {
+func TestMaxImagesOfAModelAreSent(t *testing.T) {
 	for most, want := range map[int]int{0: 95, 600: 120} {
 		s := newServer(t, func(int, request) answer { return say(text("42")) })
 		m := &anthropic.Model{Client: s.client(), Name: largeWindow, MaxImages: most}
@@ -284,7 +284,7 @@ func TestAModelThatTakesMoreImagesIsSentThem(t *testing.T) {
 	}
 }
 
-func TestTheAPIsOwnCompactionGoesBackAsItCame(t *testing.T) {
+func TestACompactionWithinAnAnswerIsSentBackUnchanged(t *testing.T) {
 	own := block{"type": "compaction", "content": "It was <counted>.", "encrypted_content": "c2VjcmV0", "signature": "s"}
 	s := newServer(t, func(int, request) answer { return say(own, text("42")) })
 	m := &anthropic.Model{Client: s.client(), Name: "claude-test"}

@@ -17,23 +17,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// server speaks the Messages API: it judges requests by its documented rules, answers what its brain says, streamed where
-// that is asked for, and remembers the thinking that it gave.
+// server speaks the Messages API. It checks requests by the documented rules, and the thinking in them by its earlier
+// answers.
 type server struct {
 	*httptest.Server
-	// brain answers a request that no rule refuses.
-	brain func(call int, r request) answer
-	// window in tokens, each of four bytes of a request; 0 for none.
+	// respond returns the answer to a request that breaks no rule.
+	respond func(call int, r request) answer
+	// window is the context window in tokens of four bytes; 0 for none.
 	window int
 
 	mu       sync.Mutex
 	requests []request
 	bodies   []string
 	headers  []http.Header
-	thought  map[string]string // by the id of the first call of an answer, its thinking
+	thought  map[string]string // the thinking of an answer, by the id of its first call
 }
 
-// answer is what a server says.
+// answer is an answer of the server.
 type answer struct {
 	status  int // 0 for a message
 	header  map[string]string
@@ -43,12 +43,12 @@ type answer struct {
 	blocks []block
 	stop   string
 	usage  map[string]any
-	// applied are the edits that the answer says were applied.
+	// applied are the edits that the answer reports.
 	applied []block
-	// breakOff ends the stream after so many events; fault ends it with an error event.
+	// breakOff ends the stream after this number of events, with an error event if there is a fault.
 	breakOff int
 	fault    string
-	// cutOff are the last arguments as they came, for a call that max_tokens cut off.
+	// cutOff replaces the arguments of the last call, as if max_tokens cut them off.
 	cutOff string
 	hang   bool
 }
@@ -79,14 +79,14 @@ func refuse(status int, kind, message string) answer {
 	return answer{status: status, kind: kind, message: message}
 }
 
-func newServer(t testing.TB, brain func(call int, r request) answer) *server {
-	s := startServer(brain)
+func newServer(t testing.TB, respond func(call int, r request) answer) *server {
+	s := startServer(respond)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func startServer(brain func(call int, r request) answer) *server {
-	s := &server{brain: brain, thought: map[string]string{}}
+func startServer(respond func(call int, r request) answer) *server {
+	s := &server{respond: respond, thought: map[string]string{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
 }
@@ -116,7 +116,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if counting {
-		req.MaxTokens = 1 // it is not asked for there
+		req.MaxTokens = 1 // counting does not require it
 		req.Thinking = nil
 	}
 	err = cmp.Or(judge(req), judgeBetas(req, strings.Join(r.Header.Values("Anthropic-Beta"), ",")))
@@ -142,7 +142,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	case s.window > 0 && tokens > s.window:
 		fail(w, refuse(400, "invalid_request_error", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", tokens, s.window)))
 	default:
-		s.answer(w, r, req, s.brain(n, req))
+		s.answer(w, r, req, s.respond(n, req))
 	}
 }
 
@@ -212,7 +212,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, req request, a a
 	send("message_stop", block{})
 }
 
-// deltas are how a block comes in a stream: what it starts with and what follows.
+// deltas returns a block as it is streamed: its start and the deltas.
 func (a answer) deltas(b block, last bool) (start block, deltas []block) {
 	start = block{}
 	for k, v := range b {
@@ -299,7 +299,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Write(raw)
 }
 
-// thoughtOf returns the thinking among blocks, as it must come back.
+// thoughtOf returns the thinking among blocks, as it must be sent back.
 func thoughtOf(blocks []block) string {
 	var b strings.Builder
 	for _, one := range blocks {
@@ -313,8 +313,8 @@ func thoughtOf(blocks []block) string {
 	return b.String()
 }
 
-// remembers checks that in the tool loop under way the thinking is what it was, where there is any. A message at its start
-// that had none may begin with what was signed for an earlier one of the turn, which a compaction covers.
+// remembers checks that the thinking in the current tool loop, if any, is unchanged. After a compaction, a message at the
+// start of the loop that had no thinking may begin with that of an earlier message of the turn.
 func (s *server) remembers(r request) error {
 	start := len(r.Messages)
 	for start > 0 && (r.Messages[start-1].Role == "assistant" || r.Messages[start-1].onlyResults()) {

@@ -19,11 +19,11 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
-// binding returns a brain that checks thinking as the newest models do: a block counts only behind exactly what it was thought
-// behind. It makes one of another brain.
-func binding(brain func(call int, r request) answer) func(call int, r request) answer {
+// binding returns answers that first check thinking as the newest models do: a block is valid only after exactly the
+// content that preceded it when the model wrote it.
+func binding(respond func(call int, r request) answer) func(call int, r request) answer {
 	var mu sync.Mutex
-	behind := map[string]string{} // what stood before, by the thinking
+	preceding := map[string]string{} // the content before each thinking
 	return func(n int, r request) answer {
 		mu.Lock()
 		defer mu.Unlock()
@@ -36,16 +36,16 @@ func binding(brain func(call int, r request) answer) func(call int, r request) a
 					before += turn.Role + written(b)
 					continue
 				}
-				if was, ok := behind[b["thinking"].(string)]; ok && was != before && !drops {
+				if was, ok := preceding[b["thinking"].(string)]; ok && was != before && !drops {
 					return refuse(400, "invalid_request_error", fmt.Sprintf("messages.%d.content.%d: Invalid `signature` in `thinking` block. The block is bound to a "+
 						"different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".", i, k))
 				}
 			}
 		}
-		a := brain(n, r)
+		a := respond(n, r)
 		for _, b := range a.blocks {
 			if b["type"] == "thinking" {
-				behind[b["thinking"].(string)] = before
+				preceding[b["thinking"].(string)] = before
 			} else {
 				before += "assistant" + written(b)
 			}
@@ -62,25 +62,24 @@ func written(v any) string {
 	return string(data)
 }
 
-// A session under Copilot Chat's policy, which goes on with the thinking that a turn had before it was cut, with a model that
-// takes no thinking behind a summary.
-func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
+// Copilot Chat's policy keeps the thinking that a turn had before it was cut. The model refuses thinking after a summary.
+func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		stale   anthropic.Stale
 		refused int // requests
 		err     string
 	}{
-		{"once it was refused", anthropic.StaleLearnt, 1, ""},
-		{"from the first request on", anthropic.StaleDrop, 0, ""},
-		{"or the refusal comes back", anthropic.StaleError, 1, "bound to a different conversation"},
+		{"by default it is dropped after the first refusal", anthropic.StaleLearnt, 1, ""},
+		{"with StaleDrop it is dropped in every request", anthropic.StaleDrop, 0, ""},
+		{"with StaleError the refusal is returned", anthropic.StaleError, 1, "bound to a different conversation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const rounds = 14
 			refused := 0
-			brain := binding(claude(rounds))
+			respond := binding(claude(rounds))
 			s := newServer(t, func(n int, r request) answer {
-				a := brain(n, r)
+				a := respond(n, r)
 				if a.status == 400 {
 					refused++
 				}
@@ -127,7 +126,7 @@ func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
 	}
 }
 
-func TestStaleIsOneOfThree(t *testing.T) {
+func TestAnUnknownStaleIsAnError(t *testing.T) {
 	model, _ := answering(t, say(text("42")))
 	model.Thinking.Stale = "keep"
 	_, err := model.Generate(t.Context(), ask(question))

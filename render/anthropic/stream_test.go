@@ -19,7 +19,7 @@ import (
 
 var errEnough = errors.New("heard enough")
 
-// listening asks for an answer and listens. After so many pieces the context is cancelled, if it is more than 0.
+// listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
 func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -35,13 +35,13 @@ func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard
 	return heard, response, err
 }
 
-// longCalls returns an answer of all that streams.
+// longCalls returns an answer with everything that streams: thinking, text and parallel calls.
 func longCalls() answer {
 	return say(think("I need to look."), text("I look. 🙂"), call("a", "count", block{"glob": "a long path/*.go"}),
 		call("b", "now", block{}), call("c", "count", block{"glob": "\"b\""}))
 }
 
-// streamed are answers that stream.
+// streamed returns answers to stream.
 func streamed() map[string]answer {
 	all := map[string]answer{"parallel calls": longCalls()}
 	for _, a := range answers {
@@ -82,8 +82,8 @@ func TestArgumentsOfParallelCallsStreamInOrder(t *testing.T) {
 	}, heard)
 }
 
-// Wherever a stream breaks off, the error comes with what had been streamed, and with no part or call that is not whole.
-func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
+// Wherever the stream breaks off, no part or call is returned that is not whole.
+func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 	for rule, a := range streamed() {
 		for _, fault := range []string{"", "overloaded_error"} {
 			t.Run(rule+" "+fault, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
 					model, _ = answering(t, a)
 					heard, got, err := listening(t, model, 0)
 					if err == nil {
-						require.Empty(t, cmp.Diff(whole, got), "without an error it is the whole answer")
+						require.Empty(t, cmp.Diff(whole, got), "without an error the answer is whole")
 						break
 					}
 					_, transient := errors.AsType[*chat.TransientError](err)
@@ -106,7 +106,7 @@ func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
 
 					silent, err := model.Generate(t.Context(), ask(question))
 					require.Error(t, err)
-					require.Empty(t, cmp.Diff(got, silent), "whether anybody listens or not")
+					require.Empty(t, cmp.Diff(got, silent), "with or without Stream")
 				}
 				require.Greater(t, a.breakOff, 4)
 			})
@@ -114,13 +114,13 @@ func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
 	}
 }
 
-func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
+func TestACancelledStreamReturnsThePartThatHadArrived(t *testing.T) {
 	model, _ := answering(t, longCalls())
 	all, whole, err := listening(t, model, 0)
 	require.NoError(t, err)
 	for n := range all.Deltas {
 		heard, got, err := listening(t, model, n+1)
-		if err == nil { // all had arrived
+		if err == nil { // the whole answer had arrived
 			require.Empty(t, cmp.Diff(whole, got))
 			continue
 		}
@@ -140,7 +140,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{"glob":"*.go"}`}}, got.Message.ToolCalls)
 }
 
-// Arguments may come with the start of a block, and none at all are an empty object.
+// Arguments may come with the start of a block. No arguments are an empty object.
 func TestArgumentsThatDoNotComeInPiecesStreamToo(t *testing.T) {
 	for input, want := range map[string]string{`{}`: `{}`, `{"glob": "*.go"}`: `{"glob": "*.go"}`} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -18,7 +18,7 @@ import (
 
 // A whole agent runs to its end against the API: it calls tools, two at once at times, is compacted by the same model on
 // its way, and the API refuses nothing.
-func TestAgent(t *testing.T) {
+func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed is %v", streamed), func(t *testing.T) {
 			const steps = 30
@@ -111,7 +111,7 @@ func asksForSummary(request object) bool {
 }
 
 // A prompt that outgrew the window after all is told apart from every other refusal, with its numbers.
-func TestAgentLearnsTheLimit(t *testing.T) {
+func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	a.limit = 100
 	_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage(strings.Repeat("word", 200))}})

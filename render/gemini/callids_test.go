@@ -23,7 +23,7 @@ func functionCall(i int, id string) string {
 	return part + "}"
 }
 
-func TestEachCallHasAnIDAndTheServerIsSentTheOnesThatItGave(t *testing.T) {
+func TestEachCallHasAnIDThatTheServerAcceptsBack(t *testing.T) {
 	providertest.CallIDs(t, func(t *testing.T, ids []string) providertest.CallServer {
 		a := newAPI(t, func(request object) []string {
 			if len(list(request["contents"])) > 1 {
@@ -50,7 +50,7 @@ func TestEachCallHasAnIDAndTheServerIsSentTheOnesThatItGave(t *testing.T) {
 					continue
 				}
 				id, _ := call["id"].(string)
-				require.Equal(t, object{"at": float64(len(calls))}, call["args"], "each call stands where it stood")
+				require.Equal(t, object{"at": float64(len(calls))}, call["args"], "each call is in its place")
 				calls = append(calls, id)
 				order += " call"
 			}
@@ -67,7 +67,7 @@ func TestEachCallHasAnIDAndTheServerIsSentTheOnesThatItGave(t *testing.T) {
 }
 
 // Without ids the order alone says which response is whose.
-func TestResponsesStandInTheOrderInWhichTheirCallsAreSent(t *testing.T) {
+func TestResponsesAreInTheOrderInWhichTheirCallsAreSent(t *testing.T) {
 	said := chat.WithCallIDs(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 		{Name: "look", Arguments: `{"at":1}`, Signature: gemini.SkipSignature}, {Name: "listen", Arguments: `{"at":2}`, Signature: gemini.SkipSignature},
 	}})

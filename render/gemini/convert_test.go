@@ -24,7 +24,7 @@ func asJSON(t *testing.T, v any) any {
 	return back
 }
 
-func TestConvert(t *testing.T) {
+func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {
 	pixel := base64.StdEncoding.EncodeToString([]byte("pixel"))
 	for _, tt := range []struct {
 		rule     string
@@ -136,7 +136,7 @@ func withPicture(callID, data string) chat.Message {
 	return chat.Message{Role: chat.RoleTool, ToolCallID: callID, Content: chat.Parts{chat.Text("A picture:"), chat.Image{URL: "data:image/png;base64," + data}}}
 }
 
-func TestConvertNamesWhatItCannotSend(t *testing.T) {
+func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 	for _, tt := range []struct {
 		what string
 		m    chat.Message
@@ -165,7 +165,7 @@ func TestConvertNamesWhatItCannotSend(t *testing.T) {
 func user(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleUser, Content: parts} }
 
 // What Gemini said comes back as it was, part by part and byte for byte.
-func TestAnswersComeBackAsTheyWere(t *testing.T) {
+func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 	for _, tt := range []struct{ what, parts string }{
 		{"text", `[{"text":"Hello."}]`},
 		{"texts that are apart", `[{"text":"Hello."},{"text":" You."}]`},
@@ -210,7 +210,7 @@ func TestAnswersComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestCallsWithoutIDsGetTheirOwn(t *testing.T) {
+func TestEachCallWithoutAnIDGetsOne(t *testing.T) {
 	content := &genai.Content{Parts: []*genai.Part{
 		{FunctionCall: &genai.FunctionCall{Name: "f"}}, {FunctionCall: &genai.FunctionCall{Name: "f"}},
 		{FunctionCall: &genai.FunctionCall{ID: "a", Name: "f"}}, {FunctionCall: &genai.FunctionCall{ID: "a", Name: "f"}},
@@ -227,7 +227,7 @@ func TestCallsWithoutIDsGetTheirOwn(t *testing.T) {
 }
 
 // A signature that came alone goes with what it was about, for a part of nothing else is refused.
-func TestSignaturesThatCameAlone(t *testing.T) {
+func TestASignatureThatCameAloneIsSentWithThePartBesideIt(t *testing.T) {
 	for _, tt := range []struct{ rule, parts, want string }{
 		{"with the text before it", `[{"text":"Hello."},{"thoughtSignature":"c2ln"}]`, `[{"text":"Hello.","thoughtSignature":"c2ln"}]`},
 		{"not with a thought, but the part after it", `[{"text":"Hm.","thought":true},{"thoughtSignature":"c2ln"},{"text":"Hello."}]`, `[{"text":"Hm.","thought":true},{"text":"Hello.","thoughtSignature":"c2ln"}]`},
@@ -246,7 +246,7 @@ func TestSignaturesThatCameAlone(t *testing.T) {
 	}
 }
 
-func TestOptionsFor(t *testing.T) {
+func TestOptionsForKnowsLegacyModelsByTheirNames(t *testing.T) {
 	for model, legacy := range map[string]bool{
 		"gemini-2.5-flash": true, "models/gemini-2.0-flash-001": true, "gemini-1.5-pro": true,
 		"gemini-3-pro-preview": false, "gemini-3.8-flash": false, "publishers/google/models/gemini-4-argon": false, "tuned": false, "gemini-flash-latest": false,
@@ -255,7 +255,7 @@ func TestOptionsFor(t *testing.T) {
 	}
 }
 
-func TestContentsMayBeAPartOfAConversation(t *testing.T) {
+func TestContentsConvertsAPartOfAConversation(t *testing.T) {
 	system, contents, err := gemini.Contents([]chat.Message{
 		chat.SystemMessage("Be brief."),
 		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}, // nobody asked, and nobody answers

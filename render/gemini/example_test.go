@@ -75,11 +75,11 @@ func ExampleRepair() {
 			fmt.Println(violation)
 		}
 	}
-	mended, changes := gemini.Repair(req, gemini.Options{})
+	repaired, changes := gemini.Repair(req, gemini.Options{})
 	for _, change := range changes {
 		fmt.Println("repaired", change)
 	}
-	fmt.Println(gemini.Validate(mended, gemini.Options{}))
+	fmt.Println(gemini.Validate(repaired, gemini.Options{}))
 	// Output:
 	// message 1: every tool call is answered: call "c2" has no result
 	// message 1: as many function responses as function calls: 2 calls and 1 responses

@@ -14,7 +14,7 @@ import (
 
 // A summary that is asked for at the end of the agent's request has that request, with its tools and how they may be called,
 // as its prefix.
-func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
+func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 	counted := 0
 	a := newAPI(t, func(request object) []string {
 		if strings.Contains(fmt.Sprint(request["contents"]), forktest.Ask) {

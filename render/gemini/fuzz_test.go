@@ -82,7 +82,7 @@ func (d dice) parts() chat.Parts {
 	return parts
 }
 
-// Whatever the history, what Repair makes of it is right by Validate, and by the API's own judgement; and it is mended
+// Whatever the history, what Repair makes of it is right by Validate, and by the API's own judgement; and it is repaired
 // only where there is something to mend.
 func FuzzRepair(f *testing.F) {
 	for seed := range uint64(1_000) {
@@ -92,19 +92,19 @@ func FuzzRepair(f *testing.F) {
 		given := asking(dice{rand.New(rand.NewPCG(seed, 1))}.history())
 		options := gemini.Options{Legacy: legacy}
 		before := fmt.Sprintf("%#v", given)
-		mended, changes := gemini.Repair(given, options)
+		repaired, changes := gemini.Repair(given, options)
 		require.Equal(t, before, fmt.Sprintf("%#v", given))
 		if len(given.Messages) == 0 {
-			require.Error(t, gemini.Validate(mended, options), "what is to be asked, nobody else can say")
+			require.Error(t, gemini.Validate(repaired, options), "a request without messages cannot be repaired")
 			return
 		}
 		require.Equal(t, gemini.Validate(given, options) == nil, len(changes) == 0, "%v", changes)
-		require.NoError(t, gemini.Validate(mended, options), "%v", changes)
-		again, none := gemini.Repair(mended, options)
+		require.NoError(t, gemini.Validate(repaired, options), "%v", changes)
+		again, none := gemini.Repair(repaired, options)
 		require.Empty(t, none)
-		require.Equal(t, mended, again)
+		require.Equal(t, repaired, again)
 
-		prompt, err := gemini.Convert(mended.Messages, options)
+		prompt, err := gemini.Convert(repaired.Messages, options)
 		require.NoError(t, err)
 		whole := object{"contents": prompt.Contents}
 		if prompt.System != nil {
@@ -115,7 +115,7 @@ func FuzzRepair(f *testing.F) {
 		body, err := decode(data)
 		require.NoError(t, err)
 		j := judge{legacy: legacy, issued: map[string]bool{}}
-		for _, m := range mended.Messages { // what the history says was issued was issued
+		for _, m := range repaired.Messages { // what the history says was issued was issued
 			for _, c := range m.ToolCalls {
 				j.issued[c.ID+" "+c.Signature] = true
 				j.issued[c.ID+" c2ln"] = true // by a note beside it

@@ -40,7 +40,7 @@ var hostile = providertest.Hostile{
 	Packages: []string{"render/gemini.", "genai."},
 }
 
-func TestHostileServers(t *testing.T) { hostile.Test(t) }
+func TestWhateverAServerSendsIsAnAnswerOrATypedError(t *testing.T) { hostile.Test(t) }
 
 func FuzzAnswers(f *testing.F) {
 	hostile.FuzzAnswers(f, func(event map[string]any) bool { return event["candidates"] != nil || event["promptFeedback"] != nil })

@@ -24,7 +24,7 @@ var lookTool = chat.Tool{
 	Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string","description":"<where>"}},"required":["at"],"additionalProperties":false}`),
 }
 
-func TestGenerate(t *testing.T) {
+func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Hm.","thought":true}`, `{"text":"I look."}`,
 		`{"functionCall":{"id":"c1","name":"look","args":{"at":"<here>"}},"thoughtSignature":"`+signature+`"}`, `{"functionCall":{"id":"c2","name":"look"}}`))
 	got, err := a.model(t).Generate(t.Context(), chat.Request{
@@ -58,7 +58,7 @@ func TestGenerate(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, a.requests[0]))
 }
 
-func TestToolChoice(t *testing.T) {
+func TestAToolChoiceIsSentAsAMode(t *testing.T) {
 	for _, tt := range []struct {
 		choice chat.ToolChoice
 		tools  []chat.Tool
@@ -84,7 +84,7 @@ func TestToolChoice(t *testing.T) {
 	}
 }
 
-func TestRequestsThatMeanNothing(t *testing.T) {
+func TestInvalidRequestsAreNotSent(t *testing.T) {
 	ask := []chat.Message{chat.UserMessage("Look.")}
 	for _, tt := range []struct {
 		rule string
@@ -92,8 +92,8 @@ func TestRequestsThatMeanNothing(t *testing.T) {
 		want string
 	}{
 		{"an unknown choice", chat.Request{Messages: ask, ToolChoice: "look"}, `there is no choice "look"`},
-		{"a tool that cannot be named so", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look up"}}}, `a tool has the name "look up"`},
-		{"a schema that is none", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are no JSON object`},
+		{"an invalid name of a tool", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look up"}}}, `a tool has the name "look up"`},
+		{"a schema that is not JSON", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are no JSON object`},
 		{"no messages", chat.Request{}, "there are no messages"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestRequestsThatMeanNothing(t *testing.T) {
 	}
 }
 
-func TestAdjust(t *testing.T) {
+func TestAdjustChangesTheRequestBeforeItIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
 	m.Adjust = func(config *genai.GenerateContentConfig) {
@@ -121,7 +121,7 @@ func TestAdjust(t *testing.T) {
 	}, a.requests[0]["generationConfig"])
 }
 
-func TestStream(t *testing.T) {
+func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 	a := newAPI(t, func(object) []string {
 		return []string{
 			piece("", `{"text":"Hm","thought":true}`), piece("", `{"text":".","thought":true}`),
@@ -154,7 +154,7 @@ func TestStream(t *testing.T) {
 	}, got))
 }
 
-func TestStopReasons(t *testing.T) {
+func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	for _, tt := range []struct {
 		what, reply string
 		want        chat.StopReason
@@ -178,7 +178,7 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-func TestAnswersThatBrokeOff(t *testing.T) {
+func TestAnAnswerWithoutAnythingToUseIsAFinishError(t *testing.T) {
 	for _, tt := range []struct {
 		reason    string
 		transient bool
@@ -202,7 +202,7 @@ func failing(t *testing.T, code int, status, message string, details ...object) 
 	return (&api{Server: server}).model(t)
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 	retry := object{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
 	help := object{"@type": "type.googleapis.com/google.rpc.Help"}
 	for _, tt := range []struct {
@@ -273,7 +273,7 @@ func torn(t *testing.T, rest string) *gemini.Model {
 	return (&api{Server: server}).model(t)
 }
 
-func TestStreamsThatBreak(t *testing.T) {
+func TestABrokenStreamIsATransientError(t *testing.T) {
 	for _, tt := range []struct{ what, rest string }{
 		{"the connection is lost", ""},
 		{"it ends between two pieces", "\r\n\r\n"},
@@ -293,7 +293,7 @@ func TestStreamsThatBreak(t *testing.T) {
 	}
 }
 
-func TestNoServerIsPassing(t *testing.T) {
+func TestAServerThatCannotBeReachedIsATransientError(t *testing.T) {
 	a := newAPI(t, nil)
 	m := a.model(t)
 	a.Close()
@@ -303,7 +303,7 @@ func TestNoServerIsPassing(t *testing.T) {
 }
 
 // A cancelled request gives the context's cause, before it is sent, while it is answered, and in the middle of a stream.
-func TestCancelled(t *testing.T) {
+func TestACancelledRequestReturnsTheCause(t *testing.T) {
 	why := errors.New("the user went away")
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed is %v", stream), func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func TestNothingThatBreaksARuleIsSent(t *testing.T) {
+func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
@@ -349,7 +349,7 @@ func TestNothingThatBreaksARuleIsSent(t *testing.T) {
 	require.Len(t, a.requests, 1)
 }
 
-func TestCountTokens(t *testing.T) {
+func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	a := newAPI(t, nil)
 	count := func(req chat.Request) int {
 		n, err := a.model(t).CountTokens(t.Context(), req)
@@ -367,7 +367,7 @@ func TestCountTokens(t *testing.T) {
 	require.True(t, passing)
 }
 
-func TestModelThatIsNotSet(t *testing.T) {
+func TestAModelWithoutClientOrNameIsAnError(t *testing.T) {
 	_, err := (&gemini.Model{}).Generate(t.Context(), chat.Request{})
 	require.EqualError(t, err, "gemini: Model.Client or Model.Name is not set")
 }

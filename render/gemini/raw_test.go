@@ -53,7 +53,7 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 
 // Whoever uses the client without a model sees what the SDK gives, and a model with a client that another made keeps arguments
 // as they were written too.
-func TestClientsOfTheSDK(t *testing.T) {
+func TestAModelWithAnyClientKeepsArgumentsAsTheyWereWritten(t *testing.T) {
 	a := newAPI(t, says(`{"functionCall":{"id":"c1","name":"look","args":{"b":1,"a":2}},"thoughtSignature":"`+signature+`"}`))
 	answer, err := a.client(t).Models.GenerateContent(t.Context(), "gemini-3-pro", genai.Text("Look."), nil)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestClientsOfTheSDK(t *testing.T) {
 }
 
 // The HTTP client that is given stays as it is.
-func TestGivenHTTPClientIsNotChanged(t *testing.T) {
+func TestNewClientDoesNotChangeTheGivenHTTPClient(t *testing.T) {
 	given := &http.Client{}
 	_, err := gemini.NewClient(t.Context(), &genai.ClientConfig{APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPClient: given})
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-func TestRepair(t *testing.T) {
+func TestRepairChangesOnlyTheFaultsAndReportsEachChange(t *testing.T) {
 	skipped := func(c chat.ToolCall) chat.ToolCall { c.Signature = gemini.SkipSignature; return c }
 	for _, tt := range []struct {
 		rule        string

@@ -17,7 +17,7 @@ import (
 
 // What a compactor sends of a conversation with Gemini breaks no rule and needs no mending, and its thought signatures are
 // as Gemini gave them.
-func TestReplay(t *testing.T) {
+func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 	given := judge{issued: map[string]bool{}}
 	replaytest.Replay{
 		Root: "../..", As: given.said,
@@ -34,7 +34,7 @@ func TestReplay(t *testing.T) {
 
 // FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, and
 // outputs hold bytes that are no UTF-8, neither of which the API takes; and a history that is summarised in pieces has
-// pieces that begin with a call. Nothing else is to be mended.
+// pieces that begin with a call. Nothing else is to be repaired.
 func FuzzReplay(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -42,11 +42,11 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		given := judge{issued: map[string]bool{}}
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
-			mended, changes := gemini.Repair(r.Request, gemini.Options{})
+			repaired, changes := gemini.Repair(r.Request, gemini.Options{})
 			for _, c := range changes {
 				require.Contains(t, []chat.Rule{gemini.RuleArguments, gemini.RuleUTF8, gemini.RuleCallTurn}, c.Rule, c)
 			}
-			require.Empty(t, refused(t, given, mended, gemini.Options{}))
+			require.Empty(t, refused(t, given, repaired, gemini.Options{}))
 		})
 	})
 }
@@ -65,11 +65,11 @@ func (j judge) said(n int, m chat.Message) chat.Message {
 	return m
 }
 
-// What another model said is sent mended, as a caller sends it that goes on with Gemini. What has to be is that the calls
+// What another model said is sent repaired, as a caller sends it that goes on with Gemini. What has to be is that the calls
 // of the turn under way have no thought signature, and nothing else. Older models do not ask for any.
-func TestReplayOfAnotherModelsSession(t *testing.T) {
-	var requests, mended atomic.Int64
-	t.Cleanup(func() { t.Logf("of %d requests %d were mended", requests.Load(), mended.Load()) })
+func TestReplayedSessionsOfAnotherModelNeedOnlySignatures(t *testing.T) {
+	var requests, repaired atomic.Int64
+	t.Cleanup(func() { t.Logf("of %d requests %d were repaired", requests.Load(), repaired.Load()) })
 	replaytest.Replay{
 		Root: "../..", Fewer: true,
 		Check: func(t *testing.T, r replaytest.Request) {
@@ -81,7 +81,7 @@ func TestReplayOfAnotherModelsSession(t *testing.T) {
 			request, changes := gemini.Repair(r.Request, gemini.Options{})
 			requests.Add(1)
 			if len(changes) > 0 {
-				mended.Add(1)
+				repaired.Add(1)
 			}
 			for _, c := range changes {
 				require.Equal(t, gemini.RuleSignature, c.Rule, "line %d: %s", r.Line, c)

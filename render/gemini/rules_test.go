@@ -148,7 +148,7 @@ var breaches = []struct {
 func asking(messages []chat.Message) chat.Request { return chat.Request{Messages: messages} }
 
 // Each rule is named, the API refuses what breaks it, and what Repair makes of it the API takes.
-func TestEachRuleIsTheAPIs(t *testing.T) {
+func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 	for _, tt := range breaches {
 		t.Run(string(tt.rule), func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
@@ -165,25 +165,25 @@ func TestEachRuleIsTheAPIs(t *testing.T) {
 			require.Equal(t, http.StatusBadRequest, code, answer)
 			require.Contains(t, answer, tt.refusal)
 
-			mended, changes := gemini.Repair(asking(tt.messages), gemini.Options{})
-			require.NoError(t, gemini.Validate(mended, gemini.Options{}))
+			repaired, changes := gemini.Repair(asking(tt.messages), gemini.Options{})
+			require.NoError(t, gemini.Validate(repaired, gemini.Options{}))
 			var reported []chat.Rule
 			for _, c := range changes {
 				reported = append(reported, c.Rule)
 			}
 			if tt.rule == gemini.RuleCounts {
-				tt.rule = chat.RuleAnswered // which is how the count is mended
+				tt.rule = chat.RuleAnswered // which is how the count is repaired
 			}
 			require.Contains(t, reported, tt.rule)
 			a.issued["c1 "+signature] = true
-			_, err := a.model(t).Generate(t.Context(), mended)
+			_, err := a.model(t).Generate(t.Context(), repaired)
 			require.NoError(t, err)
 		})
 	}
 }
 
-// What no message of ours can say is refused too, so that the judge is known to look.
-func TestTheAPIRefuses(t *testing.T) {
+// These requests cannot be written as messages. They show that the test server checks the other requests too.
+func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {
 	for _, tt := range []struct{ rule, model, body, refusal string }{
 		{"contents are given", "gemini-3-pro", `{}`, "contents is not specified"},
 		{"no unknown fields", "gemini-3-pro", `{"messages":[]}`, "Unknown name"},
@@ -244,7 +244,7 @@ func (a *api) post(t *testing.T, method, body string) (code int, answer string) 
 	return response.StatusCode, string(data)
 }
 
-func TestValidateListsEverythingInOrder(t *testing.T) {
+func TestValidateReportsEveryViolationInOrder(t *testing.T) {
 	err := gemini.Validate(asking([]chat.Message{
 		calls(call("c1", `nonsense`)), chat.ToolResult("c1", "42"), chat.UserMessage(" "), chat.AssistantMessage("So."),
 	}), gemini.Options{})
@@ -262,19 +262,19 @@ func indices(violations []chat.Violation) []int {
 	return is
 }
 
-func TestLegacyModelsAskForNoSignatures(t *testing.T) {
+func TestLegacyModelsRequireNoSignatures(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42")}
 	require.NoError(t, gemini.Validate(asking(messages), gemini.Options{Legacy: true}))
 	require.Error(t, gemini.Validate(asking(messages), gemini.Options{}))
 }
 
 // Only the current turn is asked for signatures: one that is over may come from another model.
-func TestSignaturesOfTurnsThatAreOver(t *testing.T) {
+func TestCallsOfEarlierTurnsRequireNoSignatures(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42"), chat.UserMessage("Well?")}
 	require.NoError(t, gemini.Validate(asking(messages), gemini.Options{}))
 }
 
-func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
+func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 	picture := chat.Image{URL: "https://example.com/a.png"}
 	req := chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: slices.Repeat(chat.Parts{picture}, 3000)}}}
 	require.NoError(t, gemini.Validate(req, gemini.Options{}))
@@ -283,24 +283,24 @@ func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
 	require.True(t, ok)
 	require.Len(t, invalid.Violations, 1)
 	require.Equal(t, gemini.RuleImageCount, invalid.Violations[0].Rule)
-	mended, changes := gemini.Repair(req, gemini.Options{})
-	require.NoError(t, gemini.Validate(mended, gemini.Options{}))
+	repaired, changes := gemini.Repair(req, gemini.Options{})
+	require.NoError(t, gemini.Validate(repaired, gemini.Options{}))
 	require.Len(t, changes, 750)
-	content := mended.Messages[0].Content
+	content := repaired.Messages[0].Content
 	require.Equal(t, chat.Text("[left out: an older image: a request takes at most 3000 images]"), content[749])
 	require.Equal(t, chat.Part(picture), content[750])
 }
 
-func TestACompactionOfAnotherProviderIsNotSent(t *testing.T) {
+func TestAnotherProvidersCompactionIsNotSent(t *testing.T) {
 	for _, value := range []string{`{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA"}`, `{"type":"compaction","content":"It was counted."}`} {
 		own := chat.Opaque{Value: json.RawMessage(value)}
 		for _, role := range []chat.Role{chat.RoleUser, chat.RoleAssistant} {
 			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), {Role: role, Content: chat.Parts{chat.Text("A summary."), own}}, chat.UserMessage("Well?")}}
 			require.ErrorContains(t, gemini.Validate(req, gemini.Options{}), string(gemini.RuleOpaque))
-			mended, changes := gemini.Repair(req, gemini.Options{})
+			repaired, changes := gemini.Repair(req, gemini.Options{})
 			require.Len(t, changes, 1)
-			require.NoError(t, gemini.Validate(mended, gemini.Options{}))
-			require.Equal(t, chat.Parts{chat.Text("A summary.")}, mended.Messages[1].Content)
+			require.NoError(t, gemini.Validate(repaired, gemini.Options{}))
+			require.Equal(t, chat.Parts{chat.Text("A summary.")}, repaired.Messages[1].Content)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 var errEnough = errors.New("heard enough")
 
-// listening asks for an answer and listens. After so many pieces the context is cancelled, if it is more than 0.
+// listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
 func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -81,7 +81,7 @@ func TestCallsStreamWholeAndInOrder(t *testing.T) {
 	}, heard)
 }
 
-func TestACallStreamsWithTheIDThatTheResponseHas(t *testing.T) {
+func TestACallStreamsWithTheIDOfTheResponse(t *testing.T) {
 	call := `{"functionCall":{"name":"look","args":{}}}`
 	same := `{"functionCall":{"id":"c1","name":"look","args":{}}}`
 	heard, got, err := listening(t, streaming(t, false, piece("", call), piece("", same), piece("STOP", same, call)), 0)
@@ -96,7 +96,7 @@ func TestACallStreamsWithTheIDThatTheResponseHas(t *testing.T) {
 }
 
 // Wherever a stream breaks off, the error comes with what had been streamed.
-func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
+func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 	_, whole, err := listening(t, streaming(t, false, longAnswer...), 0)
 	require.NoError(t, err)
 	for n := range longAnswer {
@@ -113,7 +113,7 @@ func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
 	}
 }
 
-func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
+func TestACancelledStreamReturnsThePartThatHadArrived(t *testing.T) {
 	all, whole, err := listening(t, streaming(t, false, longAnswer...), 0)
 	require.NoError(t, err)
 	m := streaming(t, true, longAnswer[:len(longAnswer)-1]...)
@@ -143,7 +143,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	}
 }
 
-func TestACallThatWasNotRightComesWithWhatHadArrived(t *testing.T) {
+func TestAMalformedCallReturnsThePartThatHadArrived(t *testing.T) {
 	heard, got, err := listening(t, streaming(t, false, append(longAnswer[2:5:5], piece("MALFORMED_FUNCTION_CALL"))...), 0)
 	_, finish := errors.AsType[*gemini.FinishError](err)
 	require.True(t, finish, "%v", err)

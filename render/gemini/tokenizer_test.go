@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-func TestImageTokens(t *testing.T) {
+func TestImageTokensFollowTheDocumentedRule(t *testing.T) {
 	for _, tt := range []struct {
 		rule                string
 		width, height, want int
@@ -59,7 +59,7 @@ type letters struct{ chat.Tokenizer }
 
 func (letters) CountText(text string) int { return len(text) }
 
-func TestCountsOfMessagesAndTools(t *testing.T) {
+func TestMessagesAndToolsCountByTheirTexts(t *testing.T) {
 	counter := gemini.Tokenizer{Text: letters{}}
 	require.Equal(t, 5+3+5, counter.CountMessage(chat.Message{Role: chat.RoleUser, Name: "Ann", Content: chat.Parts{chat.Text("Hello")}}))
 	require.Equal(t, 5+4+2, counter.CountMessage(calls(call("a long id", `{}`))))

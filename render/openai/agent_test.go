@@ -19,9 +19,9 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// TestAgent runs an agent to its end against the server: calls, some in parallel and some that fail, reasoning, and
-// compactions by the same model. The server refuses what breaks a rule and what is larger than its window.
-func TestAgent(t *testing.T) {
+// The agent makes calls, some in parallel and some that fail, with reasoning, and is compacted by the same model. The
+// server refuses requests that break a rule or are larger than its context window.
+func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 	const rounds = 24
 	for name, api := range apis {
 		for _, streamed := range []bool{false, true} {
@@ -107,14 +107,14 @@ func TestAgent(t *testing.T) {
 				}
 				require.Equal(t, rounds, asked)
 				require.GreaterOrEqual(t, compactions, 3)
-				require.GreaterOrEqual(t, summaries, compactions, "a large history is summarised in pieces")
+				require.GreaterOrEqual(t, summaries, compactions, "a large history is summarised in parts")
 			})
 		}
 	}
 }
 
-// TestContextLimitIsWhatACallerCanActOn has the server refuse what the counter thought would fit.
-func TestContextLimitIsWhatACallerCanActOn(t *testing.T) {
+// The counter may count fewer tokens than the server.
+func TestACallerCanShrinkARequestToTheLimitInTheError(t *testing.T) {
 	s := newServer(t, func(_ openai.API, request gjson.Result) reply {
 		if len(request.Get("messages").Raw) > 1000 {
 			return reply{status: 400, body: errorBody("This model's maximum context length is 250 tokens. However, your messages resulted in 300 tokens.", "", "context_length_exceeded")}

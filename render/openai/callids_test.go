@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 )
 
-// callsOf are items that call with these ids, and a text between the first call and the others. An id "" is left out.
+// callsOf returns calls with these ids, and a text between the first call and the others. An id "" is left out.
 func callsOf(ids ...string) []item {
 	var items []item
 	for i, id := range ids {
@@ -33,7 +33,7 @@ func callsOf(ids ...string) []item {
 	return items
 }
 
-// results returns the results in a request of either API.
+// results returns the ids and texts of the results in a request of either API.
 func results(request gjson.Result) (ids, texts []string) {
 	for _, m := range append(request.Get("messages").Array(), request.Get("input").Array()...) {
 		switch {
@@ -46,7 +46,7 @@ func results(request gjson.Result) (ids, texts []string) {
 	return ids, texts
 }
 
-func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
+func TestEachCallHasAnIDThatTheServerAcceptsBack(t *testing.T) {
 	for name, api := range apis {
 		t.Run(name, func(t *testing.T) {
 			providertest.CallIDs(t, func(t *testing.T, ids []string) providertest.CallServer {
@@ -73,7 +73,7 @@ func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
 						}
 					}
 					if api == openai.Responses {
-						require.Regexp(t, "^ call text( call)+$", order, "each item stands where it stood")
+						require.Regexp(t, "^ call text( call)+$", order, "each item is in its place")
 					}
 					resultIDs, texts = results(request)
 					return calls, resultIDs, texts
@@ -86,7 +86,7 @@ func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
 	}
 }
 
-// A server that streams whole calls may give each the index 0, and leave out the ids that would tell them apart.
+// A server that streams whole calls may give each the index 0 and no id.
 func TestParallelCallsWithoutIDsOrIndexStayApart(t *testing.T) {
 	m := chunks(t, "tool_calls", `{"tool_calls":[{"index":0,"function":{"name":"count","arguments":"{\"z\":\"*.go\"}"}}]}`,
 		`{"tool_calls":[{"index":0,"id":"","function":{"name":"count","arguments":"{\"z\":\"*.md\"}"}}]}`)
@@ -121,7 +121,7 @@ func TestCallsOfAStreamThatBrokeOffHaveTheIDsThatWereStreamed(t *testing.T) {
 	}
 }
 
-func TestAnAgentOnAServerWithoutCallIDsEnds(t *testing.T) {
+func TestAnAgentWorksOnAServerWithoutCallIDs(t *testing.T) {
 	for name, api := range apis {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, func(_ openai.API, request gjson.Result) reply {

@@ -23,7 +23,7 @@ func compacting(compact reply) func(openai.API, gjson.Result) reply {
 		if !request.Get("store").Exists() && request.Get("input").Exists() { // which a compaction does not have
 			return compact
 		}
-		return reply{items: []item{message("msg_1", "<summary>\nThe build was mended.\n</summary>")}, usage: usage{in: 900, out: 50}}
+		return reply{items: []item{message("msg_1", "<summary>\nThe build was repaired.\n</summary>")}, usage: usage{in: 900, out: 50}}
 	}
 }
 
@@ -40,7 +40,7 @@ func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *[]error) {
 	return d, failed
 }
 
-func TestOpenAIsOwnCompactionIsShownToItsAPIAlone(t *testing.T) {
+func TestACompactionIsShownOnlyToTheAPIThatMadeIt(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
 	d, failed := compactingDesk(t, s)
 	messages := d.Messages()
@@ -53,7 +53,7 @@ func TestOpenAIsOwnCompactionIsShownToItsAPIAlone(t *testing.T) {
 		_, err := s.model(api, "gpt-5.2").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{{Name: "read"}}})
 		require.NoError(t, err)
 		sent := s.last(t)
-		require.Contains(t, sent.Raw, "The build was mended.")
+		require.Contains(t, sent.Raw, "The build was repaired.")
 		items := sent.Get(`input.#(type=="compaction")#`).Array()
 		if api == openai.ChatCompletions {
 			require.NotContains(t, sent.Raw, "secret")
@@ -64,7 +64,7 @@ func TestOpenAIsOwnCompactionIsShownToItsAPIAlone(t *testing.T) {
 	}
 }
 
-func TestOpenAICompactsWhatIsSummarisedWithoutTheRequestForIt(t *testing.T) {
+func TestTheRequestForTheSummaryIsNotCompacted(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
 	d, _ := compactingDesk(t, s)
 	d.Messages()
@@ -85,7 +85,7 @@ func TestOpenAICompactsWhatIsSummarisedWithoutTheRequestForIt(t *testing.T) {
 	require.Equal(t, "gpt-5.2", compact.Get("model").String())
 }
 
-func TestACompactionThatFailsLeavesTheSummaryInWords(t *testing.T) {
+func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 	for name, compact := range map[string]reply{
 		"a refusal":          {status: 404, body: `{"error":{"message":"no such model for compaction"}}`},
 		"no item":            {},
@@ -95,7 +95,7 @@ func TestACompactionThatFailsLeavesTheSummaryInWords(t *testing.T) {
 		s := newServer(t, compacting(compact))
 		d, failed := compactingDesk(t, s)
 		messages := d.Messages()
-		require.Contains(t, compacttest.Text(messages), "The build was mended.", name)
+		require.Contains(t, compacttest.Text(messages), "The build was repaired.", name)
 		require.Len(t, *failed, 1, name)
 		for _, m := range messages {
 			for _, p := range m.Content {
@@ -106,7 +106,7 @@ func TestACompactionThatFailsLeavesTheSummaryInWords(t *testing.T) {
 	}
 }
 
-func TestAHistoryThatIsTextIsNotCompactedByOpenAI(t *testing.T) {
+func TestAHistoryThatIsTextIsNotCompacted(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
 	r, err := openai.Compaction{Model: s.model(openai.Responses, "gpt-5.2")}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
 		chat.SystemMessage("You summarise."), chat.UserMessage("<conversation>" + strings.Repeat("words ", 50) + "</conversation>"),
@@ -117,7 +117,7 @@ func TestAHistoryThatIsTextIsNotCompactedByOpenAI(t *testing.T) {
 	require.Equal(t, 900, r.Usage.Input)
 }
 
-func TestWithoutWordsThereIsNoCompaction(t *testing.T) {
+func TestAnErrorOfTheWordsIsReturned(t *testing.T) {
 	refused := errors.New("quota")
 	s := newServer(t, always(compactedReply))
 	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, refused })

@@ -21,7 +21,7 @@ const png = "data:image/png;base64,iVBORw0KGgo="
 
 var pdf = chat.NewDocument("application/pdf", []byte("%PDF-1.7"))
 
-// conversation has every kind of part that both APIs can say.
+// conversation has every kind of part that both APIs accept.
 var conversation = []chat.Message{
 	{Role: chat.RoleSystem, Name: "boss", Content: chat.Parts{chat.Text("Be "), chat.Text("brief."), chat.CacheBreakpoint{Lifetime: time.Hour}}},
 	{Role: chat.RoleUser, Name: "Ada", Content: chat.Parts{chat.Text("Look <here>:"), chat.Image{URL: png, Detail: chat.DetailLow}, pdf,
@@ -33,7 +33,7 @@ var conversation = []chat.Message{
 	{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Well?"), chat.CacheBreakpoint{Lifetime: time.Minute}}},
 }
 
-func TestChatMessages(t *testing.T) {
+func TestChatRequestSendsEachPartInTheFormOfChatCompletions(t *testing.T) {
 	got := openai.ChatMessages(conversation, openai.Options{})
 	requireJSON(t, `[
 		{"role":"system","name":"boss","content":"Be brief."},
@@ -54,7 +54,7 @@ func TestChatMessages(t *testing.T) {
 		{"role":"user","content":"Well?"}]`, got)
 }
 
-func TestItems(t *testing.T) {
+func TestItemsRequestSendsEachPartInTheFormOfResponses(t *testing.T) {
 	got := openai.Items(conversation, openai.Options{})
 	requireJSON(t, `[
 		{"role":"system","content":"Be brief."},
@@ -74,7 +74,7 @@ func TestItems(t *testing.T) {
 		{"role":"user","content":"Well?"}]`, got)
 }
 
-func TestCacheBreakpoints(t *testing.T) {
+func TestABreakpointIsOnThePartBeforeIt(t *testing.T) {
 	require.True(t, openai.OptionsFor("gpt-5.6-sol").Breakpoints)
 	require.True(t, openai.OptionsFor("openai/gpt-6").Breakpoints)
 	require.False(t, openai.OptionsFor("gpt-5.5").Breakpoints)
@@ -110,11 +110,11 @@ func TestCacheBreakpoints(t *testing.T) {
 		_, err := s.model(api, "gpt-5.6-sol").Generate(t.Context(), chat.Request{Messages: messages})
 		require.NoError(t, err)
 		_, err = s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: messages})
-		require.NoError(t, err, "a model that caches on its own gets none")
+		require.NoError(t, err, "a model that caches by itself is sent no breakpoints")
 	}
 }
 
-func TestOpaquePartsGoAsTheyAre(t *testing.T) {
+func TestOpaquePartsAreSentUnchanged(t *testing.T) {
 	audio := chat.Opaque{Value: json.RawMessage(`{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"},"new":[1.50,"é"]}`)}
 	search := chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}`)}
 	messages := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Listen:"), audio}}}
@@ -126,7 +126,7 @@ func TestOpaquePartsGoAsTheyAre(t *testing.T) {
 	require.Contains(t, marshal(t, items[0]), string(audio.Value))
 }
 
-func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
+func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 	user := func(p chat.Part) chat.Message {
 		return chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a"), p}}
 	}
@@ -141,14 +141,14 @@ func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
 		violates chat.Rule
 		want     string
 	}{
-		{"an image of the assistant", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
-		{"an image of the assistant", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
-		{"a document of the assistant", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "cannot be in an assistant message"},
-		{"an image of the system", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "must be in a user or tool message"},
-		{"an image behind no URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
+		{"an image in an assistant message", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
+		{"an image in an assistant message", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "cannot be in an assistant message"},
+		{"a document in an assistant message", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "cannot be in an assistant message"},
+		{"an image in a system message", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "must be in a user or tool message"},
+		{"an image without a URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
 		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), openai.RuleMedia, "needs its data"},
-		{"a document that is no base64", openai.Responses, user(chat.Document{Data: "%"}), openai.RuleMedia, "needs its data"},
-		{"an opaque part that is no JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "does not accept this part"},
+		{"a document that is not base64", openai.Responses, user(chat.Document{Data: "%"}), openai.RuleMedia, "needs its data"},
+		{"an opaque part that is not JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "does not accept this part"},
 		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), openai.RuleOpaque, "does not accept this part"},
 		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), openai.RuleOpaque, "does not accept this part"},
 		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), openai.RuleOpaque, "does not accept this part"},
@@ -166,10 +166,10 @@ func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
 			require.Equal(t, tt.violates, invalid.Violations[0].Rule)
 			require.ErrorContains(t, err, "part 1: ")
 			require.ErrorContains(t, err, tt.want)
-			mended, changes := openai.Repair(req, tt.api)
+			repaired, changes := openai.Repair(req, tt.api)
 			require.NotEmpty(t, changes)
 			require.Equal(t, tt.violates, changes[0].Rule)
-			require.NoError(t, openai.Validate(mended, tt.api))
+			require.NoError(t, openai.Validate(repaired, tt.api))
 		})
 	}
 }
@@ -181,19 +181,19 @@ func with(it item, key string, value any) item {
 	return out
 }
 
-// answers are what the Responses API may say.
+// answers are answers of the Responses API.
 var answers = []struct {
 	rule  string
 	items []item
-	// how a reader sees it
+	// kinds of the parts and calls of the message
 	kinds string
 }{
 	{"a text", []item{message("", "42")}, "text"},
 	{"reasoning before a text", []item{reasoning("rs_1", "", "gAAA+/=="), message("msg_1", "42")}, "thinking opaque text"},
 	{"reasoning with a summary before calls", []item{reasoning("rs_1", "So <it> is.", "gAAA"), call("fc_1", "c1", "read", "{}"), call("fc_2", "c2", "read", ` {"a" : 1}`)}, "thinking call call"},
-	{"reasoning of many summaries", []item{with(reasoning("rs_1", "", "gAAA"), "summary", []any{item{"type": "summary_text", "text": "a"}, item{"type": "summary_text", "text": "b"}}), message("msg_1", "42")}, "thinking opaque text"},
-	{"reasoning in the open", []item{with(with(reasoning("rs_1", "", ""), "encrypted_content", nil), "content", []any{item{"type": "reasoning_text", "text": "hm"}}), message("msg_1", "42")}, "thinking opaque text"},
-	{"reasoning with a field that is new", []item{with(reasoning("rs_1", "a", "gAAA"), "new", item{"b": []any{1, "x"}}), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning with several summaries", []item{with(reasoning("rs_1", "", "gAAA"), "summary", []any{item{"type": "summary_text", "text": "a"}, item{"type": "summary_text", "text": "b"}}), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning in plain text", []item{with(with(reasoning("rs_1", "", ""), "encrypted_content", nil), "content", []any{item{"type": "reasoning_text", "text": "hm"}}), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning with an unknown field", []item{with(reasoning("rs_1", "a", "gAAA"), "new", item{"b": []any{1, "x"}}), message("msg_1", "42")}, "thinking opaque text"},
 	{"reasoning after a text", []item{reasoning("rs_1", "", "gAAA"), with(message("msg_1", "I look."), "phase", "commentary"), reasoning("rs_2", "b", "gBBB"), call("fc_1", "c1", "read", "{}")}, "thinking opaque text opaque call"},
 	{"reasoning between calls", []item{reasoning("rs_1", "", "gAAA"), call("fc_1", "c1", "read", "{}"), reasoning("rs_2", "", "gBBB"), call("fc_2", "c2", "read", "{}")}, "thinking opaque opaque call call"},
 	{"a text after a call", []item{call("", "c1", "read", "{}"), message("", "I have called.")}, "opaque text call"},
@@ -202,13 +202,13 @@ var answers = []struct {
 		item{"type": "output_text", "text": "a", "annotations": []any{item{"type": "url_citation", "url": "https://x", "start_index": 0, "end_index": 1, "title": "X"}}},
 		item{"type": "output_text", "text": "b", "annotations": []any{}}}}}, "opaque text text"},
 	{"a refusal", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{item{"type": "refusal", "refusal": "no"}}}}, "opaque"},
-	{"a search between", []item{reasoning("rs_1", "", "gAAA"), {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": item{"type": "search", "query": "q<"}}, message("msg_1", "42")}, "thinking opaque opaque text"},
+	{"a search between other items", []item{reasoning("rs_1", "", "gAAA"), {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": item{"type": "search", "query": "q<"}}, message("msg_1", "42")}, "thinking opaque opaque text"},
 	{"a call in a namespace", []item{reasoning("rs_1", "", "gAAA"), with(call("fc_1", "c1", "read", "{}"), "namespace", "files")}, "thinking call"},
 	{"a custom call", []item{reasoning("rs_1", "", "gAAA"), {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "sh", "input": "ls -l"}}, "thinking call"},
-	{"what was cut off", []item{with(with(message("", "I lo"), "status", "incomplete"), "new", 1)}, "opaque text"},
+	{"a message that was cut off", []item{with(with(message("", "I lo"), "status", "incomplete"), "new", 1)}, "opaque text"},
 }
 
-func TestAnswersOfResponsesGoBackAsTheyWere(t *testing.T) {
+func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 	for _, tt := range answers {
 		t.Run(tt.rule, func(t *testing.T) {
 			m := openai.MessageOfItems(output(t, tt.items))
@@ -228,10 +228,10 @@ func TestAnswersOfResponsesGoBackAsTheyWere(t *testing.T) {
 			}
 			require.Equal(t, " "+tt.kinds, kinds)
 
-			var stored chat.Message // as a history keeps it
+			var stored chat.Message // as in a session
 			require.NoError(t, json.Unmarshal([]byte(marshal(t, m)), &stored))
 			if diff := cmp.Diff(m, stored); diff != "" {
-				t.Fatalf("stored, the message is another (-want +got):\n%s", diff)
+				t.Fatalf("the stored message differs (-want +got):\n%s", diff)
 			}
 			back := openai.Items([]chat.Message{stored}, openai.Options{})
 			if diff := cmp.Diff(plain(t, tt.items), plain(t, back)); diff != "" {
@@ -243,15 +243,15 @@ func TestAnswersOfResponsesGoBackAsTheyWere(t *testing.T) {
 			for _, c := range stored.ToolCalls {
 				other.Messages = slices.Insert(other.Messages, 1, chat.ToolResult(c.ID, "1"))
 			}
-			if tt.rule != "a search between" {
+			if tt.rule != "a search between other items" {
 				_, err := openai.ChatRequest(other, openai.Options{})
-				require.NoError(t, err, "the other API takes it too")
+				require.NoError(t, err, "the other API accepts it too")
 			}
 		})
 	}
 }
 
-func TestServerTakesItsAnswersBack(t *testing.T) {
+func TestTheServerAcceptsItsAnswersBack(t *testing.T) {
 	answers := [][]item{
 		{reasoning("rs_1", "a", "gAAA"), message("msg_1", "I look."), reasoning("rs_2", "", "gBBB"), call("fc_1", "c1", "count", "{}"), reasoning("rs_3", "", "gCCC"), call("fc_2", "c2", "count", "{}")},
 		{reasoning("rs_4", "", "gDDD"), call("fc_3", "c3", "count", "{}")},
@@ -277,7 +277,7 @@ func TestServerTakesItsAnswersBack(t *testing.T) {
 	}
 	require.Equal(t, "gBBB", s.last(t).Get("input.3.encrypted_content").String())
 
-	// Without its reasoning, as a history may cut it, the rest goes without the ids that belong to it.
+	// Without their reasoning, which a history may cut off, items are sent without the ids that belong to it.
 	for i := range messages {
 		var kept chat.Parts
 		for _, p := range messages[i].Content {
@@ -290,10 +290,10 @@ func TestServerTakesItsAnswersBack(t *testing.T) {
 	_, err := s.model(openai.Responses, "o3").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
 	require.NoError(t, err)
 	require.False(t, s.last(t).Get("input.1.id").Exists())
-	require.Equal(t, "fc_1", s.last(t).Get("input.3.id").String(), "whose reasoning, later in the message, is there")
+	require.Equal(t, "fc_1", s.last(t).Get("input.3.id").String(), "its reasoning, later in the message, is there")
 }
 
-func TestCustomCallsOfChat(t *testing.T) {
+func TestACustomCallIsSentBackAsACustomCall(t *testing.T) {
 	var answer sdk.ChatCompletionMessage
 	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}`), &answer))
 	m := openai.MessageOfChat(answer)
@@ -304,7 +304,7 @@ func TestCustomCallsOfChat(t *testing.T) {
 	requireJSON(t, `[{"type":"custom_tool_call","call_id":"c1","name":"sh","input":"ls"},{"type":"custom_tool_call_output","call_id":"c1","output":"a"}]`, items)
 }
 
-// output returns a list of items as the SDK gives it.
+// output returns a list of items in the SDK's type.
 func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
 	t.Helper()
 	var out []responses.ResponseOutputItemUnion
@@ -312,8 +312,8 @@ func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
 	return out
 }
 
-// plain returns a list of items without what says nothing: empty lists, nulls, empty ids, and the status of what is whole. A
-// text alone is the same as a list of one.
+// plain returns a list of items without the fields that say nothing: empty lists, nulls, empty ids, and the status of
+// whole items. A text alone becomes a list of one.
 func plain(t testing.TB, items any) []map[string]any {
 	t.Helper()
 	var list []map[string]any

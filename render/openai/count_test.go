@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-func TestCounterCountsWhatIsSent(t *testing.T) {
+func TestCounterCountsMessagesAsTheyAreSent(t *testing.T) {
 	tokenizer := tiktoken.O200k()
 	plain := chat.AssistantMessage("I look.")
 	of := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleAssistant, Content: parts} }
@@ -24,12 +24,12 @@ func TestCounterCountsWhatIsSent(t *testing.T) {
 		message         chat.Message
 		chat, responses int
 	}{
-		{"words", plain, base, base},
+		{"text", plain, base, base},
 		{"thinking of another provider", of(chat.Thinking{Text: "hm hm hm", Signature: "c2ln"}, chat.Text("I look.")), base, base},
 		{"thinking of a local server", of(chat.Thinking{Text: "hm hm hm", Signature: "reasoning_content"}, chat.Text("I look.")), base + tokenizer.CountText("hm hm hm"), base},
 		{"encrypted reasoning", of(encrypted, chat.Text("I look.")), base, base + (3000-650)/4},
-		{"reasoning in the open", of(chat.Thinking{Text: "hm hm hm", Signature: `{"content":[]}`}, chat.Text("I look.")), base, base + tokenizer.CountText("hm hm hm")},
-		{"what a message keeps for itself", of(head, chat.Text("I look.")), base, base},
+		{"reasoning in plain text", of(chat.Thinking{Text: "hm hm hm", Signature: `{"content":[]}`}, chat.Text("I look.")), base, base + tokenizer.CountText("hm hm hm")},
+		{"an opaque part that only stores fields", of(head, chat.Text("I look.")), base, base},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.chat, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(tt.message))
@@ -44,11 +44,11 @@ func TestCounterCountsWhatIsSent(t *testing.T) {
 		})
 	}
 	picture := chat.Message{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("a"), chat.Image{URL: "https://example.com/a.png"}}}
-	require.Greater(t, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(picture), tokenizer.CountMessage(picture), "it goes in a message of its own")
+	require.Greater(t, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(picture), tokenizer.CountMessage(picture), "it is sent in a message of its own")
 	require.Equal(t, tokenizer.CountMessage(picture), openai.Counter(openai.Responses, tokenizer).CountMessage(picture))
 }
 
-// joining is a tokenizer of which the counts add up.
+// joining is a tokenizer whose counts add up.
 type joining struct{ chat.Tokenizer }
 
 func (joining) SafeCut(before, after rune) bool { return before == 'a' }
@@ -56,7 +56,7 @@ func (j joining) CountFrame(m chat.Message) (int, bool) {
 	return j.CountMessage(m) - j.CountText(m.Text()), true
 }
 
-func TestCounterJoinsWhereTheTokenizerDoes(t *testing.T) {
+func TestCounterIsAJoinerIfItsTokenizerIs(t *testing.T) {
 	tokenizer := tiktoken.O200k()
 	c, ok := openai.Counter(openai.ChatCompletions, joining{tokenizer}).(chat.Joiner)
 	require.True(t, ok)

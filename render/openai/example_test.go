@@ -65,11 +65,11 @@ func ExampleRepair() {
 			fmt.Println(violation)
 		}
 	}
-	mended, changes := openai.Repair(req, openai.Responses)
+	repaired, changes := openai.Repair(req, openai.Responses)
 	for _, change := range changes {
 		fmt.Println("repaired", change)
 	}
-	for _, m := range mended.Messages {
+	for _, m := range repaired.Messages {
 		fmt.Printf("%s: %q\n", m.Role, m.Text())
 	}
 	// Output:

@@ -6,15 +6,14 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// The conversions of messages by themselves, for tests of what single messages become and of what the server says of
-// messages that break a rule.
+// The conversions of messages without validation, for tests of single messages and of messages that break a rule.
 var (
 	ChatMessages  = chatMessages
 	Items         = items
 	MessageOfChat = messageOfChat
 )
 
-// MessageOfItems makes a message of an answer that was not streamed.
+// MessageOfItems returns the message of an answer that was not streamed.
 func MessageOfItems(output []responses.ResponseOutputItemUnion) chat.Message {
 	return messageOfItems(output, new(chat.CallIDs))
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// A summary that is asked for at the end of the agent's request has that request, with its tools and its tool choice, as its
-// prefix, in both APIs.
-func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
+// The request for the summary begins with the agent's request, with its tools and its tool choice, in both APIs.
+func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 	tokenizer, err := tiktoken.ForModel("gpt-5-mini")
 	require.NoError(t, err)
 	layouts := map[openai.API]forktest.Layout{

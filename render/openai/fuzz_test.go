@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// source gives the choices of a history: the fuzzer's bytes, and zeros after them.
+// source makes choices from the fuzzer's bytes, and from zeros after them.
 type source struct{ data []byte }
 
 func (s *source) pick(n int) int {
@@ -28,7 +28,7 @@ func (s *source) pick(n int) int {
 // one returns one of the choices.
 func one[T any](s *source, choices ...T) T { return choices[s.pick(len(choices))] }
 
-// anyHistory makes a history of anything, most of it wrong somewhere.
+// anyHistory returns a random history, most of which break a rule.
 func anyHistory(s *source) []chat.Message {
 	var messages []chat.Message
 	for n := 0; len(s.data) > 0 && len(messages) < 60; n++ {
@@ -79,7 +79,7 @@ func anyPart(s *source, message, part int) chat.Part {
 	)
 }
 
-// FuzzRepair has random histories mended, converted and judged by the server's rules.
+// FuzzRepair repairs and converts random histories, and checks them by the server's rules.
 func FuzzRepair(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -92,27 +92,27 @@ func FuzzRepair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		req := chat.Request{Messages: anyHistory(&source{data})}
 		for _, api := range apis {
-			mended, changes := openai.Repair(req, api)
+			repaired, changes := openai.Repair(req, api)
 			again, more := openai.Repair(req, api)
-			require.Empty(t, cmp.Diff(mended, again), "the same history is mended alike")
+			require.Empty(t, cmp.Diff(repaired, again), "the same history is repaired in the same way")
 			require.Equal(t, changes, more)
 			if len(req.Messages) == 0 {
-				require.Error(t, openai.Validate(mended, api), "what is to be asked, nobody else can say")
+				require.Error(t, openai.Validate(repaired, api), "a request without messages cannot be repaired")
 				continue
 			}
-			require.NoError(t, openai.Validate(mended, api), "%s: %v", api, changes)
+			require.NoError(t, openai.Validate(repaired, api), "%s: %v", api, changes)
 			require.Equal(t, openai.Validate(req, api) == nil, len(changes) == 0, "%s: %v", api, changes)
-			twice, more := openai.Repair(mended, api)
-			require.Empty(t, more, "%s: what is mended is fine", api)
-			require.Empty(t, cmp.Diff(mended, twice))
+			twice, more := openai.Repair(repaired, api)
+			require.Empty(t, more, "%s: a repaired request needs no repair", api)
+			require.Empty(t, cmp.Diff(repaired, twice))
 			for _, breakpoints := range []bool{false, true} {
-				require.Empty(t, judged(t, api, mended.Messages, breakpoints), "%s", api)
+				require.Empty(t, judged(t, api, repaired.Messages, breakpoints), "%s", api)
 			}
 		}
 	})
 }
 
-// judged returns what the server says of a request with these messages.
+// judged returns the server's refusal of a request with these messages, "" if it is accepted.
 func judged(t *testing.T, api openai.API, messages []chat.Message, breakpoints bool) string {
 	t.Helper()
 	request := item{"model": "gpt-5.6"}

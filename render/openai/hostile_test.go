@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-func TestHugeRequestsAreMended(t *testing.T) {
+func TestHugeRequestsAreRepairedInTime(t *testing.T) {
 	const n = 20_000
 	same := asked(strings.Split(strings.Repeat("a,", n), ",")...)
 	messages := []chat.Message{question, same}
@@ -27,12 +27,12 @@ func TestHugeRequestsAreMended(t *testing.T) {
 		messages = append(messages, chat.ToolResult(fmt.Sprint(i), "1"))
 	}
 	for _, api := range apis {
-		mended, _ := openai.Repair(chat.Request{Messages: messages}, api)
-		require.NoError(t, openai.Validate(mended, api))
+		repaired, _ := openai.Repair(chat.Request{Messages: messages}, api)
+		require.NoError(t, openai.Validate(repaired, api))
 	}
 }
 
-// hostile are the two APIs of a server that may answer anything.
+// hostile are the two APIs on a server that may answer anything.
 var hostile = map[string]providertest.Hostile{
 	"chat": {
 		Answer: `{"id":"c1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Well.","reasoning_content":"Hm.","tool_calls":[` +
@@ -81,7 +81,7 @@ func hostileModel(name string) providertest.Hostile {
 	return h
 }
 
-func TestHostileServers(t *testing.T) {
+func TestWhateverAServerSendsIsAnAnswerOrATypedError(t *testing.T) {
 	for name := range hostile {
 		t.Run(name, hostileModel(name).Test)
 	}

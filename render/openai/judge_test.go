@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// What follows judges requests by OpenAI's documentation and the errors that its API is known to give. It knows nothing
-// of the package's own rules.
+// The judge checks requests by OpenAI's documentation and by errors that its API is known to return. It does not use the
+// package's own rules.
 
 var (
 	toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -19,7 +19,7 @@ var (
 	reasoners   = regexp.MustCompile(`^(o[13](-.*)?|o4-mini.*|gpt-5(-mini|-nano)?(-20.*)?)$`)
 )
 
-// judgeChat says why a request to Chat Completions is refused; "" if it is not.
+// judgeChat returns the refusal of a request to Chat Completions, "" if it is accepted.
 func judgeChat(r gjson.Result) string {
 	messages := r.Get("messages").Array()
 	if len(messages) == 0 {
@@ -98,7 +98,7 @@ func unanswered(ids []string) string {
 		"The following tool_call_ids did not have response messages: " + strings.Join(ids, ", ")
 }
 
-// judgeOptions judges what both APIs have in common.
+// judgeOptions checks the fields that both APIs have.
 func judgeOptions(r gjson.Result, oldLimit string) string {
 	model := r.Get("model").String()
 	switch {
@@ -190,7 +190,7 @@ func judgeFile(file gjson.Result) string {
 	return ""
 }
 
-// memory is what a server of the Responses API knows of the items that it gave.
+// memory holds the items that a server of the Responses API returned.
 type memory struct {
 	encrypted map[string]string // of reasoning items
 	requires  map[string]string // the reasoning item that an item followed
@@ -218,7 +218,7 @@ func (m memory) issue(items []item) {
 	}
 }
 
-// judge says why a request to the Responses API is refused; "" if it is not.
+// judge returns the refusal of a request to the Responses API, "" if it is accepted.
 func (m memory) judge(r gjson.Result) string {
 	if why := judgeOptions(r, "max_tokens"); why != "" {
 		return why

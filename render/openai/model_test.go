@@ -26,14 +26,14 @@ var question = chat.UserMessage("How many Go files are there?")
 var countTool = chat.Tool{Name: "count", Description: "Counts files.",
 	Parameters: []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"number"}},"required":["z"]}`)}
 
-func TestResponsesTellCacheWritesApartByLifetime(t *testing.T) {
+func TestUsageHasTheCacheWritesByLifetime(t *testing.T) {
 	s := newServer(t, always(reply{items: []item{message("msg_1", "hello")}, usage: usage{in: 1200, cached: 1024, written: 100, long: 30}}))
 	got, err := s.model(openai.Responses, "gpt-5.6").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
 	require.NoError(t, err)
 	require.Equal(t, chat.Usage{Input: 1200, CacheRead: 1024, CacheWrite: 100, CacheWriteLong: 30}, got.Usage)
 }
 
-func TestAnswer(t *testing.T) {
+func TestAnAnswerIsReturnedWholeStreamedOrNot(t *testing.T) {
 	answer := reply{
 		items: []item{message("msg_1", "I count them. Grüße 👩‍👧"), call("fc_1", "call_1", "count", `{"z":"*.go"}`), call("fc_2", "call_2", "count", `{"z":"<*.md>"}`)},
 		usage: usage{in: 1200, out: 34, cached: 1024, written: 100},
@@ -99,7 +99,7 @@ func TestThinkingOfAReasoningModelStreams(t *testing.T) {
 	require.True(t, s.last(t).Get("store").Exists())
 }
 
-func TestThinkingOfALocalServerGoesBackInItsField(t *testing.T) {
+func TestThinkingOfALocalServerIsSentBackInItsField(t *testing.T) {
 	for _, field := range []string{"reasoning_content", "reasoning"} {
 		for _, streamed := range []bool{false, true} {
 			s := newServer(t, always(reply{field: field, noUsage: true, items: []item{
@@ -122,7 +122,7 @@ func TestThinkingOfALocalServerGoesBackInItsField(t *testing.T) {
 	}
 }
 
-func TestRequestOptions(t *testing.T) {
+func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 	s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 	ask := func(m *openai.Model, r chat.Request) gjson.Result {
 		t.Helper()
@@ -147,11 +147,11 @@ func TestRequestOptions(t *testing.T) {
 			require.False(t, got.Get("include").Exists())
 
 			got = ask(s.model(api, "gpt-5-mini"), chat.Request{Temperature: new(0.0)})
-			require.False(t, got.Get("temperature").Exists(), "a reasoning model refuses it")
+			require.False(t, got.Get("temperature").Exists(), "a reasoning model refuses a temperature")
 			require.Equal(t, "developer", got.Get(roles).String())
 
 			got = ask(s.model(api, "gpt-5.2"), chat.Request{Temperature: new(0.5)})
-			require.Equal(t, "0.5", got.Get("temperature").Raw, "its effort is none unless another is asked for")
+			require.Equal(t, "0.5", got.Get("temperature").Raw, "its default effort is none")
 			m := s.model(api, "gpt-5.2")
 			m.Effort, m.Options, m.CacheKey = "low", &openai.Options{}, "session-1"
 			got = ask(m, chat.Request{Temperature: new(0.5)})
@@ -183,7 +183,7 @@ func TestRequestOptions(t *testing.T) {
 	require.Equal(t, "u", ask(m, chat.Request{}).Get("safety_identifier").String())
 }
 
-func TestTemperatureByModel(t *testing.T) {
+func TestATemperatureIsSentOnlyToModelsThatAcceptIt(t *testing.T) {
 	for _, tt := range []struct {
 		model, effort string
 		sent          bool
@@ -206,7 +206,7 @@ func TestTemperatureByModel(t *testing.T) {
 	}
 }
 
-func TestStopReasons(t *testing.T) {
+func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 	refusal := item{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
 		"content": []any{item{"type": "refusal", "refusal": "I will not."}}}
 	for _, tt := range []struct {
@@ -218,11 +218,11 @@ func TestStopReasons(t *testing.T) {
 		{"an ordinary end", openai.ChatCompletions, reply{items: []item{message("m", "a")}}, chat.StopEnd},
 		{"an ordinary end", openai.Responses, reply{items: []item{message("m", "a")}}, chat.StopEnd},
 		{"calls", openai.ChatCompletions, reply{items: []item{call("f", "c", "n", "{}")}}, chat.StopToolCalls},
-		{"calls that a server calls an end", openai.ChatCompletions, reply{finish: "stop", items: []item{call("f", "c", "n", "{}")}}, chat.StopToolCalls},
+		{"calls with the finish reason of an end", openai.ChatCompletions, reply{finish: "stop", items: []item{call("f", "c", "n", "{}")}}, chat.StopToolCalls},
 		{"calls", openai.Responses, reply{items: []item{call("fc_1", "c", "n", "{}")}}, chat.StopToolCalls},
 		{"the output limit", openai.ChatCompletions, reply{finish: "length", items: []item{message("m", "a")}}, chat.StopMaxTokens},
 		{"the output limit", openai.Responses, reply{finish: "max_output_tokens", items: []item{message("m", "a")}}, chat.StopMaxTokens},
-		{"the output limit before a word", openai.Responses, reply{finish: "max_output_tokens", items: []item{}}, chat.StopMaxTokens},
+		{"the output limit before any text", openai.Responses, reply{finish: "max_output_tokens", items: []item{}}, chat.StopMaxTokens},
 		{"a filter", openai.ChatCompletions, reply{finish: "content_filter", items: []item{message("m", "a")}}, chat.StopFiltered},
 		{"a filter", openai.Responses, reply{finish: "content_filter", items: []item{message("m", "a")}}, chat.StopFiltered},
 		{"a refusal", openai.ChatCompletions, reply{items: []item{refusal}}, chat.StopFiltered},
@@ -237,7 +237,7 @@ func TestStopReasons(t *testing.T) {
 				if tt.rule == "a refusal" {
 					require.Equal(t, `{"refusal":"I will not.","type":"refusal"}`, string(got.Message.Content[0].(chat.Opaque).Value))
 					_, err = s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, got.Message, question}})
-					require.NoError(t, err, "a refusal goes back")
+					require.NoError(t, err, "a refusal is sent back")
 				}
 			})
 		}
@@ -248,27 +248,27 @@ func errorBody(message, kind, code string) string {
 	return toJSON(item{"error": item{"message": message, "type": kind, "param": nil, "code": code}})
 }
 
-func TestContextLimits(t *testing.T) {
+func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 	for _, tt := range []struct {
 		said          string
 		status        int
 		body          string
 		limit, tokens int
 	}{
-		{"by OpenAI in Chat Completions", 400, errorBody("This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 128000, 130000},
-		{"by OpenAI with the answer", 400, errorBody("This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion).", "invalid_request_error", "context_length_exceeded"), 16385, 17000},
-		{"by OpenAI in Responses", 400, errorBody("Your input exceeds the context window of this model. Please adjust your input and try again.", "invalid_request_error", "context_length_exceeded"), 0, 0},
-		{"by OpenAI of GPT-5", 400, errorBody("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 272000, 300001},
-		{"by OpenAI's rate limiter of one request", 429, errorBody("Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40123. The input or output tokens must be reduced in order to run successfully.", "tokens", "rate_limit_exceeded"), 30000, 40123},
-		{"by GitHub", 400, errorBody("prompt token count of 130,500 exceeds the limit of 128,000", "", "model_max_prompt_tokens_exceeded"), 128000, 130500},
-		{"by vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.","type":"BadRequestError","code":400}`, 4096, 5000},
-		{"by vLLM of a prompt", 400, errorBody("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", "BadRequestError", ""), 4096, 5000},
-		{"by llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, 4096, 5000},
-		{"by llama.cpp in words", 400, `{"error":{"code":400,"message":"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}`, 4096, 5000},
-		{"by Ollama", 400, errorBody("the input length exceeds the context length", "api_error", ""), 0, 0},
-		{"by LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, 4096, 5000},
-		{"by a server whose error is a text", 400, `{"error":"the input length exceeds the context length"}`, 0, 0},
-		{"by a proxy", 413, "<html>Request Entity Too Large</html>", 0, 0},
+		{"OpenAI in Chat Completions", 400, errorBody("This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 128000, 130000},
+		{"OpenAI, with the answer", 400, errorBody("This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion).", "invalid_request_error", "context_length_exceeded"), 16385, 17000},
+		{"OpenAI in Responses", 400, errorBody("Your input exceeds the context window of this model. Please adjust your input and try again.", "invalid_request_error", "context_length_exceeded"), 0, 0},
+		{"OpenAI for GPT-5", 400, errorBody("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 272000, 300001},
+		{"OpenAI's rate limiter for one request", 429, errorBody("Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40123. The input or output tokens must be reduced in order to run successfully.", "tokens", "rate_limit_exceeded"), 30000, 40123},
+		{"GitHub", 400, errorBody("prompt token count of 130,500 exceeds the limit of 128,000", "", "model_max_prompt_tokens_exceeded"), 128000, 130500},
+		{"vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.","type":"BadRequestError","code":400}`, 4096, 5000},
+		{"vLLM for a prompt", 400, errorBody("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", "BadRequestError", ""), 4096, 5000},
+		{"llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, 4096, 5000},
+		{"llama.cpp in words", 400, `{"error":{"code":400,"message":"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}`, 4096, 5000},
+		{"Ollama", 400, errorBody("the input length exceeds the context length", "api_error", ""), 0, 0},
+		{"LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, 4096, 5000},
+		{"a server whose error is a text", 400, `{"error":"the input length exceeds the context length"}`, 0, 0},
+		{"a proxy", 413, "<html>Request Entity Too Large</html>", 0, 0},
 	} {
 		for name, api := range apis {
 			t.Run(tt.said+" "+name, func(t *testing.T) {
@@ -280,15 +280,15 @@ func TestContextLimits(t *testing.T) {
 					require.Equal(t, tt.limit, limit.Limit, limit.Error())
 					require.Equal(t, tt.tokens, limit.Tokens, limit.Error())
 					_, ok = errors.AsType[*sdk.Error](err)
-					require.True(t, ok, "the SDK's error is under it")
-					require.Equal(t, 1, s.count(), "it is not tried again")
+					require.True(t, ok, "it wraps the SDK's error")
+					require.Equal(t, 1, s.count(), "the request is not repeated")
 				}
 			})
 		}
 	}
 }
 
-func TestContextLimitInTheMiddleOfAStream(t *testing.T) {
+func TestARefusalInTheMiddleOfAStreamIsAContextLimitError(t *testing.T) {
 	const said = `{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model.","param":"input"}`
 	for rule, tt := range map[string]struct {
 		api   openai.API
@@ -308,7 +308,7 @@ func TestContextLimitInTheMiddleOfAStream(t *testing.T) {
 	}
 }
 
-func TestErrorsThatMayPass(t *testing.T) {
+func TestErrorsThatMayPassAreTransientErrors(t *testing.T) {
 	const soon = "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 1m0.5s."
 	for _, tt := range []struct {
 		rule  string
@@ -317,12 +317,12 @@ func TestErrorsThatMayPass(t *testing.T) {
 	}{
 		{"a rate limit", reply{status: 429, body: errorBody("slow down", "tokens", "rate_limit_exceeded"), header: map[string]string{"Retry-After": "7"}}, 7 * time.Second},
 		{"a rate limit in milliseconds", reply{status: 429, body: errorBody("slow down", "tokens", "rate_limit_exceeded"), header: map[string]string{"Retry-After": "7", "Retry-After-Ms": "250"}}, 250 * time.Millisecond},
-		{"a rate limit that says when in words", reply{status: 429, body: errorBody(soon, "tokens", "rate_limit_exceeded")}, 60*time.Second + 500*time.Millisecond},
-		{"a rate limit that does not say", reply{status: 429, body: "{}"}, 0},
+		{"a rate limit whose text states the wait", reply{status: 429, body: errorBody(soon, "tokens", "rate_limit_exceeded")}, 60*time.Second + 500*time.Millisecond},
+		{"a rate limit that states no wait", reply{status: 429, body: "{}"}, 0},
 		{"a server error", reply{status: 500, body: errorBody("The server had an error", "server_error", "")}, 0},
 		{"an error that is a text", reply{status: 502, body: `{"error":"bad gateway"}`}, 0},
 		{"an overload", reply{status: 503, body: "busy", header: map[string]string{"Retry-After": "2.5"}}, 2500 * time.Millisecond},
-		{"an answer without an answer", reply{status: 200, body: `{"id":"x","choices":[],"output":[],"status":"completed"}`}, 0},
+		{"an answer without a message", reply{status: 200, body: `{"id":"x","choices":[],"output":[],"status":"completed"}`}, 0},
 	} {
 		for name, api := range apis {
 			t.Run(tt.rule+" "+name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestErrorsThatMayPass(t *testing.T) {
 				transient, ok := errors.AsType[*chat.TransientError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, tt.want, transient.RetryAfter)
-				require.Equal(t, 1, s.count(), "whether to try again is the caller's matter")
+				require.Equal(t, 1, s.count(), "the request is not repeated")
 			})
 		}
 	}
@@ -342,7 +342,7 @@ func TestErrorsThatMayPass(t *testing.T) {
 			_, ok := errors.AsType[*chat.TransientError](err)
 			require.True(t, ok, "%v", err)
 		})
-		t.Run("no server "+name, func(t *testing.T) {
+		t.Run("a server that cannot be reached "+name, func(t *testing.T) {
 			s := newServer(t, nil)
 			s.Close()
 			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
@@ -352,14 +352,14 @@ func TestErrorsThatMayPass(t *testing.T) {
 	}
 }
 
-func TestErrorsThatStay(t *testing.T) {
+func TestOtherErrorsAreTheSDKs(t *testing.T) {
 	for _, tt := range []struct {
 		rule  string
 		reply reply
 		want  string
 	}{
 		{"a wrong key", reply{status: 401, body: errorBody("Incorrect API key provided.", "invalid_request_error", "invalid_api_key")}, "Incorrect API key provided. (invalid_api_key)"},
-		{"no money", reply{status: 429, body: errorBody("You exceeded your current quota.", "insufficient_quota", "insufficient_quota")}, "You exceeded your current quota."},
+		{"an empty account", reply{status: 429, body: errorBody("You exceeded your current quota.", "insufficient_quota", "insufficient_quota")}, "You exceeded your current quota."},
 		{"an answer that is too long", reply{status: 400, body: errorBody("max_tokens is too large: 9000. This model supports at most 4096 completion tokens.", "invalid_request_error", "")}, "max_tokens is too large"},
 	} {
 		for name, api := range apis {
@@ -375,7 +375,7 @@ func TestErrorsThatStay(t *testing.T) {
 	}
 }
 
-func TestRequestsThatMeanNothing(t *testing.T) {
+func TestInvalidRequestsAreNotSent(t *testing.T) {
 	s := newServer(t, nil)
 	ask := []chat.Message{question}
 	for _, tt := range []struct {
@@ -387,8 +387,8 @@ func TestRequestsThatMeanNothing(t *testing.T) {
 		{"no name", s.model(openai.ChatCompletions, ""), chat.Request{Messages: ask}, "Model.Name is not set"},
 		{"an unknown API", s.model("assistants", "gpt-4o"), chat.Request{Messages: ask}, `Model.API is "assistants"`},
 		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: "any"}, `there is no choice "any"`},
-		{"a schema that is none", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "x", Parameters: []byte(`[`)}}}, `tool "x"`},
-		{"a tool that cannot be named so", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "fs.read"}}}, `a tool has the name "fs.read"`},
+		{"a schema that is not JSON", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "x", Parameters: []byte(`[`)}}}, `tool "x"`},
+		{"an invalid name of a tool", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "fs.read"}}}, `a tool has the name "fs.read"`},
 		{"no messages", s.model(openai.Responses, "gpt-4o"), chat.Request{}, "there are no messages"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -399,7 +399,7 @@ func TestRequestsThatMeanNothing(t *testing.T) {
 	}
 }
 
-func TestCancellation(t *testing.T) {
+func TestACancelledRequestReturnsTheCause(t *testing.T) {
 	gone := errors.New("the user is gone")
 	for name, api := range apis {
 		for _, streamed := range []bool{false, true} {
@@ -420,13 +420,13 @@ func TestCancellation(t *testing.T) {
 				_, err := s.model(api, "gpt-4o").Generate(ctx, request)
 				require.ErrorIs(t, err, gone)
 				_, transient := errors.AsType[*chat.TransientError](err)
-				require.False(t, transient, "the caller ended it")
+				require.False(t, transient, "the caller cancelled it")
 			})
 		}
 	}
 }
 
-func TestRetriesOfTheSDKAreTheCallersChoice(t *testing.T) {
+func TestTheSDKRetriesAsOftenAsMaxRetriesSays(t *testing.T) {
 	n := 0
 	s := newServer(t, func(openai.API, gjson.Result) reply {
 		if n++; n < 3 {
@@ -441,7 +441,7 @@ func TestRetriesOfTheSDKAreTheCallersChoice(t *testing.T) {
 	require.Equal(t, "42", got.Message.Text())
 }
 
-func TestCallsThatAServerGivesOneIndex(t *testing.T) {
+func TestCallsWithTheSameIndexAreToldApartByTheirIDs(t *testing.T) {
 	s := newServer(t, nil)
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, delta := range []string{
@@ -459,7 +459,7 @@ func TestCallsThatAServerGivesOneIndex(t *testing.T) {
 	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}, {ID: "b", Name: "count", Arguments: `{"z":1}`}}, got.Message.ToolCalls)
 }
 
-func TestCountTokensAsksTheServer(t *testing.T) {
+func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	s := newServer(t, always(reply{usage: usage{in: 321}}))
 	got, err := s.model(openai.ChatCompletions, "gpt-4o").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}})
 	require.NoError(t, err)

@@ -13,9 +13,8 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// What a compactor sends breaks no rule of either API, and needs no mending: not where Claude wrote the session, whose
-// thinking is left out on the way.
-func TestReplay(t *testing.T) {
+// The requests of a compactor break no rule of either API. Claude wrote the sessions, and its thinking is left out.
+func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 	replaytest.Replay{
 		Root: "../..",
 		Check: func(t *testing.T, r replaytest.Request) {
@@ -26,8 +25,8 @@ func TestReplay(t *testing.T) {
 	}.Run(t)
 }
 
-// Nor where a model of OpenAI's wrote it, whose encrypted reasoning goes back to the Responses API.
-func TestReplayWithReasoning(t *testing.T) {
+// A model of OpenAI wrote these sessions, and its encrypted reasoning is sent back to the Responses API.
+func TestReplayedRequestsWithReasoningNeedNoRepair(t *testing.T) {
 	given := newMemory()
 	replaytest.Replay{
 		Root: "../..", Fewer: true,
@@ -36,8 +35,7 @@ func TestReplayWithReasoning(t *testing.T) {
 	}.Run(t)
 }
 
-// FuzzReplay does the same with random sessions at random windows. Outputs there hold bytes that are no UTF-8: nothing else
-// is to be mended.
+// FuzzReplay does the same with random sessions at random budgets. Only bytes that are not UTF-8 may be repaired there.
 func FuzzReplay(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -47,17 +45,17 @@ func FuzzReplay(f *testing.F) {
 		as := func(n int, m chat.Message) chat.Message { return openAI(given, n, m) }
 		replaytest.Random(t, seed, as, func(t *testing.T, r replaytest.Request) {
 			for _, api := range apis {
-				mended, changes := openai.Repair(r.Request, api)
+				repaired, changes := openai.Repair(r.Request, api)
 				for _, c := range changes {
 					require.Equal(t, openai.RuleUTF8, c.Rule, c)
 				}
-				check(t, api, replaytest.Request{Request: mended, Line: r.Line, Close: r.Close}, given)
+				check(t, api, replaytest.Request{Request: repaired, Line: r.Line, Close: r.Close}, given)
 			}
 		})
 	})
 }
 
-// openAI returns an answer as a model of OpenAI's would have given it over Responses, with encrypted reasoning before it.
+// openAI returns an answer as a model of OpenAI writes it over Responses, with encrypted reasoning before it.
 func openAI(given memory, n int, m chat.Message) chat.Message {
 	if m.Role != chat.RoleAssistant {
 		return m
@@ -72,7 +70,7 @@ func openAI(given memory, n int, m chat.Message) chat.Message {
 	return m
 }
 
-// check has a request judged by the package's own rules, and by a server that remembers what it gave.
+// check checks a request by the package's own rules, and by those of a server that knows the items it returned.
 func check(t *testing.T, api openai.API, r replaytest.Request, given memory) {
 	t.Helper()
 	require.NoError(t, openai.Validate(r.Request, api), "%s: line %d", api, r.Line)
@@ -83,7 +81,7 @@ func check(t *testing.T, api openai.API, r replaytest.Request, given memory) {
 	}
 }
 
-// judgedRequest returns what the server says of a request; "" if it takes it.
+// judgedRequest returns the server's refusal of a request, "" if it is accepted.
 func judgedRequest(t *testing.T, api openai.API, req chat.Request, given memory) string {
 	t.Helper()
 	if api == openai.Responses {

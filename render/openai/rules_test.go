@@ -20,7 +20,8 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// made returns the id that takes another's place: a hash of it, so that the same history gives the same requests.
+// made returns the id that Repair puts in place of another: a hash of it, so that the same history gives the same
+// requests.
 func made(id string) string {
 	sum := sha256.Sum256([]byte("0:" + id))
 	return "call_" + hex.EncodeToString(sum[:12])
@@ -35,7 +36,7 @@ func asked(ids ...string) chat.Message {
 	return m
 }
 
-// thought is reasoning as MessageOfItems makes it.
+// thought returns reasoning as MessageOfItems does.
 func thought(id, encrypted string) chat.Thinking {
 	return chat.Thinking{Signature: `{"id":"` + id + `"}`, Encrypted: encrypted}
 }
@@ -44,12 +45,12 @@ func said(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Content: parts}
 }
 
-// broken are histories that break a rule: what the server says of them, where they get that far, and how they are mended.
+// broken are histories that break a rule, with the server's refusal, if they can be sent, and the repairs.
 var broken = []struct {
 	rule     string
 	apis     []openai.API
 	messages []chat.Message
-	refused  string // by the server; "" for what has no words in its protocol
+	refused  string // a part of the server's refusal; "" if the history cannot be sent
 	violates chat.Rule
 	changes  []string
 }{
@@ -65,16 +66,16 @@ var broken = []struct {
 	{"a result without its call", []openai.API{openai.Responses}, []chat.Message{question, chat.ToolResult("a", "1"), question},
 		"No tool call found for function call output with call_id a.", chat.RuleOrphan,
 		[]string{`message 1: no result without its call: the result of call "a" turned into a user message`}},
-	{"a result that is not directly behind its call", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a"), question, chat.ToolResult("a", "1")},
+	{"a result that is not directly after its call", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a"), question, chat.ToolResult("a", "1")},
 		"must be followed by tool messages", chat.RuleAnswered,
 		[]string{`message 3: every tool call is answered: the result of call "a" moved to the call`}},
-	{"two results of one call", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")},
+	{"two results of the same call", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")},
 		"Duplicate function call output found for call_id a", chat.RuleOrphan,
 		[]string{`message 3: no result without its call: the result of call "a" turned into a user message`}},
-	{"two calls of one id in a message", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a", "a"), chat.ToolResult("a", "1")},
+	{"two calls with the same id in a message", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a", "a"), chat.ToolResult("a", "1")},
 		"Duplicate value for 'tool_call_id' of 'a'", chat.RuleCallID,
 		[]string{`message 1: tool calls are named: the id of call 1 changed to "` + made("a") + `"`, `message 1: every tool call is answered: call "` + made("a") + `" had no result: a failed one added`}},
-	{"two calls of one id in the conversation", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), asked("a"), chat.ToolResult("a", "2")},
+	{"two calls with the same id in the conversation", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), asked("a"), chat.ToolResult("a", "2")},
 		"Duplicate call_id a", openai.RuleCallUnique, []string{`message 3: ids of calls are unique: the id of call "a" changed to "` + made("a") + `"`}},
 	{"an id of 41 characters", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked(strings.Repeat("x", 41)), chat.ToolResult(strings.Repeat("x", 41), "1")},
 		"Expected a string with maximum length 40", openai.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call "` + strings.Repeat("x", 41) + `" changed to "` + made(strings.Repeat("x", 41)) + `"`}},
@@ -85,7 +86,7 @@ var broken = []struct {
 		"string does not match pattern", openai.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the name of call "a" changed to "fs_read_"`}},
 	{"a participant's name with a space", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Name: "Ada L", Content: question.Content}},
 		"Invalid 'messages[0].name'", openai.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" changed to "Ada_L"`}},
-	{"reasoning that nothing follows", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", "g")), question},
+	{"reasoning that no item follows", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", "g")), question},
 		"Item 'rs_1' of type 'reasoning' was provided without its required following item.", openai.RuleReasoning,
 		[]string{"message 1: a reasoning item keeps the item that follows it: the reasoning in part 0 left out: it is not followed by an item",
 			"message 1: no empty text: the assistant message, now empty, left out"}},
@@ -96,15 +97,15 @@ var broken = []struct {
 	{"no messages", []openai.API{openai.Responses}, nil, "must be provided", chat.RuleLast, nil},
 	{"a message without content", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.CacheBreakpoint{}), question},
 		"", chat.RuleEmpty, []string{"message 0: no empty text: the user message, now empty, left out"}},
-	{"an image of the assistant, and one of no kind", []openai.API{openai.ChatCompletions, openai.Responses},
+	{"two images in an assistant message, one without a URL", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Image{URL: png}, chat.Image{URL: "a.png"}, chat.Text("a")), question},
 		"", openai.RulePlace, []string{"message 1: images and documents are where the API takes them: an image or a document moved to a user message",
 			"message 1: images and documents are where the API takes them: an image or a document moved to a user message"}},
-	{"an image of the system", []openai.API{openai.ChatCompletions}, []chat.Message{said(chat.RoleSystem, chat.Text("a"), chat.Image{URL: png}), question},
+	{"an image in a system message", []openai.API{openai.ChatCompletions}, []chat.Message{said(chat.RoleSystem, chat.Text("a"), chat.Image{URL: png}), question},
 		"", openai.RulePlace, []string{"message 0: images and documents are where the API takes them: an image or a document moved to a user message"}},
-	{"an image behind no URL", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Image{URL: "a.png"})},
+	{"an image without a URL", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Image{URL: "a.png"})},
 		"image", openai.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: an image needs an http, https or data URL"}},
-	{"a document that is no base64", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Document{Data: "%", MediaType: "application/pdf"})},
+	{"a document that is not base64", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Document{Data: "%", MediaType: "application/pdf"})},
 		"file", openai.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: part 0 replaced by a text: a document needs its data, in base64"}},
 	{"text that is not UTF-8", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{said(chat.RoleUser, chat.Text("a\xff")), {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: "\xff"}}}, chat.ToolResult("a", "\xfe")},
@@ -112,8 +113,8 @@ var broken = []struct {
 			"message 2: text is UTF-8: bytes replaced in part 0"}},
 	{"a part that is nil", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, nil, chat.Text("a"))}, "", chat.RuleEmpty, []string{"message 0: no empty text: part 0, which is nil, left out"}},
 	{"an unknown role", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said("developer", chat.Text("a")), said("bot", chat.Text("a"))}, "", chat.RuleRole, []string{`message 0: known role: the role "developer" changed to "system"`, `message 1: known role: the role "bot" changed to "user"`}},
-	{"a user who calls", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Content: question.Content, ToolCalls: asked("a").ToolCalls, ToolCallID: "b"}}, "", chat.RuleFields, []string{"message 0: fields fit the role: 1 calls removed from a user message", "message 0: fields fit the role: the id of a call removed from a user message"}},
-	{"an answer that is to be answered", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{question, chat.AssistantMessage("42")}, "", chat.RuleLast, []string{"message 1: the last message is from user or tool: a user message added at the end"}},
+	{"calls in a user message", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Content: question.Content, ToolCalls: asked("a").ToolCalls, ToolCallID: "b"}}, "", chat.RuleFields, []string{"message 0: fields fit the role: 1 calls removed from a user message", "message 0: fields fit the role: the id of a call removed from a user message"}},
+	{"an answer at the end", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{question, chat.AssistantMessage("42")}, "", chat.RuleLast, []string{"message 1: the last message is from user or tool: a user message added at the end"}},
 	{"a system message at the end", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.SystemMessage("Go on.")}, "", chat.RuleLast, []string{"message 3: the last message is from user or tool: 1 system messages moved before the question or round to be answered"}},
 	{"an opaque part of another provider", []openai.API{openai.ChatCompletions},
@@ -122,15 +123,15 @@ var broken = []struct {
 	{"an opaque part of another provider", []openai.API{openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking"}`)}, chat.Text("a")), question},
 		"", openai.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses does not accept this part from the assistant"}},
-	{"a compaction of Anthropic's", []openai.API{openai.Responses},
+	{"a compaction of Anthropic", []openai.API{openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"compaction","content":"It was counted.","encrypted_content":"c2VjcmV0"}`)}, chat.Text("a")), question},
 		"", openai.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses does not accept this part from the assistant"}},
-	{"a message of which only a head is left", []openai.API{openai.ChatCompletions, openai.Responses},
+	{"a message with nothing but a head", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"message","id":"msg_1"}`)}), question},
 		"", chat.RuleEmpty, []string{"message 1: no empty text: the assistant message, now empty, left out"}},
 }
 
-func TestRules(t *testing.T) {
+func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 	for _, tt := range broken {
 		for _, api := range tt.apis {
 			t.Run(tt.rule+" "+api.String(), func(t *testing.T) {
@@ -152,35 +153,35 @@ func TestRules(t *testing.T) {
 				require.Contains(t, rules, tt.violates)
 
 				before := fmt.Sprintf("%#v", tt.messages)
-				mended, changes := openai.Repair(req, api)
-				require.Equal(t, before, fmt.Sprintf("%#v", tt.messages), "what was given stays as it was")
-				var did []string
+				repaired, changes := openai.Repair(req, api)
+				require.Equal(t, before, fmt.Sprintf("%#v", tt.messages), "Repair changed its argument")
+				var got []string
 				for _, c := range changes {
-					did = append(did, c.String())
+					got = append(got, c.String())
 				}
-				if diff := cmp.Diff(tt.changes, did); diff != "" {
+				if diff := cmp.Diff(tt.changes, got); diff != "" {
 					t.Errorf("the changes differ (-want +got):\n%s", diff)
 				}
 				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 				m := s.model(api, "gpt-4o")
-				var told []chat.Repair
-				m.OnRepair = func(c []chat.Repair) { told = c }
+				var reported []chat.Repair
+				m.OnRepair = func(c []chat.Repair) { reported = c }
 				_, err = m.Generate(t.Context(), req)
-				if len(tt.messages) == 0 { // nobody else can say what to ask
+				if len(tt.messages) == 0 { // cannot be repaired
 					_, invalid := errors.AsType[*chat.ValidationError](err)
 					require.True(t, invalid, "%v", err)
 					require.Zero(t, s.count())
 					return
 				}
 				require.NoError(t, err)
-				require.Equal(t, changes, told)
-				require.NoError(t, openai.Validate(mended, api))
+				require.Equal(t, changes, reported)
+				require.NoError(t, openai.Validate(repaired, api))
 			})
 		}
 	}
 }
 
-func TestNothingToRepair(t *testing.T) {
+func TestRepairReturnsAValidRequestAsItWas(t *testing.T) {
 	messages := []chat.Message{
 		chat.SystemMessage("Be brief."), question,
 		{Role: chat.RoleAssistant, Content: chat.Parts{thought("rs_1", "g"), chat.Text("I count."), chat.CacheBreakpoint{}}, ToolCalls: asked("a", "b").ToolCalls},
@@ -197,9 +198,8 @@ func TestNothingToRepair(t *testing.T) {
 	}
 }
 
-// TestServerRefuses shows for each of the server's rules a request that it refuses, so that what it lets pass means
-// something.
-func TestServerRefuses(t *testing.T) {
+// There is a request for each of the test server's rules, so that a request which it accepts is known to break none.
+func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {
 	const user = `{"role":"user","content":"a"}`
 	const chatPath, itemsPath = "/v1/chat/completions", "/v1/responses"
 	chatCall := func(id, name string) string {
@@ -219,13 +219,13 @@ func TestServerRefuses(t *testing.T) {
 		{chatPath, "an assistant with neither content nor calls", "gpt-4o", `{"role":"assistant"}`, "", "Invalid value for 'content'"},
 		{chatPath, "an image in a system message", "gpt-4o", `{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://x"}}]}`, "", "Invalid value: 'image_url'"},
 		{chatPath, "an image in a tool message", "gpt-4o", user + "," + chatCall("c", "n") + `,{"role":"tool","tool_call_id":"c","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
-		{chatPath, "an image of the assistant", "gpt-4o", `{"role":"assistant","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
+		{chatPath, "an image in an assistant message", "gpt-4o", `{"role":"assistant","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
 		{chatPath, "a text part without text", "gpt-4o", `{"role":"user","content":[{"type":"text"}]}`, "", "Missing required parameter"},
-		{chatPath, "an image behind no URL", "gpt-4o", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"a.png"}}]}`, "", "Invalid 'image_url'"},
+		{chatPath, "an image without a URL", "gpt-4o", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"a.png"}}]}`, "", "Invalid 'image_url'"},
 		{chatPath, "a file without a name", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}`, "", "file.filename"},
-		{chatPath, "a file that is no data URL", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"AAAA","filename":"a"}}]}`, "", "Invalid 'file_data'"},
+		{chatPath, "a file that is not a data URL", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"AAAA","filename":"a"}}]}`, "", "Invalid 'file_data'"},
 		{chatPath, "a name with a space", "gpt-4o", `{"role":"user","name":"a b","content":"a"}`, "", "messages[0].name"},
-		{chatPath, "calls of a user", "gpt-4o", `{"role":"user","content":"a","tool_calls":[]}`, "", "Unknown parameter"},
+		{chatPath, "calls in a user message", "gpt-4o", `{"role":"user","content":"a","tool_calls":[]}`, "", "Unknown parameter"},
 		{chatPath, "an empty list of calls", "gpt-4o", `{"role":"assistant","content":"a","tool_calls":[]}`, "", "tool_calls': empty array"},
 		{chatPath, "a call without a result", "gpt-4o", user + "," + chatCall("c", "n"), "", "must be followed by tool messages"},
 		{chatPath, "a user between call and result", "gpt-4o", chatCall("c", "n") + "," + user + `,{"role":"tool","tool_call_id":"c","content":"1"}`, "", "must be followed by tool messages"},
@@ -233,28 +233,28 @@ func TestServerRefuses(t *testing.T) {
 		{chatPath, "an id that is too long", "gpt-4o", chatCall(strings.Repeat("c", 41), "n"), "", "maximum length 40"},
 		{chatPath, "a call named wrongly", "gpt-4o", chatCall("c", "a.b"), "", "function.name"},
 		{chatPath, "a tool named wrongly", "gpt-4o", user, `,"tools":[{"type":"function","function":{"name":"a.b"}}]`, "tools[0].function.name"},
-		{chatPath, "a choice of no tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
-		{chatPath, "a temperature of a reasoning model", "o3", user, `,"temperature":0`, "'temperature' is not supported"},
-		{chatPath, "the old limit of a reasoning model", "o3", user, `,"max_tokens":5`, "'max_tokens' is not supported"},
-		{chatPath, "options of a stream that is none", "gpt-4o", user, `,"stream_options":{}`, "'stream_options'"},
-		{chatPath, "a breakpoint of an older model", "gpt-5.5", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "not supported with this model"},
-		{chatPath, "a breakpoint of the assistant", "gpt-5.6", `{"role":"assistant","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "on this content block"},
+		{chatPath, "a tool choice without tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
+		{chatPath, "a temperature for a reasoning model", "o3", user, `,"temperature":0`, "'temperature' is not supported"},
+		{chatPath, "the old limit for a reasoning model", "o3", user, `,"max_tokens":5`, "'max_tokens' is not supported"},
+		{chatPath, "stream options without a stream", "gpt-4o", user, `,"stream_options":{}`, "'stream_options'"},
+		{chatPath, "a breakpoint for an older model", "gpt-5.5", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "not supported with this model"},
+		{chatPath, "a breakpoint in an assistant message", "gpt-5.6", `{"role":"assistant","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "on this content block"},
 		{chatPath, "a breakpoint of another lifetime", "gpt-5.6", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit","ttl":"1h"}}]}`, "", "Invalid prompt_cache_breakpoint"},
 		{itemsPath, "no input", "gpt-4o", "", "", "must be provided"},
 		{itemsPath, "an unknown role", "gpt-4o", `{"role":"tool","content":"a"}`, "", "Invalid value: 'tool'"},
 		{itemsPath, "a name", "gpt-4o", `{"role":"user","name":"a","content":"a"}`, "", "Unknown parameter"},
 		{itemsPath, "no content", "gpt-4o", `{"role":"user","content":[]}`, "", "Invalid type"},
-		{itemsPath, "output of a user", "gpt-4o", `{"role":"user","content":[{"type":"output_text","text":"a"}]}`, "", "Invalid value: 'output_text'"},
-		{itemsPath, "input of the assistant", "gpt-4o", `{"role":"assistant","content":[{"type":"input_text","text":"a"}]}`, "", "Invalid value: 'input_text'"},
+		{itemsPath, "output text in a user message", "gpt-4o", `{"role":"user","content":[{"type":"output_text","text":"a"}]}`, "", "Invalid value: 'output_text'"},
+		{itemsPath, "input text in an assistant message", "gpt-4o", `{"role":"assistant","content":[{"type":"input_text","text":"a"}]}`, "", "Invalid value: 'input_text'"},
 		{itemsPath, "a text part without text", "gpt-4o", `{"role":"user","content":[{"type":"input_text"}]}`, "", "Missing required parameter"},
 		{itemsPath, "an unknown item", "gpt-4o", `{"type":"redacted_thinking"}`, "", "Invalid value: 'redacted_thinking'"},
 		{itemsPath, "a call without output", "gpt-4o", itemCall(""), "", "No tool output found for function call c."},
 		{itemsPath, "output without a call", "gpt-4o", itemOutput, "", "No tool call found"},
 		{itemsPath, "output of another kind", "gpt-4o", itemCall("") + `,{"type":"custom_tool_call_output","call_id":"c","output":"1"}`, "", "No tool call found"},
 		{itemsPath, "two outputs", "gpt-4o", itemCall("") + "," + itemOutput + "," + itemOutput, "", "Duplicate function call output"},
-		{itemsPath, "two calls of one id", "gpt-4o", itemCall("") + "," + itemCall("") + "," + itemOutput, "", "Duplicate call_id"},
+		{itemsPath, "two calls with the same id", "gpt-4o", itemCall("") + "," + itemCall("") + "," + itemOutput, "", "Duplicate call_id"},
 		{itemsPath, "an id of a call of another kind", "gpt-4o", itemCall(`,"id":"msg_1"`) + "," + itemOutput, "", "Expected an ID that begins with 'fc'"},
-		{itemsPath, "two items of one id", "gpt-4o", thinks + "," + `{"role":"assistant","content":"a"},` + thinks, "", "Duplicate item found"},
+		{itemsPath, "two items with the same id", "gpt-4o", thinks + "," + `{"role":"assistant","content":"a"},` + thinks, "", "Duplicate item found"},
 		{itemsPath, "reasoning at the end", "gpt-4o", user + "," + thinks, "", "without its required following item"},
 		{itemsPath, "reasoning before a user", "gpt-4o", thinks + "," + user, "", "without its required following item"},
 		{itemsPath, "reasoning before an output", "gpt-4o", itemCall("") + "," + thinks + "," + itemOutput, "", "without its required following item"},
@@ -263,10 +263,10 @@ func TestServerRefuses(t *testing.T) {
 		{itemsPath, "reasoning that was changed", "gpt-4o", `{"type":"reasoning","id":"rs_given","summary":[],"encrypted_content":"x"}`, "", "could not be verified"},
 		{itemsPath, "reasoning before another item than its own", "gpt-4o", `{"type":"reasoning","id":"rs_given","summary":[],"encrypted_content":"g"},{"role":"assistant","content":"a"}`, "", "without its required following item"},
 		{itemsPath, "a call without its reasoning", "gpt-4o", itemCall(`,"id":"fc_given"`) + "," + itemOutput, "", "without its required 'reasoning' item: 'rs_given'"},
-		{itemsPath, "encrypted content of another model", "gpt-4o", user, `,"include":["reasoning.encrypted_content"]`, "Encrypted content is not supported"},
+		{itemsPath, "encrypted content for a model without reasoning", "gpt-4o", user, `,"include":["reasoning.encrypted_content"]`, "Encrypted content is not supported"},
 		{itemsPath, "a strict tool", "gpt-4o", user, `,"tools":[{"type":"function","name":"n","parameters":{}}]`, "strict mode"},
 		{itemsPath, "a tool named wrongly", "gpt-4o", user, `,"tools":[{"type":"function","name":"a.b","parameters":{},"strict":false}]`, "Invalid 'tools[0]'"},
-		{itemsPath, "a choice of no tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
+		{itemsPath, "a tool choice without tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
 	} {
 		t.Run(tt.path+" "+tt.rule, func(t *testing.T) {
 			s := newServer(t, always(reply{}))
@@ -287,7 +287,7 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
+func TestTheOldestOfTooManyImagesAreReplacedByTexts(t *testing.T) {
 	for _, api := range apis {
 		picture := chat.Image{URL: "https://example.com/a.png"}
 		req := chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: slices.Repeat(chat.Parts{picture}, 1500)}}}
@@ -297,10 +297,10 @@ func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
 		require.True(t, ok)
 		require.Len(t, invalid.Violations, 1)
 		require.Equal(t, openai.RuleImageCount, invalid.Violations[0].Rule)
-		mended, changes := openai.Repair(req, api)
-		require.NoError(t, openai.Validate(mended, api))
+		repaired, changes := openai.Repair(req, api)
+		require.NoError(t, openai.Validate(repaired, api))
 		require.Len(t, changes, 375)
-		content := mended.Messages[0].Content
+		content := repaired.Messages[0].Content
 		require.Equal(t, chat.Text("[left out: an older image: a request takes at most 1500 images]"), content[374])
 		require.Equal(t, chat.Part(picture), content[375])
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// server speaks both APIs over HTTP and refuses what OpenAI's documentation says is refused.
+// server speaks both APIs over HTTP. It refuses requests as OpenAI's documentation says.
 type server struct {
 	*httptest.Server
-	// answer gives what is answered to a request that broke no rule.
+	// answer returns the answer to a request that breaks no rule.
 	answer func(api openai.API, request gjson.Result) reply
 
 	mu       sync.Mutex
@@ -41,12 +41,12 @@ type reply struct {
 	body   string
 	header map[string]string
 
-	cut      bool          // the stream breaks off in the middle
-	after    int           // or after so many events
-	hang     chan struct{} // closed when the server is to go on
+	cut      bool          // the stream breaks off in the middle, or after a number of events
+	after    int           // that number, if not 0
+	hang     chan struct{} // the server waits in the middle until it is closed
 	noUsage  bool
-	field    string // chat: where reasoning goes
-	midError string // an event that ends the stream
+	field    string // of Chat Completions, for reasoning
+	midError string // an event in the middle that ends the stream
 }
 
 type item map[string]any
@@ -60,7 +60,7 @@ func newServer(t testing.TB, answer func(openai.API, gjson.Result) reply) *serve
 	return s
 }
 
-// always answers every request alike.
+// always returns the same answer to every request.
 func always(r reply) func(openai.API, gjson.Result) reply {
 	return func(openai.API, gjson.Result) reply { return r }
 }
@@ -126,7 +126,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, item{"object": "response.input_tokens", "input_tokens": a.usage.in})
 	case strings.HasSuffix(r.URL.Path, "/compact"):
 		output := a.items
-		for _, message := range request.Get(`input.#(role=="user")#`).Array() { // which it returns as they were
+		for _, message := range request.Get(`input.#(role=="user")#`).Array() { // returned unchanged
 			output = append([]item{message.Value().(map[string]any)}, output...)
 		}
 		writeJSON(w, item{"id": "resp_1", "object": "response.compaction", "created_at": 1, "output": output, "usage": item{
@@ -178,7 +178,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, r
 	}
 }
 
-// wait waits until the test is over or the client gone.
+// wait waits until over is closed or the client has gone.
 func wait(r *http.Request, over chan struct{}) {
 	select {
 	case <-over:
@@ -359,7 +359,7 @@ func chatForm(model string, a reply, includeUsage bool) (item, []string) {
 	return whole, append(events, "data: [DONE]\n\n")
 }
 
-// pieces cuts a text as streams do, between characters.
+// pieces cuts a text between characters, as a stream does.
 func pieces(text string) []string {
 	var out []string
 	runes := []rune(text)

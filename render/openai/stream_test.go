@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// streamed are answers as both APIs stream them: thinking, text, and parallel calls of which one has a long text.
+// streamed returns answers to stream: thinking, text, and parallel calls of which one has long arguments.
 func streamed() map[string]reply {
 	replies := map[string]reply{
 		"parallel calls": {field: "reasoning_content", usage: usage{in: 12, out: 34}, items: []item{
@@ -32,7 +32,7 @@ func streamed() map[string]reply {
 	return replies
 }
 
-// listening asks for an answer and listens. After so many pieces the context is cancelled, if it is more than 0.
+// listening asks for a streamed answer. If cancelAfter is more than 0, it cancels the context after that many pieces.
 func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -55,7 +55,7 @@ func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
 				m := newServer(t, always(r)).model(api, "gpt-4o")
 				heard, got, err := listening(t, m, 0)
 				if len(got.Message.Content)+len(got.Message.ToolCalls) == 0 {
-					return // what only the other API says
+					return // the answer is of the other API
 				}
 				require.NoError(t, err)
 				heard.RequireWhole(t, got)
@@ -84,15 +84,15 @@ func TestArgumentsOfParallelCallsStreamInOrder(t *testing.T) {
 	}
 }
 
-// Wherever a stream breaks off, the error comes with what had been streamed, and with no part or call that is not whole.
-func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
+// Wherever the stream breaks off, no part or call is returned that is not whole.
+func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 	for rule, r := range streamed() {
 		for name, api := range apis {
 			t.Run(rule+" "+name, func(t *testing.T) {
 				s := newServer(t, always(r))
 				_, whole, _ := listening(t, s.model(api, "gpt-4o"), 0)
 				if len(whole.Message.Content)+len(whole.Message.ToolCalls) == 0 {
-					return // what only the other API says
+					return // the answer is of the other API
 				}
 				r := r
 				r.cut = true
@@ -100,7 +100,7 @@ func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
 				for r.after = 1; ; r.after++ {
 					heard, got, err := listening(t, s.model(api, "gpt-4o"), 0)
 					if err == nil {
-						require.Empty(t, cmp.Diff(whole.Message, got.Message), "without an error it is the whole answer")
+						require.Empty(t, cmp.Diff(whole.Message, got.Message), "without an error the answer is whole")
 						heard.RequireWhole(t, got)
 						break
 					}
@@ -114,7 +114,7 @@ func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
 	}
 }
 
-func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
+func TestACancelledStreamReturnsThePartThatHadArrived(t *testing.T) {
 	for name, api := range apis {
 		t.Run(name, func(t *testing.T) {
 			m := newServer(t, always(streamed()["parallel calls"])).model(api, "gpt-4o")
@@ -122,7 +122,7 @@ func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
 			require.NoError(t, err)
 			for n := range all.Deltas {
 				heard, got, err := listening(t, m, n+1)
-				if err == nil { // all had arrived
+				if err == nil { // the whole answer had arrived
 					require.Empty(t, cmp.Diff(whole.Message, got.Message))
 					continue
 				}
@@ -157,7 +157,7 @@ func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
 	}
 }
 
-// chunks returns a model of Chat Completions on a server that sends these deltas, and then the end or nothing more.
+// chunks returns a model of Chat Completions on a server that sends these deltas, and then the end if there is one.
 func chunks(t *testing.T, end string, deltas ...string) *openai.Model {
 	s := newServer(t, nil)
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +171,7 @@ func chunks(t *testing.T, end string, deltas ...string) *openai.Model {
 	return &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
 }
 
-func TestCallsAsOtherServersStreamThem(t *testing.T) {
+func TestCallsMayArriveInTheFormsOfOtherServers(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		deltas []string
@@ -197,8 +197,8 @@ func TestCallsAsOtherServersStreamThem(t *testing.T) {
 	}
 }
 
-// A call of Chat Completions has no end of its own.
-func TestWhichCallsAreWholeInABrokenStream(t *testing.T) {
+// Chat Completions does not mark the end of a call.
+func TestABrokenStreamReturnsOnlyWholeCalls(t *testing.T) {
 	const (
 		custom = `{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":"ls"}}]}`
 		bare   = `{"tool_calls":[{"index":1,"id":"b","function":{"name":"now","arguments":""}}]}`
@@ -233,7 +233,7 @@ func TestThinkingThatWasCutOffIsNotReturned(t *testing.T) {
 	require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: "reasoning"}, chat.Text("4")}, got.Message.Content)
 }
 
-func TestFailureAtTheEndComesWithWhatHadArrived(t *testing.T) {
+func TestAFailureAtTheEndReturnsThePartThatHadArrived(t *testing.T) {
 	failure := "event: response.failed\ndata: " + `{"type":"response.failed","response":{"id":"r","status":"failed","output":[],` +
 		`"error":{"code":"server_error","message":"broken"},"usage":{"input_tokens":7,"output_tokens":3}}}` + "\n\n"
 	s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: failure, after: 4}))
