@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// A message of one of the roles takes 3 tokens and 1 for the role, and each of the words here 1 more.
+// A message counts 4 tokens, and 1 for each of these words.
 func TestCommonCountsTheMessagesAndTheTextThatRequestsShare(t *testing.T) {
 	system, user, answer := chat.SystemMessage("one two"), chat.UserMessage("three"), chat.AssistantMessage("four")
 	image := func(url string) chat.Message {
@@ -27,22 +27,22 @@ func TestCommonCountsTheMessagesAndTheTextThatRequestsShare(t *testing.T) {
 		last, next []chat.Message
 		want       int
 	}{
-		{"nothing was sent before", nil, []chat.Message{system, user}, 0},
-		{"the same again", []chat.Message{system, user}, []chat.Message{system, user}, 6 + 5},
-		{"what is appended does not count", []chat.Message{system, user}, []chat.Message{system, user, answer, user}, 6 + 5},
-		{"what was cut off at the end does not count", []chat.Message{system, user, answer}, []chat.Message{system}, 6},
-		{"another beginning leaves nothing", []chat.Message{system, user}, []chat.Message{user, system}, 0},
-		{"what follows a difference does not count", []chat.Message{system, user, answer}, []chat.Message{system, answer, answer}, 6},
-		{"of the first that differs, the words in common", []chat.Message{chat.SystemMessage("one two three")}, []chat.Message{chat.SystemMessage("one two four")}, 2},
-		{"a text that goes on counts whole", []chat.Message{chat.UserMessage("one two")}, []chat.Message{chat.UserMessage("one two, three")}, 2},
-		{"half a word counts nothing", []chat.Message{chat.UserMessage("understand")}, []chat.Message{chat.UserMessage("understate")}, 0},
-		{"half a character counts nothing", []chat.Message{chat.UserMessage("\u00e9")}, []chat.Message{chat.UserMessage("\u00e8")}, 0},
-		{"another role leaves nothing of the text", []chat.Message{chat.UserMessage("one two three")}, []chat.Message{chat.SystemMessage("one two three")}, 0},
-		{"what an error says is not what a result says", []chat.Message{{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("one")}}}, []chat.Message{{Role: chat.RoleTool, ToolCallID: "c", IsError: true, Content: chat.Parts{chat.Text("one")}}}, 1},
+		{"nothing is in common with no request", nil, []chat.Message{system, user}, 0},
+		{"the same request counts whole", []chat.Message{system, user}, []chat.Message{system, user}, 6 + 5},
+		{"appended messages do not count", []chat.Message{system, user}, []chat.Message{system, user, answer, user}, 6 + 5},
+		{"messages that were cut off at the end do not count", []chat.Message{system, user, answer}, []chat.Message{system}, 6},
+		{"after another first message nothing counts", []chat.Message{system, user}, []chat.Message{user, system}, 0},
+		{"messages after a difference do not count", []chat.Message{system, user, answer}, []chat.Message{system, answer, answer}, 6},
+		{"of the first message that differs, the common words count", []chat.Message{chat.SystemMessage("one two three")}, []chat.Message{chat.SystemMessage("one two four")}, 2},
+		{"a text that was continued counts whole", []chat.Message{chat.UserMessage("one two")}, []chat.Message{chat.UserMessage("one two, three")}, 2},
+		{"a part of a word counts 0", []chat.Message{chat.UserMessage("understand")}, []chat.Message{chat.UserMessage("understate")}, 0},
+		{"a part of a character counts 0", []chat.Message{chat.UserMessage("\u00e9")}, []chat.Message{chat.UserMessage("\u00e8")}, 0},
+		{"the text of another role counts 0", []chat.Message{chat.UserMessage("one two three")}, []chat.Message{chat.SystemMessage("one two three")}, 0},
+		{"an error is not a result with the same text", []chat.Message{{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("one")}}}, []chat.Message{{Role: chat.RoleTool, ToolCallID: "c", IsError: true, Content: chat.Parts{chat.Text("one")}}}, 1},
 		{"a text after another image does not count", []chat.Message{image("https://a")}, []chat.Message{image("https://b")}, 0},
 		{"opaque parts are compared byte for byte", []chat.Message{opaque("1")}, []chat.Message{opaque("2")}, 0},
-		{"the same opaque part", []chat.Message{opaque("1")}, []chat.Message{opaque("1")}, 3 + 1 + 7},
-		{"an opaque part is no text", []chat.Message{answer}, []chat.Message{opaque("1")}, 0},
+		{"the same opaque part counts", []chat.Message{opaque("1")}, []chat.Message{opaque("1")}, 3 + 1 + 7},
+		{"an opaque part has no text in common", []chat.Message{answer}, []chat.Message{opaque("1")}, 0},
 		{"other arguments are another message", []chat.Message{user, called("{}")}, []chat.Message{user, called(`{"a":1}`)}, 5},
 	}
 	for _, test := range tests {
@@ -62,14 +62,13 @@ func TestSendCountsEveryMessage(t *testing.T) {
 	require.Equal(t, 5, p.Common([]chat.Message{chat.UserMessage("three")}))
 }
 
-// A tokenizer that does not know where its counts add up has whole messages alone.
 func TestCommonCountsOnlyWholeMessagesIfCountsDoNotAddUp(t *testing.T) {
 	p := Prefix{Tokenizer: struct{ chat.Tokenizer }{tiktoken.O200k()}}
 	p.Send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two three")})
 	require.Equal(t, 6, p.Common([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two four")}))
 }
 
-// What two texts are said to have in common is never more than they have, and is all but the last words.
+// FuzzCommonText checks that two texts have no more tokens in common than either has.
 func FuzzCommonText(f *testing.F) {
 	f.Add("one two", " three", " four")
 	f.Add("x  \n\n", "\n", " ")

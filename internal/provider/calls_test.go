@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// piece is what a provider sends of a call; of a whole one end is set.
+// piece is a piece of a call, or the whole call if end is set.
 type piece struct {
 	index               int64
 	id, name, arguments string
@@ -35,38 +35,38 @@ func TestPiecesOfCallsAreStreamedAndCollectedInOrder(t *testing.T) {
 		{"the id and the name come with the first piece, the arguments as they arrive",
 			[]piece{{0, "a", "f", "", false}, {0, "", "", `{"x"`, false}, {0, "", "", "", false}, {0, "", "", `:1}`, false}},
 			[]chat.Delta{first(0, "a", ""), more(0, `{"x"`), more(0, `:1}`)}, []chat.ToolCall{call("a", `{"x":1}`)}},
-		{"what comes before the name is held back",
+		{"pieces before the name are held back",
 			[]piece{{0, "a", "", "{", false}, {0, "", "f", "", false}, {0, "", "", "}", false}},
 			[]chat.Delta{first(0, "a", "{"), more(0, "}")}, []chat.ToolCall{call("a", "{}")}},
-		{"until the end if there is no id",
+		{"a call without an id is held back until the end",
 			[]piece{{0, "", "f", "{", false}, {0, "", "", "}", false}},
 			[]chat.Delta{first(0, "new 1", "{}")}, []chat.ToolCall{call("new 1", "{}")}},
-		{"or until another call begins",
+		{"a call without an id is held back until another call begins",
 			[]piece{{0, "", "f", "{}", false}, {1, "b", "f", "", false}},
 			[]chat.Delta{first(0, "new 1", "{}"), first(1, "b", "")}, []chat.ToolCall{call("new 1", "{}"), call("b", "")}},
-		{"calls without an id get ids, each another",
+		{"each call without an id gets one of its own",
 			[]piece{{0, "", "f", "{", false}, {1, "b", "f", "{}", false}, {2, "", "f", "[]", false}, {0, "", "", "}", false}},
 			[]chat.Delta{first(0, "new 1", "{"), first(1, "b", "{}"), more(0, "}"), first(2, "new 2", "[]")},
 			[]chat.ToolCall{call("new 1", "{}"), call("b", "{}"), call("new 2", "[]")}},
-		{"without ids, a name after whole arguments is another call of the same index",
+		{"without ids, a name after whole arguments starts another call",
 			[]piece{{0, "", "f", `{"x":1}`, false}, {0, "", "f", "{", false}, {0, "", "", "}", false}, {0, "", "f", "", false}},
 			[]chat.Delta{first(0, "new 1", `{"x":1}`), first(1, "new 2", "{}")}, []chat.ToolCall{call("new 1", `{"x":1}`), call("new 2", "{}")}},
 		{"parallel calls are numbered in the order in which they begin",
 			[]piece{{7, "a", "f", "{", false}, {3, "b", "f", "{", false}, {7, "", "", "}", false}, {3, "", "", "}", false}},
 			[]chat.Delta{first(0, "a", "{"), first(1, "b", "{"), more(0, "}"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
-		{"another id of the same index is another call",
+		{"another id with the same index starts another call",
 			[]piece{{0, "a", "f", "{}", false}, {0, "b", "f", "{", false}, {0, "", "", "}", false}},
 			[]chat.Delta{first(0, "a", "{}"), first(1, "b", "{"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
-		{"calls of one id and two indexes stay apart, and the second gets an id",
+		{"calls with the same id and two indexes stay apart, and the second gets another id",
 			[]piece{{0, "a", "f", "{}", false}, {1, "a", "f", "[]", false}},
 			[]chat.Delta{first(0, "a", "{}"), first(1, "new 1", "[]")}, []chat.ToolCall{call("a", "{}"), call("new 1", "[]")}},
 		{"the end of a call streams what is missing",
 			[]piece{{0, "a", "f", "{", false}, {0, "a", "f", "{}", true}, {0, "a", "f", "{}", true}, {1, "b", "f", "{}", true}},
 			[]chat.Delta{first(0, "a", "{"), more(0, "}"), first(1, "b", "{}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
-		{"and nothing of other arguments",
+		{"the end of a call with other arguments streams nothing",
 			[]piece{{0, "a", "f", "{", false}, {0, "a", "f", "[]", true}},
 			[]chat.Delta{first(0, "a", "{")}, []chat.ToolCall{call("a", "{")}},
-		{"it is found by its id if the index is another",
+		{"the end of a call is found by its id if its index differs",
 			[]piece{{0, "a", "f", "{}", false}, {0, "b", "f", "{", false}, {1, "b", "f", "{}", true}},
 			[]chat.Delta{first(0, "a", "{}"), first(1, "b", "{"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
 	} {
@@ -82,7 +82,7 @@ func TestPiecesOfCallsAreStreamedAndCollectedInOrder(t *testing.T) {
 					}
 				}
 				s.Flush()
-				made := map[string]string{"": ""} // what stands for ids in the table
+				made := map[string]string{"": ""} // new ids as the table names them
 				got := s.Calls()
 				for i, c := range got {
 					if callid.IsNew(c.ID) {
@@ -103,7 +103,7 @@ func TestPiecesOfCallsAreStreamedAndCollectedInOrder(t *testing.T) {
 	}
 }
 
-// A server may put many thousands of calls into one event; looking for each among all would take minutes.
+// A server may put many thousands of calls into one event. Searching all of them for each would take minutes.
 func TestACallIsFoundAmongManyWithoutASearch(t *testing.T) {
 	const n = 200_000
 	var s provider.CallStream
@@ -113,7 +113,7 @@ func TestACallIsFoundAmongManyWithoutASearch(t *testing.T) {
 	for i := range n {
 		s.End(int64(i), "", "", "{}")
 	}
-	for i := range n { // with other indexes than before
+	for i := range n { // with other indexes
 		s.End(int64(n+i), fmt.Sprint("id", i), "", "{}")
 	}
 	calls := s.Calls()

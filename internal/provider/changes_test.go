@@ -38,11 +38,11 @@ func TestFieldsFitTheRole(t *testing.T) {
 		given, want chat.Message
 		changes     []string
 	}{
-		{"an assistant calls", chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}, chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}, nil},
-		{"a tool answers", chat.ToolResult("a", "1"), chat.ToolResult("a", "1"), nil},
-		{"an unknown role is the user's", chat.Message{Role: "x"}, chat.Message{Role: chat.RoleUser}, []string{`message 3: known role: the role "x" changed to "user"`}},
-		{"a developer is the system", chat.Message{Role: "developer"}, chat.Message{Role: chat.RoleSystem}, []string{`message 3: known role: the role "developer" changed to "system"`}},
-		{"nobody else calls or answers", chat.Message{Role: "x", ToolCalls: calls, ToolCallID: "a"}, chat.Message{Role: chat.RoleUser}, []string{
+		{"an assistant message may hold calls", chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}, chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}, nil},
+		{"a tool message may hold the id of a call", chat.ToolResult("a", "1"), chat.ToolResult("a", "1"), nil},
+		{"an unknown role becomes the user's", chat.Message{Role: "x"}, chat.Message{Role: chat.RoleUser}, []string{`message 3: known role: the role "x" changed to "user"`}},
+		{"the role developer becomes the system's", chat.Message{Role: "developer"}, chat.Message{Role: chat.RoleSystem}, []string{`message 3: known role: the role "developer" changed to "system"`}},
+		{"no other message may hold calls or the id of one", chat.Message{Role: "x", ToolCalls: calls, ToolCallID: "a"}, chat.Message{Role: chat.RoleUser}, []string{
 			`message 3: known role: the role "x" changed to "user"`,
 			"message 3: fields fit the role: 1 calls removed from a user message",
 			"message 3: fields fit the role: the id of a call removed from a user message",
@@ -64,8 +64,8 @@ func TestBlankTextIsRemovedAndInvalidBytesAreReplaced(t *testing.T) {
 		changes []string
 	}{
 		{"text stays", " a ", chat.Text(" a "), nil},
-		{"blank text goes", " \n", nil, []string{"message 3: no empty text: part 1, which is blank, left out"}},
-		{"bytes that are no UTF-8 are replaced", "a\xff\xfeb", chat.Text("a\uFFFDb"), []string{"message 3: text is UTF-8: bytes replaced in part 1"}},
+		{"blank text is removed", " \n", nil, []string{"message 3: no empty text: part 1, which is blank, left out"}},
+		{"bytes that are not UTF-8 are replaced", "a\xff\xfeb", chat.Text("a\uFFFDb"), []string{"message 3: text is UTF-8: bytes replaced in part 1"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			var c provider.Changes

@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// answering returns a next that answers with a status and a body.
+// answering returns the next handler of a middleware, which answers with a status and a body.
 func answering(status int, body string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
@@ -41,10 +41,10 @@ func TestALongRefusalIsCutAndKeepsItsCodeAndMessage(t *testing.T) {
 		rule, body, code string
 		whole            bool
 	}{
-		{"a short one is as it was", "{ \"error\":\t{\"code\":\"c\",\"message\":\"<No>.\"}}", "c", true},
+		{"a short refusal is unchanged", "{ \"error\":\t{\"code\":\"c\",\"message\":\"<No>.\"}}", "c", true},
 		{"a long text is cut", `{"error":{"message":"` + long + `","code":"c"}}`, "c", false},
-		{"many details go", `{"error":{"details":[` + strings.Repeat(`{"a":"No."},`, 5000) + `{}],"message":"No.","code":"c"}}`, "c", false},
-		{"many fields go", `{"error":{"message":"No.","code":"c"},"input":{` + strings.Repeat(`"k":"v",`, 5000) + `"a":"` + long + `"},"b":"` + long + `","c":"` + long + `","d":"` + long + `","e":"` + long + `"}`, "c", false},
+		{"many details are removed", `{"error":{"details":[` + strings.Repeat(`{"a":"No."},`, 5000) + `{}],"message":"No.","code":"c"}}`, "c", false},
+		{"many fields are removed", `{"error":{"message":"No.","code":"c"},"input":{` + strings.Repeat(`"k":"v",`, 5000) + `"a":"` + long + `"},"b":"` + long + `","c":"` + long + `","d":"` + long + `","e":"` + long + `"}`, "c", false},
 		{"a long page is cut", "<html>" + long, "", false},
 	} {
 		x := provider.NewExchange(false)
@@ -161,7 +161,7 @@ func TestABrokenExchangeIsATransientErrorOrAnAnswerError(t *testing.T) {
 		want   error
 	}{
 		{"a lost connection", 0, io.ErrUnexpectedEOF, &chat.TransientError{}},
-		{"an answer that is none", 200, io.ErrNoProgress, &chat.AnswerError{}},
+		{"an answer that cannot be used", 200, io.ErrNoProgress, &chat.AnswerError{}},
 		{"a request that could not be sent", 0, io.ErrNoProgress, io.ErrNoProgress},
 		{"a redirect", 302, &chat.RedirectError{}, &chat.RedirectError{}},
 	} {
@@ -173,7 +173,7 @@ func TestABrokenExchangeIsATransientErrorOrAnAnswerError(t *testing.T) {
 	}
 }
 
-// configuration is that of an SDK.
+// configuration is like an SDK's configuration of a request.
 type configuration struct {
 	HTTPClient *http.Client
 	applied    bool
@@ -203,7 +203,7 @@ func TestAGuardedOptionRefusesRedirectsOfTheCallersClient(t *testing.T) {
 		err = c.HTTPClient.CheckRedirect(to, []*http.Request{post(t)})
 		if tt.same {
 			require.NoError(t, err, tt.to)
-			require.Equal(t, 1, asked, "the caller's own check")
+			require.Equal(t, 1, asked, "the caller's own check is called")
 			continue
 		}
 		require.Equal(t, &chat.RedirectError{From: "https://example.com", To: to.URL.Scheme + "://" + to.URL.Host}, err)

@@ -15,7 +15,7 @@ func inline(bytes int) chat.Image {
 	return chat.Image{URL: "data:image/png;base64," + strings.Repeat("A", bytes)}
 }
 
-// shown says for each image of a conversation whether it stays.
+// shown returns for each image of a conversation an x if it stays, else a -.
 func shown(l provider.ImageLimits, images ...chat.Part) string {
 	list := make([]provider.Indexed, len(images))
 	for i, p := range images {
@@ -52,7 +52,7 @@ func TestTheOldestImagesAreRemovedAQuarterOfTheLimitAtATime(t *testing.T) {
 	} {
 		require.Equal(t, want, shown(l, images(n, 4)...))
 	}
-	require.Equal(t, "-x", shown(provider.ImageLimits{Count: 1}, images(2, 4)...), "a limit that has no quarter")
+	require.Equal(t, "-x", shown(provider.ImageLimits{Count: 1}, images(2, 4)...), "a limit below 4 is removed one by one")
 }
 
 func TestImagesThatExceedALimitOfBytesAreRemoved(t *testing.T) {
@@ -74,7 +74,7 @@ func TestImagesThatExceedALimitOfBytesAreRemoved(t *testing.T) {
 	}
 }
 
-// What stands for an image says nothing of what came after it, so that the provider's cache has it.
+// The text that replaces an image does not depend on later images, so that the provider's cache holds it.
 func TestALaterRequestBeginsWithTheSameBytes(t *testing.T) {
 	l := provider.ImageLimits{Count: 8}
 	beginning := func(n int) []provider.ImageExcess {

@@ -21,12 +21,12 @@ func TestABrokenConnectionOrAnIncompleteAnswerIsLost(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{"a connection that was not made", &net.OpError{Op: "dial", Err: errors.New("refused")}, true},
-		{"a host that has no address", &net.DNSError{Err: "no such host"}, false},
-		{"a time that ran out", os.ErrDeadlineExceeded, true},
+		{"a connection that could not be made", &net.OpError{Op: "dial", Err: errors.New("refused")}, true},
+		{"a host without an address", &net.DNSError{Err: "no such host"}, false},
+		{"a deadline", os.ErrDeadlineExceeded, true},
 		{"a stream that ended", io.EOF, true},
 		{"a body that ended", io.ErrUnexpectedEOF, true},
-		{"an answer that was cut", json.Unmarshal([]byte(`{"a":`), &struct{}{}), true},
+		{"an answer that was cut off", json.Unmarshal([]byte(`{"a":`), &struct{}{}), true},
 		{"an answer of another form", json.Unmarshal([]byte(`{"A":1}`), &struct{ A string }{}), false},
 		{"an HTTP/2 stream that was reset", errors.New("stream error: stream ID 3; INTERNAL_ERROR"), true},
 		{"an HTTP/2 connection that was closed", errors.New("http2: server sent GOAWAY and closed the connection"), true},

@@ -31,12 +31,12 @@ func TestAResultBelongsToTheLastCallWithItsID(t *testing.T) {
 		given   []chat.Message
 		results map[int][]int
 	}{
-		{"results are those of their calls", []chat.Message{calling("a", "b"), chat.ToolResult("b", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
-		{"far from their calls too", []chat.Message{calling("a"), chat.UserMessage("u"), chat.ToolResult("a", "")}, map[int][]int{0: {2}}},
-		{"not before them", []chat.Message{chat.ToolResult("a", ""), calling("a")}, map[int][]int{}},
-		{"nor of an id that nobody called", []chat.Message{calling("a"), chat.ToolResult("b", "")}, map[int][]int{}},
-		{"of two messages with an id, the later", []chat.Message{calling("a"), calling("a"), chat.ToolResult("a", "")}, map[int][]int{1: {2}}},
-		{"no more than there are calls", []chat.Message{calling("a", "a"), chat.ToolResult("a", ""), chat.ToolResult("a", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
+		{"results belong to the calls before them, in any order", []chat.Message{calling("a", "b"), chat.ToolResult("b", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
+		{"other messages may be between a call and its result", []chat.Message{calling("a"), chat.UserMessage("u"), chat.ToolResult("a", "")}, map[int][]int{0: {2}}},
+		{"a result before its call belongs to none", []chat.Message{chat.ToolResult("a", ""), calling("a")}, map[int][]int{}},
+		{"a result with an unknown id belongs to none", []chat.Message{calling("a"), chat.ToolResult("b", "")}, map[int][]int{}},
+		{"a result belongs to the later of two messages with its id", []chat.Message{calling("a"), calling("a"), chat.ToolResult("a", "")}, map[int][]int{1: {2}}},
+		{"a message has no more results with an id than calls with it", []chat.Message{calling("a", "a"), chat.ToolResult("a", ""), chat.ToolResult("a", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			results, matched := provider.ResultsOf(list(tt.given...))
@@ -62,13 +62,13 @@ func TestEndMakesTheLastMessageOneToAnswer(t *testing.T) {
 		given, want []chat.Message
 		changes     []string
 	}{
-		{"nothing given, nothing added", nil, nil, nil},
-		{"a question is one", []chat.Message{system, user}, []chat.Message{system, user}, nil},
-		{"a result is one", []chat.Message{user, calling("a"), result}, []chat.Message{user, calling("a"), result}, nil},
-		{"an answer is not", []chat.Message{user, answer}, []chat.Message{user, answer, chat.UserMessage("Continue.")}, []string{"message 1" + added}},
-		{"nor is the system alone", []chat.Message{system}, []chat.Message{system, chat.UserMessage("Continue.")}, []string{"message 0" + added}},
-		{"the system stands before the question", []chat.Message{user, answer, user, system}, []chat.Message{user, answer, system, user}, []string{"message 3" + moved}},
-		{"and before the round", []chat.Message{user, calling("a"), result, system}, []chat.Message{user, system, calling("a"), result}, []string{"message 3" + moved}},
+		{"a request without messages stays empty", nil, nil, nil},
+		{"a question can be answered", []chat.Message{system, user}, []chat.Message{system, user}, nil},
+		{"a result can be answered", []chat.Message{user, calling("a"), result}, []chat.Message{user, calling("a"), result}, nil},
+		{"a user message is added after an answer", []chat.Message{user, answer}, []chat.Message{user, answer, chat.UserMessage("Continue.")}, []string{"message 1" + added}},
+		{"a user message is added to system messages alone", []chat.Message{system}, []chat.Message{system, chat.UserMessage("Continue.")}, []string{"message 0" + added}},
+		{"a system message moves before the question", []chat.Message{user, answer, user, system}, []chat.Message{user, answer, system, user}, []string{"message 3" + moved}},
+		{"a system message moves before the round", []chat.Message{user, calling("a"), result, system}, []chat.Message{user, system, calling("a"), result}, []string{"message 3" + moved}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			var c provider.Changes

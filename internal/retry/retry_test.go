@@ -24,15 +24,15 @@ func TestOnlyTransientErrorsAreRetried(t *testing.T) {
 		after  time.Duration
 		failed bool
 	}{
-		{"a success is not", retry.Policy{Attempts: 3}, []error{nil}, 1, 0, false},
-		{"what does not pass is not", retry.Policy{Attempts: 3}, []error{errDown, nil}, 1, 0, true},
-		{"what is too large is not", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: &chat.ContextLimitError{Limit: 1}}, nil}, 1, 0, true},
-		{"what may pass is", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: errDown}, nil}, 2, 2 * time.Second, false},
+		{"a success is not retried", retry.Policy{Attempts: 3}, []error{nil}, 1, 0, false},
+		{"another error is not retried", retry.Policy{Attempts: 3}, []error{errDown, nil}, 1, 0, true},
+		{"a request that is too large is not retried", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: &chat.ContextLimitError{Limit: 1}}, nil}, 1, 0, true},
+		{"a transient error is retried", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: errDown}, nil}, 2, 2 * time.Second, false},
 		{"the wait doubles", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: errDown}, &chat.TransientError{Err: errDown}, nil}, 3, 6 * time.Second, false},
-		{"no more often than that", retry.Policy{Attempts: 2}, []error{&chat.TransientError{Err: errDown}, &chat.TransientError{Err: errDown}, nil}, 2, 2 * time.Second, true},
-		{"as late as the provider asks", retry.Policy{Attempts: 2}, []error{&chat.TransientError{Err: errDown, RetryAfter: 9 * time.Second}, nil}, 2, 9 * time.Second, false},
-		{"but not later than the longest wait", retry.Policy{Attempts: 2, Most: time.Second}, []error{&chat.TransientError{Err: errDown, RetryAfter: 9 * time.Second}, nil}, 1, 0, true},
-		{"not if it is not worth it", retry.Policy{Attempts: 2, Before: func(error, time.Duration) bool { return false }}, []error{&chat.TransientError{Err: errDown}, nil}, 1, 0, true},
+		{"there are no more attempts than that", retry.Policy{Attempts: 2}, []error{&chat.TransientError{Err: errDown}, &chat.TransientError{Err: errDown}, nil}, 2, 2 * time.Second, true},
+		{"the wait is at least what the provider asks for", retry.Policy{Attempts: 2}, []error{&chat.TransientError{Err: errDown, RetryAfter: 9 * time.Second}, nil}, 2, 9 * time.Second, false},
+		{"a wait longer than Most is not waited for", retry.Policy{Attempts: 2, Most: time.Second}, []error{&chat.TransientError{Err: errDown, RetryAfter: 9 * time.Second}, nil}, 1, 0, true},
+		{"Before may end the attempts", retry.Policy{Attempts: 2, Before: func(error, time.Duration) bool { return false }}, []error{&chat.TransientError{Err: errDown}, nil}, 1, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

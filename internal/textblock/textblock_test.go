@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// shown renders a node in a message of the user's within a budget.
+// shown returns the text of a user message with a node, rendered to a budget.
 func shown(t *testing.T, node elements.Node, budget int) string {
 	t.Helper()
 	r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{node}}, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})

@@ -28,13 +28,13 @@ func TestPatchNamesItsFiles(t *testing.T) {
 		rule, arguments string
 		want            []string
 	}{
-		{"in a field", `{"input":"*** Begin Patch\n*** Update File: a b.go\n*** Move to: c.go\n@@\n-x\n+y\n*** Add File: d.go\n+z\n*** Delete File: e.go\n*** End Patch"}`, []string{"a b.go", "c.go", "d.go", "e.go"}},
-		{"as plain text", "*** Begin Patch\r\n*** Update File: a.go\r\n*** End Patch", []string{"a.go"}},
-		{"in the arguments of a shell", `{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n*** End Patch\nEOF"]}`, []string{"a.go"}},
-		{"in a unified diff", `{"patch":"--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n--- /dev/null\n+++ b/y.go\n--- a/z.go\n+++ /dev/null\n"}`, []string{"x.go", "y.go"}},
-		{"each once", `{"a":"*** Update File: a.go","b":["*** Update File: a.go"]}`, []string{"a.go"}},
-		{"of JSON that is cut off what is there", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@`, []string{"a.go"}},
-		{"none", `{"input":"hello"}`, nil},
+		{"a patch in a field", `{"input":"*** Begin Patch\n*** Update File: a b.go\n*** Move to: c.go\n@@\n-x\n+y\n*** Add File: d.go\n+z\n*** Delete File: e.go\n*** End Patch"}`, []string{"a b.go", "c.go", "d.go", "e.go"}},
+		{"a patch as plain text", "*** Begin Patch\r\n*** Update File: a.go\r\n*** End Patch", []string{"a.go"}},
+		{"a patch in a shell command", `{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n*** End Patch\nEOF"]}`, []string{"a.go"}},
+		{"a unified diff", `{"patch":"--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n--- /dev/null\n+++ b/y.go\n--- a/z.go\n+++ /dev/null\n"}`, []string{"x.go", "y.go"}},
+		{"each file is named once", `{"a":"*** Update File: a.go","b":["*** Update File: a.go"]}`, []string{"a.go"}},
+		{"JSON that was cut off", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@`, []string{"a.go"}},
+		{"arguments without a patch", `{"input":"hello"}`, nil},
 	} {
 		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, toolname.Patched(c.arguments)) })
 	}

@@ -104,7 +104,7 @@ func TestRepairKeepsTheMostUsefulBreakpoints(t *testing.T) {
 			with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark)}, turns(7, "u")...)...), "system T, text u4, text u5, text u6"},
 		{"the last of the tools is kept", ask(append([]chat.Message{
 			{Role: chat.RoleSystem, Content: chat.Parts{mark, chat.Text("S")}}}, turns(7, "u")...)...), "tool count, text u4, text u5, text u6"},
-		{"more of the system prompt are kept if there are less than four others", ask(append([]chat.Message{
+		{"more of the system prompt are kept if there are fewer than four others", ask(append([]chat.Message{
 			with(with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark), chat.Text("U"), mark)}, turns(2, "u")...)...), "system T, system U, text u0, text u1"},
 		{"five minutes before an hour are an hour", ask(
 			with(chat.SystemMessage("S"), mark), user(chat.Text("A"), mark, chat.Text("B"), chat.CacheBreakpoint{Lifetime: time.Hour}, chat.Text("C"), mark)),

@@ -64,7 +64,7 @@ func TestAnImageOfUnknownSizeCountsAsTheLargest(t *testing.T) {
 func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Thinking.Budget = 2000
-	model.OnRepair = func([]chat.Repair) { t.Error("counting told of a repair") }
+	model.OnRepair = func([]chat.Repair) { t.Error("counting reported a repair") }
 	req := ask(chat.SystemMessage("Be brief."), question, calls("a"))
 	few, err := model.CountTokens(t.Context(), req)
 	require.NoError(t, err)

@@ -51,28 +51,28 @@ func sameParts(a, b chat.Parts) bool {
 	return len(a) == len(b) && (len(a) == 0 || cmp.Equal([]chat.Part(a), []chat.Part(b)))
 }
 
-func TestRepairLosesNoWords(t *testing.T) {
+func TestRepairKeepsAllThatCanBeSent(t *testing.T) {
 	for _, c := range []struct {
 		rule string
 		req  chat.Request
 		want []chat.Message
 	}{
-		{"a result moves to its call, past what was said", ask(question, calls("a", "b"), chat.ToolResult("b", "2"), chat.UserMessage("Wait."), chat.ToolResult("a", "1")),
+		{"a result moves to its call, before a user message", ask(question, calls("a", "b"), chat.ToolResult("b", "2"), chat.UserMessage("Wait."), chat.ToolResult("a", "1")),
 			[]chat.Message{question, calls("a", "b"), chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), chat.UserMessage("Wait.")}},
-		{"a result without its call is said by the user", ask(question, chat.AssistantMessage("Well."), chat.ToolResult("z", "1")),
+		{"a result without its call becomes a user message", ask(question, chat.AssistantMessage("Well."), chat.ToolResult("z", "1")),
 			[]chat.Message{question, chat.AssistantMessage("Well."), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1"))}},
-		{"an image that may not stay follows the results", ask(question, with(calls("a"), pixel), failed(result("a", chat.Text("no"), pixel)), chat.AssistantMessage("Well."), question),
+		{"an image that a message cannot hold moves after the results", ask(question, with(calls("a"), pixel), failed(result("a", chat.Text("no"), pixel)), chat.AssistantMessage("Well."), question),
 			[]chat.Message{question, calls("a"), failed(chat.ToolResult("a", "no")), user(pixel, pixel), chat.AssistantMessage("Well."), question}},
-		{"what the API cannot show is named", ask(user(chat.NewDocument("application/zip", []byte("PK")))),
+		{"a document that the API does not accept is named in a text", ask(user(chat.NewDocument("application/zip", []byte("PK")))),
 			[]chat.Message{user(chat.Text(`[left out: a document of type "application/zip"]`))}},
-		{"calls of one id are told apart, and so are their results and places",
+		{"the second of two calls with the same id gets a new one, and so do its result and its place",
 			ask(question, with(calls("a", "a"), opaque(`{"type":"tool_use","id":"a"}`), chat.Text("and"), opaque(`{"type":"tool_use","id":"a"}`)), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")),
 			[]chat.Message{question, with(calls("a", "a_2"), opaque(`{"type":"tool_use","id":"a"}`), chat.Text("and"), opaque(`{"type":"tool_use","id":"a_2"}`)), chat.ToolResult("a", "1"), chat.ToolResult("a_2", "2")}},
-		{"thinking between other content becomes opaque", ask(question, assistant(signed, chat.Text("42"), redacted, chat.Text("!")), question),
+		{"thinking after other content becomes an opaque part", ask(question, assistant(signed, chat.Text("42"), redacted, chat.Text("!")), question),
 			[]chat.Message{question, assistant(signed, chat.Text("42"), opaque(`{"type":"redacted_thinking","data":"enc:secret"}`), chat.Text("!")), question}},
-		{"in a tool loop thinking is whole or gone", ask(question, with(calls("a"), signed), chat.ToolResult("a", "1"), with(calls("b"), chat.Thinking{Text: "cut off"}), chat.ToolResult("b", "2")),
+		{"all messages of a tool loop lose their thinking if one lost a part of it", ask(question, with(calls("a"), signed), chat.ToolResult("a", "1"), with(calls("b"), chat.Thinking{Text: "cut off"}), chat.ToolResult("b", "2")),
 			[]chat.Message{question, calls("a"), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
-		{"in a turn that is over each message is by itself", ask(question, with(calls("a"), signed), chat.ToolResult("a", "1"), with(calls("b"), chat.Thinking{Text: "cut off"}), chat.ToolResult("b", "2"), chat.AssistantMessage("2"), question),
+		{"only a message that lost a part of its thinking loses the rest in a turn that is over", ask(question, with(calls("a"), signed), chat.ToolResult("a", "1"), with(calls("b"), chat.Thinking{Text: "cut off"}), chat.ToolResult("b", "2"), chat.AssistantMessage("2"), question),
 			[]chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2"), chat.AssistantMessage("2"), question}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
-// answers are what the API may say, and what it is as ours.
+// answers are answers of the API, and the messages that they become.
 var answers = []struct {
 	name   string
 	blocks []block

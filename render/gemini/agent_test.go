@@ -16,8 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// A whole agent runs to its end against the API: it calls tools, two at once at times, is compacted by the same model on
-// its way, and the API refuses nothing.
+// The agent calls tools, sometimes two in parallel, and is compacted by the same model. The API refuses no request.
 func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed is %v", streamed), func(t *testing.T) {
@@ -51,7 +50,7 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 				return pieces
 			})
 			const budget = 2_000
-			a.limit = 2 * budget // of which the tokens that the judge counts are another measure
+			a.limit = 2 * budget // the test server counts tokens in another way
 			model := a.model(t)
 			session := numbered.Session()
 			compactions := 0
@@ -110,7 +109,6 @@ func asksForSummary(request object) bool {
 	return strings.Contains(text, "Write") && strings.Contains(text, "summar") || strings.Contains(text, "<summary>")
 }
 
-// A prompt that outgrew the window after all is told apart from every other refusal, with its numbers.
 func TestARequestThatIsTooLargeIsAContextLimitError(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	a.limit = 100

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// functionCall returns a part that calls with this id, "" for none.
+// functionCall returns a part with a call with this id, "" for none.
 func functionCall(i int, id string) string {
 	if id != "" {
 		id = fmt.Sprintf(`"id":%q,`, id)
@@ -66,7 +66,7 @@ func TestEachCallHasAnIDThatTheServerAcceptsBack(t *testing.T) {
 	})
 }
 
-// Without ids the order alone says which response is whose.
+// Without ids, responses are matched with calls by their order.
 func TestResponsesAreInTheOrderInWhichTheirCallsAreSent(t *testing.T) {
 	said := chat.WithCallIDs(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 		{Name: "look", Arguments: `{"at":1}`, Signature: gemini.SkipSignature}, {Name: "listen", Arguments: `{"at":2}`, Signature: gemini.SkipSignature},

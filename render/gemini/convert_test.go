@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// asJSON returns a prompt's contents as they go over the wire.
+// asJSON returns a value as the JSON that is sent.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -39,15 +39,15 @@ func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {
 			system:   `{"parts":[{"text":"Be brief."},{"text":"Be kind."}]}`,
 			want:     `[{"role":"user","parts":[{"text":"Hello."}]}]`,
 		}, {
-			rule:     "later ones stay where they are, in tags",
+			rule:     "later system messages stay where they are, in tags",
 			messages: []chat.Message{chat.UserMessage("Hello."), chat.SystemMessage("Be brief.")},
 			want:     `[{"role":"user","parts":[{"text":"Hello."}]},{"role":"user","parts":[{"text":"<system-message>\nBe brief.\n</system-message>"}]}]`,
 		}, {
-			rule:     "assistant messages in a row are one content, user messages are not",
+			rule:     "consecutive assistant messages are one content, user messages are not",
 			messages: []chat.Message{chat.UserMessage("a"), chat.UserMessage("b"), chat.AssistantMessage("c"), chat.AssistantMessage("d"), chat.UserMessage("e")},
 			want:     `[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"},{"text":"d"}]},{"role":"user","parts":[{"text":"e"}]}]`,
 		}, {
-			rule: "parallel calls are answered in one content, in their order, errors as such",
+			rule: "parallel calls are answered in one content, in their order, with errors as errors",
 			messages: []chat.Message{
 				chat.UserMessage("Look."),
 				{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I look.")}, ToolCalls: []chat.ToolCall{signed(call("c1", `{"at":1}`)), call("c2", ``)}},
@@ -68,33 +68,33 @@ func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {
 				{"fileData":{"fileUri":"gs://bucket/b","mimeType":"image/webp"}},{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/abc"}},
 				{"inlineData":{"mimeType":"application/pdf","data":"` + pixel + `"}}]}]`,
 		}, {
-			rule:    "the detail of an image is a resolution where that is asked for",
+			rule:    "the detail of an image is a resolution with MediaResolution",
 			options: gemini.Options{MediaResolution: true},
 			messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{
 				chat.Image{URL: "data:image/png;base64," + pixel, Detail: chat.DetailHigh}, chat.Image{URL: "gs://b/c", Detail: chat.DetailAuto},
 			}}},
 			want: `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"},"mediaResolution":{"level":"MEDIA_RESOLUTION_HIGH"}},{"fileData":{"fileUri":"gs://b/c"}}]}]`,
 		}, {
-			rule:     "what a tool returned besides text is in its response",
+			rule:     "an image in a result is in its response",
 			messages: []chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`))), withPicture("c1", pixel)},
 			want: `[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"` + signature + `"}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"A picture:"},"parts":[{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"}}]}}]}]`,
 		}, {
-			rule:     "or after all responses, for a legacy model",
+			rule:     "an image in a result is after all responses for a legacy model",
 			options:  gemini.Options{Legacy: true},
 			messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`), call("c2", `{}`)), withPicture("c1", pixel), chat.ToolResult("c2", "43")},
 			want: `[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}},{"functionCall":{"id":"c2","name":"look"}}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"A picture:"}}},{"functionResponse":{"id":"c2","name":"look","response":{"output":"43"}}},
 				{"text":"What call c1 of look returned besides its text:"},{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"}}]}]`,
 		}, {
-			rule: "names of users are said, cache breakpoints are not",
+			rule: "names of users are in the text, cache breakpoints are left out",
 			messages: []chat.Message{
 				{Role: chat.RoleUser, Name: "Ann", Content: chat.Parts{chat.Text("Hello."), chat.CacheBreakpoint{Type: "ephemeral"}, chat.Text("Bye.")}},
 				{Role: chat.RoleUser, Name: "Bob", Content: chat.Parts{chat.Image{URL: "gs://b/c"}, chat.Text("This.")}},
 			},
 			want: `[{"role":"user","parts":[{"text":"Ann: Hello."},{"text":"Bye."}]},{"role":"user","parts":[{"text":"Bob:"},{"fileData":{"fileUri":"gs://b/c"}},{"text":"This."}]}]`,
 		}, {
-			rule: "thinking of another provider is a thought without its seals",
+			rule: "thinking of another provider is a thought without its signature",
 			messages: []chat.Message{chat.UserMessage("Why?"), {Role: chat.RoleAssistant, Content: chat.Parts{
 				chat.Thinking{Text: "Hm.", Signature: "another's"}, chat.Thinking{Encrypted: "hidden"}, chat.Text("Because."),
 			}}, chat.UserMessage("I see.")},
@@ -124,7 +124,7 @@ func TestRequestSendsEachPartInTheFormOfGemini(t *testing.T) {
 	}
 }
 
-// last returns what must come after messages that end with the system's.
+// last returns the user message that must come after a system message at the end.
 func last(messages []chat.Message) []chat.Message {
 	if messages[len(messages)-1].Role == chat.RoleSystem {
 		return []chat.Message{chat.UserMessage("Go on.")}
@@ -142,15 +142,15 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 		m    chat.Message
 		want string
 	}{
-		{"an image of no known scheme", user(chat.Image{URL: "ftp://a"}), `message 0: images and documents are of kinds that the API takes: part 0: an image at "ftp://a": Gemini takes data, https and gs URLs`},
-		{"an image of no known type", user(chat.Text("a"), chat.Image{URL: "data:;base64,AAAA"}), "message 0: images and documents are of kinds that the API takes: part 1: an image of unknown media type"},
-		{"a data URL that is torn", user(chat.Image{URL: "data:image/png;base64,A"}), "message 0: images and documents are of kinds that the API takes: part 0: an image: a data URL: illegal base64 data at input byte 0"},
-		{"a document that is torn", user(chat.Document{Data: "?", MediaType: "a/b"}), "message 0: images and documents are of kinds that the API takes: part 0: a document: illegal base64 data at input byte 0"},
-		{"a document of no type", user(chat.Document{Data: "AAAA"}), "message 0: images and documents are of kinds that the API takes: part 0: a document of unknown media type"},
+		{"an image with an unknown scheme", user(chat.Image{URL: "ftp://a"}), `message 0: images and documents are of kinds that the API takes: part 0: an image at "ftp://a": Gemini takes data, https and gs URLs`},
+		{"an image without a media type", user(chat.Text("a"), chat.Image{URL: "data:;base64,AAAA"}), "message 0: images and documents are of kinds that the API takes: part 1: an image of unknown media type"},
+		{"a data URL that is not base64", user(chat.Image{URL: "data:image/png;base64,A"}), "message 0: images and documents are of kinds that the API takes: part 0: an image: a data URL: illegal base64 data at input byte 0"},
+		{"a document that is not base64", user(chat.Document{Data: "?", MediaType: "a/b"}), "message 0: images and documents are of kinds that the API takes: part 0: a document: illegal base64 data at input byte 0"},
+		{"a document without a media type", user(chat.Document{Data: "AAAA"}), "message 0: images and documents are of kinds that the API takes: part 0: a document of unknown media type"},
 		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: opaque parts are the API's: part 0: an opaque part that is not Gemini's: json: unknown field "type"`},
 		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: opaque parts are the API's: part 0: a function call or response in an opaque part: use a tool call or a tool message"},
-		{"an image in an instruction", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: images and documents are where the API takes them: part 0: a system message holds text only"},
-		{"nothing", user(), "message 0: no empty parts: the message has nothing to send"},
+		{"an image in a system message", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: images and documents are where the API takes them: part 0: a system message holds text only"},
+		{"a message without content", user(), "message 0: no empty parts: the message has nothing to send"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			_, err := gemini.Convert([]chat.Message{tt.m}, gemini.Options{})
@@ -164,11 +164,10 @@ func TestAPartThatCannotBeSentIsAViolation(t *testing.T) {
 
 func user(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleUser, Content: parts} }
 
-// What Gemini said comes back as it was, part by part and byte for byte.
 func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 	for _, tt := range []struct{ what, parts string }{
 		{"text", `[{"text":"Hello."}]`},
-		{"texts that are apart", `[{"text":"Hello."},{"text":" You."}]`},
+		{"two texts", `[{"text":"Hello."},{"text":" You."}]`},
 		{"a signed text", `[{"text":"Hello.","thoughtSignature":"c2ln"}]`},
 		{"a thought and a signed text", `[{"text":"Hm.","thought":true},{"text":"Hello.","thoughtSignature":"c2ln"}]`},
 		{"a signed thought", `[{"text":"Hm.","thought":true,"thoughtSignature":"c2ln"},{"text":"Hello."}]`},
@@ -176,11 +175,11 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 		{"parallel calls, the first signed", `[{"functionCall":{"id":"a","name":"f","args":{"x":[1,{"y":"<&>"}]}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"b","name":"f"}}]`},
 		{"a text, then a call", `[{"text":"I look."},{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"}]`},
 		{"a call, then a text, then a call", `[{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"},{"text":"And."},{"functionCall":{"id":"b","name":"f"}}]`},
-		{"an image that was made, signed", `[{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c2ln"}]`},
-		{"a sound", `[{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}]`},
-		{"a named file", `[{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"a.png"}}]`},
-		{"code and what it gave", `[{"executableCode":{"code":"1<2","language":"PYTHON"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"True"}},{"text":"So."}]`},
-		{"a tool of the provider", `[{"toolCall":{"id":"s1","toolType":"GOOGLE_SEARCH_WEB","args":{"q":"a"}},"thoughtSignature":"c2ln"},{"text":"So."}]`},
+		{"a signed image", `[{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c2ln"}]`},
+		{"audio", `[{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}]`},
+		{"a file with a name", `[{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"a.png"}}]`},
+		{"code and its result", `[{"executableCode":{"code":"1<2","language":"PYTHON"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"True"}},{"text":"So."}]`},
+		{"a call of one of the API's own tools", `[{"toolCall":{"id":"s1","toolType":"GOOGLE_SEARCH_WEB","args":{"q":"a"}},"thoughtSignature":"c2ln"},{"text":"So."}]`},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			content := &genai.Content{Role: genai.RoleModel}
@@ -188,7 +187,7 @@ func TestAnAnswerIsSentBackUnchanged(t *testing.T) {
 			m, err := gemini.FromContent(content)
 			require.NoError(t, err)
 
-			// Through the log and back.
+			// Through JSON, as in a session, and back to the API.
 			data, err := json.Marshal(m)
 			require.NoError(t, err)
 			var kept chat.Message
@@ -223,15 +222,15 @@ func TestEachCallWithoutAnIDGetsOne(t *testing.T) {
 			ids[c.ID] = true
 		}
 	}
-	require.Len(t, ids, 31, "one was given, and thirty had to be made")
+	require.Len(t, ids, 31, "one id was given, and thirty were made")
 }
 
-// A signature that came alone goes with what it was about, for a part of nothing else is refused.
+// The API refuses a part that is only a signature.
 func TestASignatureThatCameAloneIsSentWithThePartBesideIt(t *testing.T) {
 	for _, tt := range []struct{ rule, parts, want string }{
-		{"with the text before it", `[{"text":"Hello."},{"thoughtSignature":"c2ln"}]`, `[{"text":"Hello.","thoughtSignature":"c2ln"}]`},
-		{"not with a thought, but the part after it", `[{"text":"Hm.","thought":true},{"thoughtSignature":"c2ln"},{"text":"Hello."}]`, `[{"text":"Hm.","thought":true},{"text":"Hello.","thoughtSignature":"c2ln"}]`},
-		{"which may be a call", `[{"thoughtSignature":"c2ln"},{"functionCall":{"id":"a","name":"f"}}]`, `[{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"}]`},
+		{"it is sent with the text before it", `[{"text":"Hello."},{"thoughtSignature":"c2ln"}]`, `[{"text":"Hello.","thoughtSignature":"c2ln"}]`},
+		{"after a thought it is sent with the part after it", `[{"text":"Hm.","thought":true},{"thoughtSignature":"c2ln"},{"text":"Hello."}]`, `[{"text":"Hm.","thought":true},{"text":"Hello.","thoughtSignature":"c2ln"}]`},
+		{"the part after it may be a call", `[{"thoughtSignature":"c2ln"},{"functionCall":{"id":"a","name":"f"}}]`, `[{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"}]`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			content, want := &genai.Content{}, []*genai.Part(nil)
@@ -258,7 +257,7 @@ func TestOptionsForKnowsLegacyModelsByTheirNames(t *testing.T) {
 func TestContentsConvertsAPartOfAConversation(t *testing.T) {
 	system, contents, err := gemini.Contents([]chat.Message{
 		chat.SystemMessage("Be brief."),
-		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}, // nobody asked, and nobody answers
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}, // without a question or a result
 		chat.ToolResult("2", "of a call that is not there"),
 	}, gemini.Options{})
 	require.NoError(t, err)

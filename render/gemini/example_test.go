@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// local returns a client of a server that gives the same answer to everything. Against the API itself it is
+// local returns a client of a server that always gives the same answer. For the API itself use
 // gemini.NewClient(ctx, nil), with the key in GEMINI_API_KEY.
 func local(answer string) (client *genai.Client, done func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
@@ -59,7 +59,7 @@ func Example() {
 	// {Input:40 Output:42 CacheRead:32 CacheWrite:0 CacheWriteLong:0}
 }
 
-// A conversation from another model, with a call that was never answered.
+// A history that another provider's model has written may break Gemini's rules.
 func ExampleRepair() {
 	req := chat.Request{Messages: []chat.Message{
 		chat.UserMessage("How many Go files are there?"),

@@ -6,11 +6,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Convert makes contents of single messages, whether they are valid together or not.
+// Convert converts messages without the rules about their order.
 func Convert(messages []chat.Message, o Options) (prompt, error) {
 	p, violations := convert(messages, o)
 	return p, chat.Invalid(violations)
 }
 
-// FromContent makes a message of a model's content by itself.
+// FromContent converts a model's content.
 func FromContent(content *genai.Content) (chat.Message, error) { return fromContent(content, "") }

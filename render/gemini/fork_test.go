@@ -12,8 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// A summary that is asked for at the end of the agent's request has that request, with its tools and how they may be called,
-// as its prefix.
+// The request for the summary begins with the agent's request, with its tools and its tool choice.
 func TestASummaryAtTheEndOfARequestKeepsItsCachedPrefix(t *testing.T) {
 	counted := 0
 	a := newAPI(t, func(request object) []string {

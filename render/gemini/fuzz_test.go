@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// dice makes histories: most of them nearly right, all of them wrong somewhere now and then.
+// dice makes random histories, most of which nearly follow the rules.
 type dice struct{ *rand.Rand }
 
 func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
@@ -82,8 +82,8 @@ func (d dice) parts() chat.Parts {
 	return parts
 }
 
-// Whatever the history, what Repair makes of it is right by Validate, and by the API's own judgement; and it is repaired
-// only where there is something to mend.
+// FuzzRepair repairs random histories, and checks them by Validate and by the API's rules. A history that breaks no rule
+// must not change.
 func FuzzRepair(f *testing.F) {
 	for seed := range uint64(1_000) {
 		f.Add(seed, seed%3 == 0)
@@ -115,10 +115,10 @@ func FuzzRepair(f *testing.F) {
 		body, err := decode(data)
 		require.NoError(t, err)
 		j := judge{legacy: legacy, issued: map[string]bool{}}
-		for _, m := range repaired.Messages { // what the history says was issued was issued
+		for _, m := range repaired.Messages { // every signature in the history counts as issued
 			for _, c := range m.ToolCalls {
 				j.issued[c.ID+" "+c.Signature] = true
-				j.issued[c.ID+" c2ln"] = true // by a note beside it
+				j.issued[c.ID+" c2ln"] = true // the signature of a note
 			}
 		}
 		require.Empty(t, j.refuse(body))

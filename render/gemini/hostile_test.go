@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// hostile is a server that may answer anything, asked by clients of the SDK's own making.
+// hostile is a model on a server that may answer anything, with a client that NewClient did not make.
 var hostile = providertest.Hostile{
 	Model: func(t testing.TB, client *http.Client, url string) chat.Model {
 		c, err := genai.NewClient(t.Context(), &genai.ClientConfig{

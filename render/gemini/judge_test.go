@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// judge says why the API refuses a request, "" if it does not. It is written from Google's documentation and the
-// API's own messages, and knows nothing of Validate. Issued holds the ids of the calls that the server made, each with
-// the signature that went with it.
+// judge checks requests by Google's documentation and the API's own messages. It does not use the package's own rules.
+// issued holds the ids of the calls that the server made, each with its signature.
 type judge struct {
 	legacy bool
 	issued map[string]bool
@@ -25,6 +24,7 @@ var dataFields = []string{
 
 var declarationName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`)
 
+// refuse returns the refusal of a request, "" if it is accepted.
 func (j judge) refuse(body object) string {
 	for key := range body {
 		switch key {
@@ -164,7 +164,7 @@ func kind(content any, field string) []object {
 	return found
 }
 
-// sequence checks what follows what.
+// sequence checks the order of contents.
 func sequence(contents []any) string {
 	for i, c := range contents {
 		calls, responses := kind(c, "functionCall"), kind(c, "functionResponse")
@@ -190,7 +190,7 @@ func sequence(contents []any) string {
 	return ""
 }
 
-// matched reports that each response is to the call of its id, or of its place, and has its name.
+// matched checks that each response has the name of its call, which is the one with its id or in its place.
 func matched(calls, responses []object) string {
 	byID := map[any]object{}
 	for _, call := range calls {
@@ -236,8 +236,8 @@ func tools(body object) string {
 	return ""
 }
 
-// thoughts checks the signatures of the current turn: everything after the last content of a user that is more than
-// function responses. The first call of each step has to have the signature that it came with.
+// thoughts checks the signatures of the current turn, which is everything after the last content of a user without
+// function responses. The first call of each content must have the signature with which it was issued.
 func (j judge) thoughts(contents []any) string {
 	if j.legacy {
 		return ""

@@ -53,7 +53,7 @@ func TestEachFieldOfTheRequestAndTheModelIsSent(t *testing.T) {
 			{"type":"object","properties":{"at":{"type":"string","description":"<where>"}},"required":["at"],"additionalProperties":false}}]}],
 		"generationConfig":{"maxOutputTokens":100,"temperature":0.5}
 	}`), &want))
-	delete(a.requests[0]["systemInstruction"].(object), "role") // the SDK may say so or not
+	delete(a.requests[0]["systemInstruction"].(object), "role") // the SDK may set it or not
 	delete(want["systemInstruction"].(object), "role")
 	require.Empty(t, cmp.Diff(want, a.requests[0]))
 }
@@ -130,16 +130,16 @@ func TestThinkingAndTextAreStreamedInOrder(t *testing.T) {
 			piece("", `{"text":"Well."}`), piece("STOP", `{"text":"","thoughtSignature":"c2ln"}`),
 		}
 	})
-	var told []chat.Delta
+	var heard []chat.Delta
 	got, err := a.model(t).Generate(t.Context(), chat.Request{
 		Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool},
-		Stream: func(d chat.Delta) { told = append(told, d) },
+		Stream: func(d chat.Delta) { heard = append(heard, d) },
 	})
 	require.NoError(t, err)
 	require.Equal(t, []chat.Delta{
 		chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "."}, chat.Text("I "), chat.Text("look"), chat.Text("."),
 		chat.CallDelta{ID: "c1", Name: "look", Arguments: `{"at":"here"}`}, chat.Text("Well."),
-	}, told)
+	}, heard)
 	require.Empty(t, cmp.Diff(chat.Response{
 		Message: chat.Message{
 			Role: chat.RoleAssistant,
@@ -161,7 +161,7 @@ func TestEachEndOfAnAnswerHasItsStopReason(t *testing.T) {
 		text        string
 	}{
 		{"an ordinary end", piece("STOP", `{"text":"Yes."}`), chat.StopEnd, "Yes."},
-		{"the limit on the answer", piece("MAX_TOKENS", `{"text":"Ye"}`), chat.StopMaxTokens, "Ye"},
+		{"the output limit", piece("MAX_TOKENS", `{"text":"Ye"}`), chat.StopMaxTokens, "Ye"},
 		{"a filter", piece("SAFETY", `{"text":"Y"}`), chat.StopFiltered, "Y"},
 		{"a filter of the prompt", `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":3}}`, chat.StopFiltered, ""},
 	} {
@@ -195,7 +195,7 @@ func TestAnAnswerWithoutAnythingToUseIsAFinishError(t *testing.T) {
 	}
 }
 
-// failing returns a client of a server that answers with an error.
+// failing returns a model on a server that answers with an error.
 func failing(t *testing.T, code int, status, message string, details ...object) *gemini.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, status, message, details...) }))
 	t.Cleanup(server.Close)
@@ -212,12 +212,12 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 		retry   time.Duration
 		passing bool
 	}{
-		{what: "a rate limit says when", model: failing(t, 429, "RESOURCE_EXHAUSTED", "You exceeded your current quota", help, retry), passing: true, retry: 34500 * time.Millisecond},
-		{what: "or does not", model: failing(t, 429, "RESOURCE_EXHAUSTED", "Resource has been exhausted"), passing: true},
+		{what: "a rate limit", model: failing(t, 429, "RESOURCE_EXHAUSTED", "You exceeded your current quota", help, retry), passing: true, retry: 34500 * time.Millisecond},
+		{what: "a rate limit that states no wait", model: failing(t, 429, "RESOURCE_EXHAUSTED", "Resource has been exhausted"), passing: true},
 		{what: "an overload", model: failing(t, 503, "UNAVAILABLE", "The model is overloaded."), passing: true},
 		{what: "a fault", model: failing(t, 500, "INTERNAL", "An internal error has occurred."), passing: true},
 		{what: "a wrong key", model: failing(t, 400, "INVALID_ARGUMENT", "API key not valid.")},
-		{what: "no right", model: failing(t, 403, "PERMISSION_DENIED", "denied")},
+		{what: "a missing permission", model: failing(t, 403, "PERMISSION_DENIED", "denied")},
 		{
 			what:  "the context limit",
 			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
@@ -228,11 +228,11 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 				"Reduce the input token count and try again."),
 			limit: &chat.ContextLimitError{Tokens: 33000, Limit: 32768},
 		}, {
-			what:  "a limit that is not said",
+			what:  "the context limit without numbers",
 			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count exceeds the maximum number of tokens allowed."),
 			limit: &chat.ContextLimitError{},
 		}, {
-			what:  "numbers beyond all",
+			what:  "the context limit with a number that does not fit an int",
 			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (99999999999999999999) exceeds the maximum number of tokens allowed (7)."),
 			limit: &chat.ContextLimitError{Limit: 7},
 		},
@@ -241,7 +241,7 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 			for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 				_, err := tt.model.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
 				_, ok := errors.AsType[genai.APIError](err)
-				require.True(t, ok, "the SDK's error is within: %v", err)
+				require.True(t, ok, "it wraps the SDK's error: %v", err)
 				limit, over := errors.AsType[*chat.ContextLimitError](err)
 				require.Equal(t, tt.limit != nil, over, "%v", err)
 				if over {
@@ -257,7 +257,8 @@ func TestErrorsOfTheAPIHaveTheTypesOfPackageChat(t *testing.T) {
 	}
 }
 
-// torn answers with a piece of a stream and then cuts the connection, ends in the middle, or tells of an error.
+// torn returns a model on a server that streams a piece of an answer and then the rest. If the rest is empty, it breaks
+// the connection.
 func torn(t *testing.T, rest string) *gemini.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -276,18 +277,18 @@ func torn(t *testing.T, rest string) *gemini.Model {
 func TestABrokenStreamIsATransientError(t *testing.T) {
 	for _, tt := range []struct{ what, rest string }{
 		{"the connection is lost", ""},
-		{"it ends between two pieces", "\r\n\r\n"},
-		{"it ends in a piece", `data: {"candidates":[{"cont`},
-		{"an error comes in it", "data: " + `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n"},
+		{"the stream ends between two pieces", "\r\n\r\n"},
+		{"the stream ends within a piece", `data: {"candidates":[{"cont`},
+		{"the stream has an error", "data: " + `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			var told []chat.Delta
+			var heard []chat.Delta
 			got, err := torn(t, tt.rest).Generate(t.Context(), chat.Request{
-				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { told = append(told, d) },
+				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { heard = append(heard, d) },
 			})
 			_, passing := errors.AsType[*chat.TransientError](err)
 			require.True(t, passing, "%v", err)
-			require.Equal(t, []chat.Delta{chat.Text("I ")}, told)
+			require.Equal(t, []chat.Delta{chat.Text("I ")}, heard)
 			require.Equal(t, chat.AssistantMessage("I "), got.Message)
 		})
 	}
@@ -302,7 +303,7 @@ func TestAServerThatCannotBeReachedIsATransientError(t *testing.T) {
 	require.True(t, passing, "%v", err)
 }
 
-// A cancelled request gives the context's cause, before it is sent, while it is answered, and in the middle of a stream.
+// The request is cancelled before it is sent, while it is answered, and in the middle of a stream.
 func TestACancelledRequestReturnsTheCause(t *testing.T) {
 	why := errors.New("the user went away")
 	for _, stream := range []bool{false, true} {
@@ -311,7 +312,7 @@ func TestACancelledRequestReturnsTheCause(t *testing.T) {
 			left := make(chan struct{})
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(left)
-				_, _ = io.Copy(io.Discard, r.Body) // a server sees that its client left only once it has read all
+				_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that its client has left
 				if stream {
 					fmt.Fprintf(w, "data: %s\r\n\r\n", piece("", `{"text":"I "}`))
 					w.(http.Flusher).Flush()
@@ -341,11 +342,11 @@ func TestOnRepairIsCalledWithTheChangesOfARequest(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
-	var told []chat.Repair
-	m.OnRepair = func(changes []chat.Repair) { told = append(told, changes...) }
+	var reported []chat.Repair
+	m.OnRepair = func(changes []chat.Repair) { reported = append(reported, changes...) }
 	_, err := m.Generate(t.Context(), req)
 	require.NoError(t, err)
-	require.Len(t, told, 2)
+	require.Len(t, reported, 2)
 	require.Len(t, a.requests, 1)
 }
 

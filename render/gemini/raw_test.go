@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// written are arguments that a Go map would not keep: the order of keys, a number beyond 2⁵³, one with its zeros.
+// written are arguments that a Go map would change: the order of keys, a number beyond 2⁵³, a number with zeros.
 const written = `{"z":9007199254740993,"a":[1.50,"<\u00e9\u2028>"],"m":{"y":1e2,"b":null}}`
 
 func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
@@ -51,8 +51,7 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// Whoever uses the client without a model sees what the SDK gives, and a model with a client that another made keeps arguments
-// as they were written too.
+// Without a Model, the client returns arguments as the SDK does.
 func TestAModelWithAnyClientKeepsArgumentsAsTheyWereWritten(t *testing.T) {
 	a := newAPI(t, says(`{"functionCall":{"id":"c1","name":"look","args":{"b":1,"a":2}},"thoughtSignature":"`+signature+`"}`))
 	answer, err := a.client(t).Models.GenerateContent(t.Context(), "gemini-3-pro", genai.Text("Look."), nil)
@@ -72,7 +71,6 @@ func TestAModelWithAnyClientKeepsArgumentsAsTheyWereWritten(t *testing.T) {
 	require.Equal(t, `{"b":1,"a":2}`, got.Message.ToolCalls[0].Arguments)
 }
 
-// The HTTP client that is given stays as it is.
 func TestNewClientDoesNotChangeTheGivenHTTPClient(t *testing.T) {
 	given := &http.Client{}
 	_, err := gemini.NewClient(t.Context(), &genai.ClientConfig{APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPClient: given})
@@ -80,7 +78,7 @@ func TestNewClientDoesNotChangeTheGivenHTTPClient(t *testing.T) {
 	require.Nil(t, given.Transport)
 }
 
-// The calls of a message may stand in another order among its content than in its list.
+// The calls of a message may have another order in its content than in ToolCalls.
 func TestArgumentsGoToTheirCalls(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	place := func(id string) chat.Part {

@@ -15,8 +15,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// What a compactor sends of a conversation with Gemini breaks no rule and needs no mending, and its thought signatures are
-// as Gemini gave them.
+// The requests of a compactor break no rule, and the thought signatures in them are as Gemini wrote them.
 func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 	given := judge{issued: map[string]bool{}}
 	replaytest.Replay{
@@ -32,9 +31,8 @@ func TestReplayedRequestsNeedNoRepair(t *testing.T) {
 	}.Run(t)
 }
 
-// FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, and
-// outputs hold bytes that are no UTF-8, neither of which the API takes; and a history that is summarised in pieces has
-// pieces that begin with a call. Nothing else is to be repaired.
+// FuzzReplay does the same with random sessions at random budgets. Only this may be repaired there: arguments that were
+// cut off, outputs that are not UTF-8, and, in a history that is summarised in parts, a part that begins with a call.
 func FuzzReplay(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -51,7 +49,7 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// said returns a message as Gemini would have said it.
+// said returns a message as Gemini would have written it.
 func (j judge) said(n int, m chat.Message) chat.Message {
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, is := p.(chat.Thinking); return is })
 	m.ToolCalls = slices.Clone(m.ToolCalls)
@@ -65,8 +63,8 @@ func (j judge) said(n int, m chat.Message) chat.Message {
 	return m
 }
 
-// What another model said is sent repaired, as a caller sends it that goes on with Gemini. What has to be is that the calls
-// of the turn under way have no thought signature, and nothing else. Older models do not ask for any.
+// A caller may go on with Gemini in a session of another model. Its requests need only thought signatures for the calls
+// of the current turn, and none at all for legacy models.
 func TestReplayedSessionsOfAnotherModelNeedOnlySignatures(t *testing.T) {
 	var requests, repaired atomic.Int64
 	t.Cleanup(func() { t.Logf("of %d requests %d were repaired", requests.Load(), repaired.Load()) })
@@ -92,7 +90,7 @@ func TestReplayedSessionsOfAnotherModelNeedOnlySignatures(t *testing.T) {
 	}.Run(t)
 }
 
-// refused is why the API refuses a conversation; "" if it does not.
+// refused returns the API's refusal of a request, "" if it is accepted.
 func refused(t *testing.T, j judge, req chat.Request, options gemini.Options) string {
 	t.Helper()
 	contents, config, err := gemini.Request(req, options)

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// A call that the tests make, and its signature.
+// signature is the thought signature of the tests' calls.
 const signature = "c2lnbmF0dXJlIG9mIGNhbGwgb25l"
 
 func call(id, arguments string) chat.ToolCall {
@@ -31,8 +31,7 @@ func signed(c chat.ToolCall) chat.ToolCall {
 	return c
 }
 
-// breaches are, for each rule, messages that break it; what the API gets when they are sent all the same, where they can
-// be; and words of its refusal.
+// breaches are, for each rule, messages that break it, the request that they would be, and a part of the API's refusal.
 var breaches = []struct {
 	rule     chat.Rule
 	messages []chat.Message
@@ -144,10 +143,9 @@ var breaches = []struct {
 	},
 }
 
-// asking returns a request of nothing but messages.
+// asking returns a request with these messages and no other fields.
 func asking(messages []chat.Message) chat.Request { return chat.Request{Messages: messages} }
 
-// Each rule is named, the API refuses what breaks it, and what Repair makes of it the API takes.
 func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 	for _, tt := range breaches {
 		t.Run(string(tt.rule), func(t *testing.T) {
@@ -172,7 +170,7 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 				reported = append(reported, c.Rule)
 			}
 			if tt.rule == gemini.RuleCounts {
-				tt.rule = chat.RuleAnswered // which is how the count is repaired
+				tt.rule = chat.RuleAnswered // the count is repaired under this rule
 			}
 			require.Contains(t, reported, tt.rule)
 			a.issued["c1 "+signature] = true
@@ -185,38 +183,38 @@ func TestARequestThatBreaksARuleIsRefusedReportedAndRepaired(t *testing.T) {
 // These requests cannot be written as messages. They show that the test server checks the other requests too.
 func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {
 	for _, tt := range []struct{ rule, model, body, refusal string }{
-		{"contents are given", "gemini-3-pro", `{}`, "contents is not specified"},
-		{"no unknown fields", "gemini-3-pro", `{"messages":[]}`, "Unknown name"},
+		{"contents are required", "gemini-3-pro", `{}`, "contents is not specified"},
+		{"there are no unknown fields", "gemini-3-pro", `{"messages":[]}`, "Unknown name"},
 		{"contents have parts", "gemini-3-pro", `{"contents":[{"role":"user"}]}`, "must not be empty"},
 		{
 			"a part holds one thing", "gemini-3-pro", `{"contents":[{"role":"user","parts":[{"text":"a","fileData":{"fileUri":"gs://a"}}]}]}`,
 			"must have one initialized field",
 		},
 		{
-			"signatures are verbatim", "gemini-3-pro",
+			"signatures are unchanged", "gemini-3-pro",
 			`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"YW5vdGhlcg=="}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 			"Thought signature is not valid",
 		},
 		{
-			"media in responses is new", "gemini-2.5-pro",
+			"legacy models accept no media in responses", "gemini-2.5-pro",
 			`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":""},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}]}`,
 			"multimodal function responses",
 		},
 		{
-			"instructions are text", "gemini-3-pro",
+			"a system instruction is text", "gemini-3-pro",
 			`{"systemInstruction":{"parts":[{"fileData":{"fileUri":"gs://a"}}]},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`,
 			"only text",
 		},
 		{
-			"names match", "gemini-3-pro",
+			"a response has the name of its call", "gemini-3-pro",
 			`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"name":"look"}}]},
 				{"role":"user","parts":[{"functionResponse":{"name":"see","response":{"output":"42"}}}]}]}`,
 			"name matches",
 		},
 		{
-			"a mode needs tools", "gemini-3-pro",
+			"a mode requires tools", "gemini-3-pro",
 			`{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`, "without function_declarations",
 		},
 	} {
@@ -268,7 +266,7 @@ func TestLegacyModelsRequireNoSignatures(t *testing.T) {
 	require.Error(t, gemini.Validate(asking(messages), gemini.Options{}))
 }
 
-// Only the current turn is asked for signatures: one that is over may come from another model.
+// An earlier turn may be another model's.
 func TestCallsOfEarlierTurnsRequireNoSignatures(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42"), chat.UserMessage("Well?")}
 	require.NoError(t, gemini.Validate(asking(messages), gemini.Options{}))

@@ -18,11 +18,10 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// api speaks the protocol of the Gemini API on a local port. It refuses what its judge refuses; else a reply is made by
-// the test.
+// api is a server that speaks the Gemini API. It refuses the requests that its judge refuses; to others the test replies.
 type api struct {
 	*httptest.Server
-	// reply makes the pieces of the answer to a request: a JSON response each. One that is not streamed has one.
+	// reply returns the pieces of the answer to a request, a JSON response each. An answer that is not streamed has one.
 	reply func(request object) []string
 	// limit on input, in characters / 4; 0 is none.
 	limit int
@@ -106,7 +105,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count answers countTokens, which takes contents or a whole request, and not both.
+// count answers countTokens, which accepts contents or a whole request, and not both.
 func (a *api) count(w http.ResponseWriter, model string, body object) {
 	whole, given := body["generateContentRequest"].(object)
 	if !given || body["contents"] != nil || whole["model"] != "models/"+model {
@@ -116,7 +115,7 @@ func (a *api) count(w http.ResponseWriter, model string, body object) {
 	fmt.Fprintf(w, `{"totalTokens": %d}`, tokens(whole))
 }
 
-// tokens counts everything of a request that is a text, 4 characters a token.
+// tokens counts all texts of a request, at 4 characters a token.
 func tokens(body object) int {
 	var count func(v any) int
 	count = func(v any) (n int) {
@@ -137,7 +136,7 @@ func tokens(body object) int {
 	return (count(body["contents"]) + count(body["systemInstruction"]) + count(body["tools"]) + 3) / 4
 }
 
-// issue remembers the signatures of the calls that the server made.
+// issue stores the signatures of the calls in an answer.
 func (a *api) issue(piece string) {
 	var r struct {
 		Candidates []struct {
@@ -171,12 +170,12 @@ func refuse(w http.ResponseWriter, code int, status, message string, details ...
 	_ = json.NewEncoder(w).Encode(object{"error": e})
 }
 
-// says returns a reply of one piece that holds these parts, JSON each.
+// says returns a reply of one piece with these parts, each JSON.
 func says(parts ...string) func(object) []string {
 	return func(object) []string { return []string{piece("STOP", parts...)} }
 }
 
-// piece returns a piece of an answer; the reason of its end is empty if it goes on.
+// piece returns a piece of an answer. The finish reason is empty if the answer goes on.
 func piece(finish string, parts ...string) string {
 	p := `{"candidates":[{"content":{"role":"model","parts":[` + strings.Join(parts, ",") + `]},"index":0`
 	if finish != "" {

@@ -33,10 +33,11 @@ func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard
 	return heard, response, err
 }
 
-// streaming returns a model on a server that sends these pieces, and leaves the connection open after them if it is to hang.
+// streaming returns a model on a server that sends these pieces. If hang is set, it leaves the connection open after
+// them.
 func streaming(t *testing.T, hang bool, pieces ...string) *gemini.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // a server sees that its client left only once it has read all
+		_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that its client has left
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, p := range pieces {
 			fmt.Fprintf(w, "data: %s\r\n\r\n", p)
@@ -50,7 +51,7 @@ func streaming(t *testing.T, hang bool, pieces ...string) *gemini.Model {
 	return (&api{Server: server}).model(t)
 }
 
-// longAnswer is an answer of all that streams.
+// longAnswer is an answer with everything that streams: thinking, text and calls.
 var longAnswer = []string{
 	piece("", `{"text":"I need","thought":true}`), piece("", `{"text":" to look.","thought":true}`),
 	piece("", `{"text":"I "}`), piece("", `{"text":"look. 🙂"}`),
@@ -95,7 +96,6 @@ func TestACallStreamsWithTheIDOfTheResponse(t *testing.T) {
 	require.Len(t, ids, 4)
 }
 
-// Wherever a stream breaks off, the error comes with what had been streamed.
 func TestABrokenStreamReturnsThePartThatHadArrived(t *testing.T) {
 	_, whole, err := listening(t, streaming(t, false, longAnswer...), 0)
 	require.NoError(t, err)
