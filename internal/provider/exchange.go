@@ -172,7 +172,7 @@ func (x *Exchange) mayBeShown(err error, most int) bool {
 	return true
 }
 
-// cleanedError stands for an error whose text is too long or holds a secret. Its text is cut and masked. [errors.Is]
+// cleanedError replaces an error whose text is too long or holds a secret. Its own text is cut and masked. [errors.Is]
 // finds the errors in the chain; [errors.As] does not, because that would reveal them.
 type cleanedError struct {
 	text  string

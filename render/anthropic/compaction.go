@@ -22,13 +22,13 @@ import (
 //	compactor.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
-// Anthropic compacts the messages before the last, which asks for the summary: its text replaces Anthropic's own
-// instructions. They must be the history itself: if a prompt holds it as text in a single message, there is nothing to
-// compact, and Words answers alone. Parts of the block cannot be redacted or erased.
+// Anthropic compacts the messages before the last, which asks for the summary. These messages must be the history itself:
+// if the prompt holds the history as text in a single message, there is nothing to compact, and Words answers alone. The
+// text of the last message replaces Anthropic's own instructions. Parts of the block cannot be redacted or erased.
 type Compaction struct {
 	// Model that compacts. Its Editing is not sent with a compaction.
 	Model *Model
-	// Words writes the summary if there is nothing to compact, or the compaction failed. Defaults to Model.
+	// Words writes the summary if there is nothing to compact or the compaction failed. Defaults to Model.
 	Words chat.Model
 	// OnError, if set, is called with the error of a compaction that failed, from the goroutine of Generate. Words is
 	// then asked.

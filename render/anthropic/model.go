@@ -62,13 +62,13 @@ type Thinking struct {
 	Budget int
 	// Adaptive lets the model choose, for newer models. Its thinking is part of the request's MaxTokens. Off by default.
 	Adaptive bool
-	// Stale says what happens to thinking after a change to what it follows, such as a summary. Defaults to
+	// Stale says what to do with thinking after a change of the content before it, such as a summary. Defaults to
 	// [StaleLearnt].
 	Stale Stale
 }
 
-// Stale says what happens to thinking after a change to what it follows: the system text, the tools, or what was said.
-// The newest models refuse such a request unless they are told to drop that thinking, by a beta of the API.
+// Stale says what to do with thinking after a change of the content before it: the system prompt, the tools or the
+// messages. The newest models refuse such thinking unless a beta of the API tells them to drop it.
 type Stale string
 
 // The ways to handle stale thinking.

@@ -14,8 +14,8 @@ import (
 // breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
 //   - System messages, wherever they are, become the system prompt, in their order.
-//   - Neighbours of one role become one message; so do tool messages and the user message after them. All results of a
-//     message are thus at the start of the next user message.
+//   - Neighbours of one role become one message. So do tool messages and the user message after them, which then begins
+//     with the results.
 //   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message
 //     that is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer
 //     one "1h", the maximum; without one the API decides.

@@ -24,7 +24,7 @@ const (
 	RuleImageCount chat.Rule = provider.RuleImageCount
 	// RuleImageBytes: a request has at most 100 MB, inline images included.
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is a part of Gemini's, or a note of [Response] that fits its message.
+	// RuleOpaque: an opaque part is one that the API accepts, or a note of [Response] that fits its message.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleCallForm: a call's tool has a name that starts with a letter or an underscore, followed by letters, digits and
 	// any of "_.:-", at most 128 characters in all.

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// localServer stands for any server that speaks Chat Completions.
+// localServer returns a server that speaks Chat Completions.
 func localServer() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -31,10 +31,11 @@ type Model struct {
 	Options *Options
 	// Effort of reasoning, such as "low". Defaults to the model's own.
 	Effort string
-	// Summary of the reasoning that the Responses API is asked for, such as "auto". None by default, so no thinking is
+	// Summary of the reasoning to request from the Responses API, such as "auto". None by default, so no thinking is
 	// streamed.
 	Summary string
-	// CacheKey directs requests that start alike to the same cache: the id of the session, for example. None by default.
+	// CacheKey directs requests that begin with the same messages to the same cache: the id of the session, for example.
+	// None by default.
 	CacheKey string
 	// MaxTokensField sends the limit of the answer to Chat Completions as max_tokens, for older servers that do not know
 	// max_completion_tokens. Off by default.

@@ -20,8 +20,8 @@ import (
 //     becomes a user message. Ids and names of calls, and names of participants, are made valid.
 //   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts of
 //     other providers, and messages that become empty are removed; a tool result without content becomes "(no output)".
-//     Reasoning after other content becomes an opaque part. It is removed if no item follows it, or it can no longer be
-//     read.
+//     Reasoning after other content becomes an opaque part. Reasoning that no item follows, or that cannot be read back,
+//     is removed.
 //   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the
 //     API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
 //     of the limit at a time.
