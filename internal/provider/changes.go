@@ -47,7 +47,7 @@ func (c *Changes) Text(i, k int, text chat.Text) chat.Part {
 	return text
 }
 
-// Fields gives message i a known role, and removes what a message of that role cannot hold.
+// Fields sets a known role on message i, and removes the calls and the call id that a message of that role cannot hold.
 func (c *Changes) Fields(i int, m chat.Message) chat.Message {
 	switch m.Role {
 	case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:

@@ -74,7 +74,7 @@ type Stale string
 // The ways to handle stale thinking.
 const (
 	// StaleLearnt repeats a request that was refused for stale thinking and has that thinking dropped, as in every later
-	// request of the model. Models that accept stale thinking are not told anything.
+	// request of the model. For models that accept stale thinking nothing changes.
 	StaleLearnt Stale = ""
 	// StaleDrop has it dropped in every request.
 	StaleDrop Stale = "drop"

@@ -144,7 +144,7 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 
 var errThinking = errors.New("it is not the assistant's, or neither signed nor encrypted")
 
-// leftOut returns the text that replaces what the API does not accept.
+// leftOut returns the text that replaces an image or a document that the API does not accept.
 func leftOut(why error) chat.Text {
 	return chat.Text(strings.ToValidUTF8("[left out: "+why.Error()+"]", "\uFFFD"))
 }

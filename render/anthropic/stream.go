@@ -111,7 +111,7 @@ func (s *answerStream) response() chat.Response {
 	return Response(&answer)
 }
 
-// partial returns what had arrived of an answer that broke off.
+// partial returns the part of the answer that had arrived before it broke off.
 func (s *answerStream) partial() chat.Response {
 	answer := s.answer
 	answer.Content = nil

@@ -32,7 +32,7 @@ import (
 //   - Thinking of another provider is sent as the text of a thought. Its signature and its encrypted form, which nobody
 //     else can read, are left out.
 //   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own
-//     goes into the config, with [Model].Adjust.
+//     is set in the config, by [Model].Adjust.
 //   - Empty arguments become an empty object. A number in arguments that the SDK cannot hold (it uses float64) becomes a
 //     string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
 //   - A tool choice is not sent if there are no tools.

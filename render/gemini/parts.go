@@ -195,7 +195,7 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 // callList holds the function calls of a message that have no place yet.
 type callList struct {
 	ids   []string
-	parts []*genai.Part // nil once taken
+	parts []*genai.Part // nil for a call that has its place
 }
 
 func callParts(calls []chat.ToolCall) (list callList, faults []fault) {

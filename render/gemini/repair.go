@@ -296,10 +296,10 @@ func (r *repairer) repairParts(m *provider.Indexed) {
 	}
 }
 
-// leftOut returns the text that replaces what the API does not accept.
+// leftOut returns the text that replaces an image or a document that the API does not accept.
 func leftOut(why string) chat.Text { return chat.Text("[left out: " + why + "]") }
 
-// move moves images and documents of system messages to a user message behind them.
+// move moves images and documents of system messages to a user message after them.
 func (r *repairer) move() {
 	var out []provider.Indexed
 	for _, m := range r.out {

@@ -141,8 +141,8 @@ func (e *FinishError) Error() string {
 //     The place of a call that other parts follow is marked by a [chat.Opaque] with its id, the note
 //     {"functionCall":{"id":…}}.
 //   - The thought signature of another part is in a [chat.Opaque] after it, the note {"thoughtSignature":…}. A signature
-//     that came alone, as in the last piece of a stream, is a note too. It is sent back with the part before it, or with
-//     the part after it if there is none before or that is a thought.
+//     that came alone, as in the last piece of a stream, is a note too. It is sent back with the part before it; if
+//     there is none, or it is a thought, with the part after it.
 //   - Any other part is a [chat.Opaque], as JSON: thoughts and their summaries, code and its result, a text of white
 //     space only, future kinds of parts. A thought is not a [chat.Thinking], because Gemini signs the answer and not the
 //     thought, and other providers refuse unsigned thinking.

@@ -20,7 +20,7 @@ type answer struct {
 	ids     chat.CallIDs
 	calls   int
 
-	whole     genai.GenerateContentResponse // what is known so far, except for the candidate
+	whole     genai.GenerateContentResponse // the fields so far, without the candidate
 	candidate genai.Candidate
 	parts     []*genai.Part
 	text      strings.Builder // the last part's text, if it may continue
@@ -120,7 +120,7 @@ func (a *answer) response() *genai.GenerateContentResponse {
 	return &a.whole
 }
 
-// partial returns what had arrived of an answer that broke off.
+// partial returns the part of the answer that had arrived before it broke off.
 func (a *answer) partial() chat.Response {
 	a.endText()
 	parts := slices.DeleteFunc(slices.Clone(a.parts), func(p *genai.Part) bool {

@@ -17,8 +17,8 @@ import (
 //
 // What the API has no equivalent for:
 //
-//   - Thinking from a server's own field (reasoning_content, as local servers have it) goes back in that field. Any
-//     other is left out: OpenAI's models think anew in each round.
+//   - Thinking from a server's own field (reasoning_content, as local servers have it) is sent back in that field. Any
+//     other thinking is left out: OpenAI's models think anew in each round.
 //   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
 //     the round.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.

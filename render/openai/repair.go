@@ -126,7 +126,7 @@ func sameValue(a, b chat.Part) bool {
 	return a == b
 }
 
-// leftOut returns the text that replaces what the API does not accept.
+// leftOut returns the text that replaces an image or a document that the API does not accept.
 func leftOut(why error) chat.Text { return chat.Text("[left out: " + why.Error() + "]") }
 
 // thinking returns the reason why a thought must be removed, "" if it may stay.
@@ -193,7 +193,7 @@ func (r *repairer) unusedID(id string, taken func(string) bool) string {
 	}
 }
 
-// pair moves each result behind its call.
+// pair moves each result after its call.
 func (r *repairer) pair() {
 	results, matched := provider.ResultsOf(r.list)
 	out := make([]provider.Indexed, 0, len(r.list))
@@ -326,7 +326,7 @@ func (r *repairer) reason() {
 	}
 }
 
-// move moves images and documents from messages that cannot hold them to a user message behind the message and its
+// move moves images and documents from messages that cannot hold them to a user message after the message and its
 // results.
 func (r *repairer) move() {
 	var out []provider.Indexed

@@ -228,7 +228,7 @@ func reasoning(id, summary, encrypted string) item {
 	return item{"type": "reasoning", "id": id, "summary": parts, "encrypted_content": encrypted}
 }
 
-// responsesForm returns an answer as the Responses API gives it, whole and as a stream.
+// responsesForm returns an answer in the form of the Responses API, whole and as a stream.
 func responsesForm(model string, a reply) (item, []string) {
 	response := item{"id": "resp_1", "object": "response", "model": model, "status": "completed", "output": a.items, "error": nil,
 		"incomplete_details": nil}
@@ -290,7 +290,7 @@ func responsesForm(model string, a reply) (item, []string) {
 	return response, events
 }
 
-// chatForm returns an answer as Chat Completions gives it, whole and as a stream.
+// chatForm returns an answer in the form of Chat Completions, whole and as a stream.
 func chatForm(model string, a reply, includeUsage bool) (item, []string) {
 	m := item{"role": "assistant", "content": nil, "refusal": nil}
 	var deltas []item

@@ -62,12 +62,12 @@ func (s *chatStream) add(chunk sdk.ChatCompletionChunk) {
 	}
 }
 
-// answer returns what has arrived of the answer, with these calls.
+// answer returns the part of the answer that has arrived, with these calls.
 func (s *chatStream) answer(calls []chat.ToolCall) chatAnswer {
 	return chatAnswer{field: s.field, thought: s.thought.String(), text: s.text.String(), refusal: s.refusal.String(), calls: calls}
 }
 
-// partial returns what had arrived of an answer that broke off.
+// partial returns the part of the answer that had arrived before it broke off.
 func (s *chatStream) partial() chat.Response {
 	calls := s.calls.Calls()
 	last := len(calls) - 1
@@ -139,7 +139,7 @@ func (s *itemStream) end(index int64, item responses.ResponseOutputItemUnion) {
 	}
 }
 
-// partial returns what had arrived of an answer that broke off.
+// partial returns the part of the answer that had arrived before it broke off.
 func (s *itemStream) partial() chat.Response {
 	m := messageOfItems(slices.DeleteFunc(slices.Clone(s.done), func(item responses.ResponseOutputItemUnion) bool {
 		return item.Type != "message" && objectOf([]byte(item.RawJSON())).text("status") == "incomplete"
