@@ -1,4 +1,4 @@
-// Package render turns a tree of elements into messages that fit a token budget, and says what it dropped.
+// Package render turns a tree of elements into messages that fit a token budget, and reports what it dropped.
 //
 //	result, err := render.Render(ctx, prompt, render.Options{Budget: 8_000, Tokenizer: tokenizer})
 //	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -8,171 +8,181 @@
 //
 // Three things are needed:
 //
-//   - A prompt: a tree of elements, which package elements/el writes. Its priorities say what goes first.
-//   - A budget in tokens. [sizing.Window.Budget] works it out of the context window, the answer and the tools.
+//   - A prompt: a tree of elements, built with package elements/el. Its priorities say what is dropped first.
+//   - A budget in tokens. [sizing.Window.Budget] computes it from the context window, the answer and the tools.
 //   - A tokenizer, which counts: one of sizing/tiktoken, or a [sizing.Calibrated]. Share one among all renders.
 //
-// [Render] says in which steps it works. [Result.Report] lists every piece with its path, its tokens and what became of it;
-// [Result.Outline] is the same as a tree, with sums and texts, and [Outline.Fold] and [Compare] print it.
+// [Render] describes its steps. [Result.Report] lists every piece with its path, its tokens and whether it was kept.
+// [Result.Outline] is the same as a tree, with sums and texts; [Outline.Fold] and [Compare] print it.
 //
 // # The rules of pruning
 //
-// If a prompt, or what stands in a [elements.TokenLimit], is too large, pieces are taken out one at a time until its exact count
-// fits. Given the tree that is left, what goes next is chosen by these rules. They are those of @vscode/prompt-tsx 0.4, except for
-// rule 7.
+// If a prompt, or the contents of a [elements.TokenLimit], is too large, pieces are removed one at a time until the
+// exact count fits. These rules choose the next piece from the tree that is left. They are those of @vscode/prompt-tsx
+// 0.4, except for rule 7.
 //
-//  1. From the container down, the child with the lowest priority is chosen, and among its children again, until something
-//     is found that goes as a whole: a text, another part, a tool, a [elements.Chunk], or an element without children.
-//  2. A priority that is not set is the highest. Text, line breaks and opaque values take that of the element they
-//     stand in. An element that passes its priority on has 0 if its own is not set.
-//  3. Among children of one priority the one goes whose own children hold the lowest: for a text, part or tool that is -1; for an element
-//     the lowest of its direct children's priorities, the highest if it has none. Among equals there too, the earlier.
-//  4. The children of an element with PassPriority compete in its place; a LegacyPrioritization with it has lost its own
-//     rule. On messages and chunks it does nothing.
-//  5. In a LegacyPrioritization the piece with the lowest priority goes, wherever it stands in it, the first among equals;
-//     in a chunk with the whole chunk.
-//  6. If the choice is among messages, or directly in one, candidates before the last cache breakpoint among them
-//     are passed over, and the breakpoint itself; an element holds a breakpoint if a message in it does. A chosen
-//     candidate with nothing to give is an error, even if its siblings could give.
-//  7. Required pieces are passed over, and so is what holds nothing else. The next section says what is required.
-//  8. An element in which only white space is left goes too, and the white space with it. So does a message, unless it
-//     still calls tools.
-//  9. With an element of a group ([elements.KeepWith]) in what went, or a call linked to one, all elements of the group go,
-//     wherever they stand, and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
-//  10. With a message or a tool in a chunk, taken out for a limit in there or with a group, the whole chunk goes.
+//  1. From the container down, the child with the lowest priority is chosen, then the one among its children, until
+//     something is found that is removed whole: a text, another part, a tool, a [elements.Chunk], or an element without
+//     children.
+//  2. An unset priority is the highest. Text, line breaks and opaque values have the priority of the element around
+//     them. An element that passes its priority on has 0 if its own is not set.
+//  3. Among children of equal priority, the one whose own children hold the lowest priority is chosen. A text, part or
+//     tool counts as -1 here; an element as the lowest priority of its direct children, or the highest if it has none.
+//     If these are equal too, the earlier child is chosen.
+//  4. The children of an element with PassPriority compete in its place; a LegacyPrioritization with PassPriority loses
+//     its own rule. On messages and chunks PassPriority does nothing.
+//  5. In a LegacyPrioritization the piece with the lowest priority is removed, at whatever depth, the first among
+//     equals. If it is in a chunk, the whole chunk is removed.
+//  6. If the choice is among messages, or among the direct contents of one, candidates before the last cache breakpoint
+//     among them are passed over, and so is the breakpoint. An element holds a breakpoint if a message in it does. If
+//     nothing can be removed from the candidate that is chosen, that is an error, even if its siblings could give way.
+//  7. Required pieces are passed over, and so are elements that hold nothing else. See "Required pieces" below.
+//  8. An element in which only white space is left is removed, with the white space. So is a message, unless it still
+//     calls tools.
+//  9. If an element of a group ([elements.KeepWith]), or a call linked to a group, is removed, so are all elements of
+//     the group, wherever they are, and the tool calls linked to it; then everything that this leaves empty, and the
+//     groups in that, in turn.
+//  10. If a message or a tool in a chunk is removed, for a limit inside the chunk or with a group, the whole chunk is.
 //
-// With [Options.Compatible] it is as in prompt-tsx: a Chunk with PassPriority has lost its own rule, a LegacyPrioritization takes a
-// chunk apart, a call that goes leaves its group, and rule 10 is missing.
+// With [Options.Compatible] the rules are exactly those of prompt-tsx: a Chunk with PassPriority loses its own rule, a
+// LegacyPrioritization takes chunks apart, the removal of a call does not remove its group, and there is no rule 10.
 //
-// The tests have these rules a second time, written as simply as can be from the text above, and compare.
+// The tests implement these rules a second time, as simply as possible and from this text alone, and compare.
 //
 // # Tools
 //
-// Definitions of tools ([elements.Tool]) compete with the messages beside them by the same rules. What they take is the tokenizer's count
-// of their whole list, in the prompt and in each limit, and is counted anew once one of them went. Which tools the prompt calls is decided
-// before anything is pruned, so that a smaller budget keeps no more than a larger one.
+// Definitions of tools ([elements.Tool]) compete with the messages beside them by the same rules. They count as one
+// list, in the prompt and in each limit; the tokenizer counts the list again after a tool is removed. Which tools the
+// prompt calls is decided before pruning, so a smaller budget keeps no more tools than a larger one.
 //
-// A tool that goes breaks the provider's prompt cache from its very beginning, which a message that goes does only from its place on:
-// prune tools with a low water, or give them priorities by which they go before what changes anyway.
+// Removing a tool breaks the provider's prompt cache from the very beginning; removing a message breaks it only from
+// the message on. So prune tools with a low water, or give them priorities that remove them before anything else
+// changes.
 //
-// A render counts each tool once when it is laid out and their list once, and a few times more if tools go: 200 definitions, counted
-// once in 15 ms with the counter of sizing/tiktoken, took 31 ms, and up to 88 ms if some of them went.
+// A render counts each tool once at layout and their list once, and a few times more if tools are removed. 200
+// definitions that the counter of sizing/tiktoken counts in 15 ms took 31 ms, and up to 88 ms if some were removed.
 //
 // # Trimming
 //
-// A [elements.TextChunk] with a break need not go as a whole. If it is the piece whose going brings the exact count within the limit or
-// the budget, or with a low water within its target:
+// A [elements.TextChunk] with a break need not be removed whole. If its removal is the one that brings the exact count
+// within the limit or the budget (with a low water: its target), then:
 //
-//   - It is put back with all that went along, and cut at the last break at which the exact count is within that. If it is cut
-//     from its start or its middle, this is mirrored; a mark counts.
-//   - If fewer than its Least tokens would be left, 16 by default, it goes.
-//   - So at most one text is trimmed for each limit, and in the same order as pieces go. If no low water is set, the text at a smaller
-//     budget is a prefix of the text at a larger one with the same limits.
-//   - What went with it otherwise stays: its group, its tag, a call. Breaks are sought in the text before a tag escapes it.
+//   - It is put back, with everything removed along with it, and cut at the last break at which the exact count fits.
+//     For a text that is cut from its start or its middle, this is mirrored. A mark counts.
+//   - If fewer than its Least tokens would be left, 16 by default, it is removed.
+//   - So at most one text is trimmed for each limit, and the order of removal does not change. Without a low water, the
+//     text at a smaller budget is a prefix of the text at a larger budget with the same limits.
+//   - Its group, its tag and a linked call stay. Breaks are looked for in the text before a tag escapes it.
 //
-// Never trimmed is what goes for another reason than its priority (in a chunk, with a group, because it is empty), what is required,
-// finished or transferred, and what stands before the last cache breakpoint. Required text with a break is cut when it is laid out so
-// that line breaks and tags around it fit too.
+// Some text is never trimmed: text that is removed for another reason than its priority (in a chunk, with a group, or
+// because its element is empty), required, finished and transferred text, and text before the last cache breakpoint.
+// Required text with a break is cut at layout instead, so that the line breaks and tags around it fit too.
 //
 // # Required pieces
 //
-// Props.Required keeps an element from ever being pruned:
+// Props.Required keeps an element from being pruned:
 //
-//   - A required element stays as it is, with everything in it. A chunk that holds something required is required whole.
-//   - A group of which an element holds something required is required whole: each of its elements stays, and each message that
-//     makes a call linked to it. The same goes if such a message is required.
-//   - A message whose tool calls are required stays, though what is in it may go; so do the groups of these calls.
-//   - What holds something required is never emptied.
+//   - A required element stays as it is, with everything in it. A chunk that holds something required is required
+//     whole.
+//   - If an element of a group holds something required, the group is required whole: each of its elements stays, and
+//     each message that makes a call linked to it. The same holds if such a message is required.
+//   - A message whose tool calls are required stays, although its content may be removed; so do the groups of these
+//     calls.
+//   - An element that holds something required is never emptied.
 //   - A tool that a message calls is required.
 //
-// What does not fit then is a [*BudgetExceededError] that names the largest pieces that could not go.
+// If the rest does not fit, the error is a [*BudgetExceededError] that names the largest pieces that could not be
+// removed.
 //
-// They cost nothing but a pass over the tree, and that only where something is required.
+// Required pieces cost one pass over the tree, and nothing if there are none.
 //
-// # What is offered to pruning
+// # Pieces that are offered to pruning
 //
-// A piece is offered if a priority is set on it or on an element that it stands in. [Options.KeepUnranked] requires all
-// others, so that instructions to which nobody gave a priority do not go so that something else may stay. A token limit
-// is kept all the same, by pruning what stands in it.
+// A piece is offered if a priority is set on it or on an element around it. [Options.KeepUnranked] requires all other
+// pieces, so that instructions without a priority are not removed to make room for something else. Token limits are
+// still kept, by pruning their contents.
 //
-// Elements that show a conversation have the marker [elements.ShowsHistory]. [Options.History] requires all that stands in
-// them, or lets their messages go by their priorities although the elements are Required.
+// Elements that show a conversation have the marker [elements.ShowsHistory]. [Options.History] requires all their
+// contents, or lets their messages be removed by priority although the elements are Required.
 //
-// [Layout.FitWith] fits a layout with other such options, and [Layout.Floor] counts what is left once everything that may
-// go has gone. So what a prompt takes without all that is offered, its history or not, is known from one layout:
+// [Layout.FitWith] fits a layout with other values of these options, and [Layout.Floor] counts what is left once
+// everything that may be removed is. So one layout is enough to know what a prompt takes without its offered pieces,
+// with or without its history:
 //
-//	needed, tools, err := layout.Floor(ctx, render.FitOptions{Budget: budget, KeepUnranked: true, History: render.HistoryRequired})
+//	options := render.FitOptions{Budget: budget, KeepUnranked: true, History: render.HistoryRequired}
+//	needed, tools, err := layout.Floor(ctx, options)
 //
 // # Low water
 //
-// A conversation that grows by a round a step is cut a little further at each step once it is over its budget, so its
-// beginning is never the same twice, and the provider's prompt cache serves nothing. [Options.LowWater] prunes in steps
-// instead: what is dropped is rounded up to a multiple of the budget less its low water, and so stays the same for many
-// renders. On a droppable conversation in a window of 32,000 tokens with a low water of 0.7, growing by 500 tokens a
-// step, the whole previous prompt up to the end of its conversation came again in 128 of the 136 steps in which it was
-// over the budget; without a low water in none. It costs room: up to 30% of the window is left empty after a cut.
+// Once a conversation that grows by a round a step is over its budget, each step drops a little more of its beginning.
+// The beginning then never repeats, and the provider's prompt cache serves nothing. [Options.LowWater] prunes in larger
+// steps: the number of dropped tokens is rounded up to a multiple of the budget less its low water, and so stays the
+// same for many renders. On a droppable conversation in a window of 32,000 tokens with a low water of 0.7, growing by
+// 500 tokens a step, 128 of the 136 steps over the budget repeated the whole previous prompt up to the end of its
+// conversation; without a low water none did. The price is room: after a cut up to 30% of the window is empty.
 //
 // # Backfill
 //
-// Where the last piece to go was a large one, room is left that smaller pieces, which went before it, would fit in.
-// [Options.Backfill] puts them back, those of the highest priority first; the report says which. A piece that belongs to
-// a chunk or a group comes back with all of it, and a tool call only with its result. Each piece that is small enough is
-// tried by taking everything else out anew, so it costs a pass over the tree a try.
+// If the last piece removed was a large one, it leaves room in which smaller pieces, removed before it, would fit.
+// [Options.Backfill] puts them back, those of the highest priority first; the report says which. A piece in a chunk or
+// a group comes back with all of it, and a tool call only with its result. To try a piece, everything else is removed
+// again, so each piece that is small enough to try costs a pass over the tree.
 //
 // # Other budgets
 //
-// [Lay] lays a tree out, and [Layout.Fit] fits it to any budget, as often as wanted: to see what would be dropped at
-// another budget, or to find the largest prompt under a price. No element is rendered again but those that expand.
+// [Lay] lays a tree out, and [Layout.Fit] fits it to any budget, as often as wanted: to see what another budget would
+// drop, or to find the largest prompt under a price. Only expandables are rendered again.
 //
-// What goes first does not depend on the budget, only how far pruning must go. So fits share one pruning, which goes on, or back,
-// from where the fit before ended. That takes a tokenizer whose counts add up ([chat.Joiner], as those in sizing/tiktoken do),
-// and a tree without expandables.
+// The order of removal does not depend on the budget; only how far pruning must go does. So fits share one pruning,
+// which continues, or goes back, from where the previous fit ended. That takes a tokenizer whose counts add up
+// ([chat.Joiner], which those in sizing/tiktoken implement), and a tree without expandables.
 //
-// [Result.Survey] tells of every piece the budget from which on it is kept, and of a text that may be trimmed its size from budget to
-// budget. That takes one pruning as far as it goes: 5 ms for 2,000 tags with trimmed text in them, half of what a render of them takes,
-// and 20 ms for 20,000. It is in proportion to the pieces as long as texts, tags and messages go; for each image, other part, call or
-// tool that goes by itself its message, or the list of tools, is counted again.
-//
-// # What does not change
-//
-// A conversation is rendered at every step of an agent, and all of it but the last round is what it was. A round as an
-// [elements.Finished] is laid out and counted once, and where it is required it is one piece to all later renders. The
-// elements of package history do so. For another tokenizer, or one that has learnt since ([sizing.Calibrated]), it is only
+// [Result.Survey] returns for every piece the budget from which on it is kept, and for a text that may be trimmed its
+// size at each budget. It prunes once, as far as possible: 5 ms for 2,000 tags with trimmed text in them, half the time
+// of their render, and 20 ms for 20,000. The time grows in proportion to the pieces if these are texts, tags and
+// messages. For each image, other part, call or tool that is removed by itself, its message, or the list of tools, is
 // counted again.
+//
+// # Parts of a prompt that do not change
+//
+// An agent renders its conversation at every step, and all of it but the last round is unchanged. A round as an
+// [elements.Finished] is laid out and counted once, and if it is required, it is one piece in all later renders. The
+// elements of package history use it. For another tokenizer, or one that has learned since ([sizing.Calibrated]), it is
+// only counted again.
 //
 // # Reports as JSON
 //
-// [Report.WriteJSON] writes a list with an object for each piece, in document order. Numbers are tokens if nothing else is said. Only
-// path, kind and tokens are always there.
+// [Report.WriteJSON] writes a list with an object for each piece, in document order. Numbers are tokens unless the
+// table says otherwise. Only path, kind and tokens are always present.
 //
-//	path         names of the elements from the root to that of the piece, joined by " > ", such as "User > file#2"
+//	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
 //	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
 //	priority     that decided, a number; missing if there is none, which is the highest
-//	decidedBy    path of what was chosen to go, if that is another
+//	decidedBy    path of the element that was chosen for removal, if it is another
 //	group        name of the group that the piece belongs to
-//	tokens       what the piece counts by itself
-//	trimmedFrom  what it counted before it was trimmed
-//	cut          true if it was cut to its share when it was laid out
+//	tokens       of the piece by itself
+//	trimmedFrom  tokens before it was trimmed
+//	cut          true if it was cut to its share at layout
 //	required     true if it could not have been dropped
 //	restored     true if it had been dropped and was put back
 //	dropped      priority, chunk, group or emptied; missing if it was kept
-//	limit        path of the TokenLimit for which it was dropped; missing if it was for the whole prompt
-//	keptFrom     budget from which on it is kept, by a survey
-//	sizes        list of objects with a budget and the tokens that a text counts from it on, by a survey
+//	limit        path of the TokenLimit for which it was dropped; missing if it was dropped for the whole prompt
+//	keptFrom     budget from which on it is kept, in a survey
+//	sizes        list of objects with a budget and the tokens of a text from that budget on, in a survey
 //	budget       in sizes
 //
-// [Outline.WriteJSON] writes a tree of objects. Only tokens is always there:
+// [Outline.WriteJSON] writes a tree of objects. Only tokens is always present:
 //
 //	name      of the element as in paths
 //	tag       opening end of a tag
 //	role      of a message: system, user, assistant or tool
 //	priority  that the element was given
-//	tokens    object with what its pieces count: kept, trimmed and dropped
-//	kept      in tokens: of what is left
-//	trimmed   in tokens: what trimming took
-//	dropped   in tokens: of what went
-//	counted   what a message counts as it is sent; of the root, messages and tools
-//	piece     object of the report, of a piece
+//	tokens    object with the tokens of its pieces: kept, trimmed and dropped
+//	kept      in tokens: of the pieces that are left
+//	trimmed   in tokens: removed by trimming
+//	dropped   in tokens: of the pieces that were dropped
+//	counted   tokens of a message as it is sent; for the root, of messages and tools
+//	piece     object of the report, for a piece
 //	text      of a piece as it was laid out
 //	children  list of such objects, in document order
 //
@@ -184,85 +194,109 @@
 //
 // # Measuring a prompt of your own
 //
-// A benchmark shares the counter, as the program should: a counter remembers the words that it has counted.
+// In a benchmark, share the counter among renders, as the program should: a counter remembers the words it has counted.
 //
 //	func BenchmarkPrompt(b *testing.B) {
-//		tokenizer := tiktoken.O200k()
+//		options := render.Options{Budget: 20_000, Tokenizer: tiktoken.O200k()}
 //		for b.Loop() {
-//			if _, err := render.Render(b.Context(), prompt(files, question), render.Options{Budget: 20_000, Tokenizer: tokenizer}); err != nil {
+//			if _, err := render.Render(b.Context(), prompt(files, question), options); err != nil {
 //				b.Fatal(err)
 //			}
 //		}
 //	}
 //
-// Eight files, 84 kB in all, take 0.3 ms like this, and 2.2 ms if each render has a new counter. What an element of your own looks up is
-// part of the time: render it with what it found, or measure it apart. Rounds of a conversation are measured by appending to one
-// session, since what was shown before is not laid out again.
+// Eight files of 84 kB in all take 0.3 ms like this, and 2.2 ms if each render has a new counter. The time includes
+// what your own elements look up: give them the results beforehand, or measure the lookups separately. To measure
+// rounds of a conversation, append to one session: rounds that were shown before are not laid out again.
 //
 // # Providers
 //
-// The messages of a result are sent by a module for each provider: render/openai, render/anthropic and render/gemini. Before a request
-// is sent, what the provider has no place for is mended, and each change is told:
+// A module for each provider sends the messages of a result: render/openai, render/anthropic and render/gemini. Before
+// a request is sent, messages are changed to what the provider accepts, and each change is reported:
 //
-//	                                       OpenAI Chat Completions        OpenAI Responses            Anthropic                         Gemini
-//	parallel calls and results             yes                            yes                         yes                               yes; a call without a result is left out
-//	a tool's failure                       in its words                   in its words                flag; only text                   flag
-//	images and documents in results        in a user message after them   yes                         yes                               yes; beside them before Gemini 3
-//	images and documents of the assistant  to a user message              to a user message           to a user message                 yes
-//	thinking                               of servers that show it        encrypted, in its place     signed or redacted, in its place  thought signatures, in their place
-//	thinking of another provider           left out                       left out                    left out where its form differs   sent as a thought's text
-//	cache breakpoints                      GPT-5.6 and later              GPT-5.6 and later           the four that help most           left out: prefixes are cached anyway
-//	system messages                        where they stand               where they stand            gathered in front                 first ones in front, later ones as user text
-//	names of participants                  yes                            left out                    left out                          a user's before the text
-//	opaque parts                           OpenAI's                       OpenAI's                    Anthropic's                       Gemini's
-//	counting                               exact text, images by formula  the same, and its endpoint  its endpoint, images by formula   its endpoint, images by formula
+//	                                       Chat Completions               OpenAI Responses
+//	parallel calls and results             yes                            yes
+//	a tool's failure                       in its words                   in its words
+//	images and documents in results        in a user message after them   yes
+//	images and documents of the assistant  to a user message              to a user message
+//	thinking                               of servers that show it        encrypted, in its place
+//	thinking of another provider           left out                       left out
+//	cache breakpoints                      GPT-5.6 and later              GPT-5.6 and later
+//	system messages                        in place                       in place
+//	names of participants                  yes                            left out
+//	opaque parts                           OpenAI's                       OpenAI's
+//	counting                               exact text, images by formula  the same, and its endpoint
 //
-// # What is an error
+//	                                       Anthropic                         Gemini
+//	parallel calls and results             yes                               yes; a call without a result is left out
+//	a tool's failure                       flag; only text                   flag
+//	images and documents in results        yes                               yes; beside them before Gemini 3
+//	images and documents of the assistant  to a user message                 yes
+//	thinking                               signed or redacted, in its place  thought signatures, in their place
+//	thinking of another provider           left out where its form differs   sent as a thought's text
+//	cache breakpoints                      the four that help most           left out: prefixes are cached anyway
+//	system messages                        gathered in front                 first ones in front, later ones as user text
+//	names of participants                  left out                          a user's before the text
+//	opaque parts                           Anthropic's                       Gemini's
+//	counting                               its endpoint, images by formula   its endpoint, images by formula
 //
-// prompt-tsx lets pass what is most often a mistake: a budget of 0, a message in a message, two tool calls of one id.
-// Here these are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Compatible] is set, and so are
-// a nil pointer as an element, text outside a message and a break that can match nothing.
+// # Mistakes that are errors
 //
-// A tree that does not end, for an element renders itself or a list holds itself, is [ErrEndless]. An element or a tokenizer that
-// panics, or ends its goroutine, is an error with its name, and so is one that has not returned a second after the context ended:
-// the render ends then, and its goroutine is left behind.
+// prompt-tsx accepts some trees that are most often mistakes: a budget of 0, a message in a message, two tool calls of
+// one id. Here they are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Compatible] is
+// set. So are a nil pointer as an element, text outside a message and a break that can match nothing.
+//
+// If an element renders itself or a list holds itself, the tree does not end: [ErrEndless]. If an element or a
+// tokenizer panics, ends its goroutine, or has not returned a second after the context ended, the error names it. In
+// the last case the render ends and leaves its goroutine behind.
 //
 // # Reading the source
 //
 // A render is a pipeline of packages, each of which imports only those before it:
 //
 //	internal/tree      the laid-out prompt as an array of nodes, and what is left of it: removal, and its undoing
-//	internal/join      how pieces become messages: where texts meet, and where line breaks go
-//	internal/count     the exact count of what is left, and bounds by which it need not be known
-//	internal/order     which piece goes next, and what goes with it: rules 1 to 10, and what is required
+//	internal/join      messages from pieces: where texts meet, and where line breaks go
+//	internal/count     the exact count of what is left, and bounds that save counting
+//	internal/order     which piece is removed next, and what is removed with it: rules 1 to 10, and required pieces
 //	internal/guard     limits on callers' code: panics, goroutines that end or never return, trees without an end
-//	internal/draft     what layout writes, node by node, and the tree that is made of it
+//	internal/draft     the nodes that layout writes, and the tree that is built from them
 //	internal/transfer  a draft as JSON, in the form of prompt-tsx, and back
 //	internal/layout    elements, rendered from the root down to a draft: flex groups, shares, text that is cut
 //
-// What a layout knows of each type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element takes its
-// struct, that case and a test.
+// All that layout knows of a type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element
+// takes its struct, that case and a test.
 //
-// On top of them fit.go keeps the limits and the budget, trim.go shortens the last text that would go, survey.go says from which
-// budget on pieces are kept, grow.go grows what may grow,
-// skip.go takes out uncounted what must go whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other
-// requirements, backfill.go puts some back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, and order takes it out of
-// the tree's state with what goes along, which the state's log lists. When the counter is next asked it reads the log: it takes
-// texts, tags and whole messages that went off the count, and of all else it adds up how much they may have counted at most, and
-// counts their messages again once the rest may fit.
+// Package render itself is built on them:
 //
-// What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
-// when pruning first asks for it, and never where it surely goes. One more pass writes the tree down, and each pruning that fits do not
-// share takes a pass to begin. After that a piece that goes costs a look at the head of a sorted list at each level above it, and the
-// counting of a few bytes where its neighbours meet, or else its part of some ten more passes over what is left of its message: n pieces
-// take n·(depth + log n).
+//	fit.go       keeps the limits and the budget
+//	grow.go      grows expandables
+//	skip.go      removes, uncounted, pieces that must go whatever they count
+//	trim.go      shortens the last text that would be removed
+//	backfill.go  puts pieces back
+//	budgets.go   prunes once for many budgets
+//	offered.go   fits with other requirements
+//	survey.go    finds the budget from which on each piece is kept
+//	report.go    reports
 //
-// A prompt is laid out, and fitted, on a goroutine of its own, for which the caller waits: elements and tokenizers are others' code
-// (internal/guard). Elements of the caller's own types that share a flex group render side by side; nothing else does.
+// A removal works like this: fitting.step asks order for the next piece, and order removes it from the tree's state,
+// with everything that is removed along with it. The state's log lists them. When the counter is next asked, it reads
+// the log. It subtracts the tokens of removed texts, tags and whole messages. For everything else it adds up the most
+// that may have been freed, and counts the messages again only once the rest may fit.
 //
-// With a tokenizer that is no [chat.Joiner] such a pass counts the message as a whole: 10 to 32 times for a message of 1,000 to
-// 10,000 pieces, in the tests. So it is with any tokenizer where a message stands in a message ([Options.Compatible]). A part or a call
-// that goes takes two counts of a message of nothing else.
+// Costs: layout is one pass over the tree. A text is counted at layout if an element is told what budget is left after
+// it, else when pruning first needs its count, and never if it is certain to be removed. A second pass writes the tree,
+// and each pruning that fits do not share starts with a pass. After that, each removed piece costs a look at the head
+// of a sorted list on each level above it, and counting a few bytes where its neighbours meet, or else its part of some
+// ten more passes over what is left of its message: n pieces take n·(depth + log n).
 //
-// The tree and what is known of it take memory in proportion to the tree, some 250 bytes a text chunk, the layout included.
+// With a tokenizer that is no [chat.Joiner], each of these passes counts the whole message: 10 to 32 times for a
+// message of 1,000 to 10,000 pieces, in the tests. The same holds for any tokenizer if a message stands in a message
+// ([Options.Compatible]). Each part or call that is removed takes two counts of a message that holds nothing else.
+//
+// Layout and fitting each run on a goroutine of their own, for which the caller waits, because elements and tokenizers
+// are others' code (internal/guard). Elements of the caller's own types that share a flex group render in parallel;
+// nothing else does.
+//
+// The tree and the data about it take memory in proportion to the tree, some 250 bytes a text chunk, the layout
+// included.
 package render
