@@ -73,7 +73,7 @@ func (f *fitting) without(base tree.Step, taken []taking, from int, back []bool)
 		if n := &f.state.Tree.Nodes[t.node]; !n.Leaf() && !n.Is(tree.Chunk) && f.state.Left(t.node) > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		f.order.Take(t.node, t.why)
+		f.order.Remove(t.node, t.why)
 		if back[from] && !there(from) {
 			return false
 		}

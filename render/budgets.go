@@ -164,7 +164,7 @@ func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, err
 		}
 	}
 	if f.state.Now > from {
-		f.retreat(tree.Root, target, f.count.Least(tree.Root), from)
+		f.retreat(tree.Root, target, f.count.LowerBoundWithTools(tree.Root), from)
 	}
 	for f.state.Now < from && ctx.Err() == nil {
 		f.step(tree.Root)

@@ -85,7 +85,7 @@ func CheckLowerBound(layout *Layout) string {
 	joiner := f.layout.layouter.Tokenizer.(chat.Joiner)
 	for {
 		wrong := ""
-		if least, tokens := f.count.Least(tree.Root), f.count.Count(tree.Root); least > tokens {
+		if least, tokens := f.count.LowerBoundWithTools(tree.Root), f.count.Count(tree.Root); least > tokens {
 			return fmt.Sprintf("step %d: %d tokens at least, but it counts %d", f.state.Now, least, tokens)
 		}
 		f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {

@@ -101,7 +101,7 @@ func withoutPrefix(err error) string { return strings.TrimPrefix(err.Error(), "r
 
 // guarded runs a stage of a render, and returns the engine's errors as those of this package.
 func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, *guard.Watch, error) {
-	value, w, err := guard.Run(ctx, l.Told.Tokenizer, stage)
+	value, w, err := guard.Run(ctx, l.Sizing.Tokenizer, stage)
 	if err = exported(err); err != nil {
 		if counting, ok := err.(*TokenizerError); ok {
 			err = fmt.Errorf("render: %w", counting)

@@ -141,7 +141,7 @@ func (o Options) target(budget, tokens int) int {
 func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (trimmed trimming, stuck tree.ID) {
 	f.skip(ctx, container, limit)
 	n, why := tree.None, tree.Cause(0)
-	for ctx.Err() == nil && !f.order.WentWithChunk(container) && f.count.Over(container, limit) {
+	for ctx.Err() == nil && !f.order.RemovedWithChunk(container) && f.count.Over(container, limit) {
 		if n, why, stuck = f.step(container); n == tree.None {
 			return untrimmed, stuck
 		}
@@ -158,9 +158,9 @@ func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 		return n, why, stuck
 	}
 	if f.record != nil {
-		f.record.taken = append(f.record.taken, taking{n, why, f.count.Whole(n)})
+		f.record.taken = append(f.record.taken, taking{n, why, f.count.SumOfPieces(n)})
 	}
-	f.order.Take(n, why)
+	f.order.Remove(n, why)
 	return n, why, tree.None
 }
 

@@ -60,7 +60,7 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 		if e = f.growth.all[i]; !standsIn(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
-		first := e.Node.More().Used
+		first := e.Node.RareOrZero().Used
 		grown, now, err := f.layout.layouter.Grow(ctx, f.watch, e.Node, min(tokens, layout.MaxBudget)-used+first-blankTags(f.state, e.ID))
 		if err != nil {
 			return err

@@ -78,7 +78,7 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 		seen = seen || b.ref == chosen.ref
 		passed = passed || seen && b.Kind == tree.Breakpoint
 	})
-	if !chosen.Is(tree.Trims) || passed || n.layouter.Compatible {
+	if !chosen.Is(tree.Trimmable) || passed || n.layouter.Compatible {
 		return
 	}
 	trim := chosen.tree.Extra(chosen.id).Trim
@@ -191,7 +191,7 @@ func (b *bare) whole() bool { return b.piece() || b.Is(tree.Chunk) && !b.passes(
 // rank returns the priority: rule 2.
 func (b *bare) rank() int {
 	switch {
-	case b.Is(tree.Given):
+	case b.Is(tree.HasPriority):
 		return b.Priority
 	case b.Kind == tree.Container && b.Is(tree.PassesPriority):
 		return 0
@@ -333,7 +333,7 @@ func (b *bare) offered() bool {
 		if n == tree.None {
 			return false
 		}
-		if t.Nodes[n].Is(tree.Given) && t.Nodes[n].Priority < tree.Unset {
+		if t.Nodes[n].Is(tree.HasPriority) && t.Nodes[n].Priority < tree.Unset {
 			return true
 		}
 	}
@@ -414,7 +414,7 @@ func (b *bare) fresh() *tree.State {
 		extra.Calls = b.calls
 		n.Extra = int32(len(t.Extras))
 		t.Extras = append(t.Extras, extra)
-		t.Nested = t.Nested || n.Kind == tree.Message && t.MessageOf(parent) != tree.None
+		t.NestedMessages = t.NestedMessages || n.Kind == tree.Message && t.MessageOf(parent) != tree.None
 		t.Nodes = append(t.Nodes, n)
 		for _, k := range b.kids {
 			build(k, id)
@@ -454,7 +454,7 @@ func bareOf(s *tree.State, n tree.ID) *bare {
 
 func bareIn(t *tree.Tree, n, in tree.ID) *bare {
 	b := &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.GroupOf(n), calls: t.Extra(n).Calls}
-	if b.Is(tree.Trims) {
+	if b.Is(tree.Trimmable) {
 		b.texts = t.Extra(n).Trim.Texts
 	}
 	return b

@@ -80,7 +80,7 @@ func (p *Piece) tokens() OutlineTokens {
 func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	node, extra := &t.Nodes[n], t.Extra(n)
 	child := &Outline{Name: tree.JoinPath("", t.Names[node.Name], node.Nth)}
-	if node.Is(tree.Given) {
+	if node.Is(tree.HasPriority) {
 		child.Priority = new(node.Priority)
 	}
 	if extra.Tag != nil {

@@ -67,7 +67,7 @@ func (r *reporter) list(n tree.ID, in place) {
 	}
 	in.went.Restored = drop.Restored
 	in.path = r.tree.PathIn(in.path, n)
-	if node.Is(tree.Given) {
+	if node.Is(tree.HasPriority) {
 		in.priority = new(node.Priority)
 	}
 	if g := r.tree.GroupOf(n); g != nil {
@@ -133,7 +133,7 @@ func (r *reporter) chosen(at tree.Step) tree.ID {
 // priority returns the priority of a node, or of the nearest element around it that has one; nil if none has.
 func (r *reporter) priority(n tree.ID) *int {
 	for ; n != tree.None; n = r.tree.Nodes[n].Parent {
-		if r.tree.Nodes[n].Is(tree.Given) {
+		if r.tree.Nodes[n].Is(tree.HasPriority) {
 			return new(r.tree.Nodes[n].Priority)
 		}
 	}
@@ -163,7 +163,7 @@ func (r *reporter) block(b *tree.Block, in place) {
 			r.sent = append(r.sent, outlines[n])
 		}
 		piece := Piece{Path: paths[n], Priority: in.priority, Group: in.group, Required: true}
-		if node.Is(tree.Given) {
+		if node.Is(tree.HasPriority) {
 			piece.Priority = new(node.Priority)
 		}
 		if node.Leaf() {

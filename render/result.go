@@ -50,7 +50,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 // document order.
 func (f *fitting) metadata(at tree.Step) elements.Metadata {
 	all := append(elements.Metadata(nil), f.state.Tree.Globals...)
-	if f.state.Tree.Noted {
+	if f.state.Tree.HasLocals {
 		f.state.At(at).Walk(tree.Root, func(n tree.ID) { all = append(all, f.state.Tree.Extra(n).Locals...) })
 	}
 	return all

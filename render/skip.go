@@ -25,10 +25,10 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 		return
 	}
 	start, lowerBound := f.state.Now, 0
-	for stuck := false; !stuck && !f.order.WentWithChunk(container); {
+	for stuck := false; !stuck && !f.order.RemovedWithChunk(container); {
 		before := f.state.Now
 		goal := int(float64(weight) * float64(limit) / tokens)
-		for i := len(f.state.Log); weight > goal && !stuck && ctx.Err() == nil && !f.order.WentWithChunk(container); {
+		for i := len(f.state.Log); weight > goal && !stuck && ctx.Err() == nil && !f.order.RemovedWithChunk(container); {
 			n, _, _ := f.step(container)
 			stuck = n == tree.None
 			for ; i < len(f.state.Log); i++ {
@@ -37,7 +37,7 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 				}
 			}
 		}
-		lowerBound = f.count.Least(container)
+		lowerBound = f.count.LowerBoundWithTools(container)
 		if lowerBound <= limit || ctx.Err() != nil || f.state.Now == before { // nothing is left that weighs anything
 			break
 		}
@@ -79,7 +79,7 @@ func (f *fitting) retreat(container tree.ID, limit, lowerBound int, first tree.S
 }
 
 // rewind makes the tree what it was after a step.
-func (f *fitting) rewind(to tree.Step) { f.count.Back(f.order.Rewind(to)) }
+func (f *fitting) rewind(to tree.Step) { f.count.Restored(f.order.Rewind(to)) }
 
 // stoodIn reports whether a node went from a container at a step, and not with anything else in it.
 func (f *fitting) stoodIn(n, container tree.ID, at tree.Step) bool {

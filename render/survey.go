@@ -121,7 +121,7 @@ func (s *survey) prune(ctx context.Context, f *fitting) {
 		if text != tree.None && !f.order.BeforeBreakpoint(text) {
 			cuts = s.cutsOf(f, text)
 		}
-		f.order.Take(n, why)
+		f.order.Remove(n, why)
 		keptFrom := s.smallest
 		if tokens = f.count.Count(tree.Root); tokens < keptFrom {
 			s.smallest = max(s.from, tokens)

@@ -36,7 +36,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	}
 	f.rewind(f.state.Now - 1)
 	if f.order.BeforeBreakpoint(text) {
-		f.order.Take(n, why)
+		f.order.Remove(n, why)
 		return untrimmed
 	}
 	tokens := func(i int) int {
@@ -56,7 +56,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 		}
 	}
 	t.undo(f.count)
-	f.order.Take(n, why)
+	f.order.Remove(n, why)
 	return untrimmed
 }
 
@@ -84,7 +84,7 @@ func trims(t *tree.Tree, n tree.ID, why tree.Cause) tree.ID {
 	if t.Nodes[n].Is(tree.OneText) {
 		n++
 	}
-	if why != tree.ByPriority || !t.Nodes[n].Is(tree.Trims) {
+	if why != tree.ByPriority || !t.Nodes[n].Is(tree.Trimmable) {
 		return tree.None
 	}
 	return n

@@ -7,25 +7,25 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// bound says by how much a container that is being pruned may have got smaller since it was counted. If a piece goes its
-// neighbours meet, which changes the count by more or less than the piece's own; a [chat.Tokenizer] promises by how much at most.
-// No message gets smaller by more than it counted.
+// bound is an upper bound of the tokens that a container lost since it was counted, so that it need not be counted
+// again while it is certainly over its limit. When a piece is removed its neighbours meet, which frees more or fewer
+// tokens than the piece has; a [chat.Tokenizer] promises how many at most. No message loses more than it counted.
 type bound struct {
 	container tree.ID
 	known     bool                    // container was counted
-	tokens    int                     // that it counted
-	freed     int                     // tokens by which it got smaller at the most
-	scale     float64                 // tokens by which a piece of one token may change the count
-	parts     map[tree.ID]*partCounts // of messages that have some, when they were counted and less those that went since
+	tokens    int                     // its count
+	freed     int                     // the most tokens that it may have lost since
+	scale     float64                 // tokens that may be freed per token of a removed piece
+	parts     map[tree.ID]*partCounts // parts that are left, by message; only messages that have some
 }
 
 // partCounts are the numbers of a message's parts by type, and of its calls.
 type partCounts [PartTypes + 1]int
 
-// callType stands for calls among the types of parts.
+// callType is the index of calls in partCounts.
 const callType = PartTypes
 
-// Over reports whether a container that is being pruned has more tokens than it may.
+// Over reports whether a container counts more tokens than a limit.
 func (c *Counter) Over(container tree.ID, limit int) bool {
 	c.update()
 	b := &c.bound
@@ -33,14 +33,14 @@ func (c *Counter) Over(container tree.ID, limit int) bool {
 		return true
 	}
 	b.container, b.known, b.tokens, b.freed, b.scale = container, true, c.Count(container), 0, 1.5
-	if c.joiner == nil { // it may count messages far higher than their pieces
-		b.scale = max(b.scale, 2*float64(b.tokens)/float64(max(1, c.Whole(container)))-1)
+	if c.joiner == nil { // the tokenizer may count messages far higher than their pieces
+		b.scale = max(b.scale, 2*float64(b.tokens)/float64(max(1, c.SumOfPieces(container)))-1)
 	}
 	return b.tokens > limit
 }
 
-// counted records the parts and calls of a message that was counted.
-func (b *bound) counted(n tree.ID, m chat.Message) {
+// setParts records the parts and calls of a message that was counted.
+func (b *bound) setParts(n tree.ID, m chat.Message) {
 	left := partCounts{callType: len(m.ToolCalls)}
 	for _, p := range m.Content {
 		left[TypeOf(p)]++
@@ -56,7 +56,7 @@ func (b *bound) counted(n tree.ID, m chat.Message) {
 	b.parts[n] = &left
 }
 
-// add adds what a change may have freed.
+// add adds the tokens that a removal may have freed.
 func (b *bound) add(c *Counter, ch tree.Change) {
 	if !b.known {
 		return
@@ -68,19 +68,20 @@ func (b *bound) add(c *Counter, ch tree.Change) {
 		return
 	}
 	tokens := b.addNode(c, ch.Node, t.MessageOf(t.Nodes[ch.Node].Parent))
-	// A tag in which only white space is left is not written, and neither is that.
+	// A tag in which only white space is left is not written, and neither is the white space.
 	for n := t.Nodes[ch.Node].Parent; n != tree.None && c.state.Blank(n); n = t.Nodes[n].Parent {
 		if tag := t.Extra(n).Tag; tag != nil {
-			tokens += tag.InMessage() + c.Whole(n)
+			tokens += tag.InMessage() + c.SumOfPieces(n)
 		}
 	}
 	b.addPiece(tokens)
 }
 
-// addPiece adds a piece of so many tokens.
+// addPiece adds a piece by its tokens.
 func (b *bound) addPiece(tokens int) { b.freed += int(b.scale*float64(tokens)) + 8 }
 
-// addNode adds the messages and parts in a node that stood in a message, or in none. It returns the tokens of the texts.
+// addNode adds the messages and parts in a removed node, and returns the tokens of its texts. message is the one it was
+// in, or None.
 func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 	t := c.state.Tree
 	switch node, tag := &t.Nodes[n], t.Extra(n).Tag; {
@@ -89,15 +90,15 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 		return 0
 	case node.Kind == tree.Tool:
 		return b.addTool(c, n)
-	case node.Kind == tree.Text, node.Leaf() && message < b.container: // of which only the piece's own tokens count
-		return c.Own(n)
+	case node.Kind == tree.Text, node.Leaf() && message < b.container: // a part in a message around the container counts only by itself
+		return c.PieceWithBreak(n)
 	case node.Leaf():
 		part := t.Extra(n).Part
 		for m := message; m > b.container; m = t.MessageOf(t.Nodes[m].Parent) {
 			b.addInMessage(c, m, TypeOf(part), chat.Parts{part}, nil)
 		}
 	case node.Kind == tree.Message:
-		if b.freed += c.totals.of[n].tokens; !t.Nested {
+		if b.freed += c.totals.byNode[n].tokens; !t.NestedMessages {
 			return 0
 		}
 		message = n
@@ -110,11 +111,12 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 	return tokens
 }
 
-// addInMessage adds a part or call of a message. What it takes does not depend on the others as long as one of its type is left.
+// addInMessage adds a part or call of a message. Its tokens do not depend on the other parts as long as another of its
+// type is left.
 func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Parts, calls []chat.ToolCall) {
 	left := b.parts[m]
 	if left == nil || left[of] < 2 {
-		b.freed += c.totals.of[m].tokens
+		b.freed += c.totals.byNode[m].tokens
 		return
 	}
 	left[of]--

@@ -1,4 +1,21 @@
-// Package count keeps the exact count of a prompt while pieces go.
+// Package count is the stage of the render engine that keeps the exact count of a prompt while pieces are removed.
+//
+// Its input is a [tree.State] and a tokenizer; its output the tokens of a node ([Counter.Count]), whether a container
+// is over a limit ([Counter.Over]), and lower bounds ([Counter.LowerBound]). It changes nothing in the state but texts
+// ([Counter.Trim]).
+//
+// The invariants:
+//
+//   - Count always returns the tokenizer's exact count of what is left. Bounds only decide when it need not be
+//     computed.
+//   - If the tokenizer is a [chat.Joiner] and only texts and tags are removed, a removal costs time proportional to the
+//     removed piece and the texts beside it. Any other removal makes its message stale: the message is counted again,
+//     once enough has been removed that the container may fit.
+//   - After a rewind, [Counter.Restored] must be called before anything else.
+//
+// The files: totals.go has the counts by node; text.go counts a joined text by its pieces and the seams between them;
+// joined.go counts a message that way; adjust.go and gap.go update the count of a message after a removal, bound.go
+// says how much unread removals may have freed; lowerbound.go, pieces.go and tools.go count what their names say.
 package count
 
 import (
@@ -8,32 +25,30 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Counter counts a tree. It reads in the state's log what went, and takes it off the counts. From a message it takes texts, with the
-// tags in which nothing is left; if anything else went, the message is counted again, and because that takes a look at all that is
-// left of it, not before enough has gone that the tree may fit ([Counter.Over]). With a [chat.Joiner] a message is counted by the
-// tokens of its pieces and what changes where they meet, else as a whole.
+// Counter counts a tree. It reads the removals in the state's log, and subtracts them from the counts. With a
+// [chat.Joiner] a message is counted by the tokens of its pieces and the change where they meet, else as a whole.
 type Counter struct {
-	pieces pieces
-	joiner chat.Joiner // the tokenizer, if it is one
-	state  *tree.State
-	totals totals
-	seen   int // how much of the state's log is taken into account
-	reader reader
-	text   text
-	passes int32 // over messages
-	listed listed
-	bound  bound
+	pieces   pieces
+	joiner   chat.Joiner // the tokenizer, if it is one
+	state    *tree.State
+	totals   totals
+	logRead  int // number of changes in the state's log that are taken into account
+	reader   reader
+	text     text
+	passes   int32 // number of passes over messages
+	toolList toolList
+	bound    bound
 }
 
 // New returns a counter of a tree.
 func New(s *tree.State, t chat.Tokenizer) *Counter {
 	c := &Counter{pieces: pieces{s, t}, state: s, totals: newTotals(s)}
-	if c.joiner, _ = t.(chat.Joiner); s.Tree.Nested {
-		c.joiner = nil // what is in two messages counts in both
+	if c.joiner, _ = t.(chat.Joiner); s.Tree.NestedMessages {
+		c.joiner = nil // a text in two messages counts in both
 	}
 	if c.joiner != nil {
 		pieces := len(s.Tree.Nodes)
-		if s.Tree.Tagged {
+		if s.Tree.HasTags {
 			pieces *= 2
 		}
 		c.text = text{pieces: &c.pieces, joiner: c.joiner, lineBreak: t.CountText("\n"), seams: make([]seam, pieces)}
@@ -44,14 +59,13 @@ func New(s *tree.State, t chat.Tokenizer) *Counter {
 // Joins reports whether messages are counted by their pieces.
 func (c *Counter) Joins() bool { return c.joiner != nil }
 
-// Count returns the exact count of a node as far as messages go. An element outside messages is the sum of its messages; one
-// inside a message, which no provider would count by itself, is the sum of its pieces. The tools in an element outside messages count as
-// one list.
+// Count returns the exact count of a node. An element outside messages is the sum of its messages and, as one list, its
+// tools. An element inside a message, which no provider counts by itself, is the sum of its pieces.
 func (c *Counter) Count(n tree.ID) int {
 	c.update()
-	if m := c.state.Tree.MessageOf(n); m == tree.None || m == n { // what is in a message is no part of the totals
-		for _, m := range c.totals.pending() {
-			c.totals.add(m, c.tally(m))
+	if m := c.state.Tree.MessageOf(n); m == tree.None || m == n { // the total of a node in a message does not depend on other messages
+		for _, m := range c.totals.takeStale() {
+			c.totals.addToAncestors(m, c.tally(m))
 		}
 	}
 	return c.tally(n) + c.toolTokens(n)
@@ -60,34 +74,34 @@ func (c *Counter) Count(n tree.ID) int {
 // Known returns the count of a node if it is known.
 func (c *Counter) Known(n tree.ID) (tokens int, known bool) {
 	c.update()
-	if !c.totals.of[n].known || len(c.totals.again) > 0 || !c.toolsKnown(n) {
+	if !c.totals.byNode[n].known || len(c.totals.stale) > 0 || !c.toolsKnown(n) {
 		return 0, false
 	}
-	return c.totals.of[n].tokens + c.toolTokens(n), true
+	return c.totals.byNode[n].tokens + c.toolTokens(n), true
 }
 
-// Back records that something that went is there again, as [tree.State.Rewind] returns it.
-func (c *Counter) Back(changes []tree.Change) {
-	for ; c.seen < len(c.state.Log); c.seen++ {
-		c.totals.forget(c.state.Log[c.seen], true)
+// Restored records that removals were undone, as [tree.State.Rewind] returns them.
+func (c *Counter) Restored(changes []tree.Change) {
+	for ; c.logRead < len(c.state.Log); c.logRead++ {
+		c.totals.forgetAncestors(c.state.Log[c.logRead], true)
 	}
 	for _, ch := range changes {
-		c.totals.forget(ch, false)
+		c.totals.forgetAncestors(ch, false)
 	}
-	c.seen = len(c.state.Log)
+	c.logRead = len(c.state.Log)
 	c.bound.known = false
 }
 
-// update takes into account what went since it was last called.
+// update takes into account the removals since it was last called.
 func (c *Counter) update() {
-	for ; c.seen < len(c.state.Log) && c.totals.any; c.seen++ {
-		c.takeOff(c.state.Log[c.seen])
+	for ; c.logRead < len(c.state.Log) && c.totals.any; c.logRead++ {
+		c.subtract(c.state.Log[c.logRead])
 	}
-	c.seen = len(c.state.Log)
+	c.logRead = len(c.state.Log)
 }
 
-// takeOff takes off the counts what went.
-func (c *Counter) takeOff(ch tree.Change) {
+// subtract subtracts a removal from the counts.
+func (c *Counter) subtract(ch tree.Change) {
 	t, in := c.state.Tree, ch.Node
 	if ch.Call < 0 {
 		in = t.Nodes[in].Parent
@@ -95,7 +109,7 @@ func (c *Counter) takeOff(ch tree.Change) {
 	m := t.MessageOf(in)
 	if m == tree.None {
 		c.bound.add(c, ch)
-		c.totals.goes(ch.Node)
+		c.totals.subtract(ch.Node)
 		return
 	}
 	tokens, adjusted := c.adjust(ch, m)
@@ -105,16 +119,16 @@ func (c *Counter) takeOff(ch tree.Change) {
 		c.bound.freed += tokens
 	}
 	if adjusted {
-		c.totals.resize(in, m, -tokens)
+		c.totals.adjust(in, m, -tokens)
 	} else {
-		c.totals.changed(in)
+		c.totals.invalidate(in)
 	}
 	if ch.Call < 0 {
-		c.totals.of[ch.Node].gone = true
+		c.totals.byNode[ch.Node].gone = true
 	}
 }
 
-// tally is Count once everything that went is taken into account, without tools.
+// tally is Count without tools, once all removals are taken into account.
 func (c *Counter) tally(n tree.ID) int {
 	s := c.state
 	node := &s.Tree.Nodes[n]
@@ -124,9 +138,9 @@ func (c *Counter) tally(n tree.ID) int {
 	case node.Kind == tree.Tool:
 		return 0
 	case node.Leaf():
-		return c.Own(n)
-	case c.totals.of[n].known:
-		return c.totals.of[n].tokens
+		return c.PieceWithBreak(n)
+	case c.totals.byNode[n].known:
+		return c.totals.byNode[n].tokens
 	}
 	total := 0
 	switch {
@@ -135,7 +149,7 @@ func (c *Counter) tally(n tree.ID) int {
 	case node.Kind == tree.Message:
 		m := join.Message(s.At(tree.Latest), n)
 		total = c.pieces.tokenizer.CountMessage(m)
-		c.bound.counted(n, m)
+		c.bound.setParts(n, m)
 	default:
 		for child := range s.At(tree.Latest).Children(n) {
 			total += c.tally(child)
@@ -148,44 +162,44 @@ func (c *Counter) tally(n tree.ID) int {
 	return total
 }
 
-// Piece returns what a text or part counts by itself.
+// Piece returns the tokens of a text or part by itself.
 func (c *Counter) Piece(n tree.ID) int { return c.pieces.of(n) }
 
-// PieceIn returns what a text or part of another tree counts by itself.
+// PieceIn returns the tokens of a text or part of another tree by itself.
 func (c *Counter) PieceIn(t *tree.Tree, n tree.ID) int { return c.pieces.in(t, n) }
 
-// Trim replaces a text by one that it may become, as [tree.State.Trim] does.
+// Trim replaces a text by a shorter one, as [tree.State.Trim] does, and updates the counts.
 func (c *Counter) Trim(n tree.ID, index int) {
 	c.update()
 	c.bound.known = false
 	in := c.state.Tree.Nodes[n].Parent
 	m := c.state.Tree.MessageOf(in)
-	if tokens, adjusted := c.retext(n, m, func() { c.state.Trim(n, index) }); adjusted && c.pieces.textOf(n) != "" {
-		c.totals.resize(in, m, -tokens)
+	if tokens, adjusted := c.replaceText(n, m, func() { c.state.Trim(n, index) }); adjusted && c.pieces.textOf(n) != "" {
+		c.totals.adjust(in, m, -tokens)
 		return
 	}
 	c.state.Trim(n, index)
-	c.totals.changed(in)
+	c.totals.invalidate(in)
 }
 
-// Own returns what a piece counts by itself, with 1 more if a line break may be put before it.
-func (c *Counter) Own(n tree.ID) int {
+// PieceWithBreak returns the tokens of a piece by itself, plus 1 if a line break may be put before it.
+func (c *Counter) PieceWithBreak(n tree.ID) int {
 	if c.state.Tree.Nodes[n].Is(tree.StartsLine | tree.StartsElement) {
 		return c.Piece(n) + 1
 	}
 	return c.Piece(n)
 }
 
-// Call returns what a tool call counts by itself.
+// Call returns the tokens of a tool call by itself.
 func (c *Counter) Call(t elements.ToolCall) int {
 	return c.pieces.tokenizer.CountText(t.Name) + c.pieces.tokenizer.CountText(t.Arguments)
 }
 
-// Whole returns the tokens that all pieces of a node count by themselves.
-func (c *Counter) Whole(n tree.ID) (tokens int) {
+// SumOfPieces returns the sum of the tokens of all pieces in a node, each by itself.
+func (c *Counter) SumOfPieces(n tree.ID) (tokens int) {
 	c.state.At(tree.Latest).Walk(n, func(n tree.ID) {
 		if k := c.state.Tree.Nodes[n].Kind; k > tree.Finished {
-			tokens += c.Own(n)
+			tokens += c.PieceWithBreak(n)
 		}
 	})
 	return tokens
@@ -202,7 +216,7 @@ const (
 	OpaqueType
 	BreakpointType
 
-	PartTypes // how many there are
+	PartTypes // number of types
 )
 
 // TypeOf returns the kind of a part.

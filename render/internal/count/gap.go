@@ -8,12 +8,12 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// mostAdjusted is around how many pieces at most a message is adjusted, if they have no cuts.
-const mostAdjusted = 64
+// maxAdjusted is the number of neighbouring pieces without safe cuts up to which a count is adjusted.
+const maxAdjusted = 64
 
-// wantAgain finds whether the texts after a gap start on lines of their own now, up to the first that is not empty: what is after that one
-// starts as it did. It reports whether that is known.
-func (t *text) wantAgain(before, after []tree.ID) bool {
+// updateOwnLines finds out which texts after a gap start on lines of their own now, up to the first one that is not
+// empty; those after that start as they did. It reports whether that can be known.
+func (t *text) updateOwnLines(before, after []tree.ID) bool {
 	nodes, afterTag := t.pieces.state.Tree.Nodes, false
 	if len(before) > 0 {
 		last := before[len(before)-1]
@@ -25,10 +25,10 @@ func (t *text) wantAgain(before, after []tree.ID) bool {
 		s := t.pieces.textOf(id)
 		switch {
 		case t.pieces.startsLine(id):
-		case nodes[id].Is(tree.StartsElement): // which depends on the elements before it
+		case nodes[id].Is(tree.StartsElement): // that depends on the elements before it
 			return false
 		default:
-			t.seams[id].wants = afterTag && s != "" && s[0] != '\n'
+			t.seams[id].ownLine = afterTag && s != "" && s[0] != '\n'
 		}
 		if s != "" {
 			break
@@ -37,11 +37,11 @@ func (t *text) wantAgain(before, after []tree.ID) bool {
 	return true
 }
 
-// around returns the pieces before and after others, up to one with a cut in it or before it on both sides, if they are not too many and
-// nothing else stands among them.
-func (t *text) around(first, last tree.ID) (before, after []tree.ID, ok bool) {
+// neighbours returns the pieces before first and after last: on each side, up to and including one with a safe cut in
+// it or before it. ok is false if there are too many, or if a part is among them.
+func (t *text) neighbours(first, last tree.ID) (before, after []tree.ID, ok bool) {
 	collect := func(id tree.ID, next func(tree.ID) tree.ID) (pieces []tree.ID, whole bool) {
-		for ; id >= 0 && len(pieces) < mostAdjusted; id = next(id) {
+		for ; id >= 0 && len(pieces) < maxAdjusted; id = next(id) {
 			pieces = append(pieces, id)
 			text := t.pieces.textOf(id)
 			if _, _, cut := counting.Ends(t.joiner, text); cut || t.pieces.startsLine(id) && t.seams[id].newLine && safeCut(t.joiner, "\n", text) {
@@ -59,9 +59,9 @@ func (t *text) around(first, last tree.ID) (before, after []tree.ID, ok bool) {
 	return before, after, ok
 }
 
-// meetAgain has pieces meet that did so before, now that what stood between has gone or the texts have become others by change. It
-// returns by how many tokens less they count.
-func (t *text) meetAgain(before, after []tree.ID, change func()) (fewer int) {
+// rejoin joins neighbouring pieces again, because the pieces between before and after were removed, or because change
+// replaces texts. It returns how many tokens fewer they count.
+func (t *text) rejoin(before, after []tree.ID, change func()) (fewer int) {
 	seams := t.seams
 	pieces := slices.Concat(before, after)
 	for i, id := range pieces {
@@ -77,18 +77,18 @@ func (t *text) meetAgain(before, after []tree.ID, change func()) (fewer int) {
 	}
 	t.begin()
 	t.pass = seams[pieces[0]].pass
-	inLine := false // there is text, and its last line has not ended
+	inLine := false // the text so far ends in the middle of a line
 	for i, id := range pieces {
 		s, own, trimmed := t.pieces.textOf(id), t.pieces.tokensOf(id), t.pieces.trimmed(id)
-		if i == 0 && len(before) > 0 { // which meets what it met
+		if i == 0 && len(before) > 0 { // its seam with the piece before it is unchanged
 			t.join(s, own)
 			t.node, t.empty, t.trimmed = id, s == "", trimmed
 		} else {
 			newLine := seams[id].newLine
 			if i >= len(before) {
-				newLine = inLine && seams[id].wants
+				newLine = inLine && seams[id].ownLine
 			}
-			t.add(id, s, own, seams[id].wants, newLine, trimmed)
+			t.add(id, s, own, seams[id].ownLine, newLine, trimmed)
 			inLine = inLine && !newLine
 		}
 		if s != "" {

@@ -6,23 +6,23 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// reader collects the content of a message: its texts, and with empty ones in their place its frame. The zero value is ready.
+// reader collects the texts of a message, and its frame: its content with empty texts. The zero value is ready to use.
 type reader struct {
 	texts []piece
 	frame join.Builder
 }
 
-// piece is a text of a message, or an end of a tag; or a part.
+// piece is a text of a message, an end of a tag, or a part.
 type piece struct {
-	id             tree.ID
-	wants, newLine bool
-	part           bool
-	text           string
+	id               tree.ID
+	ownLine, newLine bool
+	part             bool
+	text             string
 }
 
 // Text collects a text.
-func (r *reader) Text(n tree.ID, s string, wants, newLine bool) {
-	r.texts = append(r.texts, piece{id: n, wants: wants, newLine: newLine, text: s})
+func (r *reader) Text(n tree.ID, s string, ownLine, newLine bool) {
+	r.texts = append(r.texts, piece{id: n, ownLine: ownLine, newLine: newLine, text: s})
 	r.frame.Text(n, "", false, false)
 }
 
@@ -32,14 +32,14 @@ func (r *reader) Part(p chat.Part) {
 	r.frame.Part(p)
 }
 
-// joined counts a message by its frame and its pieces.
+// joined counts a message by its frame, its pieces and their seams.
 func (c *Counter) joined(n tree.ID) int {
 	view := c.state.At(tree.Latest)
 	c.reader = reader{texts: c.reader.texts[:0]}
 	join.Content(view, n, &c.reader)
 	m := join.Frame(view, n)
 	m.Content = c.reader.frame.Parts()
-	c.bound.counted(n, m)
+	c.bound.setParts(n, m)
 	tokens, joined := c.joiner.CountFrame(m)
 	c.passes++
 	c.text.pass = c.passes
@@ -47,9 +47,9 @@ func (c *Counter) joined(n tree.ID) int {
 	for _, p := range c.reader.texts {
 		switch {
 		case !p.part:
-			c.text.add(p.id, p.text, c.pieces.tokensOf(p.id), p.wants, p.newLine, c.pieces.trimmed(p.id))
-		case joined: // texts are joined across it
-			c.text.follow(part)
+			c.text.add(p.id, p.text, c.pieces.tokensOf(p.id), p.ownLine, p.newLine, c.pieces.trimmed(p.id))
+		case joined: // this tokenizer joins texts across a part
+			c.text.follow(acrossPart)
 		default:
 			tokens += c.text.end()
 			c.text.begin()

@@ -7,19 +7,21 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// LowerBound returns what a node that was there after a step counted at least: of a text what stands between its first and its last
-// safe cut ([chat.Joiner]), whatever it is joined with; of white space nothing, for a tag with nothing else in it is not written. It
-// needs a counter that joins.
+// LowerBound returns the fewest tokens that a node can have counted after a step. Of a text that is the part between
+// its first and its last safe cut ([chat.Joiner]), because joining cannot change that part. White space counts nothing,
+// because a tag with nothing else in it is not written. The counter must join ([Counter.Joins]).
 //
-// If a message is nothing but texts on lines of their own, and line breaks, a text is joined with line breaks only, where it
-// most often can be cut. And what is between two such texts holds a line break: it counts 1 at least, if one by itself counts anything.
+// In a message of nothing but texts on lines of their own, and line breaks, a text is joined to line breaks only, where
+// a safe cut is most likely. And between two such texts there is a line break, which counts at least 1 if a line break
+// by itself counts anything.
 func (c *Counter) LowerBound(n tree.ID, at tree.Step) int {
 	m := c.state.Tree.MessageOf(n)
-	return c.lowerBound(c.state.At(at), n, m != tree.None && c.state.Tree.Nodes[m].Is(tree.Lines))
+	return c.lowerBound(c.state.At(at), n, m != tree.None && c.state.Tree.Nodes[m].Is(tree.OnlyLines))
 }
 
-// lowerBound is LowerBound for a node in a message of lines, or not. Such a message has one thing between texts less than it has
-// texts, and so has one of no texts, or it would be counted twice when they come back.
+// lowerBound is LowerBound for a node in a message that has only lines, or has not. Such a message has one line break
+// fewer than it has texts. One is subtracted even if no text is left: else it would be counted twice when the texts
+// come back.
 func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 	node := &c.state.Tree.Nodes[n]
 	switch {
@@ -30,7 +32,7 @@ func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 	case node.Leaf():
 		return 0
 	case node.Kind == tree.Message:
-		if lines = node.Is(tree.Lines); lines {
+		if lines = node.Is(tree.OnlyLines); lines {
 			tokens -= c.betweenLines()
 		}
 	}
@@ -40,13 +42,13 @@ func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 	return tokens
 }
 
-// lowerBoundOfText returns what a text counts at least, with what is between it and the one before it if both stand on lines.
+// lowerBoundOfText returns the fewest tokens of a text, in a message of lines with the line break before it.
 func (c *Counter) lowerBoundOfText(n tree.ID, lines bool) (tokens int) {
 	s := c.state.Text(n)
-	var cutBefore, cutAfter bool // it can be cut from a line break before it, and after it
+	var cutBefore, cutAfter bool // there is a safe cut at the line break before it, and after it
 	if lines {
 		cutBefore = safeCut(c.joiner, "\n", s)
-		cutAfter = safeCut(c.joiner, s, "\n") && !strings.HasSuffix(s, "\n") // after which no other comes
+		cutAfter = safeCut(c.joiner, s, "\n") && !strings.HasSuffix(s, "\n") // no other line break is put after one
 		tokens = c.betweenLines()
 	}
 	if cutBefore && cutAfter {
@@ -66,5 +68,5 @@ func (c *Counter) lowerBoundOfText(n tree.ID, lines bool) (tokens int) {
 	return tokens
 }
 
-// betweenLines returns what there is between two lines at least.
+// betweenLines returns the fewest tokens between two lines.
 func (c *Counter) betweenLines() (tokens int) { return min(1, c.text.lineBreak) }

@@ -5,13 +5,14 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// pieces are the texts and parts of a tree by themselves. A tag stands for its opening end, [tree.Tree.CloseOf] it for the closing one.
+// pieces counts the texts and parts of a tree by themselves. The ID of a tag means its opening end,
+// [tree.Tree.ClosingEnd] of it the closing one.
 type pieces struct {
 	state     *tree.State
 	tokenizer chat.Tokenizer
 }
 
-// of returns what a text or part counts.
+// of returns the tokens of a text or part.
 func (p *pieces) of(n tree.ID) int {
 	if t := p.state.Trimmed(n); t != nil {
 		if t.Tokens < 0 {
@@ -22,7 +23,7 @@ func (p *pieces) of(n tree.ID) int {
 	return p.in(p.state.Tree, n)
 }
 
-// in returns what a text or part of another tree counts.
+// in returns the tokens of a text or part of another tree.
 func (p *pieces) in(t *tree.Tree, n tree.ID) int {
 	if t.Nodes[n].Kind != tree.Text {
 		return t.Extra(n).Tokens
@@ -35,7 +36,7 @@ func (p *pieces) in(t *tree.Tree, n tree.ID) int {
 	return tokens
 }
 
-// tag returns the tag of which something stands for an end, and whether it is the closing one; nil for a text.
+// tag returns the tag whose end has an ID, and whether that is the closing end; nil for a text.
 func (p *pieces) tag(id tree.ID) (tag *tree.Tag, closing bool) {
 	t := p.state.Tree
 	if nodes := tree.ID(len(t.Nodes)); id >= nodes {
@@ -47,7 +48,7 @@ func (p *pieces) tag(id tree.ID) (tag *tree.Tag, closing bool) {
 	return t.Extra(id).Tag, false
 }
 
-// tokensOf returns what a text counts, or an end of a tag.
+// tokensOf returns the tokens of a text or an end of a tag.
 func (p *pieces) tokensOf(id tree.ID) int {
 	switch tag, closing := p.tag(id); {
 	case tag == nil:
@@ -59,7 +60,7 @@ func (p *pieces) tokensOf(id tree.ID) int {
 	}
 }
 
-// textOf returns a text as it is now, or an end of a tag.
+// textOf returns the current text of a node, or an end of a tag.
 func (p *pieces) textOf(id tree.ID) string {
 	switch tag, closing := p.tag(id); {
 	case tag == nil:
@@ -71,13 +72,13 @@ func (p *pieces) textOf(id tree.ID) string {
 	}
 }
 
-// startsLine reports whether a text starts on a line of its own wherever it stands, as an end of a tag does.
+// startsLine reports whether a text always starts on a line of its own, as the ends of tags do.
 func (p *pieces) startsLine(id tree.ID) bool {
 	tag, _ := p.tag(id)
 	return tag != nil || p.state.Tree.Nodes[id].Is(tree.StartsLine)
 }
 
-// trimmed reports whether a text is shorter than it was.
+// trimmed reports whether a text was made shorter.
 func (p *pieces) trimmed(id tree.ID) bool {
 	return id < tree.ID(len(p.state.Tree.Nodes)) && p.state.Trimmed(id) != nil
 }

@@ -8,74 +8,75 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// text counts a text that is joined of pieces. The tokens of a joined text are those of its pieces, and what changes where they
-// meet: only the end of the one from its last safe cut on, a line break if one is put there, and the start of the other up to its
-// first safe cut matter ([chat.Joiner]). Pieces without a safe cut meet on both sides at once.
+// text counts a text that is joined from pieces: the tokens of the pieces, plus the change at each seam between two. A
+// seam depends only on the end of the first piece from its last safe cut on, on the line break that is put there, if
+// any, and on the start of the second piece up to its first safe cut ([chat.Joiner]). If a piece has no safe cut, the
+// seams on both sides of it are counted as one.
 type text struct {
 	pieces    *pieces
 	joiner    chat.Joiner
-	lineBreak int    // tokens of one
-	seams     []seam // by node, and those of closing ends of tags
-	pass      int32  // number of the pass over a message in which pieces are met
+	lineBreak int    // tokens of a line break
+	seams     []seam // by ID, those of closing ends of tags included
+	pass      int32  // number of the current pass over a message
 
-	tokens  int // of the pieces so far, and what changed between two cuts
-	node    tree.ID
-	empty   bool   // the node's text is
-	trimmed bool   // it is: how it meets others is not kept
-	last    string // the piece added last, and its tokens
-	own     int
-	open    []byte // what is joined since the last cut, if pieces met after it
-	apart   int    // tokens of its pieces by themselves
+	tokens     int     // of the pieces so far, with the change at their seams
+	node       tree.ID // the piece added last
+	empty      bool    // node's text is empty
+	trimmed    bool    // node is trimmed, so its seams are not kept
+	last       string  // the last text that is not empty
+	lastTokens int     // its tokens
+	open       []byte  // the text since the last safe cut, if there is a seam in it: counted once the next cut is found
+	openApart  int     // tokens of the pieces of open, each by itself
 }
 
 // seam is where a piece meets the one before it.
 type seam struct {
 	before, after tree.ID // the pieces around this one; None at the ends of a text
-	tokens        int32   // that meeting adds
-	pass          int32   // in which this piece was met; left if it has gone since
-	known         bool    // nothing but these two pieces decides about tokens
-	newLine       bool
-	wants         bool // it starts on a line of its own
+	tokens        int32   // that the seam adds
+	pass          int32   // last pass that read this piece; removedPass if it was removed since
+	known         bool    // tokens depends on these two pieces only
+	newLine       bool    // a line break is put between the two
+	ownLine       bool    // this piece is to start on a line of its own
 }
 
-// part stands for the piece before or after a text that is joined across a part.
-const part tree.ID = -2
+// acrossPart takes the place of a neighbour if a text is joined across a part.
+const acrossPart tree.ID = -2
 
-// left is the pass of a piece that has gone since it was met.
-const left int32 = -1
+// removedPass is the pass of a piece that was removed since it was read.
+const removedPass int32 = -1
 
 // begin begins a text.
 func (t *text) begin() { t.tokens, t.last, t.node, t.empty, t.trimmed = 0, "", tree.None, false, false }
 
-// add adds a piece of so many tokens, with a line break before it if newLine.
-func (t *text) add(n tree.ID, s string, tokens int, wants, newLine, trimmed bool) {
+// add adds a piece with its tokens, with a line break before it if newLine is set.
+func (t *text) add(n tree.ID, s string, tokens int, ownLine, newLine, trimmed bool) {
 	t.follow(n)
 	met := &t.seams[n]
 	if met.known && met.before == t.node && met.newLine == newLine && t.node >= 0 && len(t.open) == 0 && !trimmed && !t.trimmed {
 		t.tokens += tokens + int(met.tokens)
-		t.last, t.own = s, tokens
+		t.last, t.lastTokens = s, tokens
 	} else {
-		more, known := t.meet(s, tokens, newLine)
+		more, known := t.joinPiece(s, tokens, newLine)
 		*met = seam{before: t.node, tokens: int32(more), newLine: newLine,
-			known: known && t.node != part && s != "" && !t.empty && !trimmed && !t.trimmed}
+			known: known && t.node != acrossPart && s != "" && !t.empty && !trimmed && !t.trimmed}
 	}
-	met.pass, met.after, met.wants = t.pass, tree.None, wants
+	met.pass, met.after, met.ownLine = t.pass, tree.None, ownLine
 	t.node, t.empty, t.trimmed = n, s == "", trimmed
 }
 
-// follow records what comes after the piece added last.
+// follow records which piece comes after the one added last.
 func (t *text) follow(n tree.ID) {
 	if t.node >= 0 {
 		t.seams[t.node].after = n
 	}
-	if n == part {
-		t.node, t.empty, t.trimmed = part, false, false
+	if n == acrossPart {
+		t.node, t.empty, t.trimmed = acrossPart, false, false
 	}
 }
 
-// meet joins a piece. It returns the tokens that are added besides its own, and whether nothing but it and the piece before it
-// decides about them.
-func (t *text) meet(s string, tokens int, newLine bool) (more int, known bool) {
+// joinPiece joins a piece. It returns the tokens that its seam adds, and whether they depend on it and the piece before
+// it only.
+func (t *text) joinPiece(s string, tokens int, newLine bool) (more int, known bool) {
 	before, closed := t.tokens, len(t.open) == 0
 	cut := false
 	if newLine {
@@ -87,7 +88,7 @@ func (t *text) meet(s string, tokens int, newLine bool) (more int, known bool) {
 	return t.tokens - before - tokens, closed && cut && len(t.open) == 0
 }
 
-// join adds a piece. It reports whether there is a cut in the piece before it or after that.
+// join adds a text. It reports whether there is a safe cut in the previous text, or right after it.
 func (t *text) join(s string, tokens int) (cut bool) {
 	if s == "" {
 		return false
@@ -95,39 +96,39 @@ func (t *text) join(s string, tokens int) (cut bool) {
 	t.tokens += tokens
 	if t.last == "" || safeCut(t.joiner, t.last, s) {
 		t.close()
-		t.last, t.own = s, tokens
+		t.last, t.lastTokens = s, tokens
 		return true
 	}
 	if len(t.open) == 0 {
 		var tail int
 		if _, tail, cut = counting.Ends(t.joiner, t.last); cut {
-			t.apart = t.joiner.CountText(t.last[tail:])
+			t.openApart = t.joiner.CountText(t.last[tail:])
 		} else {
-			tail, t.apart = 0, t.own
+			tail, t.openApart = 0, t.lastTokens
 		}
 		t.open = append(t.open, t.last[tail:]...)
 	}
 	if head, _, ok := counting.Ends(t.joiner, s); ok {
 		t.open = append(t.open, s[:head]...)
-		t.apart += t.joiner.CountText(s[:head])
+		t.openApart += t.joiner.CountText(s[:head])
 		t.close()
 	} else {
 		t.open = append(t.open, s...)
-		t.apart += tokens
+		t.openApart += tokens
 	}
-	t.last, t.own = s, tokens
+	t.last, t.lastTokens = s, tokens
 	return cut
 }
 
-// close counts what was joined since the last cut.
+// close counts the open text.
 func (t *text) close() {
 	if len(t.open) > 0 {
-		t.tokens += t.joiner.CountText(string(t.open)) - t.apart
+		t.tokens += t.joiner.CountText(string(t.open)) - t.openApart
 		t.open = t.open[:0]
 	}
 }
 
-// end returns the tokens of the text.
+// end ends the text and returns its tokens.
 func (t *text) end() int {
 	before := t.tokens
 	if t.close(); t.node >= 0 {
@@ -136,12 +137,13 @@ func (t *text) end() int {
 	return t.tokens
 }
 
-// safeCut reports whether a text may be cut between two pieces of it without a change to its count.
+// safeCut reports whether there is a safe cut between two pieces: cutting there does not change the count.
 func safeCut(j chat.Joiner, before, after string) bool {
 	last, n := utf8.DecodeLastRuneInString(before)
 	first, m := utf8.DecodeRuneInString(after)
 	return whole(last, n) && whole(first, m) && j.SafeCut(last, first)
 }
 
-// whole reports whether a character of so many bytes is one: else one may come to be where texts meet.
+// whole reports whether a decoded character is valid. An invalid one may be half of a character that is completed where
+// texts meet.
 func whole(r rune, bytes int) bool { return r != utf8.RuneError || bytes > 1 }

@@ -7,15 +7,15 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Tool returns what a tool adds to a list of others.
+// Tool returns the tokens that a tool adds to a list of others.
 func Tool(t chat.Tokenizer, tool chat.Tool) int {
 	small := chat.Tool{Name: "a"}
 	one, two := t.CountTools([]chat.Tool{small}), t.CountTools([]chat.Tool{small, small})
-	return max(0, t.CountTools([]chat.Tool{tool})-max(0, 2*one-two)) // without what is around a list
+	return max(0, t.CountTools([]chat.Tool{tool})-max(0, 2*one-two)) // without the frame of a list
 }
 
-// listed is the count of the list of tools in a container.
-type listed struct {
+// toolList is the count of the list of tools in a container.
+type toolList struct {
 	container tree.ID
 	tools     []tree.ID
 	tokens    int
@@ -30,35 +30,36 @@ func (c *Counter) toolTokens(container tree.ID) int {
 	if len(left) == 0 {
 		return 0
 	}
-	if !c.listed.is(container, left) {
-		c.listed = listed{container, left, c.pieces.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
+	if !c.toolList.matches(container, left) {
+		c.toolList = toolList{container, left, c.pieces.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
 	}
-	return c.listed.tokens
+	return c.toolList.tokens
 }
 
-// toolsKnown reports whether toolTokens is known.
+// toolsKnown reports whether toolTokens is known without counting.
 func (c *Counter) toolsKnown(container tree.ID) bool {
 	if len(c.state.Tree.Tools) == 0 {
 		return true
 	}
 	left := c.state.At(tree.Latest).Tools(container)
-	return len(left) == 0 || c.listed.is(container, left)
+	return len(left) == 0 || c.toolList.matches(container, left)
 }
 
-// is reports whether a list is that of these tools in a container.
-func (l *listed) is(container tree.ID, tools []tree.ID) bool {
+// matches reports whether the list is that of a container and these tools.
+func (l *toolList) matches(container tree.ID, tools []tree.ID) bool {
 	return l.container == container && slices.Equal(l.tools, tools)
 }
 
-// addTool returns what a tool that went may have freed: with the last in a container also what is around a list.
+// addTool returns the tokens that a removed tool may have freed. With the last tool of a container, that includes the
+// frame of the list.
 func (b *bound) addTool(c *Counter, n tree.ID) int {
 	if len(c.state.At(tree.Latest).Tools(b.container)) > 0 {
-		return c.Own(n)
+		return c.PieceWithBreak(n)
 	}
 	return c.pieces.tokenizer.CountTools([]chat.Tool{*c.state.Tree.Extra(n).Tool})
 }
 
-// Least returns what a container that is being pruned counts at least.
-func (c *Counter) Least(container tree.ID) int {
+// LowerBoundWithTools returns the fewest tokens that a container can count now, tools included.
+func (c *Counter) LowerBoundWithTools(container tree.ID) int {
 	return c.LowerBound(container, tree.Latest) + c.toolTokens(container)
 }

@@ -51,7 +51,7 @@ func (n *Node) Globals(to elements.Metadata, grown map[*Node]*Node) elements.Met
 	if other := grown[n]; other != nil {
 		n = other
 	}
-	to = append(to, n.More().Globals...)
+	to = append(to, n.RareOrZero().Globals...)
 	for c := range n.layoutOrder {
 		to = c.Globals(to, grown)
 	}
@@ -90,7 +90,7 @@ func newBuilder(history History) *builder {
 // listLimits lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
 func (b *builder) listLimits(n *Node) {
 	for i := range n.Children {
-		if c := &n.Children[i]; c.More().Limit > 0 {
+		if c := &n.Children[i]; c.RareOrZero().Limit > 0 {
 			if id, there := b.ids[c]; there {
 				b.tree.Limits = append(b.tree.Limits, id)
 			}
@@ -106,7 +106,7 @@ func (b *builder) expandables(n *Node, to []Expandable) []Expandable {
 	for c := range n.layoutOrder {
 		to = b.expandables(c, to)
 	}
-	if id, there := b.ids[n]; there && n.More().Expandable != nil {
+	if id, there := b.ids[n]; there && n.RareOrZero().Expandable != nil {
 		to = append(to, Expandable{id, n})
 	}
 	return to
@@ -130,14 +130,14 @@ func (b *builder) add(d *Node, parent tree.ID, nth int32, in surroundings) tree.
 		n.Flags &^= tree.Chunk | tree.Legacy | tree.PassesPriority
 	}
 	switch {
-	case n.Is(tree.Given):
+	case n.Is(tree.HasPriority):
 		n.Priority = d.Priority
 	case n.Is(tree.PassesPriority):
 		n.Priority = 0
 	default:
 		n.Priority = tree.Unset
 	}
-	t.Nested = t.Nested || n.Kind == tree.Message && in.message
+	t.NestedMessages = t.NestedMessages || n.Kind == tree.Message && in.message
 	t.Breakpoints = t.Breakpoints || n.Kind == tree.Breakpoint
 	if n.Kind == tree.Tool {
 		t.Tools = append(t.Tools, id)
@@ -189,11 +189,11 @@ func (b *builder) finish(id tree.ID) {
 	}
 	for c := id + 1; c < n.End; c = t.Nodes[c].End {
 		child := &t.Nodes[c]
-		if !child.Is(tree.Lines) && !(child.Kind == tree.Text && (child.Is(tree.StartsLine) || child.Text == "\n")) {
+		if !child.Is(tree.OnlyLines) && !(child.Kind == tree.Text && (child.Is(tree.StartsLine) || child.Text == "\n")) {
 			return
 		}
 	}
-	n.Flags |= tree.Lines
+	n.Flags |= tree.OnlyLines
 }
 
 // adopt writes finished messages of which some may go.
@@ -219,7 +219,7 @@ func (b *builder) adopt(from *tree.Tree, parent tree.ID) {
 	t.OuterChunks = t.OuterChunks || from.OuterChunks
 	t.References = append(t.References, from.References...)
 	t.Required = t.Required || from.Required
-	t.Tagged = t.Tagged || from.Tagged
+	t.HasTags = t.HasTags || from.HasTags
 }
 
 // name returns the index of a name.
@@ -240,21 +240,21 @@ func (b *builder) addExtra(d *Node, id tree.ID) int32 {
 	if d.Rare == nil {
 		return 0
 	}
-	t, more := b.tree, d.Rare
-	for _, c := range more.Calls {
+	t, rare := b.tree, d.Rare
+	for _, c := range rare.Calls {
 		if c.KeepWith != nil {
 			t.Grouped++
 		}
 	}
-	if more.Limit > 0 || more.Expandable != nil {
+	if rare.Limit > 0 || rare.Expandable != nil {
 		b.ids[d] = id
 	}
-	t.Noted = t.Noted || more.Locals != nil
-	t.Tagged = t.Tagged || more.Tag != nil
-	t.References = append(t.References, more.References...)
+	t.HasLocals = t.HasLocals || rare.Locals != nil
+	t.HasTags = t.HasTags || rare.Tag != nil
+	t.References = append(t.References, rare.References...)
 	return b.append(tree.Extra{
-		Part: more.Part, Tool: more.Tool, Tokens: more.Tokens, Trim: more.Trim, Limit: more.Limit, Tag: more.Tag,
-		Frame: more.Frame, Calls: more.Calls, Locals: more.Locals, References: more.References,
+		Part: rare.Part, Tool: rare.Tool, Tokens: rare.Tokens, Trim: rare.Trim, Limit: rare.Limit, Tag: rare.Tag,
+		Frame: rare.Frame, Calls: rare.Calls, Locals: rare.Locals, References: rare.References,
 	})
 }
 

@@ -65,18 +65,18 @@ func (r *Rare) Refer(references ...elements.Reference) {
 }
 
 // none is what a node has of which nothing was set. It is never written to.
-var none Rare
+var zeroRare Rare
 
 // More returns what few nodes have, to be read.
-func (n *Node) More() *Rare {
+func (n *Node) RareOrZero() *Rare {
 	if n.Rare == nil {
-		return &none
+		return &zeroRare
 	}
 	return n.Rare
 }
 
 // Set returns what few nodes have, to be written to.
-func (n *Node) Set() *Rare {
+func (n *Node) EnsureRare() *Rare {
 	if n.Rare == nil {
 		n.Rare = &Rare{}
 	}
@@ -100,7 +100,7 @@ func (n *Node) SetFlag(f tree.Flags, holds bool) {
 func (n *Node) SetPriority(priority *int) {
 	if priority != nil {
 		n.Priority = min(*priority, tree.Unset)
-		n.Flags |= tree.Given
+		n.Flags |= tree.HasPriority
 		n.SetFlag(tree.Offered, n.Priority < tree.Unset)
 	}
 }
@@ -108,12 +108,12 @@ func (n *Node) SetPriority(priority *int) {
 // InheritPriority takes the priority of another node.
 func (n *Node) InheritPriority(from *Node) {
 	n.Priority = from.Priority
-	n.Flags |= from.Flags & (tree.Given | tree.Offered)
+	n.Flags |= from.Flags & (tree.HasPriority | tree.Offered)
 }
 
 // Given returns the priority, nil if there is none.
 func (n *Node) Given() *int {
-	if !n.Is(tree.Given) {
+	if !n.Is(tree.HasPriority) {
 		return nil
 	}
 	return new(n.Priority)
@@ -143,11 +143,11 @@ func (n *Node) Adopt(children []Node) {
 
 // Note records a metadata value. One that is local to the root is global.
 func (n *Node) Note(entry metadata.Entry) {
-	more := n.Set()
+	rare := n.EnsureRare()
 	if entry.Local && n.Parent != nil {
-		more.Locals = append(more.Locals, entry)
+		rare.Locals = append(rare.Locals, entry)
 	} else {
-		more.Globals = append(more.Globals, entry)
+		rare.Globals = append(rare.Globals, entry)
 	}
 }
 
@@ -159,7 +159,7 @@ func (n *Node) Blank() bool {
 	case tree.Part, tree.Breakpoint, tree.Tool:
 		return false
 	}
-	if len(n.More().Calls) > 0 || n.Finished != nil && len(n.Finished.Messages) > 0 {
+	if len(n.RareOrZero().Calls) > 0 || n.Finished != nil && len(n.Finished.Messages) > 0 {
 		return false
 	}
 	for i := range n.Children {
@@ -198,7 +198,7 @@ func (n *Node) OutsideMessage() *Node {
 
 // layoutOrder yields the children that are elements in the order in which they were laid out.
 func (n *Node) layoutOrder(yield func(*Node) bool) {
-	if order := n.More().Order; order != nil {
+	if order := n.RareOrZero().Order; order != nil {
 		for _, i := range order {
 			if !yield(&n.Children[i]) {
 				return

@@ -51,8 +51,8 @@ func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.
 	}
 	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {
 		t.Nodes[up].End += shift
-		if !t.Nodes[id].Is(tree.Lines) {
-			t.Nodes[up].Flags &^= tree.Lines
+		if !t.Nodes[id].Is(tree.OnlyLines) {
+			t.Nodes[up].Flags &^= tree.OnlyLines
 		}
 	}
 	b.requireCalled()

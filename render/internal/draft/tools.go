@@ -34,7 +34,7 @@ func (t *toolNames) check(n *Node) error {
 		return t.check(n.Taken())
 	}
 	if n.Kind == tree.Tool {
-		name := n.More().Tool.Name
+		name := n.RareOrZero().Tool.Name
 		if first := t.seen[name]; first != nil {
 			return &guard.ElementError{Path: n.Path(), Err: fmt.Errorf("%w: %q is at %s too: leave one of them out", ErrDuplicateTool, name, first.Path())}
 		}
@@ -54,7 +54,7 @@ func (n *Node) Tools(to []chat.Tool) []chat.Tool {
 		return n.Taken().Tools(to)
 	}
 	if n.Kind == tree.Tool {
-		to = append(to, *n.More().Tool)
+		to = append(to, *n.RareOrZero().Tool)
 	}
 	for i := range n.Children {
 		to = n.Children[i].Tools(to)

@@ -5,29 +5,29 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Reader is given the content of a message piece by piece.
+// Reader receives the content of a message piece by piece.
 type Reader interface {
-	// Text is given a text of a node or an end of a tag (see [tree.Tree.CloseOf]). It is joined with the text before it. It wants
-	// to start on a line of its own if wants; if that takes a line break between the two, newLine.
-	Text(n tree.ID, s string, wants, newLine bool)
-	// Part is given what is no text. The text after it is another one.
+	// Text receives the text of a node or an end of a tag ([tree.Tree.ClosingEnd]), which is joined to the text before
+	// it. ownLine is set if it is to start on a line of its own, newLine if that takes a line break between the two.
+	Text(n tree.ID, s string, ownLine, newLine bool)
+	// Part receives a part that is not text. A text after it is not joined to the text before it.
 	Part(p chat.Part)
 }
 
-// Content reads the content of a message.
+// Content passes the content of a message to a reader.
 func Content(v tree.View, message tree.ID, to Reader) {
 	(&joiner{view: v, to: to}).children(message)
 }
 
-// joiner goes through a message, and finds where line breaks go.
+// joiner walks through a message, and finds where line breaks go.
 type joiner struct {
 	view tree.View
 	to   Reader
 
 	filled     bool // the text that is being joined is not empty
 	onNewLine  bool // the text ends in a line break
-	afterTag   bool // a tag has been closed: what follows starts on a line of its own
-	textBefore bool // text stands directly before, in the same element
+	afterTag   bool // a tag was just closed: the next text starts on a line of its own
+	textBefore bool // text came last, in this element or directly before it, and was not an element itself
 }
 
 func (j *joiner) children(n tree.ID) {
@@ -59,19 +59,19 @@ func (j *joiner) element(n tree.ID) {
 		j.text(n, tag.Open, tree.StartsLine)
 		j.textBefore = false
 		j.children(n)
-		j.text(j.view.State.Tree.CloseOf(n), tag.Close, tree.StartsLine)
+		j.text(j.view.State.Tree.ClosingEnd(n), tag.Close, tree.StartsLine)
 		j.afterTag = true
 	}
 }
 
 func (j *joiner) text(n tree.ID, s string, flags tree.Flags) {
-	wants := flags&tree.StartsLine != 0 || flags&tree.StartsElement != 0 && !j.textBefore
+	ownLine := flags&tree.StartsLine != 0 || flags&tree.StartsElement != 0 && !j.textBefore
 	if s != "" {
-		wants = wants || j.afterTag && s[0] != '\n'
+		ownLine = ownLine || j.afterTag && s[0] != '\n'
 		j.afterTag = false
 	}
-	newLine := wants && j.filled && !j.onNewLine
-	j.to.Text(n, s, wants, newLine)
+	newLine := ownLine && j.filled && !j.onNewLine
+	j.to.Text(n, s, ownLine, newLine)
 	j.textBefore = true
 	if s != "" || newLine {
 		j.filled = true

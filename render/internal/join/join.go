@@ -1,4 +1,9 @@
-// Package join makes messages of the pieces that stand in them: which texts become one, and where line breaks go.
+// Package join is the stage of the render engine that makes messages from the pieces in them: it joins neighbouring
+// texts and puts line breaks between them.
+//
+// Its input is a [tree.View]. [Messages] returns messages that can be sent; [Content] passes the pieces of one message
+// to a [Reader], with the same line breaks, so that package count can count a message without building it. A message
+// depends only on the pieces left in it, never on other messages.
 package join
 
 import (
@@ -10,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Message returns a message as it would have been sent.
+// Message returns a message as it is sent.
 func Message(v tree.View, n tree.ID) chat.Message {
 	m := Frame(v, n)
 	var b Builder
@@ -26,7 +31,7 @@ func Frame(v tree.View, n tree.ID) chat.Message {
 	return m
 }
 
-// Calls returns calls without their groups, nil for none.
+// Calls returns tool calls without their groups, nil for none.
 func Calls(calls []elements.ToolCall) []chat.ToolCall {
 	if len(calls) == 0 {
 		return nil
@@ -38,7 +43,7 @@ func Calls(calls []elements.ToolCall) []chat.ToolCall {
 	return plain
 }
 
-// Messages returns the messages that had something to say after a step.
+// Messages returns the messages that were not blank after a step.
 func Messages(s *tree.State, at tree.Step) []chat.Message {
 	v := s.At(at)
 	var list []chat.Message
@@ -61,7 +66,7 @@ func Messages(s *tree.State, at tree.Step) []chat.Message {
 	return list
 }
 
-// cloned returns finished messages for a caller who may change them.
+// cloned copies finished messages, because the caller may change them.
 func cloned(messages []chat.Message) []chat.Message {
 	list := make([]chat.Message, len(messages))
 	for i, m := range messages {
@@ -71,12 +76,12 @@ func cloned(messages []chat.Message) []chat.Message {
 	return list
 }
 
-// Builder is a [Reader] that makes the content of a message. The zero value is ready.
+// Builder is a [Reader] that builds the content of a message. The zero value is ready to use.
 type Builder struct {
 	parts chat.Parts
 	begun bool            // a text is being joined
-	first string          // its first piece that is not empty
-	more  strings.Builder // the whole text, if it is of several such pieces
+	first string          // its first non-empty piece
+	more  strings.Builder // the whole text, if it has several such pieces
 }
 
 // Text adds to the text.
@@ -94,7 +99,7 @@ func (b *Builder) Text(_ tree.ID, s string, _, newLine bool) {
 	b.more.WriteString(s)
 }
 
-// Part ends the text, and adds a part. Of several cache breakpoints in a row the last one stands.
+// Part ends the text and adds a part. Of several cache breakpoints in a row only the last one is kept.
 func (b *Builder) Part(p chat.Part) {
 	b.endText()
 	if _, is := p.(chat.CacheBreakpoint); is && len(b.parts) > 0 {

@@ -25,7 +25,7 @@ func checkBreak(c *elements.TextChunk) error {
 	case c.Cut > elements.CutMiddle:
 		return fmt.Errorf("%w: there is no side %d: the sides are 0 to %d", ErrBreak, c.Cut, elements.CutMiddle)
 	case c.Least < 0:
-		return fmt.Errorf("%w: a Least of %d tokens: it is 1 or more, or 0 for %d", ErrBreak, c.Least, defaultLeast)
+		return fmt.Errorf("%w: a Least of %d tokens: it is 1 or rare, or 0 for %d", ErrBreak, c.Least, defaultLeast)
 	case given > 1:
 		return fmt.Errorf("%w: more than one of BreakOn, BreakOnWhitespace and BreakOnPattern is set", ErrBreak)
 	case c.BreakOnPattern != nil && c.BreakOnPattern.MatchString(""):
@@ -170,8 +170,8 @@ func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 	piece.SetFlag(tree.Cut, fits < len(c.ends))
 	if fits > 1 && !s.required && !s.layouter.Compatible {
 		mark := s.layouter.Tokenizer.CountText(at.escaped(c.mark))
-		piece.Set().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast) + mark}
-		piece.Flags |= tree.Trims
+		piece.EnsureRare().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast) + mark}
+		piece.Flags |= tree.Trimmable
 	}
 }
 

@@ -36,7 +36,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 	f, kept := e.Kept().Load().(*finished)
 	kept = kept && f.compatible == l.Compatible
 	switch {
-	case kept && counting.MayKeep(f.tokenizer) && counting.MayKeep(l.Told.Tokenizer) && f.tokenizer == l.Told.Tokenizer:
+	case kept && counting.MayKeep(f.tokenizer) && counting.MayKeep(l.Sizing.Tokenizer) && f.tokenizer == l.Sizing.Tokenizer:
 	case kept && !f.silent:
 		f = f.countedBy(l)
 		e.Kept().Store(f)
@@ -50,7 +50,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 		if apart.contents(ctx, children) != nil {
 			return children, nil // for the error's path
 		}
-		f = &finished{tokenizer: l.Told.Tokenizer, compatible: l.Compatible, charged: apart.used}
+		f = &finished{tokenizer: l.Sizing.Tokenizer, compatible: l.Compatible, charged: apart.used}
 		state := tree.NewState(draft.Build(apart.node, draft.HistoryAsGiven).Tree)
 		f.block = &tree.Block{
 			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
@@ -72,7 +72,7 @@ func (f *finished) countedBy(l *Layouter) *finished {
 	counts := make([]atomic.Int32, len(t.Nodes))
 	block := *f.block
 	block.Tree, block.Tokens = &t, 0
-	other := &finished{block: &block, tokenizer: l.Told.Tokenizer, compatible: f.compatible}
+	other := &finished{block: &block, tokenizer: l.Sizing.Tokenizer, compatible: f.compatible}
 	for i := range t.Nodes {
 		id, n := tree.ID(i), &t.Nodes[i]
 		switch extra := &t.Extras[n.Extra]; n.Kind {

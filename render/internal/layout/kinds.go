@@ -154,7 +154,7 @@ func layLimit(_ context.Context, _ elements.Node, s *site) (elements.Nodes, erro
 	if k.max < 1 {
 		return nil, fmt.Errorf("a limit of %d tokens: it is 1 or more", k.max)
 	}
-	s.node.Set().Limit = k.max
+	s.node.EnsureRare().Limit = k.max
 	return k.children, nil
 }
 
@@ -177,8 +177,8 @@ func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Node
 		return nil, ErrNoValue
 	}
 	s.lazy = false // what it takes now is what it may take again
-	more := s.node.Set()
-	more.Expandable, more.Place = &e, s.place
+	rare := s.node.EnsureRare()
+	rare.Expandable, rare.Place = &e, s.place
 	return s.render(ctx, e)
 }
 
@@ -201,9 +201,9 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 	if err := s.checkPlace(nil); err != nil {
 		return err
 	}
-	more := s.node.Set()
-	s.node.Kind, more.Part, more.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
-	s.uncharged += more.Tokens
+	rare := s.node.EnsureRare()
+	s.node.Kind, rare.Part, rare.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
+	s.uncharged += rare.Tokens
 	s.item.props.PassPriority = false
 	items, err := flatten(s.node, s.watch, nil, children)
 	for _, it := range items {
@@ -296,7 +296,7 @@ func layBreakpoint(n elements.Node, s *site, _ *int, _ bool) error {
 }
 
 func layReference(n elements.Node, s *site, _ *int, _ bool) error {
-	s.node.Set().Refer(n.(elements.Reference))
+	s.node.EnsureRare().Refer(n.(elements.Reference))
 	return nil
 }
 

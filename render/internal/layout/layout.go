@@ -20,7 +20,7 @@ type Layouter struct {
 	// Tokenizer counts texts at layout. It is checked.
 	Tokenizer chat.Tokenizer
 	// Told is what elements are told, but for the budget of each.
-	Told elements.Sizing
+	Sizing elements.Sizing
 	// Compatible is set if what prompt-tsx allows is no mistake.
 	Compatible bool
 	// KeepUnranked is set if what is not offered to pruning is required.
@@ -32,7 +32,7 @@ type Layouter struct {
 // Lay lays out a tree with a budget in tokens.
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*draft.Node, error) {
 	e := &draft.Node{Name: tree.RootPath}
-	_, joins := l.Told.Tokenizer.(chat.Joiner)
+	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
 	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, room: room{budget: min(budget, MaxBudget)}}
 	if err := s.contents(ctx, listOf(root)); err != nil || !w.HoldsTools.Load() {
 		return e, err
@@ -43,8 +43,8 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // Grow renders an expandable again with another budget. It returns what the expandable grew to, and how many tokens that takes, at most
 // the budget.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
-	s := &site{layouter: l, watch: w, node: e.Like(), place: e.More().Place.(place), room: room{budget: min(budget, MaxBudget)}}
-	children, err := s.render(ctx, *e.More().Expandable)
+	s := &site{layouter: l, watch: w, node: e.Like(), place: e.RareOrZero().Place.(place), room: room{budget: min(budget, MaxBudget)}}
+	children, err := s.render(ctx, *e.RareOrZero().Expandable)
 	if err == nil {
 		err = s.contents(ctx, children)
 	}
@@ -140,8 +140,8 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	e.SetPriority(it.props.Priority)
 	e.SetFlag(tree.Required, it.props.Required)
 	if s.layouter.Transfer {
-		more := e.Set()
-		more.Element, more.Props = it.element, it.props
+		rare := e.EnsureRare()
+		rare.Element, rare.Props = it.element, it.props
 	}
 	children, err := it.kind.layOut(ctx, it.element, in)
 	if err != nil {
@@ -159,8 +159,8 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	if e.Kind == tree.Message {
 		in.lines = max(0, in.lines-1) // the first text of a message stands on no new line
 	}
-	if more := e.More(); more.Expandable != nil {
-		more.Used = in.consumed()
+	if rare := e.RareOrZero(); rare.Expandable != nil {
+		rare.Used = in.consumed()
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 // render calls the element's own Render.
 func (s *site) render(ctx context.Context, n elements.Node) (children elements.Nodes, err error) {
 	var template elements.Node
-	told := s.layouter.Told
+	told := s.layouter.Sizing
 	told.TokenBudget = s.budget
 	if failed := s.watch.Call(s.node, func() { template, err = n.Render(ctx, told) }); failed != nil {
 		return nil, failed

@@ -14,23 +14,23 @@ import (
 
 // layMessage lays out a message, and charges what it costs without content.
 func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	more := s.node.Set()
+	rare := s.node.EnsureRare()
 	switch n := n.(type) {
 	case elements.SystemMessage:
-		more.Frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
+		rare.Frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
 	case elements.UserMessage:
-		more.Frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
+		rare.Frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
 	case elements.AssistantMessage:
-		more.Frame, more.Calls = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
+		rare.Frame, rare.Calls = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
 	case elements.ToolMessage:
-		more.Frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
+		rare.Frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
 	}
-	if err := s.checkMessage(more); err != nil {
+	if err := s.checkMessage(rare); err != nil {
 		return nil, err
 	}
 	s.node.Kind, s.inMessage = tree.Message, true
-	tokens := frameTokens(s.layouter.Tokenizer, more.Frame, more.Calls)
-	if more.Frame.Role == chat.RoleTool { // which is charged nothing, as in prompt-tsx
+	tokens := frameTokens(s.layouter.Tokenizer, rare.Frame, rare.Calls)
+	if rare.Frame.Role == chat.RoleTool { // which is charged nothing, as in prompt-tsx
 		s.uncharged += tokens
 	} else {
 		s.used += tokens

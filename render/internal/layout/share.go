@@ -19,7 +19,7 @@ func (s *site) groups(ctx context.Context, items []item) error {
 	for i, it := range items {
 		order[i] = it.node.Index()
 	}
-	s.node.Set().Order = order
+	s.node.EnsureRare().Order = order
 	for len(items) > 0 {
 		n := 1
 		for n < len(items) && items[n].props.FlexGrow == items[0].props.FlexGrow {

@@ -56,7 +56,7 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	b.WriteString(">\n")
 	ends := &tree.Tag{Open: b.String(), Close: "</" + t.Name + ">"}
 	ends.OpenTokens, ends.CloseTokens = s.layouter.Tokenizer.CountText(ends.Open), s.layouter.Tokenizer.CountText(ends.Close)
-	s.node.Set().Tag, s.escape = ends, true
+	s.node.EnsureRare().Tag, s.escape = ends, true
 	s.used += ends.Tokens()
 	s.lines += ends.InMessage() - ends.Tokens()
 	return t.Children, nil

@@ -74,7 +74,7 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 		case elements.LineBreak:
 			b.WriteByte('\n')
 		case elements.Reference:
-			piece.Set().Refer(n)
+			piece.EnsureRare().Refer(n)
 		case elements.Opaque:
 			s.node.Add(opaque(n)).SetPriority(n.Priority)
 		case metadataElement:

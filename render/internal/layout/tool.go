@@ -20,9 +20,9 @@ func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 		return nil, errors.New("a Tool has no name")
 	}
 	s.watch.HoldsTools.Store(true)
-	more := s.node.Set()
-	s.node.Kind, more.Tool, more.Tokens = tree.Tool, &tool, count.Tool(s.layouter.Tokenizer, tool)
-	s.used += more.Tokens
+	rare := s.node.EnsureRare()
+	s.node.Kind, rare.Tool, rare.Tokens = tree.Tool, &tool, count.Tool(s.layouter.Tokenizer, tool)
+	s.used += rare.Tokens
 	s.item.props.PassPriority = false
 	return nil, nil
 }

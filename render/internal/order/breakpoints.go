@@ -7,11 +7,11 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// breakpoint is a cache breakpoint, or finished messages with one. It is held by all that it stands in, from itself up to top: what is
-// directly around it, and what is around that up to a message.
+// breakpoint is a cache breakpoint, or finished messages with one. Its holders are the nodes from itself up to top: its
+// parent and the ancestors of that, up to but not including a message.
 type breakpoint struct{ id, top tree.ID }
 
-// breakpoints are those of a tree, in document order.
+// breakpoints lists the cache breakpoints of a tree in document order.
 type breakpoints struct {
 	state *tree.State
 	list  []breakpoint
@@ -58,7 +58,7 @@ func (bs *breakpoints) in(n tree.ID) (held []tree.ID) {
 	return held
 }
 
-// after reports whether a breakpoint that is there stands after a node.
+// after reports whether a breakpoint that is left comes after a node.
 func (bs *breakpoints) after(n tree.ID) bool {
 	for _, b := range slices.Backward(bs.list) {
 		if b.id < n {
@@ -71,8 +71,8 @@ func (bs *breakpoints) after(n tree.ID) bool {
 	return false
 }
 
-// lookedFor reports whether a choice among a node's children passes over what stands before a breakpoint: the node is a
-// message, or stands in none.
-func (bs *breakpoints) lookedFor(n tree.ID) bool {
+// apply reports whether a choice among a node's children passes over candidates before a breakpoint (rule 6): if the
+// node is a message, or in none.
+func (bs *breakpoints) apply(n tree.ID) bool {
 	return len(bs.list) > 0 && (bs.state.Tree.Nodes[n].Kind == tree.Message || bs.state.Tree.MessageOf(n) == tree.None)
 }

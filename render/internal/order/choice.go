@@ -7,27 +7,27 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// choice holds what may go next among what stands in a node. It is made when it is first asked for. From then on candidates go,
-// and what is left of others comes to hold higher priorities than it did, but never a lower one; so a candidate is only looked at
-// again when it is about to be chosen.
+// choice holds the candidates in a node: its children, or in a legacy element all pieces. It is built when it is first
+// needed. After that, candidates are removed, and the lowest priority in those that stay may rise but never falls. So a
+// candidate is looked at again only when it is about to be chosen.
 type choice struct {
-	sorted []candidate // by priority
-	tied   tied        // candidates that were of the lowest priority when the first of them was looked for
-	fixed  bool        // tied is sorted, and stays so; else it is a heap
-	legacy bool        // of one priority the first goes
-	passed []passed    // candidates before breakpoints, in document order, which are passed over until the breakpoint goes
+	sorted  []candidate // by priority
+	tied    tied        // the candidates of the lowest priority, taken from sorted
+	fixed   bool        // tied is sorted, and stays so; else it is a heap
+	legacy  bool        // among equal priorities the first is chosen
+	blocked []blocked   // candidates before breakpoints, in document order: passed over until the breakpoint is removed
 }
 
-// passed are the candidates between a breakpoint and the one before it.
-type passed struct {
+// blocked holds the candidates between a breakpoint and the previous one.
+type blocked struct {
 	breakpoint tree.ID
 	candidates []candidate
 }
 
-// candidate is something that may go next.
+// candidate is a node that may be removed next, or from which something may.
 type candidate struct {
 	priority int
-	lowest   int // of the priorities of its children
+	lowest   int // priority among its children, see lowestChild
 	id       tree.ID
 }
 
@@ -41,7 +41,7 @@ func compare(a, b candidate) int {
 	return cmp.Compare(a.id, b.id)
 }
 
-// next returns what goes next among what stands in a node, None if nothing in it may go.
+// next returns the candidate in a node that is chosen next, None if nothing in the node may be removed.
 func (o *Order) next(n tree.ID) tree.ID {
 	c := o.choices[n]
 	if c == nil {
@@ -53,8 +53,8 @@ func (o *Order) next(n tree.ID) tree.ID {
 		sort(c.sorted)
 		o.choices[n] = c
 	}
-	c.admit(o, n)
-	for c.tie(o) {
+	c.unblock(o, n)
+	for c.findTied(o) {
 		next := &c.tied[0]
 		if !o.state.Attached(next.id, n) || o.Held(next.id) && !o.mayShrink(next.id) {
 			if c.fixed {
@@ -65,7 +65,7 @@ func (o *Order) next(n tree.ID) tree.ID {
 			continue
 		}
 		if len(c.tied) > 1 && !c.fixed {
-			if lowest := o.lowestWithin(next.id); lowest != next.lowest {
+			if lowest := o.lowestChild(next.id); lowest != next.lowest {
 				next.lowest = lowest
 				c.tied.sink(0)
 				continue
@@ -76,17 +76,18 @@ func (o *Order) next(n tree.ID) tree.ID {
 	return tree.None
 }
 
-// admit takes in the candidates before a breakpoint that is not there any more.
-func (c *choice) admit(o *Order, n tree.ID) {
-	for last := len(c.passed) - 1; last >= 0 && !o.state.Attached(c.passed[last].breakpoint, n); last-- {
-		c.sorted = slices.Concat(c.tied, c.sorted, c.passed[last].candidates)
+// unblock admits the candidates before breakpoints that have been removed.
+func (c *choice) unblock(o *Order, n tree.ID) {
+	for last := len(c.blocked) - 1; last >= 0 && !o.state.Attached(c.blocked[last].breakpoint, n); last-- {
+		c.sorted = slices.Concat(c.tied, c.sorted, c.blocked[last].candidates)
 		sort(c.sorted)
-		c.tied, c.passed = nil, c.passed[:last]
+		c.tied, c.blocked = nil, c.blocked[:last]
 	}
 }
 
-// tie reports whether there are candidates, and finds those of the lowest priority.
-func (c *choice) tie(o *Order) bool {
+// findTied moves the candidates of the lowest priority to tied, if that is empty. It reports whether there are
+// candidates.
+func (c *choice) findTied(o *Order) bool {
 	if len(c.tied) > 0 || len(c.sorted) == 0 {
 		return len(c.tied) > 0
 	}
@@ -96,7 +97,7 @@ func (c *choice) tie(o *Order) bool {
 	}
 	c.tied, c.sorted, c.fixed = tied(c.sorted[:n:n]), c.sorted[n:], true
 	for i := 0; i < n && n > 1 && !c.legacy; i++ {
-		c.tied[i].lowest = o.lowestWithin(c.tied[i].id)
+		c.tied[i].lowest = o.lowestChild(c.tied[i].id)
 		c.fixed = c.fixed && o.tree.Nodes[c.tied[i].id].Leaf()
 	}
 	if c.fixed {
@@ -107,7 +108,7 @@ func (c *choice) tie(o *Order) bool {
 	return true
 }
 
-// tied is a heap of candidates: each goes before those at twice its index plus one, and plus two.
+// tied is a binary min-heap of candidates: the children of i are at 2i+1 and 2i+2.
 type tied []candidate
 
 // order makes it a heap.
@@ -117,7 +118,7 @@ func (c tied) order() {
 	}
 }
 
-// sink puts a candidate in its place below.
+// sink moves a candidate down to its place.
 func (c tied) sink(i int) {
 	moved := c[i]
 	for child := 2*i + 1; child < len(c); child = 2*i + 1 {
@@ -132,7 +133,7 @@ func (c tied) sink(i int) {
 	c[i] = moved
 }
 
-// pop takes the next candidate out.
+// pop removes the first candidate.
 func (c *tied) pop() {
 	last := len(*c) - 1
 	(*c)[0] = (*c)[last]
@@ -141,22 +142,23 @@ func (c *tied) pop() {
 	}
 }
 
-// children returns as candidates the children of a node, and in place of one that passes its priority on the children of that.
+// children returns a choice among the children of a node. A child that passes its priority on is replaced by its own
+// children.
 func (o *Order) children(n tree.ID) *choice {
 	c := &choice{sorted: make([]candidate, 0, o.state.Left(n))}
-	watch := o.breakpoints.lookedFor(n)
+	atBreakpoints := o.breakpoints.apply(n)
 	var gather func(in tree.ID)
 	gather = func(in tree.ID) {
 		for child := range o.state.At(tree.Latest).Children(in) {
 			node := &o.tree.Nodes[child]
-			if watch {
+			if atBreakpoints {
 				for _, b := range o.breakpoints.in(child) {
-					c.passed = append(c.passed, passed{b, slices.Clone(c.sorted)})
+					c.blocked = append(c.blocked, blocked{b, slices.Clone(c.sorted)})
 					c.sorted = c.sorted[:0]
 				}
 			}
 			switch {
-			case node.Kind == tree.Breakpoint && watch, o.Held(child) && !o.mayShrink(child):
+			case node.Kind == tree.Breakpoint && atBreakpoints, o.Held(child) && !o.mayShrink(child):
 			case o.passes(child):
 				gather(child)
 			default:
@@ -173,7 +175,7 @@ func (o *Order) passes(n tree.ID) bool {
 	return o.tree.Nodes[n].Is(tree.PassesPriority) && o.state.Left(n) > 0
 }
 
-// pieces returns as candidates all pieces in a node, wherever they stand.
+// pieces returns a choice among all pieces in a node, at whatever depth.
 func (o *Order) pieces(n tree.ID) *choice {
 	c := &choice{legacy: true}
 	o.state.At(tree.Latest).Walk(n, func(n tree.ID) {
@@ -184,8 +186,9 @@ func (o *Order) pieces(n tree.ID) *choice {
 	return c
 }
 
-// lowestWithin returns what decides between candidates of one priority.
-func (o *Order) lowestWithin(n tree.ID) int {
+// lowestChild returns the number that decides between candidates of equal priority (rule 3): the lowest priority of a
+// node's children.
+func (o *Order) lowestChild(n tree.ID) int {
 	node := &o.tree.Nodes[n]
 	switch {
 	case node.Leaf() && !node.Is(tree.Element):
@@ -194,7 +197,7 @@ func (o *Order) lowestWithin(n tree.ID) int {
 		return node.Priority
 	case o.state.Left(n) == 0:
 		return tree.Unset
-	case o.tree.Nodes[n+1].End == node.End: // the only one that it ever had
+	case o.tree.Nodes[n+1].End == node.End: // it never had more than one child
 		return o.tree.Nodes[n+1].Priority
 	}
 	ranked, known := o.ranked[n]
@@ -202,7 +205,7 @@ func (o *Order) lowestWithin(n tree.ID) int {
 		ranked = slices.AppendSeq(make([]tree.ID, 0, o.state.Left(n)), o.state.At(tree.Latest).Children(n))
 		slices.SortFunc(ranked, func(a, b tree.ID) int { return cmp.Compare(o.tree.Nodes[a].Priority, o.tree.Nodes[b].Priority) })
 	}
-	for !o.state.There(ranked[0]) {
+	for !o.state.Present(ranked[0]) {
 		ranked, known = ranked[1:], false
 	}
 	if !known {

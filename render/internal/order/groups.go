@@ -7,26 +7,27 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// groups are the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in which its
-// members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
+// groups lists the members of all groups, removed or not. The removal of a member can remove its neighbours, so the
+// order of removal matters. It is that of prompt-tsx: from the last member to the first, but ancestors before their
+// descendants.
 type groups struct {
-	byKey   map[*elements.Group]int32
-	of      []int32 // by node, 0 for none
-	all     []group // the first is none
-	members []member
-	going   []int32 // the groups that are being taken out
-	places  []int32 // of the members that go with them
+	byKey    map[*elements.Group]int32
+	of       []int32 // group by node, 0 for none
+	all      []group // all[0] stands for no group
+	members  []member
+	removing []int32 // stack of the groups that are being removed
+	indexes  []int32 // stack of their members, as indexes in members
 }
 
 type group struct {
-	members []int32 // places
-	going   bool    // it is being taken out
+	members  []int32 // indexes in groups.members
+	removing bool
 }
 
-// member is an element of a group, or a message that makes a call that is linked to it.
+// member is an element of a group, or a call that is linked to it.
 type member struct {
-	node tree.ID
-	call int32 // of the message, -1 for an element
+	node tree.ID // the element, or the message that makes the call
+	call int32   // index of the call, -1 for an element
 }
 
 // findGroups lists the members of all groups.
@@ -74,36 +75,35 @@ func (o *Order) findGroups() *groups {
 	return g
 }
 
-// removeGroups takes out the groups of which a member stood in what went.
+// removeGroups removes the groups that have a member in a node that was removed.
 func (o *Order) removeGroups(gone tree.ID) {
 	if o.groups == nil {
 		o.groups = o.findGroups()
 	}
 	g := o.groups
-	from, first := len(g.going), len(g.places)
+	from, first := len(g.removing), len(g.indexes)
 	o.collectGroups(gone)
-	numbers := g.going[from:]
-	for _, number := range numbers {
-		g.places = append(g.places, g.all[number].members...)
+	removed := g.removing[from:]
+	for _, number := range removed {
+		g.indexes = append(g.indexes, g.all[number].members...)
 	}
-	if len(numbers) > 1 {
-		slices.Sort(g.places[first:])
+	if len(removed) > 1 {
+		slices.Sort(g.indexes[first:])
 	}
-	o.removeMembers(g.places[first:])
-	for _, number := range numbers {
-		g.all[number].going = false
+	o.removeMembers(g.indexes[first:])
+	for _, number := range removed {
+		g.all[number].removing = false
 	}
-	g.going, g.places = g.going[:from], g.places[:first]
+	g.removing, g.indexes = g.removing[:from], g.indexes[:first]
 }
 
-// collectGroups collects the groups of which an element stands in n, or to which a call in it is linked, and which are not being
-// taken out yet.
+// collectGroups adds to groups.removing the groups that have an element in n, or to which a call in n is linked.
 func (o *Order) collectGroups(n tree.ID) {
 	g := o.groups
 	collect := func(number int32) {
-		if number != 0 && !g.all[number].going {
-			g.all[number].going = true
-			g.going = append(g.going, number)
+		if number != 0 && !g.all[number].removing {
+			g.all[number].removing = true
+			g.removing = append(g.removing, number)
 		}
 	}
 	collect(g.of[n])
@@ -122,34 +122,34 @@ func (o *Order) collectGroups(n tree.ID) {
 	}
 }
 
-// removeMembers takes out members of groups. The calls of one message stand together among them.
-func (o *Order) removeMembers(places []int32) {
-	for len(places) > 0 {
-		m, calls := o.groups.members[places[0]], 0
-		for calls < len(places) && o.groups.members[places[calls]].node == m.node && o.groups.members[places[calls]].call >= 0 {
+// removeMembers removes members of groups. The calls of one message are next to each other in the list.
+func (o *Order) removeMembers(indexes []int32) {
+	for len(indexes) > 0 {
+		m, calls := o.groups.members[indexes[0]], 0
+		for calls < len(indexes) && o.groups.members[indexes[calls]].node == m.node && o.groups.members[indexes[calls]].call >= 0 {
 			calls++
 		}
 		switch {
 		case !o.state.Attached(m.node, tree.None):
 		case calls > 0:
-			o.removeCalls(m.node, places[:calls])
+			o.removeCalls(m.node, indexes[:calls])
 		default:
-			o.remove(m.node, tree.ByGroup)
+			o.cascade(m.node, tree.ByGroup)
 		}
-		places = places[max(1, calls):]
+		indexes = indexes[max(1, calls):]
 	}
 }
 
-// removeCalls takes calls out of a message.
-func (o *Order) removeCalls(n tree.ID, places []int32) {
-	taken := false
-	for _, place := range places {
-		taken = o.state.TakeCall(n, int(o.groups.members[place].call)) || taken
+// removeCalls removes calls from a message.
+func (o *Order) removeCalls(n tree.ID, indexes []int32) {
+	removed := false
+	for _, index := range indexes {
+		removed = o.state.RemoveCall(n, int(o.groups.members[index].call)) || removed
 	}
-	if !taken {
+	if !removed {
 		return
 	}
 	if o.state.Blank(n) && !o.Held(n) {
-		o.remove(n, tree.ByEmptiness)
+		o.cascade(n, tree.ByEmptiness)
 	}
 }

@@ -1,27 +1,40 @@
-// Package order says which piece of a prompt goes next, and what goes with it: the rules of pruning, which package render documents.
+// Package order is the stage of the render engine that decides what is removed: the rules of pruning, which the page of
+// package render lists by number.
+//
+// Its input is a [tree.State]. [Order.Choose] returns the next piece to remove from a container, and [Order.Remove]
+// removes it from the state, as one step, with everything that must not stay without it: groups, linked calls, chunks,
+// and elements that become empty. [Order.Rewind] undoes steps. The package never counts tokens.
+//
+// The invariants:
+//
+//   - What is removed next depends only on the tree that is left, so removing, rewinding and removing again gives the
+//     same tree.
+//   - A locked node is never removed, nor is an element that holds one.
+//   - A choice is built once per node and kept until something in the node comes back. After a removal, only the head
+//     of each choice on the way down to the next piece is looked at again.
 package order
 
 import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Order takes pieces out of a tree, one choice after the other.
+// Order removes pieces from a tree, one step after the other.
 type Order struct {
-	// Strict keeps together what must stay together, which prompt-tsx does not always.
+	// Strict keeps chunks whole and calls with their groups where prompt-tsx does not.
 	Strict bool
-	// SingleTexts has the text of an element of one text chosen, and not the element.
+	// SingleTexts makes Choose return the text in an element that holds nothing else, and not the element.
 	SingleTexts bool
 
 	tree        *tree.Tree
 	state       *tree.State
 	breakpoints *breakpoints
-	required    []keeping // by node, nil if nothing is required
+	required    []requirement // by node, nil if nothing is required
 	groups      *groups
-	choices     []*choice             // by node, among what stands in it
-	ranked      map[tree.ID][]tree.ID // a node's children, the one with the lowest priority first; of those that went maybe some
+	choices     []*choice             // by node, nil until needed
+	ranked      map[tree.ID][]tree.ID // a node's children by priority, the lowest first; some may have been removed
 }
 
-// New returns the order of a tree. What is required in it stays.
+// New returns the order of a tree. Its required pieces are locked.
 func New(s *tree.State, strict bool) *Order {
 	o := &Order{
 		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s),
@@ -33,7 +46,8 @@ func New(s *tree.State, strict bool) *Order {
 	return o
 }
 
-// Choose returns what goes next from a container, and why; or, with the node None, in which node there is nothing that may go.
+// Choose returns the node to remove next from a container, and the cause. If there is none, n is None, and stuck is the
+// node in which nothing may be removed.
 func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree.ID) {
 	for n := container; ; {
 		next := o.next(n)
@@ -41,12 +55,12 @@ func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 			return tree.None, 0, n
 		}
 		if o.tree.Nodes[n].Is(tree.Legacy) {
-			next = o.wholeOf(next, n)
+			next = o.chunkOr(next, n)
 		}
 		node := &o.tree.Nodes[next]
 		switch {
 		case node.Leaf(), node.Is(tree.OneText) && !o.Held(next) && !o.SingleTexts, o.state.Left(next) == 0:
-			// An element of one text is empty without it, and goes with it.
+			// An element that holds only one text is empty without it, so it is removed whole.
 			return next, tree.ByPriority, tree.None
 		case node.Is(tree.Chunk):
 			return next, tree.ByChunk, tree.None
@@ -55,32 +69,33 @@ func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 	}
 }
 
-// Take takes a node out as a step of its own.
-func (o *Order) Take(n tree.ID, why tree.Cause) {
+// Remove removes a node, with everything that must not stay without it, as a step of its own.
+func (o *Order) Remove(n tree.ID, why tree.Cause) {
 	o.state.Now++
-	o.remove(n, why)
+	o.cascade(n, why)
 }
 
-// remove takes a node out, and with it what has no reason to stay without it: what its groups hold, and what it leaves empty.
-func (o *Order) remove(n tree.ID, why tree.Cause) {
+// cascade removes a node in the current step, then its groups, its parent if that is empty now, and the chunk around
+// it.
+func (o *Order) cascade(n tree.ID, why tree.Cause) {
 	parent := o.tree.Nodes[n].Parent
-	if parent == tree.None || !o.state.There(n) {
+	if parent == tree.None || !o.state.Present(n) {
 		return
 	}
 	chunk := o.chunkAround(n)
-	o.state.TakeOut(n, why)
+	o.state.Remove(n, why)
 	if o.tree.Grouped > 0 {
 		o.removeGroups(n)
 	}
-	if o.state.Blank(parent) && !o.Held(parent) { // what is held keeps its white space
-		o.remove(parent, tree.ByEmptiness)
+	if o.state.Blank(parent) && !o.Held(parent) { // a held parent keeps its white space
+		o.cascade(parent, tree.ByEmptiness)
 	}
 	if chunk != tree.None && !o.Held(chunk) {
-		o.remove(chunk, tree.ByChunk)
+		o.cascade(chunk, tree.ByChunk)
 	}
 }
 
-// Rewind makes the tree what it was after a step. It returns what is there again, valid until something goes.
+// Rewind undoes all removals after a step. It returns them; the slice is valid until the next removal.
 func (o *Order) Rewind(to tree.Step) []tree.Change {
 	back := o.state.Rewind(to)
 	before := tree.None
@@ -93,22 +108,23 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 			o.choices[n] = nil
 			delete(o.ranked, n)
 			if o.required != nil {
-				o.required[n].shrinks = 0
+				o.required[n].firstShrinkable = 0
 			}
 		}
 	}
 	return back
 }
 
-// BeforeBreakpoint reports whether a node stands before the last cache breakpoint that is there.
+// BeforeBreakpoint reports whether a node is before the last cache breakpoint that is left.
 func (o *Order) BeforeBreakpoint(n tree.ID) bool { return o.breakpoints.after(n) }
 
-// WentWithChunk reports whether a container went with the chunk that it stands in. In prompt-tsx pruning goes on in one that is gone.
-func (o *Order) WentWithChunk(container tree.ID) bool {
+// RemovedWithChunk reports whether a container was removed with the chunk around it. prompt-tsx goes on pruning in a
+// removed container, so if Strict is not set it is always false.
+func (o *Order) RemovedWithChunk(container tree.ID) bool {
 	return o.Strict && o.tree.OuterChunks && !o.state.Attached(container, tree.None)
 }
 
-// holdsMessage reports whether n is a message or a tool, or one is left in it.
+// holdsMessage reports whether n is, or still holds, a message or a tool.
 func (o *Order) holdsMessage(n tree.ID) bool {
 	if k := o.tree.Nodes[n].Kind; k == tree.Message || k == tree.Finished || k == tree.Tool {
 		return true
@@ -121,8 +137,8 @@ func (o *Order) holdsMessage(n tree.ID) bool {
 	return false
 }
 
-// wholeOf returns the outermost chunk in a legacy element in which a piece of it stands, or the piece.
-func (o *Order) wholeOf(piece, legacy tree.ID) tree.ID {
+// chunkOr returns the outermost chunk in a legacy element that contains a piece, or the piece if there is none.
+func (o *Order) chunkOr(piece, legacy tree.ID) tree.ID {
 	if o.Strict && o.tree.OuterChunks {
 		for up := o.tree.Nodes[piece].Parent; up != legacy; up = o.tree.Nodes[up].Parent {
 			if o.tree.Nodes[up].Is(tree.Chunk) {
@@ -133,7 +149,8 @@ func (o *Order) wholeOf(piece, legacy tree.ID) tree.ID {
 	return piece
 }
 
-// chunkAround returns the outermost chunk around what is or holds messages or tools, None if there is none.
+// chunkAround returns the outermost chunk around a node that is or holds a message or a tool (rule 10), None if there
+// is none.
 func (o *Order) chunkAround(n tree.ID) (chunk tree.ID) {
 	if !o.Strict || !o.tree.OuterChunks || !o.holdsMessage(n) {
 		return tree.None

@@ -2,33 +2,34 @@ package order
 
 import "slices"
 
-// sort sorts candidates in document order by their priorities.
+// sort sorts candidates, which are in document order, by priority. Equal ones keep their order.
 func sort(list []candidate) {
 	switch {
 	case slices.IsSortedFunc(list, compare):
-	case len(list) < many:
+	case len(list) < radix:
 		slices.SortFunc(list, compare)
 	default:
-		sortMany(list)
+		radixSort(list)
 	}
 }
 
-// digit is how many bits of a priority many candidates are sorted by at a time.
+// digitBits is the number of bits that a pass of the radix sort looks at. Shorter lists than radix are sorted by
+// comparison.
 const (
-	digit = 8
-	many  = 1 << digit
+	digitBits = 8
+	radix     = 1 << digitBits
 )
 
-// sortMany sorts candidates digit by digit, from the lowest one on, in time that grows with their number.
-func sortMany(list []candidate) {
+// radixSort sorts candidates digit by digit, the lowest first, in linear time.
+func radixSort(list []candidate) {
 	lowest, highest := list[0].priority, list[0].priority
 	for _, c := range list {
 		lowest, highest = min(lowest, c.priority), max(highest, c.priority)
 	}
 	from, to := list, make([]candidate, len(list))
-	for shift := 0; (uint64(highest)-uint64(lowest))>>shift > 0; shift += digit {
-		var starts [many + 1]int
-		at := func(c candidate) *int { return &starts[(uint64(c.priority)-uint64(lowest))>>shift%many] }
+	for shift := 0; (uint64(highest)-uint64(lowest))>>shift > 0; shift += digitBits {
+		var starts [radix + 1]int
+		at := func(c candidate) *int { return &starts[(uint64(c.priority)-uint64(lowest))>>shift%radix] }
 		for _, c := range from {
 			*at(c)++
 		}

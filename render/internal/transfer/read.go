@@ -83,14 +83,14 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 	e.Name = wrapperName
 	e.SetPriority(in.Priority)
 	if r.Again {
-		e.Set().Props = in
+		e.EnsureRare().Props = in
 	}
 	references, err := referencesIn(n.References)
 	if err != nil {
 		return &Error{Place: where + ".references", Err: err}
 	}
 	if len(references) > 0 {
-		e.Set().Refer(references...)
+		e.EnsureRare().Refer(references...)
 	}
 	switch n.Ctor {
 	case pieceImage, pieceDocument:
@@ -103,7 +103,7 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 			return &Error{Place: where, Err: draft.ErrNestedMessage}
 		}
 		e.Kind = tree.Message
-		e.Set().Frame = chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
+		e.EnsureRare().Frame = chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
 		r.InMessage = true
 	case pieceOther:
 		if n.Props.Tool != nil {
@@ -172,7 +172,7 @@ func (r Reader) setFlags(e *draft.Node, n incoming) error {
 	}
 	e.IfEmpty = set&flagIfEmpty != 0
 	// What has no priority has 0 if its props pass it on, whatever the flags say.
-	if !e.Is(tree.Given) && e.Is(tree.PassesPriority) != n.Props.PassPriority && e.Kind == tree.Container {
+	if !e.Is(tree.HasPriority) && e.Is(tree.PassesPriority) != n.Props.PassPriority && e.Kind == tree.Container {
 		priority := tree.Unset
 		if n.Props.PassPriority {
 			priority = 0
@@ -191,21 +191,21 @@ func (r Reader) media(e *draft.Node, n incoming, where string) error {
 	if !r.InMessage {
 		return &Error{Place: where, Err: draft.ErrOutsideMessage}
 	}
-	more := e.Set()
+	rare := e.EnsureRare()
 	e.Kind = tree.Part
 	switch {
 	case n.Ctor == pieceImage && n.Props.Source == nil:
 		return &Error{Place: where + ".props.src", Err: errors.New("it is missing")}
 	case n.Ctor == pieceImage:
 		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
-		e.Name, more.Element, more.Part = "Image", image, image.Part()
+		e.Name, rare.Element, rare.Part = "Image", image, image.Part()
 	case n.Props.Data == nil || n.Props.MediaType == nil:
 		return &Error{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
 	default:
 		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
-		e.Name, more.Element, more.Part = "Document", document, document.Part()
+		e.Name, rare.Element, rare.Part = "Document", document, document.Part()
 	}
-	more.Tokens = r.Tokenizer.CountPart(more.Part)
+	rare.Tokens = r.Tokenizer.CountPart(rare.Part)
 	return nil
 }
 
@@ -217,9 +217,9 @@ func (r Reader) tool(e *draft.Node, n incoming, where string) error {
 	case tool.Name == "":
 		return &Error{Place: where + ".props.tool.name", Err: errors.New("it is missing")}
 	default:
-		more := e.Set()
-		e.Kind, e.Name, more.Tool, more.Tokens = tree.Tool, tool.Name, tool, count.Tool(r.Tokenizer, *tool)
-		more.Element = elements.Tool{Tool: *tool}
+		rare := e.EnsureRare()
+		e.Kind, e.Name, rare.Tool, rare.Tokens = tree.Tool, tool.Name, tool, count.Tool(r.Tokenizer, *tool)
+		rare.Element = elements.Tool{Tool: *tool}
 		return nil
 	}
 }
@@ -239,7 +239,7 @@ func (r Reader) text(c *draft.Node, n incoming, where string) error {
 		return &Error{Place: where + ".references", Err: err}
 	}
 	if len(references) > 0 {
-		c.Set().Refer(references...)
+		c.EnsureRare().Refer(references...)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (r Reader) opaque(c *draft.Node, n incoming, where string) error {
 			return &Error{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
 		}
 	}
-	more := c.Set()
-	c.Kind, more.Part, more.Tokens = tree.Part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+	rare := c.EnsureRare()
+	c.Kind, rare.Part, rare.Tokens = tree.Part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
 	return nil
 }

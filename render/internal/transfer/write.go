@@ -32,10 +32,10 @@ func Write(root *draft.Node) ([]byte, error) {
 type writer struct{ groups map[*elements.Group]int }
 
 func (w writer) piece(d *draft.Node, name string) (node, error) {
-	more := d.More()
+	rare := d.RareOrZero()
 	n := node{
 		Type: typePiece, Ctor: pieceOther, CtorName: name, Children: &[]node{},
-		Props: propsOut(more.Props), References: referencesOut(more.References),
+		Props: propsOut(rare.Props), References: referencesOut(rare.References),
 	}
 	for _, f := range flags {
 		if d.Is(f.tree) {
@@ -51,7 +51,7 @@ func (w writer) piece(d *draft.Node, name string) (node, error) {
 		}
 		n.KeepWithID = new(w.groups[g])
 	}
-	switch e := more.Element.(type) {
+	switch e := rare.Element.(type) {
 	case elements.Image:
 		n.Ctor = pieceImage
 		n.Props.Source, n.Props.Detail, n.Props.MimeType = &e.Source, string(e.Detail), e.MediaType
@@ -78,7 +78,7 @@ func (w writer) piece(d *draft.Node, name string) (node, error) {
 
 // children writes what stands in a node. The form knows no tags: theirs is text that stays.
 func (w writer) children(d *draft.Node, to *[]node) error {
-	tag := d.More().Tag
+	tag := d.RareOrZero().Tag
 	if tag != nil {
 		*to = append(*to, tagText(tag.Open))
 	}
@@ -104,17 +104,17 @@ func tagText(s string) node {
 }
 
 func (w writer) child(c, parent *draft.Node) (node, error) {
-	more := c.More()
-	_, inChunk := parent.More().Element.(elements.TextChunk)
+	rare := c.RareOrZero()
+	_, inChunk := parent.RareOrZero().Element.(elements.TextChunk)
 	switch {
 	case c.Kind == tree.Text:
 		n := node{Type: typeText, Text: &c.Text, Priority: orUnset(c.Given()), LineBreak: new(c.Is(tree.StartsLine))}
-		if inChunk || len(more.References) > 0 {
-			n.References = referencesOut(more.References)
+		if inChunk || len(rare.References) > 0 {
+			n.References = referencesOut(rare.References)
 		}
 		return n, nil
-	case c.Kind == tree.Part && more.Element == nil:
-		opaque, _ := more.Part.(chat.Opaque)
+	case c.Kind == tree.Part && rare.Element == nil:
+		opaque, _ := rare.Part.(chat.Opaque)
 		n := node{Type: typeOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: c.Given()}
 		if !inChunk {
 			n.Priority = orUnset(n.Priority)

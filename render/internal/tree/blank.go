@@ -2,8 +2,8 @@ package tree
 
 import "unicode/utf8"
 
-// White reports whether a character is white space as JavaScript has it, by which prompt-tsx decides whether something is empty:
-// U+FEFF is, U+0085, U+200B and U+180E are not.
+// White reports whether a character is white space in JavaScript, which decides what is empty for prompt-tsx: U+FEFF is
+// white space; U+0085, U+200B and U+180E are not.
 func White(r rune) bool {
 	switch r {
 	case ' ', '\t', '\n', '\v', '\f', '\r', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
@@ -12,9 +12,9 @@ func White(r rune) bool {
 	return r >= 0x2000 && r <= 0x200A
 }
 
-// Blank reports whether a text is white space alone.
+// Blank reports whether a text is empty or only white space.
 func Blank(s string) bool {
-	if s != "" && ' ' < s[0] && s[0] < utf8.RuneSelf { // as most are not
+	if s != "" && ' ' < s[0] && s[0] < utf8.RuneSelf { // most texts
 		return false
 	}
 	for _, r := range s {

@@ -2,14 +2,14 @@ package tree
 
 import "math"
 
-// Step numbers the choices of a pruning, from 1. A node that went has the step at which it did, so that the tree can be read as
-// it was after any.
+// Step numbers the choices of a pruning, from 1. Each removed node has the step of its removal, so that the tree can be
+// read as it was after any step.
 type Step int32
 
-// Latest is the step at which the tree is as it is.
+// Latest is the step that reads the current state.
 const Latest Step = math.MaxInt32
 
-// Cause says why a node or a call went.
+// Cause says why a node or a call was removed.
 type Cause uint8
 
 const (
@@ -19,44 +19,46 @@ const (
 	ByEmptiness
 )
 
-// Drop says when and why something went. The zero value is of something that is there.
+// Drop says when and why a node or a call was removed. The zero value means that it is present.
 type Drop struct {
 	Step  Step
 	Cause Cause
-	// Restored reports that it went and was put back by backfill.
+	// Restored reports that it was removed and put back by backfill.
 	Restored bool
 }
 
-// By reports whether it had gone by a step.
+// By reports whether the removal had happened by a step.
 func (d Drop) By(at Step) bool { return d.Step != 0 && d.Step <= at }
 
-// Change is something that went: a node with all that stands in it, or a call of a message.
+// Change is a removal: of a node with its descendants, or of a message's call.
 type Change struct {
 	Node ID
 	Call int32 // index of the message's call, -1 for the node itself
 }
 
-// nodeState holds what changes of a node.
+// nodeState holds the changing data of a node.
 type nodeState struct {
-	drop     Drop
-	left     int32 // children that are there
-	nonBlank int32 // of these, those that hold more than white space, and calls; of a piece itself 1 or 0
+	drop Drop
+	left int32 // children that are present
+	// nonBlank is the number of these children that hold more than white space, plus the calls that are left. For a
+	// leaf it is 1, or 0 if the leaf is blank.
+	nonBlank int32
 }
 
-// State is one pruning of a tree: what is left of it, and what went in which order.
+// State is one pruning of a tree: what is left, and what was removed in which order.
 type State struct {
 	Tree *Tree
 	Now  Step
-	// Log lists what went, in order.
+	// Log lists the removals in order.
 	Log []Change
 
 	nodes []nodeState
-	calls map[ID][]Drop // of messages of which some went
+	calls map[ID][]Drop // by message, if calls of it were removed
 
 	trimmed map[ID]*Trimmed
 }
 
-// NewState returns the state of a tree of which nothing went.
+// NewState returns the state of a tree from which nothing is removed.
 func NewState(t *Tree) *State {
 	s := &State{Tree: t, nodes: make([]nodeState, len(t.Nodes))}
 	for n := ID(len(t.Nodes) - 1); n >= Root; n-- {
@@ -74,13 +76,13 @@ func NewState(t *Tree) *State {
 // At returns the tree as it was after a step.
 func (s *State) At(at Step) View { return View{State: s, at: at} }
 
-// Left returns the number of children that are there.
+// Left returns the number of children that are present.
 func (s *State) Left(n ID) int { return int(s.nodes[n].left) }
 
-// Drop returns when and why a node went by itself.
+// Drop returns when and why a node itself was removed.
 func (s *State) Drop(n ID) Drop { return s.nodes[n].drop }
 
-// CallDrop returns when and why a call of a message went.
+// CallDrop returns when and why a call of a message was removed.
 func (s *State) CallDrop(message ID, call int) Drop {
 	if drops := s.calls[message]; drops != nil {
 		return drops[call]
@@ -88,13 +90,13 @@ func (s *State) CallDrop(message ID, call int) Drop {
 	return Drop{}
 }
 
-// There reports whether a node did not go by itself.
-func (s *State) There(n ID) bool { return s.nodes[n].drop.Step == 0 }
+// Present reports whether a node was not removed itself. Its ancestors may have been.
+func (s *State) Present(n ID) bool { return s.nodes[n].drop.Step == 0 }
 
-// Attached reports whether a node, and all that it stands in up to an ancestor, is there. The ancestor may be None.
+// Attached reports whether a node and its ancestors below the given one are present. None is above the root.
 func (s *State) Attached(n, ancestor ID) bool {
 	for ; n != ancestor && n != None; n = s.Tree.Nodes[n].Parent {
-		if !s.There(n) {
+		if !s.Present(n) {
 			return false
 		}
 	}
@@ -104,15 +106,15 @@ func (s *State) Attached(n, ancestor ID) bool {
 // Blank reports whether nothing but white space is left of a node.
 func (s *State) Blank(n ID) bool { return s.nodes[n].nonBlank == 0 }
 
-// TakeOut takes a node out, with all that stands in it.
-func (s *State) TakeOut(n ID, why Cause) {
+// Remove removes a node with its descendants.
+func (s *State) Remove(n ID, why Cause) {
 	s.nodes[n].drop = Drop{Step: s.Now, Cause: why}
 	s.Log = append(s.Log, Change{n, -1})
 	s.attach(n, -1)
 }
 
-// TakeCall takes a call out of a message, unless it went before.
-func (s *State) TakeCall(message ID, call int) (taken bool) {
+// RemoveCall removes a call from a message, and reports false if it was removed before.
+func (s *State) RemoveCall(message ID, call int) (removed bool) {
 	drops := s.calls[message]
 	if drops == nil {
 		if s.calls == nil {
@@ -130,7 +132,7 @@ func (s *State) TakeCall(message ID, call int) (taken bool) {
 	return true
 }
 
-// attach records that n, a child of its parent, went (-1) or is there again (1).
+// attach tells the parent of n that n was removed (by is -1) or is present again (by is 1).
 func (s *State) attach(n ID, by int32) {
 	p := s.Tree.Nodes[n].Parent
 	s.nodes[p].left += by
@@ -139,19 +141,19 @@ func (s *State) attach(n ID, by int32) {
 	}
 }
 
-// addNonBlank adds to the number of children and calls that hold more than white space, of n and of what it makes blank or not.
+// addNonBlank adds to the nonBlank of n, and of each ancestor whose child becomes blank, or not blank, by that.
 func (s *State) addNonBlank(n ID, by int32) {
 	for n != None {
 		before := s.Blank(n)
 		s.nodes[n].nonBlank += by
-		if s.Blank(n) == before || !s.There(n) {
+		if s.Blank(n) == before || !s.Present(n) {
 			return
 		}
 		n = s.Tree.Nodes[n].Parent
 	}
 }
 
-// Rewind makes the tree what it was after a step. It returns what is there again, valid until something goes.
+// Rewind undoes all removals after a step. It returns them; the slice is valid until the next removal.
 func (s *State) Rewind(to Step) []Change {
 	from := len(s.Log)
 	for from > 0 && s.LogStep(from-1) > to {
@@ -179,11 +181,11 @@ func (s *State) drop(c Change) *Drop {
 	return &s.calls[c.Node][c.Call]
 }
 
-// Restored marks a node, or a call of a message, that went and is there again.
+// Restored marks the node or call of a removal as put back, if it is present.
 func (s *State) Restored(c Change) { s.drop(c).Restored = s.drop(c).Step == 0 }
 
-// Replay takes out of a new state what went of another, in its steps. moved returns the node of this tree that one of the other is,
-// None if it is not in this tree.
+// Replay repeats the removals of another state in this new one, with the same steps. moved maps a node of the other
+// tree to this one, or to None if it has no place here.
 func (s *State) Replay(other *State, moved func(ID) ID) {
 	for _, c := range other.Log {
 		n := moved(c.Node)
@@ -193,9 +195,9 @@ func (s *State) Replay(other *State, moved func(ID) ID) {
 		drop := other.drop(c)
 		s.Now = drop.Step
 		if c.Call < 0 {
-			s.TakeOut(n, drop.Cause)
+			s.Remove(n, drop.Cause)
 		} else {
-			s.TakeCall(n, int(c.Call))
+			s.RemoveCall(n, int(c.Call))
 		}
 	}
 	for n, t := range other.trimmed {

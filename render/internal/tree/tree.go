@@ -1,6 +1,14 @@
-// Package tree holds a prompt that was laid out, and what is left of it while pieces go.
+// Package tree is the first stage of the render engine: the data that all other stages work on.
 //
-// A [Tree] is written once and read by all who prune it; a [State] is one pruning of it.
+// A [Tree] is a laid-out prompt as an array of nodes. Package draft writes it once, and nobody changes it afterwards. A
+// [State] is one pruning of a tree: it records what was removed, at which step and why, and can be rewound. Several
+// states may share a tree. A [View] reads a state as it was after a step.
+//
+// [Node] lists the invariants of the array. The invariants of a state:
+//
+//   - A node is present unless it was removed itself; it is attached if it and its ancestors are present.
+//   - The log lists removals in order, with steps that never decrease. Rewinding undoes them from the end.
+//   - Removing a node does not remove its descendants, groups or empty parents: deciding that is up to package order.
 package tree
 
 import (
@@ -26,8 +34,8 @@ type Kind uint8
 
 const (
 	Container  Kind = iota // an element that holds others
-	Message                // a message, which holds its content
-	Finished               // finished messages that are required, in one node
+	Message                // a message; its descendants are its content
+	Finished               // required finished messages, as one node
 	Text                   // a piece of text
 	Part                   // an image, document, thinking or opaque value
 	Breakpoint             // a cache breakpoint
@@ -39,39 +47,40 @@ type Flags uint16
 
 const (
 	Required       Flags = 1 << iota
-	Given                // a priority was given
-	Offered              // a priority below the highest was given: what stands in the node is offered to pruning
+	HasPriority          // a priority was set
+	Offered              // a priority below the highest was set: the node and its descendants are offered to pruning
 	StartsLine           // a text that starts on a line of its own
-	StartsElement        // a text that does so if it is the first of its element and no text stands before the element
+	StartsElement        // a text that does so if it is the first of its element and no text precedes the element
 	Element              // a text or part that is an element itself
-	Chunk                // goes as a whole
-	Legacy               // its pieces compete wherever they stand in it
+	Chunk                // is removed whole
+	Legacy               // all pieces in it compete, at whatever depth
 	PassesPriority       // its children compete in its place
 	OneText              // holds one text and nothing else
-	Trims                // a text that may become shorter: its Extra has a Trim
+	Trimmable            // a text that may become shorter: its Extra has a Trim
 	Cut                  // a text that was cut to its share
-	Lines                // holds texts that start on lines of their own, and line breaks, alone
+	OnlyLines            // holds only texts that start on lines of their own, and line breaks
 )
 
 // Node is an element, a text or another part of a message.
 //
-// Nodes stand in the order of the document: a node before what stands in it. So these hold:
+// Nodes are in preorder, the order of the document. The invariants:
 //
-//   - Nodes[0] is the root. Every other node n has Parent < n, and stands in it: Parent < n < Nodes[Parent].End.
-//   - What stands in n is n+1 up to its End; its first child is n+1 if that is below End, the next one the End of the first.
-//   - Text, Part, Breakpoint, Tool and Finished have no children: their End is the next node.
-//   - Text has a Count, all others none. Part and Breakpoint have an Extra with a Part, Message one with a Frame, Finished one
-//     with a Block, Tool one with a Tool.
+//   - Nodes[0] is the root. Every other node n has Parent < n < Nodes[Parent].End.
+//   - The descendants of n are n+1 up to, but not including, its End. Its first child is n+1 if that is below End; the
+//     next sibling of a node is its End.
+//   - Text, Part, Breakpoint, Tool and Finished are leaves: their End is the next node.
+//   - Only Text has a Count. Part and Breakpoint have an Extra with a Part, Message one with a Frame, Finished one with
+//     a Block, Tool one with a Tool.
 type Node struct {
 	Text     string // of a text, and of a container with OneText
-	Priority int    // Unset if there is none; 0 if there is none and PassesPriority
+	Priority int    // if none was set: Unset, or 0 with PassesPriority
 	Parent   ID
 	End      ID
-	// Count is the tokens of a text by itself, plus one; 0 before anybody asked. Trees of one layout share it.
+	// Count holds the tokens of a text by itself, plus one; 0 until it is counted. Trees of one layout share it.
 	Count *atomic.Int32
 	Extra int32 // index in Tree.Extras, 0 for none
 	Group int32 // index in Tree.Groups of a KeepWith, 0 for none
-	Nth   int32 // its number among siblings of its name, from 1; 0 for the only one
+	Nth   int32 // number among siblings of the same name, from 1; 0 for the only one
 	Name  uint32
 	Flags Flags
 	Kind  Kind
@@ -80,14 +89,14 @@ type Node struct {
 // Is reports whether a node has one of the flags.
 func (n *Node) Is(f Flags) bool { return n.Flags&f != 0 }
 
-// Leaf reports whether a node can hold no others.
+// Leaf reports whether nodes of this kind have no children.
 func (n *Node) Leaf() bool { return n.Kind > Message }
 
-// Extra holds what few nodes have.
+// Extra holds the fields that few nodes have.
 type Extra struct {
 	Part   chat.Part
 	Tool   *chat.Tool
-	Tokens int // of Part, or what Tool adds to a list of others
+	Tokens int // of Part, or what Tool adds to a list of other tools
 
 	Trim *Trim // of a text that may become shorter
 
@@ -114,25 +123,25 @@ func (t *Tag) Tokens() int { return t.OpenTokens + t.CloseTokens }
 // InMessage returns the tokens of both ends, with a line break before each.
 func (t *Tag) InMessage() int { return t.Tokens() + 2 }
 
-// Slack is by how many tokens what holds a text may get smaller as the text grows: now and then tokens merge across a break.
+// Slack is the number of tokens by which a count may shrink although a text in it grows, because tokens merge across a
+// break.
 const Slack = 8
 
 // Trim says how a text may become shorter.
 type Trim struct {
-	// Texts is the number of texts that it may become, each longer than the one before; the text itself is longer than all. Of the
-	// first nothing is left but a mark.
+	// Texts is the number of shorter texts, each longer than the one before it. The first is nothing but the mark.
 	Texts int
 	// Text returns the i-th of them.
 	Text func(i int) string
-	// Least is the fewest tokens that it may count then, with the mark.
+	// Least is the fewest tokens that a shorter text may have, with the mark.
 	Least int
 }
 
-// Block is finished messages that stay.
+// Block holds finished messages that are required.
 type Block struct {
-	Messages []chat.Message // that have something to say
+	Messages []chat.Message // without blank ones
 	Tokens   int
-	Tree     *Tree // of the messages, under its root
+	Tree     *Tree // the messages are children of its root
 }
 
 // Tree is a prompt that was laid out.
@@ -142,24 +151,25 @@ type Tree struct {
 	Groups []*elements.Group
 	Names  []string
 
-	Limits     []ID // nodes with a limit, in the order in which they are met
+	Limits     []ID // nodes with a limit, in the order of layout
 	Tools      []ID // in document order
 	Globals    elements.Metadata
 	References []elements.Reference // in document order
 
-	Grouped     int  // members of groups, and calls that are linked to one
-	Breakpoints bool // there are some
-	Required    bool // something is
-	OuterChunks bool // there is a chunk in a legacy element, or around messages
-	Nested      bool // there is a message in a message
-	Noted       bool // there is local metadata
-	Tagged      bool // there are tags with children
+	Grouped        int  // number of group members, and of calls linked to a group
+	Breakpoints    bool // there are cache breakpoints
+	Required       bool // something is required
+	OuterChunks    bool // there is a chunk in a legacy element, or around messages
+	NestedMessages bool // there is a message in a message
+	HasLocals      bool // there is local metadata
+	HasTags        bool // there are tags with children
 }
 
-// Extra returns what few nodes have, of a node. It must not be written to.
+// Extra returns the extra of a node, an empty one if it has none. It must not be written to.
 func (t *Tree) Extra(n ID) *Extra { return &t.Extras[t.Nodes[n].Extra] }
 
-// nonBlank returns how much of a node is more than white space, its children left out: a text, another part, each call.
+// nonBlank returns how many things in a node, its children apart, are more than white space: a text, another part, each
+// call.
 func (t *Tree) nonBlank(n ID) int32 {
 	switch node := &t.Nodes[n]; node.Kind {
 	case Container:
@@ -205,11 +215,12 @@ func (t *Tree) SetTokens(n ID, tokens int) {
 	}
 }
 
-// CloseOf returns what stands for the closing end of a tag where its ends are told apart: the tag itself stands for the opening one.
-// It is above all nodes.
-func (t *Tree) CloseOf(tag ID) ID { return ID(len(t.Nodes)) + tag }
+// ClosingEnd returns the ID of a tag's closing end, where the ends of tags have IDs; the opening end has the ID of the
+// tag. It is above the IDs of all nodes.
+func (t *Tree) ClosingEnd(tag ID) ID { return ID(len(t.Nodes)) + tag }
 
-// MessageOf returns the message that a node is or stands in, None if there is none.
+// MessageOf returns the innermost message that contains a node, or the node itself if it is a message; None if there is
+// none.
 func (t *Tree) MessageOf(n ID) ID {
 	for n != None && t.Nodes[n].Kind != Message {
 		n = t.Nodes[n].Parent

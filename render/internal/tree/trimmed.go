@@ -2,14 +2,14 @@ package tree
 
 import "maps"
 
-// Trimmed is what is left of a text that became shorter.
+// Trimmed is a text that was made shorter.
 type Trimmed struct {
 	Text   string
 	Index  int // among the texts of its Trim
-	Tokens int // by itself, -1 before anybody asked
+	Tokens int // by itself, -1 until it is counted
 }
 
-// Text returns a text as it is now.
+// Text returns the current text of a node.
 func (s *State) Text(n ID) string {
 	if t := s.Trimmed(n); t != nil {
 		return t.Text
@@ -17,18 +17,19 @@ func (s *State) Text(n ID) string {
 	return s.Tree.Nodes[n].Text
 }
 
-// Trimmed returns what is left of a text that became shorter, nil for any other node.
+// Trimmed returns the shorter text of a node, nil for a node that is not trimmed.
 func (s *State) Trimmed(n ID) *Trimmed {
-	if !s.Tree.Nodes[n].Is(Trims) {
+	if !s.Tree.Nodes[n].Is(Trimmable) {
 		return nil
 	}
 	return s.trimmed[n]
 }
 
-// AllTrimmed returns the texts that are shorter now.
+// AllTrimmed returns all texts that are trimmed now.
 func (s *State) AllTrimmed() map[ID]*Trimmed { return maps.Clone(s.trimmed) }
 
-// Trim replaces a text by one that it may become, or, with an index that is not one of these, by itself.
+// Trim replaces a text by the shorter text with an index in its Trim, or, with an index out of range, by the whole
+// text.
 func (s *State) Trim(n ID, index int) {
 	trim := s.Tree.Extra(n).Trim
 	if index < 0 || index >= trim.Texts {

@@ -6,13 +6,13 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// View is a tree as it was after a step.
+// View reads a tree as it was after a step.
 type View struct {
 	State *State
 	at    Step
 }
 
-// Children returns the children that were there, in order.
+// Children returns the children that were present, in order.
 func (v View) Children(n ID) iter.Seq[ID] {
 	return func(yield func(ID) bool) {
 		nodes, states := v.State.Tree.Nodes, v.State.nodes
@@ -24,7 +24,7 @@ func (v View) Children(n ID) iter.Seq[ID] {
 	}
 }
 
-// Walk calls f for a node and all that stood in it, in document order.
+// Walk calls f for a node and the descendants that were left, in document order.
 func (v View) Walk(n ID, f func(ID)) {
 	f(n)
 	for c := range v.Children(n) {
@@ -32,7 +32,7 @@ func (v View) Walk(n ID, f func(ID)) {
 	}
 }
 
-// Tools returns the tools in a node that were there, in order.
+// Tools returns the tools in a node that were left, in order.
 func (v View) Tools(in ID) (left []ID) {
 	nodes, states := v.State.Tree.Nodes, v.State.nodes
 	for _, n := range v.State.Tree.Tools {
@@ -47,7 +47,7 @@ func (v View) Tools(in ID) (left []ID) {
 	return left
 }
 
-// Calls returns the calls of a message that were there.
+// Calls returns the calls of a message that were left.
 func (v View) Calls(n ID) []elements.ToolCall {
 	calls, drops := v.State.Tree.Extra(n).Calls, v.State.calls[n]
 	if drops == nil {
@@ -62,7 +62,7 @@ func (v View) Calls(n ID) []elements.ToolCall {
 	return left
 }
 
-// Blank reports whether nothing but white space was left of a node.
+// Blank reports whether nothing but white space was left in a node.
 func (v View) Blank(n ID) bool {
 	if v.at == Latest || v.State.Tree.Nodes[n].Leaf() {
 		return v.State.Blank(n)
