@@ -15,7 +15,8 @@
 //
 // The files: totals.go has the counts by node; text.go counts a joined text by its pieces and the seams between them;
 // joined.go counts a message that way; adjust.go and gap.go update the count of a message after a removal, bound.go
-// says how much unread removals may have freed; lowerbound.go, pieces.go and tools.go count what their names say.
+// bounds the tokens that removals since the last count may have freed; lowerbound.go, pieces.go and tools.go count what
+// their names say.
 package count
 
 import (

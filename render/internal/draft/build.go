@@ -8,30 +8,30 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// History says whether what shows history is required.
+// History says whether elements that show history are required.
 type History uint8
 
-// The modes, as package render documents them.
+// The modes of history: see HistoryMode in package render.
 const (
 	HistoryAsGiven History = iota
 	HistoryRequired
 	HistoryDroppable
-	HistoryModes // how many there are
+	HistoryModes // number of modes
 )
 
-// Tree is the tree of a draft.
+// Tree is a tree with its expandables.
 type Tree struct {
 	*tree.Tree
-	Expandables []Expandable // in the order in which their layout was done
+	Expandables []Expandable // in the order in which their layout ended
 }
 
 // Expandable is a node that may grow.
 type Expandable struct {
-	ID   tree.ID // tree.None once another grew over it
+	ID   tree.ID // tree.None once another expandable grew in its place
 	Node *Node   // as it was laid out
 }
 
-// Build returns the tree of a draft. Only one call for a draft may run at a time.
+// Build returns the tree of a draft. Calls for one draft must not run concurrently.
 func Build(root *Node, history History) *Tree {
 	b := newBuilder(history)
 	b.tree.Nodes = make([]tree.Node, 0, b.size(root))
@@ -46,7 +46,8 @@ func Build(root *Node, history History) *Tree {
 	return whole
 }
 
-// Globals appends the global metadata in the order of the layout, of a node that grew what it grew to.
+// Globals appends the global metadata of a node in the order of layout. grown maps an expandable to the node that it
+// grew to.
 func (n *Node) Globals(to elements.Metadata, grown map[*Node]*Node) elements.Metadata {
 	if other := grown[n]; other != nil {
 		n = other
@@ -72,14 +73,15 @@ type builder struct {
 	tree    *tree.Tree
 	history History
 	names   map[string]uint32
-	ids     map[*Node]tree.ID // of nodes with a limit, or that may grow
-	counts  []atomic.Int32    // not used yet
+	ids     map[*Node]tree.ID // of nodes with a limit, and of expandables
+	counts  []atomic.Int32    // unused ones, for texts to come
 }
 
-// surroundings says what a node stands in.
+// surroundings says what is around a node: a message, a required or a legacy element, history whose Required is
+// ignored.
 type surroundings struct {
 	message, required, legacy bool
-	ignored                   bool // history whose Required is ignored
+	ignored                   bool
 }
 
 func newBuilder(history History) *builder {
@@ -87,7 +89,8 @@ func newBuilder(history History) *builder {
 	return &builder{tree: t, history: history, names: map[string]uint32{"": 0}, ids: map[*Node]tree.ID{}}
 }
 
-// listLimits lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
+// listLimits lists limits level by level: first those of all siblings in document order, then those in them, in the
+// order of layout.
 func (b *builder) listLimits(n *Node) {
 	for i := range n.Children {
 		if c := &n.Children[i]; c.RareOrZero().Limit > 0 {
@@ -101,7 +104,7 @@ func (b *builder) listLimits(n *Node) {
 	}
 }
 
-// expandables appends those in a node, itself included.
+// expandables appends the expandables in a node, itself included.
 func (b *builder) expandables(n *Node, to []Expandable) []Expandable {
 	for c := range n.layoutOrder {
 		to = b.expandables(c, to)
@@ -112,7 +115,7 @@ func (b *builder) expandables(n *Node, to []Expandable) []Expandable {
 	return to
 }
 
-// add writes a node and what is in it. It is the nth of its name among its siblings.
+// add writes a node, the nth of its name among its siblings, and its descendants.
 func (b *builder) add(d *Node, parent tree.ID, nth int32, in surroundings) tree.ID {
 	t := b.tree
 	id := tree.ID(len(t.Nodes))
@@ -161,14 +164,14 @@ func (b *builder) add(d *Node, parent tree.ID, nth int32, in surroundings) tree.
 	return id
 }
 
-// addChildren writes what is in a node.
+// addChildren writes the descendants of a node.
 func (b *builder) addChildren(d *Node, id tree.ID, in surroundings) {
 	if d.Finished != nil {
 		b.adopt(d.Finished.Tree, id)
 		return
 	}
 	nths := numbers(d.Children)
-	if d.IfEmpty { // the alternative, or the children that it stands in for
+	if d.IfEmpty {
 		taken := d.Taken()
 		b.add(taken, id, nths[taken.index], in)
 		return
@@ -178,7 +181,7 @@ func (b *builder) addChildren(d *Node, id tree.ID, in surroundings) {
 	}
 }
 
-// finish sets what depends on all that is in a node.
+// finish sets the fields of a node that depend on its descendants.
 func (b *builder) finish(id tree.ID) {
 	t := b.tree
 	n := &t.Nodes[id]
@@ -196,7 +199,7 @@ func (b *builder) finish(id tree.ID) {
 	n.Flags |= tree.OnlyLines
 }
 
-// adopt writes finished messages of which some may go.
+// adopt writes finished messages that are not required, node by node.
 func (b *builder) adopt(from *tree.Tree, parent tree.ID) {
 	t := b.tree
 	shift := tree.ID(len(t.Nodes)) - 1
@@ -235,7 +238,7 @@ func (b *builder) name(name string) uint32 {
 	return number
 }
 
-// addExtra writes what few nodes have, and returns its index.
+// addExtra writes the extra of a node, and returns its index.
 func (b *builder) addExtra(d *Node, id tree.ID) int32 {
 	if d.Rare == nil {
 		return 0
@@ -278,7 +281,7 @@ func (b *builder) appendGroup(g *elements.Group) int32 {
 	return int32(len(b.tree.Groups) - 1)
 }
 
-// countOf returns where the count of a text is kept, the same in all trees of a draft.
+// countOf returns the counter of a text, which all trees of a draft share.
 func (b *builder) countOf(d *Node) *atomic.Int32 {
 	if d.count == nil {
 		if len(b.counts) == 0 {
@@ -290,17 +293,17 @@ func (b *builder) countOf(d *Node) *atomic.Int32 {
 	return d.count
 }
 
-// ranksMessages reports whether a message in n, or an element between n and a message, was given a priority.
+// ranksMessages reports whether a message in n, or an element between n and a message, has a priority.
 func (n *Node) ranksMessages() bool {
 	return slices.ContainsFunc(n.Children, func(c Node) bool {
-		if c.Name == "" && c.Leaf() { // a text, which has the priority of what it stands in
+		if c.Name == "" && c.Leaf() { // the priority of a text is that of the element around it
 			return false
 		}
 		return c.Is(tree.Offered) || c.Kind != tree.Message && c.ranksMessages()
 	})
 }
 
-// ignores reports whether a node stands in history whose Required is ignored.
+// ignores reports whether a node is in history whose Required is ignored.
 func (h History) ignores(n *Node) bool {
 	for up := n.Parent; up != nil && h == HistoryDroppable; up = up.Parent {
 		if up.History {

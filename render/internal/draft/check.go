@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// ErrOutsideMessage is the error of a text or another part that stands outside a message.
+// ErrOutsideMessage is the error of a text or another part outside a message.
 var ErrOutsideMessage = errors.New("render: text or another part stands outside a message, such as a UserMessage")
 
 // ErrNestedMessage is the error of a message in a message.

@@ -1,4 +1,12 @@
-// Package draft holds a prompt as layout writes it, element by element, and makes the tree of it that is pruned.
+// Package draft is the stage of the render engine between layout and pruning: layout writes a [Node] for each element,
+// and [Build] makes the [tree.Tree] from them that is pruned.
+//
+// A draft does not depend on what is required of history, so one draft gives a tree for each [History]. The invariants:
+//
+//   - After layout only the counts of texts in a draft change. Trees that are built from one draft share them.
+//   - Build writes the nodes in preorder, as [tree.Node] demands, and is the only place where trees are written.
+//     [Replace] makes a new tree from an old one.
+//   - A draft keeps both sides of an IfEmpty; the tree has the one that is taken.
 package draft
 
 import (
@@ -11,46 +19,47 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Node is an element, a text or another part of a message. It is of one of the kinds of the tree, but never tree.Finished:
-// whether finished messages are one node of the tree depends on what is required.
+// Node is an element, a text or another part of a message. Its kind is never tree.Finished: whether finished messages
+// are one node of the tree is decided by Build, because it depends on what is required.
 type Node struct {
 	Parent   *Node  // nil for the root
-	Name     string // of the element, as paths have it; "" for a text or part that is not an element itself
+	Name     string // of the element, as in paths; "" for a text or part that is not an element itself
 	Text     string // of a text
 	Children []Node
-	Priority int             // if the flag tree.Given is set
+	Priority int             // if the flag tree.HasPriority is set
 	Group    *elements.Group // of a KeepWith
 	Finished *tree.Block     // of an element that is finished messages, which has no children
-	Rare     *Rare           // nil if the node has nothing of it
+	Rare     *Rare           // nil if all its fields would be zero
 	Kind     tree.Kind
-	Flags    tree.Flags    // but for those that Build sets: Required is as the element has it
-	IfEmpty  bool          // the node has two children, of which the first is left out unless the second is blank
+	Flags    tree.Flags    // without those that Build sets; Required is that of the element
+	IfEmpty  bool          // the node has two children; the first is left out unless the second is blank
 	History  bool          // the element shows history
-	tokens   int32         // of a text by itself, plus one; 0 before anybody asked
-	index    int32         // its place among the children of its parent
-	count    *atomic.Int32 // of a text, once a tree was built
+	tokens   int32         // of a text by itself, plus one; 0 until it is counted
+	index    int32         // among the children of its parent
+	count    *atomic.Int32 // of a text: its Count in the tree, once one was built
 }
 
-// Rare holds what few nodes have.
+// Rare holds the fields that few nodes have.
 type Rare struct {
-	// Of a tree that is to be transferred.
+	// Only in a tree that is to be transferred.
 	Element elements.Node
 	Props   elements.Props
 
-	// Order holds the children that are elements in the order in which they were laid out, if it is not that of the children.
+	// Order lists the children that are elements in the order of their layout, if that is not their order in the
+	// document.
 	Order []int32
 
 	Part   chat.Part
 	Tool   *chat.Tool
-	Tokens int // of Part, or what Tool adds to a list of others
+	Tokens int // of Part, or what Tool adds to a list of other tools
 
 	Trim  *tree.Trim
 	Limit int // of a TokenLimit, else 0
 	Tag   *tree.Tag
 
 	Expandable *elements.Expandable
-	Place      any // where it stands, for the layout that renders it again
-	Used       int // tokens that the expandable took when it was first rendered
+	Place      any // its place in the layout, for rendering it again
+	Used       int // tokens that its first rendering took
 
 	Frame chat.Message // of a message, without content and calls
 	Calls []elements.ToolCall
@@ -64,10 +73,10 @@ func (r *Rare) Refer(references ...elements.Reference) {
 	r.References = append(r.References, references...)
 }
 
-// none is what a node has of which nothing was set. It is never written to.
+// zeroRare is the Rare of nodes without one. It is never written to.
 var zeroRare Rare
 
-// More returns what few nodes have, to be read.
+// RareOrZero returns the rare fields of a node, for reading.
 func (n *Node) RareOrZero() *Rare {
 	if n.Rare == nil {
 		return &zeroRare
@@ -75,7 +84,7 @@ func (n *Node) RareOrZero() *Rare {
 	return n.Rare
 }
 
-// Set returns what few nodes have, to be written to.
+// EnsureRare returns the rare fields of a node, for writing.
 func (n *Node) EnsureRare() *Rare {
 	if n.Rare == nil {
 		n.Rare = &Rare{}
@@ -86,7 +95,7 @@ func (n *Node) EnsureRare() *Rare {
 // Is reports whether a node has one of the flags.
 func (n *Node) Is(f tree.Flags) bool { return n.Flags&f != 0 }
 
-// Leaf reports whether a node can hold no others.
+// Leaf reports whether nodes of this kind have no children.
 func (n *Node) Leaf() bool { return n.Kind > tree.Message }
 
 // SetFlag sets a flag if a condition holds.
@@ -105,7 +114,7 @@ func (n *Node) SetPriority(priority *int) {
 	}
 }
 
-// InheritPriority takes the priority of another node.
+// InheritPriority copies the priority of another node.
 func (n *Node) InheritPriority(from *Node) {
 	n.Priority = from.Priority
 	n.Flags |= from.Flags & (tree.HasPriority | tree.Offered)
@@ -119,14 +128,14 @@ func (n *Node) Given() *int {
 	return new(n.Priority)
 }
 
-// SetTokens records what a text counts by itself, unless that is too much to be recorded.
+// SetTokens records the tokens of a text by itself, unless the number is too large.
 func (n *Node) SetTokens(tokens int) {
 	if tokens < math.MaxInt32 {
 		n.tokens = int32(tokens + 1)
 	}
 }
 
-// Add adds a child. If there is no room for it, it moves those that are there.
+// Add adds a child and returns it. If the capacity of Children is used up, the other children move.
 func (n *Node) Add(child Node) *Node {
 	child.Parent, child.index = n, int32(len(n.Children))
 	n.Children = append(n.Children, child)
@@ -141,7 +150,7 @@ func (n *Node) Adopt(children []Node) {
 	}
 }
 
-// Note records a metadata value. One that is local to the root is global.
+// Note records a metadata value. A local value of the root is global.
 func (n *Node) Note(entry metadata.Entry) {
 	rare := n.EnsureRare()
 	if entry.Local && n.Parent != nil {
@@ -151,7 +160,7 @@ func (n *Node) Note(entry metadata.Entry) {
 	}
 }
 
-// Blank reports whether there is nothing but white space in a node.
+// Blank reports whether a node holds nothing but white space.
 func (n *Node) Blank() bool {
 	switch n.Kind {
 	case tree.Text:
@@ -170,7 +179,7 @@ func (n *Node) Blank() bool {
 	return true
 }
 
-// Taken returns the side of a node with IfEmpty that is taken: the second child, unless that is blank.
+// Taken returns the child of a node with IfEmpty that is used: the second, or the first if that is blank.
 func (n *Node) Taken() *Node {
 	if n.Children[1].Blank() {
 		return &n.Children[0]
@@ -178,7 +187,7 @@ func (n *Node) Taken() *Node {
 	return &n.Children[1]
 }
 
-// OutsideMessage returns the first text or part in a node that stands outside a message, nil if there is none.
+// OutsideMessage returns the first text or part in a node that is outside messages, nil if there is none.
 func (n *Node) OutsideMessage() *Node {
 	switch {
 	case n.Kind == tree.Message || n.Kind == tree.Tool || n.Finished != nil:
@@ -196,7 +205,7 @@ func (n *Node) OutsideMessage() *Node {
 	return nil
 }
 
-// layoutOrder yields the children that are elements in the order in which they were laid out.
+// layoutOrder yields the children that are elements, in the order of their layout.
 func (n *Node) layoutOrder(yield func(*Node) bool) {
 	if order := n.RareOrZero().Order; order != nil {
 		for _, i := range order {
@@ -213,10 +222,10 @@ func (n *Node) layoutOrder(yield func(*Node) bool) {
 	}
 }
 
-// Index returns the place of a node among the children of its parent.
+// Index returns the index of a node among the children of its parent.
 func (n *Node) Index() int32 { return n.index }
 
-// Like returns an empty node in the place of another, with its name, and required and offered as that is.
+// Like returns an empty node with the parent, the name, and the flags Required and Offered of another.
 func (n *Node) Like() *Node {
 	return &Node{Parent: n.Parent, Name: n.Name, index: n.index, Flags: n.Flags & (tree.Required | tree.Offered)}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Path returns the path of an element, such as "User#2 > Wrap"; of the element around it, for a text or part that is none.
+// Path returns the path of an element, such as "User#2 > Wrap". For a text or part that is not an element it is that of
+// the element around it.
 func (n *Node) Path() string {
 	if n == nil {
 		return ""
@@ -31,7 +32,7 @@ func (n *Node) PathWithoutNumbers() string {
 	return strings.Join(names, " > ")
 }
 
-// numbers returns the number of each node among siblings of its name, from 1; 0 for the only one.
+// numbers returns the number of each node among siblings of the same name, from 1; 0 for the only one.
 func numbers(siblings []Node) []int32 {
 	list := make([]int32, len(siblings))
 	if len(siblings) < 2 {
@@ -42,7 +43,7 @@ func numbers(siblings []Node) []int32 {
 		n     int32
 	}
 	byName := map[string]*tally{}
-	var last *tally // most often siblings have one name
+	var last *tally // of the previous sibling: most siblings have the same name
 	for i := range siblings {
 		if i == 0 || siblings[i].Name != siblings[i-1].Name {
 			if last = byName[siblings[i].Name]; last == nil {

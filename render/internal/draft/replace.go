@@ -6,8 +6,9 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Replace returns a tree in which what an expandable grew to stands in its place, and where each node of the old tree is in it: moved
-// returns tree.None for what stood in the expandable. Limits and metadata are those of the old tree.
+// Replace returns a copy of a tree in which grown takes the place of the expandable id. moved maps the nodes of the old
+// tree to the new one; it returns tree.None for nodes that were in the expandable. Limits and metadata are those of the
+// old tree.
 func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.Tree, moved func(tree.ID) tree.ID) {
 	end := old.Nodes[id].End
 	b := newBuilder(history)
@@ -33,7 +34,7 @@ func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.
 	shift := tree.ID(len(t.Nodes)) - end
 	moved = func(n tree.ID) tree.ID {
 		switch {
-		case n <= id: // the expandable itself stands where it stood
+		case n <= id: // the expandable itself keeps its ID
 			return n
 		case n < end:
 			return tree.None

@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// Reserved returns the tokens that are reserved of so many.
+// Reserved returns how many of the tokens that are left a reserve sets aside.
 func Reserved(r elements.Reserve, left int) int {
 	if r.Share > 0 {
 		return int(float64(left) / Divisor(r))
@@ -14,7 +14,8 @@ func Reserved(r elements.Reserve, left int) int {
 	return min(r.Tokens, left)
 }
 
-// Divisor returns by what tokens are divided for a share, whole for one part in so many: a seventh of 7 tokens is 1.
+// Divisor returns the number by which tokens are divided for a share. It rounds to a whole number where the share is
+// nearly one over that: so a seventh of 7 tokens is 1.
 func Divisor(r elements.Reserve) float64 {
 	exact := 1 / r.Share
 	if whole := math.Round(exact); math.Abs(exact-whole) < 1e-9*exact {

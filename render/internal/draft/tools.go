@@ -9,21 +9,22 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// The mistakes about tools.
+// Mistakes with tools.
 var (
 	ErrToolInMessage = errors.New("render: a Tool stands in a message: its place is beside messages")
 	ErrDuplicateTool = errors.New("render: two tools have one name")
 )
 
-// CheckTools returns an error if two tools in a node have one name, in a node that grew those of what it grew to.
+// CheckTools returns an error if two tools in a node have the same name. grown maps an expandable to the node that it
+// grew to.
 func (n *Node) CheckTools(grown map[*Node]*Node) error {
 	return (&toolNames{seen: map[string]*Node{}, grown: grown}).check(n)
 }
 
-// toolNames looks for tools of one name.
+// toolNames looks for tools of the same name.
 type toolNames struct {
 	seen  map[string]*Node
-	grown map[*Node]*Node // what nodes grew to
+	grown map[*Node]*Node
 }
 
 func (t *toolNames) check(n *Node) error {
@@ -62,7 +63,7 @@ func (n *Node) Tools(to []chat.Tool) []chat.Tool {
 	return to
 }
 
-// requireCalled has the tools required that a message of the tree calls.
+// requireCalled makes the tools required that a message of the tree calls.
 func (b *builder) requireCalled() {
 	t := b.tree
 	if len(t.Tools) == 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 )
 
-// mostTokens is the most that one count may be, so that those of all pieces can be added up.
+// mostTokens is the largest count that is accepted, so that the counts of all pieces can be added up.
 const mostTokens = 1 << 40
 
-// Check returns a tokenizer that checks each count of another. A count below 0 or above 2^40, or a panic, is a panic with a
-// [*TokenizerError].
+// Check returns a tokenizer that checks each count of another. If a count is below 0 or above 2^40, or the other
+// panics, it panics with a [*TokenizerError].
 func Check(t chat.Tokenizer) chat.Tokenizer {
 	if joiner, ok := t.(chat.Joiner); ok {
 		return checkedJoiner{checked{t}, joiner}
@@ -22,7 +22,7 @@ func Check(t chat.Tokenizer) chat.Tokenizer {
 // checked checks the counts of a tokenizer.
 type checked struct{ chat.Tokenizer }
 
-// checkedJoiner checks those of a [chat.Joiner].
+// checkedJoiner checks the counts of a [chat.Joiner].
 type checkedJoiner struct {
 	checked
 	joiner chat.Joiner
@@ -55,7 +55,7 @@ func (c checkedJoiner) CountFrame(m chat.Message) (tokens int, joined bool) {
 
 func (c checkedJoiner) SafeCut(before, after rune) bool { return c.joiner.SafeCut(before, after) }
 
-// check checks what a method returned, or that it panicked.
+// check is deferred by each method: it checks the count that the method returned, or recovers its panic.
 func (c checked) check(method string, tokens *int) {
 	if p := recover(); p != nil {
 		panicked := callback.Panicked(p)

@@ -1,5 +1,10 @@
-// Package guard protects a render from the code of its callers: elements and tokenizers may panic, end their goroutine, never
-// return, or describe a tree without an end.
+// Package guard protects a render from the code of its callers: elements and tokenizers may panic, end their goroutine,
+// never return, or describe a tree without an end.
+//
+// [Run] runs a stage of a render on a goroutine of its own, with a [Watch] that records which element's code is
+// running. [Check] wraps a tokenizer. Whatever the callers' code does, Run returns, at the latest a second after its
+// context ended, and its error names the element or the tokenizer: [ElementError], [TokenizerError]. The limits on
+// trees are constants here.
 package guard
 
 import (
@@ -16,23 +21,25 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// The most that a tree may have.
+// Limits of a tree.
 const (
-	MaxDepth      = 500     // elements, and lists, in each other
-	maxPieces     = 1 << 20 // as many as the windows of models have tokens
-	maxBytes      = 1 << 28 // of texts, each as often as it stands there
-	maxConcurrent = 1 << 8  // elements of the caller's that render at the same time
+	MaxDepth      = 500     // nested elements, and nested lists
+	maxPieces     = 1 << 20 // the largest context windows have as many tokens
+	maxBytes      = 1 << 28 // of texts; a text that is used twice counts twice
+	maxConcurrent = 1 << 8  // elements of the caller's own types that render at the same time
 )
 
-// Element is an element of which a method is called.
+// Element is an element whose methods are called.
 type Element interface {
 	// Path returns the path of the element from the root.
 	Path() string
-	// PathWithoutNumbers returns it without the numbers of siblings. It looks at no siblings, which may be written to meanwhile.
+	// PathWithoutNumbers returns the path without the numbers of siblings. It does not read the siblings, which may
+	// change meanwhile.
 	PathWithoutNumbers() string
 }
 
-// Watch is one call of a stage of a render. It records whose code is running, and counts what a tree has.
+// Watch belongs to one call of a stage of a render. It records whose code is running, and counts the pieces and bytes
+// of the tree.
 type Watch struct {
 	// HoldsTurn reports that the stage has the turn of a layout that others may wait for.
 	HoldsTurn atomic.Bool
@@ -43,23 +50,24 @@ type Watch struct {
 	endless                   atomic.Pointer[ElementError]
 
 	mu      sync.Mutex
-	calls   int             // that began
-	running map[Element]int // with the number of the call
-	exited  *ElementError   // the first that ended its goroutine
+	calls   int             // number of calls so far
+	running map[Element]int // elements whose code is running, with the number of the call
+	exited  *ElementError   // of the first element that ended its goroutine
 }
 
-// Run runs a stage of a render in a goroutine of its own and waits until it returns, or until a second after the context ended.
+// Run runs a stage of a render on a goroutine of its own and waits until it returns, or until a second after the
+// context ended.
 func Run[T any](ctx context.Context, t chat.Tokenizer, stage func(context.Context, *Watch) (T, error)) (T, *Watch, error) {
 	w := &Watch{}
 	value, err := callback.Call(ctx, func(ctx context.Context) (T, error) { return stage(ctx, w) })
 	return value, w, w.explain(t, err)
 }
 
-// explain returns the error of whoever kept a stage from returning.
+// explain returns an error that names the element or the tokenizer that kept a stage from returning.
 func (w *Watch) explain(t chat.Tokenizer, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch e := err.(type) { // of the call itself: what a stage returned is explained already
+	switch e := err.(type) { // not errors.As: an error that the stage returned is explained already
 	case *callback.PanicError:
 		if known, ok := e.Value.(*TokenizerError); ok {
 			return known
@@ -97,8 +105,8 @@ func (w *Watch) Call(e Element, method func()) (err error) {
 	return nil
 }
 
-// Panicked returns the error of a panic in an element. It is called in the deferred function that recovers, while the stack still
-// says where.
+// Panicked returns the error of a panic in an element. Call it in the deferred function that recovers, while the stack
+// still shows where the panic was.
 func Panicked(e Element, p any) error {
 	if counting, ok := p.(*TokenizerError); ok {
 		return &ElementError{Path: e.Path(), Err: counting, Stack: counting.Stack}
@@ -117,7 +125,7 @@ func (w *Watch) begin(e Element) {
 	w.running[e] = w.calls
 }
 
-// end records that it is not running any more, and whether it ended its goroutine.
+// end records that the method is no longer running, and whether it ended its goroutine.
 func (w *Watch) end(e Element, exited bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +135,7 @@ func (w *Watch) end(e Element, exited bool) {
 	}
 }
 
-// Exited returns the error of an element that ended its goroutine, in the one given or further in.
+// Exited returns the error of an element that ended its goroutine: e itself, or an element in it.
 func (w *Watch) Exited(e Element) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +157,7 @@ func (w *Watch) Acquire() bool {
 // Release is called by a goroutine that Acquire allowed.
 func (w *Watch) Release() { w.concurrent.Add(-1) }
 
-// Count adds pieces and bytes that stand in an element to those of the tree, and returns an error if they are too many.
+// Count adds the pieces and bytes in an element to those of the tree, and returns an error if there are too many.
 func (w *Watch) Count(e Element, pieces, bytes int) error {
 	switch {
 	case w.pieces.Add(int64(pieces)) > maxPieces:
@@ -160,7 +168,7 @@ func (w *Watch) Count(e Element, pieces, bytes int) error {
 	return nil
 }
 
-// SetEndless records that a tree does not end and returns the error of the element at which that was first noticed.
+// SetEndless records that a tree does not end, and returns the error of the element at which that was first noticed.
 func (w *Watch) SetEndless(e Element, err error) error {
 	if w.endless.Load() == nil { // its path may be long
 		w.endless.CompareAndSwap(nil, &ElementError{Path: plaintext.Cut(e.Path(), maxPath), Err: err})
@@ -168,10 +176,10 @@ func (w *Watch) SetEndless(e Element, err error) error {
 	return w.endless.Load()
 }
 
-// maxPath is the most bytes of a path in the error of a tree without an end.
+// maxPath is the maximum length of a path in the error of a tree without an end, in bytes.
 const maxPath = 120
 
-// Endless returns the error of a tree that does not end, nil while that is not known.
+// Endless returns the error of a tree that does not end, nil while the tree seems to end.
 func (w *Watch) Endless() error {
 	if err := w.endless.Load(); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/promptree-go/promptree/render/internal/guard"
 )
 
-// asks reports whether an element asks for a share of the budget: a text chunk that is cut to it, an expandable, an element of the
-// caller's that does not ignore it, or with callers any of the caller's, or an element that holds one of these. Nothing of the caller's is
-// rendered for it. A tree that it does not come to the end of asks.
+// asks reports whether an element asks for a share of the budget. These do: a text chunk that is cut to its share, an
+// expandable, an element of the caller's own type unless it ignores its budget (if callers is set, even then), and an
+// element that holds one of these. No element is rendered to find out. A tree of more than maxVisits nodes asks.
 func (s *site) asks(n elements.Node, callers bool) bool {
 	a := asker{left: maxVisits, callers: callers}
 	asks := a.asks(n)
@@ -20,18 +20,18 @@ func (s *site) asks(n elements.Node, callers bool) bool {
 	return asks
 }
 
-// maxVisits is how many nodes are looked at, in a tree that may have no end.
+// maxVisits is the number of nodes that are visited, because a tree may have no end.
 const maxVisits = 1 << 20
 
 // asker looks for an element that asks.
 type asker struct {
 	left    int
-	callers bool // all elements of the caller's are taken to ask
+	callers bool // all elements of the caller's own types ask
 }
 
 func (a *asker) asks(n elements.Node) bool {
 	if a.left--; a.left < 0 {
-		return true // the layout will say what is wrong
+		return true // layout reports the error
 	}
 	switch n := n.(type) {
 	case nil:
@@ -60,8 +60,8 @@ func (a *asker) anyAsks(list elements.Nodes) bool {
 	return false
 }
 
-// valueOf returns what a pointer to a type of package elements points to, nil if the pointer is nil and its type a list, and whether
-// the node is such a pointer.
+// valueOf returns the element that a pointer to a type of package elements points to, or nil for a nil pointer to a
+// list. ok is false for any other node.
 func valueOf(n elements.Node) (value elements.Node, ok bool) {
 	v := reflect.ValueOf(n)
 	if v.Kind() != reflect.Pointer || v.Type().Elem().PkgPath() != elementsPath {

@@ -10,8 +10,9 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// onlyChunks lays out a list of nothing but text chunks of one text each, none of which is told what is left, and reports whether it
-// did. It does what contents would, in a fourth of the time: such lists are the long ones.
+// onlyChunks lays out a list of text chunks with one text each, none of which is told what is left. It reports false,
+// and does nothing, for any other list. The result is that of contents in a fourth of the time; long lists are mostly
+// of this form.
 func (s *site) onlyChunks(ctx context.Context, list elements.Nodes) (done bool, err error) {
 	if !s.lazy || !s.inMessage || s.layouter.Transfer || s.depth == guard.MaxDepth {
 		return false, nil

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// concurrently lays out elements with those of the caller's own types in goroutines, and waits for all of them. The error is that
-// of the first element that failed, in document order, and those after it are cancelled.
+// concurrently lays out elements, those of the caller's own types in goroutines, and waits for all of them. If elements
+// fail, it returns the error of the first one in document order, and cancels those after it.
 func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error {
 	type outcome struct {
-		room     room
+		account  account
 		err      error
 		returned bool
 	}
@@ -23,7 +23,7 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 	do := func(i int) (ok bool) {
 		in := &site{}
 		err := s.element(contexts[i], in, &items[i], lazy)
-		results[i] = outcome{in.room, err, true}
+		results[i] = outcome{in.account, err, true}
 		if err != nil {
 			for _, cancel := range cancels[i+1:] {
 				cancel()
@@ -32,16 +32,16 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 		return err == nil
 	}
 	var running sync.WaitGroup
-	defer func() { // if one of those here ends the goroutine
+	defer func() { // in case an inline element ends the goroutine
 		for _, cancel := range cancels {
 			cancel()
 		}
 		running.Wait()
 	}()
-	var here []int // those that run in this goroutine
+	var inline []int // elements that run in this goroutine
 	for i := range items {
 		if !items[i].kind.caller || !s.watch.Acquire() {
-			here = append(here, i)
+			inline = append(inline, i)
 			continue
 		}
 		running.Go(func() {
@@ -49,7 +49,7 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 			do(i)
 		})
 	}
-	for _, i := range here {
+	for _, i := range inline {
 		if !do(i) {
 			break
 		}
@@ -59,10 +59,10 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error 
 		switch {
 		case result.err != nil:
 			return result.err
-		case !result.returned: // its goroutine ended in the middle
+		case !result.returned: // the element ended its goroutine
 			return s.watch.Exited(items[i].node)
 		}
-		s.charge(result.room)
+		s.charge(result.account)
 	}
 	return nil
 }

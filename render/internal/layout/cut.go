@@ -34,10 +34,11 @@ func checkBreak(c *elements.TextChunk) error {
 	return nil
 }
 
-// nextBreak returns the first break at or after from, and where the search for the one after it starts; -1 for none.
+// nextBreak returns the position of the first break at or after from, and where the search for the next one starts; -1
+// for none.
 type nextBreak func(s string, from int) (at, next int)
 
-// breaks returns how to find a chunk's breaks, nil if it is never cut.
+// breaks returns the function that finds a chunk's breaks, nil if the chunk is never cut.
 func breaks(c *elements.TextChunk) nextBreak {
 	on, pattern := c.BreakOn, c.BreakOnPattern
 	switch {
@@ -79,10 +80,10 @@ func nextWhiteSpace(s string, from int) (at, next int) {
 	return at, next
 }
 
-// cuts is a text and what it may be cut to: so many of the segments between its breaks.
+// cuts is a text that may be cut to some of the segments between its breaks.
 type cuts struct {
 	text         string
-	starts, ends []int // of the segments
+	starts, ends []int // positions of the segments
 	side         elements.CutSide
 	mark         string
 }
@@ -101,10 +102,10 @@ func newCuts(text string, next nextBreak, side elements.CutSide, mark string) *c
 	return c
 }
 
-// keep returns the text with so many segments left.
+// keep returns the text cut to a number of segments.
 func (c *cuts) keep(segments int) string {
 	all := len(c.ends)
-	var before, after int // how many of them stand at the beginning, and at the end
+	var before, after int // segments that are kept at the beginning, and at the end
 	switch c.side {
 	case elements.CutStart:
 		after = segments
@@ -134,15 +135,15 @@ func (c *cuts) keep(segments int) string {
 	return beginning + c.mark + end
 }
 
-// cut makes a piece the text that a chunk is cut to: from the longest on, the one before the first that would take more than the
-// budget. Counts grow with the text but for the merging of a few tokens, so it is found by bisection and a look back. The piece may be
-// trimmed to shorter ones later.
+// cut cuts a chunk to its budget: from the shortest text on, it takes the one before the first that counts more than
+// the budget. Counts grow with the text, except that a few tokens merge, so it bisects and then looks back. Pruning may
+// trim the piece further.
 func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 	budget := s.budget
-	if s.required || s.layouter.KeepUnranked && !s.offered { // it is not trimmed later: it must fit with what stands around it
+	if s.required || s.layouter.KeepUnranked && !s.offered { // it is never trimmed, so it must fit now with the tokens around it
 		budget -= s.overhead + 1
 	}
-	at := s.place // the site will be another's when the text is trimmed
+	at := s.place // a copy: when the text is trimmed, the site belongs to another element
 	text := func(segments int) string { return at.escaped(c.keep(segments)) }
 	count := func(segments int) int { return s.layouter.Tokenizer.CountText(text(segments)) }
 
@@ -175,5 +176,5 @@ func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 	}
 }
 
-// defaultLeast is the fewest tokens that trimming leaves.
+// defaultLeast is the default of TextChunk.Least.
 const defaultLeast = 16

@@ -2,7 +2,7 @@ package layout
 
 import "errors"
 
-// The mistakes in a tree that have a name, besides those of package draft.
+// Mistakes in a tree. Package draft has more.
 var (
 	ErrBreakpointPlace = errors.New("render: a cache breakpoint does not stand directly in a message")
 	ErrNilElement      = errors.New("render: an element is nil")

@@ -14,18 +14,17 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// finished is what messages that do not change lay out to. It is kept with the element and shared by all layouts in which it
-// stands.
+// finished is the layout of messages that do not change. It is cached in the element and shared by all layouts of it.
 type finished struct {
 	block      *tree.Block
 	charged    int            // tokens at layout
-	tokenizer  chat.Tokenizer // the caller's, by which they were counted
+	tokenizer  chat.Tokenizer // the caller's, by which the messages were counted
 	compatible bool
-	silent     bool // there are messages that count but have nothing to say
+	silent     bool // some messages are blank: they count but are not sent
 }
 
-// layFinished lays out finished messages, or takes what they were laid out to before. Where they may not stand as a whole they are
-// laid out like any others.
+// layFinished lays out finished messages, or takes their cached layout. In a message they are laid out like other
+// elements.
 func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	e, l := n.(*elements.Finished), s.layouter
 	s.node.Flags |= tree.Chunk
@@ -45,13 +44,13 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 		if err != nil {
 			return nil, err
 		}
-		// What is kept must not hold on to this layout.
-		apart := &site{layouter: l, watch: s.watch, node: &draft.Node{}, place: place{depth: s.depth}, room: room{budget: MaxBudget}}
-		if apart.contents(ctx, children) != nil {
-			return children, nil // for the error's path
+		// The cached layout must not hold on to this one, so it has a site of its own.
+		separate := &site{layouter: l, watch: s.watch, node: &draft.Node{}, place: place{depth: s.depth}, account: account{budget: MaxBudget}}
+		if separate.contents(ctx, children) != nil {
+			return children, nil // laid out again in place, for the error's path
 		}
-		f = &finished{tokenizer: l.Sizing.Tokenizer, compatible: l.Compatible, charged: apart.used}
-		state := tree.NewState(draft.Build(apart.node, draft.HistoryAsGiven).Tree)
+		f = &finished{tokenizer: l.Sizing.Tokenizer, compatible: l.Compatible, charged: separate.used}
+		state := tree.NewState(draft.Build(separate.node, draft.HistoryAsGiven).Tree)
 		f.block = &tree.Block{
 			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
 		}
@@ -64,7 +63,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 	return nil, nil
 }
 
-// countedBy returns the same messages counted with another tokenizer, or with one that counts otherwise than it did.
+// countedBy returns the same messages counted with another tokenizer, or with one whose counts have changed.
 func (f *finished) countedBy(l *Layouter) *finished {
 	old := f.block.Tree
 	t := *old
@@ -86,7 +85,7 @@ func (f *finished) countedBy(l *Layouter) *finished {
 			tokens, _ := t.Tokens(id)
 			other.charged += tokens
 		case tree.Part:
-			if _, own := extra.Part.(chat.Opaque); !own { // which says what it takes
+			if _, own := extra.Part.(chat.Opaque); !own { // an opaque value has its own tokens
 				extra.Tokens = l.Tokenizer.CountPart(extra.Part)
 			}
 		}

@@ -13,14 +13,14 @@ import (
 type item struct {
 	element  elements.Node
 	kind     kind
-	priority *int // given to it from outside
+	priority *int // set from outside, by a WithPriority
 	props    elements.Props
 	node     *draft.Node // that an element is laid out to
 	share    int         // of the budget, in tokens
-	quiet    bool        // it does not ask for one
+	noShare  bool        // it does not ask for a share
 }
 
-// readProps reads the properties of an element. Those of the caller's may panic.
+// readProps reads the properties of an element. The caller's own method may panic.
 func (it *item) readProps(w *guard.Watch) (err error) {
 	if e, ok := it.element.(elements.Element); ok {
 		if it.kind.caller {
@@ -49,7 +49,7 @@ func listOf(n elements.Node) elements.Nodes {
 	return elements.Nodes{n}
 }
 
-// flatten appends the members of the lists within a list in an element, in order, without the nil ones.
+// flatten appends the members of a list in an element, and of the lists in it, in order and without nil ones.
 func flatten(e *draft.Node, w *guard.Watch, to []item, list elements.Nodes) ([]item, error) {
 	f := flattener{element: e, watch: w, items: to}
 	err := f.add(list, 0)
@@ -62,7 +62,7 @@ type flattener struct {
 	items   []item
 }
 
-// add appends a node, or its members. It stands in that many lists.
+// add appends a node, or its members if it is a list. depth is the number of lists around it.
 func (f *flattener) add(n elements.Node, depth int) error {
 	if depth > guard.MaxDepth {
 		return f.watch.SetEndless(f.element, fmt.Errorf("%w: more than %d lists stand in each other", guard.ErrEndless, guard.MaxDepth))
@@ -105,7 +105,7 @@ func (f *flattener) addOne(n elements.Node, depth int) error {
 		if wrong, ok := n.(elements.Misplaced); ok {
 			return inElement(f.element, wrong.Misplaced())
 		}
-		k = callers(n)
+		k = callerKind(n)
 	}
 	f.items = append(f.items, item{element: n, kind: k})
 	return nil

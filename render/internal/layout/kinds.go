@@ -20,24 +20,24 @@ import (
 
 // kind says how a node is laid out: as an element or as a literal.
 //
-// To add an element to package elements, write its struct there, a case in builtinOf, and a test of what it renders to in package
-// render. TestEveryElementHasAKind names an element without a case.
+// To add an element to package elements, write its struct there, a case in builtinOf, and a test of what it renders to
+// in package render. TestEveryElementHasAKind names an element without a case.
 type kind struct {
 	name string // of the element in paths
 
-	// layOut writes an element to its node, and returns what stands in it. The site is the element's own.
+	// layOut writes an element to its node, and returns its contents. The site is the element's own.
 	layOut func(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error)
-	// children are what stands in the element, which renders to them whatever it is told.
+	// children are the contents of an element that renders to them whatever it is told.
 	children elements.Nodes
-	// asks is set if what the element renders to depends on the share of the budget that it is offered.
+	// asks is set if the rendering of the element depends on the share of the budget that it is offered.
 	asks bool
-	// max is the most that the element may be offered, 0 if there is no such limit.
+	// max is the largest share that the element may be offered, 0 for no limit.
 	max int
-	// caller is set if the type is the caller's: its methods may do anything.
+	// caller is set if the type is the caller's own: its methods may do anything.
 	caller bool
 
-	// literal writes a node that is not an element: it has no properties, and no place of its own in paths. The site is that of the
-	// element in which it stands.
+	// literal writes a node that is not an element: it has no properties and no name in paths. The site is that of the
+	// element around it.
 	literal func(n elements.Node, s *site, priority *int, lazy bool) error
 	// note is set if the literal is not sent: metadata and references.
 	note bool
@@ -102,12 +102,12 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	return kind{}, false
 }
 
-// callers returns the kind of an element of the caller's.
-func callers(n elements.Node) kind {
-	return kind{name: typeName(n), layOut: layCallers, asks: true, caller: true}
+// callerKind returns the kind of an element of the caller's own type.
+func callerKind(n elements.Node) kind {
+	return kind{name: typeName(n), layOut: layCaller, asks: true, caller: true}
 }
 
-// typeName returns the name of an element of the caller's in paths.
+// typeName returns the name in paths of an element of the caller's own type.
 func typeName(n elements.Node) string {
 	t := reflect.TypeOf(n)
 	for t.Kind() == reflect.Pointer {
@@ -126,7 +126,7 @@ type metadataElement interface {
 	Entry() metadata.Entry
 }
 
-func layCallers(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
+func layCaller(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	return s.render(ctx, n)
 }
 
@@ -158,14 +158,16 @@ func layLimit(_ context.Context, _ elements.Node, s *site) (elements.Nodes, erro
 	return k.children, nil
 }
 
-// layList lays out a list whose priority, if one is given from outside, is that from which its members' priorities follow.
+// layList lays out a prioritized list. A priority that is set from outside is the one from which its members'
+// priorities follow.
 func layList(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	list := n.(elements.PrioritizedList)
 	list.Priority = s.item.props.Priority
 	return s.render(ctx, list)
 }
 
-// layIfEmpty lays out both sides. What may not stand outside a message is a mistake only on the side that is taken.
+// layIfEmpty lays out both sides. Content that may not be outside a message is a mistake only on the side that is
+// taken.
 func layIfEmpty(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	s.node.IfEmpty, s.eitherSide = true, true
 	return s.render(ctx, n)
@@ -176,7 +178,7 @@ func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Node
 	if e.Value == nil && !s.layouter.Compatible {
 		return nil, ErrNoValue
 	}
-	s.lazy = false // what it takes now is what it may take again
+	s.lazy = false // the tokens must be known now: it is offered them again when it grows
 	rare := s.node.EnsureRare()
 	rare.Expandable, rare.Place = &e, s.place
 	return s.render(ctx, e)
@@ -196,7 +198,7 @@ func layThinking(_ context.Context, n elements.Node, s *site) (elements.Nodes, e
 	return nil, s.addPart(n.(elements.Thinking).Part(), nil)
 }
 
-// addPart makes an element one part of a message. It has nothing in it that it could pass a priority to.
+// addPart makes an element a part of a message. It has no children to which it could pass its priority.
 func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 	if err := s.checkPlace(nil); err != nil {
 		return err
@@ -220,7 +222,7 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 	return err
 }
 
-// checkPlace returns an error if what stands in messages alone does not.
+// checkPlace returns an error if a node that belongs in a message is not in one.
 func (s *site) checkPlace(n elements.Node) error {
 	if s.inMessage || s.eitherSide {
 		return nil
@@ -231,7 +233,7 @@ func (s *site) checkPlace(n elements.Node) error {
 	return draft.ErrOutsideMessage
 }
 
-// firstText returns the text that a node is, or that stands first in a text chunk; "" for anything else.
+// firstText returns the text of a Text, or the first text in a text chunk; "" for anything else.
 func firstText(n elements.Node) string {
 	switch n := n.(type) {
 	case elements.Text:
@@ -266,7 +268,8 @@ func layLineBreak(n elements.Node, s *site, priority *int, _ bool) error {
 	return nil
 }
 
-// layOpaque lays out an opaque value. It counts 0 at least and no more than can be added up, whatever it is said to.
+// layOpaque lays out an opaque value. Its tokens are limited to the range from 0 to 2^31-1, so that they can be added
+// up.
 func layOpaque(n elements.Node, s *site, priority *int, _ bool) error {
 	if err := s.checkPlace(n); err != nil {
 		return err
@@ -311,11 +314,11 @@ func note(w *guard.Watch, e *draft.Node, m metadataElement) error {
 
 func layTransferred(n elements.Node, s *site, _ *int, _ bool) error {
 	r := transfer.Reader{
-		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Again: s.layouter.Transfer, InMessage: s.inMessage, Escape: s.escaped,
+		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Retransfer: s.layouter.Transfer, InMessage: s.inMessage, Escape: s.escaped,
 	}
 	e := s.node.Add(draft.Node{})
 	if !s.inMessage {
-		s.watch.HoldsTools.Store(true) // it may
+		s.watch.HoldsTools.Store(true) // there may be tools in it
 	}
 	if err := r.Read(n.(elements.Transferred).Data, e); err != nil {
 		return inElement(e, err)
@@ -323,14 +326,14 @@ func layTransferred(n elements.Node, s *site, _ *int, _ bool) error {
 	return nil
 }
 
-// addPiece adds a text or part, which has the priority of the element around it.
+// addPiece adds a text or part, with the priority of the element around it.
 func (s *site) addPiece(piece draft.Node) *draft.Node {
 	piece.InheritPriority(s.node)
 	piece.SetFlag(tree.StartsElement, piece.Kind == tree.Text && len(s.node.Children) == 0)
 	return s.node.Add(piece)
 }
 
-// countText counts and charges a text, unless it is laid out lazily.
+// countText counts and charges a text, unless layout is lazy.
 func (s *site) countText(piece *draft.Node, lazy bool) error {
 	if err := s.watch.Count(s.node, 0, len(piece.Text)); err != nil || lazy {
 		return err
@@ -338,6 +341,6 @@ func (s *site) countText(piece *draft.Node, lazy bool) error {
 	tokens := s.layouter.Tokenizer.CountText(piece.Text)
 	piece.SetTokens(tokens)
 	s.used += tokens
-	s.lines++ // a line break before it
+	s.lines++ // for a line break before it
 	return nil
 }

@@ -1,5 +1,12 @@
-// Package layout renders elements from the root down to a draft: flex groups, shares of the budget, and the concurrency of the
-// caller's own elements. What it knows of each type of package elements stands in one place, builtinOf.
+// Package layout is the stage of the render engine that renders elements, from the root down, to a draft.
+//
+// [Layouter.Lay] takes a tree of elements and a budget, and returns a [draft.Node]; [Layouter.Grow] renders an
+// expandable again. Each element is told a share of the budget: siblings are divided into flex groups (share.go), and
+// what an element takes is charged to its parent's account, never more than its share. Elements of the caller's own
+// types in one flex group render concurrently (concurrent.go), with the same result as one after the other. Layout
+// never drops anything, but it cuts text to its share (cut.go).
+//
+// All that the package knows of a type of package elements is a case in builtinOf (kinds.go).
 package layout
 
 import (
@@ -17,15 +24,15 @@ import (
 
 // Layouter lays out elements.
 type Layouter struct {
-	// Tokenizer counts texts at layout. It is checked.
+	// Tokenizer counts texts at layout. It is the result of guard.Check.
 	Tokenizer chat.Tokenizer
-	// Told is what elements are told, but for the budget of each.
+	// Sizing is what elements are told. The budget of each is set in a copy.
 	Sizing elements.Sizing
-	// Compatible is set if what prompt-tsx allows is no mistake.
+	// Compatible accepts everything that prompt-tsx accepts.
 	Compatible bool
-	// KeepUnranked is set if what is not offered to pruning is required.
+	// KeepUnranked says that pieces not offered to pruning are required.
 	KeepUnranked bool
-	// Transfer is set if the tree is content that is to be transferred.
+	// Transfer says that the tree is content that is to be transferred.
 	Transfer bool
 }
 
@@ -33,17 +40,17 @@ type Layouter struct {
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*draft.Node, error) {
 	e := &draft.Node{Name: tree.RootPath}
 	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
-	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, room: room{budget: min(budget, MaxBudget)}}
+	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, account: account{budget: min(budget, MaxBudget)}}
 	if err := s.contents(ctx, listOf(root)); err != nil || !w.HoldsTools.Load() {
 		return e, err
 	}
 	return e, e.CheckTools(nil)
 }
 
-// Grow renders an expandable again with another budget. It returns what the expandable grew to, and how many tokens that takes, at most
+// Grow renders an expandable again with another budget. It returns the new node, and the tokens that it takes, at most
 // the budget.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
-	s := &site{layouter: l, watch: w, node: e.Like(), place: e.RareOrZero().Place.(place), room: room{budget: min(budget, MaxBudget)}}
+	s := &site{layouter: l, watch: w, node: e.Like(), place: e.RareOrZero().Place.(place), account: account{budget: min(budget, MaxBudget)}}
 	children, err := s.render(ctx, *e.RareOrZero().Expandable)
 	if err == nil {
 		err = s.contents(ctx, children)
@@ -51,73 +58,77 @@ func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budg
 	return s.node, s.consumed(), err
 }
 
-// site is where an element is laid out.
+// site is the state of the layout of one element.
 type site struct {
 	layouter *Layouter
 	watch    *guard.Watch
 	node     *draft.Node // that is written
 	item     *item       // that the node is laid out from, nil for the root
 	place
-	room
+	account
 
-	besides int // lines and uncharged tokens of the room when the elements in it were begun
+	unchargedBefore int // lines and uncharged tokens of the account before the elements in this one are laid out
 
-	// Used again for one element after the other.
+	// Reused for each element in this one.
 	items []item
 	inner *site
 }
 
-// inside returns the site of an element in this one. It is the same for each: a list may be long.
-func (s *site) inside() *site {
+// innerSite returns the site for an element in this one. Elements share it one after the other, because a list may be
+// long.
+func (s *site) innerSite() *site {
 	if s.inner == nil {
 		s.inner = &site{}
 	}
 	return s.inner
 }
 
-// place says what an element stands in.
+// place says what is around an element.
 type place struct {
 	depth     int
 	inMessage bool
-	escape    bool // in a Tag
+	escape    bool // it is in a Tag
 	required  bool
 	offered   bool // to pruning: a priority is set on it or around it
-	overhead  int  // tokens of what stands around it in its message that are not charged at layout
-	// eitherSide is set in an IfEmpty that stands outside messages, of which a side may hold what may not stand there if it is not taken.
+	overhead  int  // tokens around it in its message that are not charged at layout
+	// eitherSide is set in an IfEmpty outside messages: content that may not be there is a mistake only on the side
+	// that is taken.
 	eitherSide bool
-	// lazy is set if nobody is told what is left after the element: its texts need not be counted, and much of what goes never is.
+	// lazy is set if no element is told what is left after this one. Then its texts are not counted at layout, and many
+	// of those that are removed never are.
 	lazy bool
-	// quiet is set if no element in the one given asks for a share.
-	quiet bool
+	// noShare is set if no element in this one asks for a share.
+	noShare bool
 }
 
-// room is a budget that is being used up, in tokens.
-type room struct {
+// account is a budget that is used up, in tokens.
+type account struct {
 	budget, used int
-	// What counts in messages but is not charged at layout, as in prompt-tsx: line breaks, at most, and images and the like.
+	// Tokens that count in messages but are not charged at layout, as in prompt-tsx: those of line breaks, an upper
+	// bound, and those of parts that are not text.
 	lines, uncharged int
 }
 
-// MaxBudget is a budget that nothing exceeds, as far as shares of it can be told apart in float64.
+// MaxBudget is the largest budget: up to it, shares are exact in float64.
 const MaxBudget = 1<<53 - 1
 
 // left returns what later elements may be offered.
-func (r *room) left() int { return max(0, r.budget-r.used) }
+func (r *account) left() int { return max(0, r.budget-r.used) }
 
-// cost returns what was charged, and what counts besides.
-func (r *room) cost() int { return r.used + r.lines + r.uncharged }
+// cost returns the tokens that were charged, and those that count besides.
+func (r *account) cost() int { return r.used + r.lines + r.uncharged }
 
-// charge charges what an element took of the room.
-func (r *room) charge(of room) {
+// charge charges the account of an element to this one.
+func (r *account) charge(of account) {
 	r.used += of.consumed()
 	r.lines += of.lines
 	r.uncharged += of.uncharged
 }
 
-// consumed returns what the parent is charged: never more than was offered.
-func (r *room) consumed() int { return min(r.used, r.budget) }
+// consumed returns the tokens that the parent is charged: never more than the share that it offered.
+func (r *account) consumed() int { return min(r.used, r.budget) }
 
-// element lays out an element in a site of its own, whose room says then what it took.
+// element lays out an element in a site of its own, whose account then says what it took.
 func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -126,11 +137,11 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 		return err
 	}
 	e := it.node
-	in.layouter, in.watch, in.node, in.item, in.place, in.room = s.layouter, s.watch, e, it, s.place, room{budget: it.share}
+	in.layouter, in.watch, in.node, in.item, in.place, in.account = s.layouter, s.watch, e, it, s.place, account{budget: it.share}
 	in.required = in.required || it.props.Required
 	in.offered = in.offered || it.props.Priority != nil && *it.props.Priority < tree.Unset
-	in.overhead += s.besides
-	in.lazy, in.quiet = lazy, !it.kind.caller && (s.quiet || it.quiet)
+	in.overhead += s.unchargedBefore
+	in.lazy, in.noShare = lazy, !it.kind.caller && (s.noShare || it.noShare)
 	if in.depth++; in.depth > guard.MaxDepth {
 		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d elements stand in each other", guard.ErrEndless, guard.MaxDepth))
 	}
@@ -157,7 +168,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 		}
 	}
 	if e.Kind == tree.Message {
-		in.lines = max(0, in.lines-1) // the first text of a message stands on no new line
+		in.lines = max(0, in.lines-1) // no line break precedes the first text of a message
 	}
 	if rare := e.RareOrZero(); rare.Expandable != nil {
 		rare.Used = in.consumed()
@@ -190,11 +201,11 @@ func inElement(e *draft.Node, err error) error {
 	return &guard.ElementError{Path: e.Path(), Err: err}
 }
 
-// contents lays out what stands in an element: texts and other parts first, which are charged as they are, then the elements among
-// them, flex group by flex group.
+// contents lays out the contents of an element: first its texts and other literals, which are charged in full, then the
+// elements among them, flex group by flex group.
 func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // a tokenizer's, say, that nobody else would see: in a goroutine
+		if p := recover(); p != nil { // in a goroutine nobody else would recover it, for example a tokenizer's
 			err = guard.Panicked(s.node, p)
 		}
 	}()

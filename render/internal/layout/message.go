@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// layMessage lays out a message, and charges what it costs without content.
+// layMessage lays out a message, and charges its tokens without content.
 func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	rare := s.node.EnsureRare()
 	switch n := n.(type) {
@@ -30,7 +30,7 @@ func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, er
 	}
 	s.node.Kind, s.inMessage = tree.Message, true
 	tokens := frameTokens(s.layouter.Tokenizer, rare.Frame, rare.Calls)
-	if rare.Frame.Role == chat.RoleTool { // which is charged nothing, as in prompt-tsx
+	if rare.Frame.Role == chat.RoleTool { // not charged, as in prompt-tsx
 		s.uncharged += tokens
 	} else {
 		s.used += tokens
@@ -38,7 +38,7 @@ func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, er
 	return s.item.kind.children, nil
 }
 
-// checkMessage returns an error for a message that providers would refuse, or that stands where none may.
+// checkMessage returns an error for a message that providers would refuse, or in a place where no message may be.
 func (s *site) checkMessage(m *draft.Rare) error {
 	l := s.layouter
 	switch {
@@ -61,7 +61,7 @@ func (s *site) checkMessage(m *draft.Rare) error {
 	return nil
 }
 
-// frameTokens returns what a message counts without content.
+// frameTokens returns the tokens of a message without content.
 func frameTokens(t chat.Tokenizer, frame chat.Message, calls []elements.ToolCall) int {
 	frame.ToolCalls = join.Calls(calls)
 	return t.CountMessage(frame)

@@ -9,7 +9,8 @@ import (
 	"github.com/promptree-go/promptree/render/internal/draft"
 )
 
-// groups lays out sibling elements, flex group by flex group: those without FlexGrow first, then each value from high to low.
+// groups lays out sibling elements, flex group by flex group: those without FlexGrow first, then each value from high
+// to low.
 func (s *site) groups(ctx context.Context, items []item) error {
 	if !slices.ContainsFunc(items, func(it item) bool { return it.props.FlexGrow != items[0].props.FlexGrow }) {
 		return s.group(ctx, items, nil, s.lazy)
@@ -40,42 +41,42 @@ func flexOrder(it item) int {
 	return -it.props.FlexGrow
 }
 
-// group lays out the elements of one flex group; later are those of the groups after it. In the last group, elements that do not ask
-// for a share go first, and those that do share what they leave.
+// group lays out the elements of one flex group; later are those of the groups after it. In the last group, elements
+// that do not ask for a share are laid out first, and those that ask share the rest.
 func (s *site) group(ctx context.Context, items, later []item, lazy bool) error {
 	s.divide(items, later)
 	if len(items) == 1 || len(later) > 0 || s.layouter.Compatible {
 		return s.layOut(ctx, items, lazy)
 	}
-	quiet := 0
+	noShare := 0
 	for i := range items {
-		if items[i].quiet = s.quiet || !s.asks(items[i].element, false); items[i].quiet {
-			quiet++
+		if items[i].noShare = s.noShare || !s.asks(items[i].element, false); items[i].noShare {
+			noShare++
 		}
 	}
-	if quiet == 0 || quiet == len(items) {
+	if noShare == 0 || noShare == len(items) {
 		return s.layOut(ctx, items, lazy)
 	}
 	slices.SortStableFunc(items, func(a, b item) int {
 		switch {
-		case a.quiet == b.quiet:
+		case a.noShare == b.noShare:
 			return 0
-		case a.quiet:
+		case a.noShare:
 			return -1
 		}
 		return 1
 	})
-	others, asking := items[:quiet], items[quiet:]
-	before := s.room
-	for i := range others {
-		others[i].share = atMost(s.left(), others[i].kind.max)
+	settled, asking := items[:noShare], items[noShare:]
+	before := s.account
+	for i := range settled {
+		settled[i].share = atMost(s.left(), settled[i].kind.max)
 	}
-	if err := s.layOut(ctx, others, false); err != nil {
+	if err := s.layOut(ctx, settled, false); err != nil {
 		return err
 	}
 	rest := before.left() - (s.cost() - before.cost())
 	if s.inMessage {
-		rest -= len(asking) // a line break before each
+		rest -= len(asking) // for a line break before each
 	}
 	sum := basisOf(asking)
 	for i := range asking {
@@ -85,7 +86,7 @@ func (s *site) group(ctx context.Context, items, later []item, lazy bool) error 
 	return s.layOut(ctx, asking, lazy)
 }
 
-// atMost returns a share of an element that may be offered no more than limit, if that is not 0.
+// atMost returns a share limited to limit; 0 is no limit.
 func atMost(share, limit int) int {
 	if limit > 0 {
 		return min(share, limit)
@@ -93,10 +94,10 @@ func atMost(share, limit int) int {
 	return share
 }
 
-// layOut lays out elements that know their shares. What comes of it is as if one had been laid out after the other, also if several of
-// the caller's own types run at the same time.
+// layOut lays out elements whose shares are set. Elements of the caller's own types may run at the same time; the
+// result is the same as if they ran one after the other.
 func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
-	s.besides = s.lines + s.uncharged
+	s.unchargedBefore = s.lines + s.uncharged
 	callers := 0
 	for i := range items {
 		if items[i].kind.caller {
@@ -107,21 +108,22 @@ func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
 		return s.concurrently(ctx, items, lazy)
 	}
 	for i := range items {
-		in := s.inside()
+		in := s.innerSite()
 		if err := s.element(ctx, in, &items[i], lazy); err != nil {
 			return err
 		}
-		s.charge(in.room)
+		s.charge(in.account)
 	}
 	return nil
 }
 
-// divide shares out what is left to the elements of a group, as prompt-tsx does.
+// divide divides the rest of the budget among the elements of a group, as prompt-tsx does.
 //
-//   - Room that later groups reserve is set aside first; every fraction is one of the same remainder.
+//   - The tokens that later groups reserve are set aside first; every fraction is taken of the same remainder.
 //   - An element's share is floor(left × (basis / sum of the bases)), the division first, in float64.
-//   - A TokenLimit whose limit is not above its share takes its limit instead and leaves the sharing, in document order,
-//     each one making the sum of the bases smaller for the next. What the others then share may be negative.
+//   - A TokenLimit whose limit is not above its share gets its limit instead and is taken out of the division. That is
+//     done in document order, and each time the sum of the bases becomes smaller for the next. The rest for the others
+//     may be negative.
 func (s *site) divide(items, later []item) {
 	left := s.left()
 	reserved := 0

@@ -31,7 +31,7 @@ func nameOfTag(t elements.Tag) string {
 
 var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
 
-// layTag lays out a tag: its two ends around what stands in it, or one text if nothing does.
+// layTag lays out a tag: its two ends around its children, or one text if it has none.
 func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	t := n.(elements.Tag)
 	if err := s.checkPlace(n); err != nil {

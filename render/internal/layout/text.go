@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// layTextChunk lays out a text chunk: its texts joined to one, cut to the budget if a break is given.
+// layTextChunk lays out a text chunk: its texts joined to one, cut to the budget if a break is set.
 func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	c := n.(elements.TextChunk)
 	if err := s.checkPlace(n); err != nil {
@@ -19,7 +19,7 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 	if err := checkBreak(&c); err != nil {
 		return nil, err
 	}
-	if text, ok := onlyText(&c); ok && !s.layouter.Transfer { // most are: the element is the text
+	if text, ok := onlyText(&c); ok && !s.layouter.Transfer { // most chunks: the element is the text
 		s.become(s.node, text)
 		return nil, s.countText(s.node, s.lazy)
 	}
@@ -43,7 +43,7 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 	return nil, err
 }
 
-// onlyText returns the text of a chunk that is that text and nothing else, and never cut.
+// onlyText returns the text of a chunk that holds nothing else and is never cut.
 func onlyText(c *elements.TextChunk) (s string, ok bool) {
 	if len(c.Children) != 1 || c.PassPriority || breaks(c) != nil || c.Cut != elements.CutEnd || c.Mark != "" || c.Least != 0 {
 		return "", false
@@ -52,14 +52,14 @@ func onlyText(c *elements.TextChunk) (s string, ok bool) {
 	return string(text), ok
 }
 
-// become makes an element a text.
+// become makes the node of an element a text.
 func (s *site) become(e *draft.Node, text string) {
 	e.Kind, e.Text = tree.Text, s.escaped(text)
 	e.Flags |= tree.StartsLine | tree.Element
 }
 
-// join joins what stands in a text chunk to one text, not escaped. It returns what the chunk is charged unless it is cut: the tokens of each text by
-// itself, as in prompt-tsx.
+// join joins the children of a text chunk to one text, not escaped. It returns what a chunk that is not cut is charged:
+// the sum of the tokens of each text by itself, as in prompt-tsx.
 func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, err error) {
 	items, err := flatten(s.node, s.watch, nil, children)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// escaped returns a text as it stands in a place: escaped in a tag.
+// escaped returns a text as it is written in a place: escaped in a tag.
 func (p place) escaped(text string) string {
 	if p.escape {
 		return escaper.Replace(text)

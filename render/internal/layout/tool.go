@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// layTool lays out the definition of a tool. It is charged what it adds to a list of others.
+// layTool lays out the definition of a tool, and charges the tokens that it adds to a list of others.
 func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	tool := n.(elements.Tool).Tool
 	switch {
@@ -27,7 +27,8 @@ func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 	return nil, nil
 }
 
-// standsInMessage reports whether a node stands in a message. All content that is to be transferred may.
+// standsInMessage reports whether the node is in a message. For content that is to be transferred inMessage is always
+// set, so it looks at the nodes around it.
 func (s *site) standsInMessage() bool {
 	if !s.layouter.Transfer {
 		return s.inMessage

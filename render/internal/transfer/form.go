@@ -1,5 +1,6 @@
-// Package transfer writes what was laid out in the form in which it can be put into a prompt elsewhere, and reads it. The form is that
-// of prompt-tsx.
+// Package transfer writes content that was laid out as JSON, to be put into a prompt elsewhere, and reads it back. The
+// form is that of prompt-tsx. [Write] takes a draft, [Reader] adds to one. Both keep the structure, so that the content
+// is pruned piece by piece there as it would be here.
 package transfer
 
 import (
@@ -18,7 +19,7 @@ import (
 // ErrMessage is the error of a message in a tree that is to be transferred.
 var ErrMessage = errors.New("render: a message cannot be transferred, only what stands in one")
 
-// Error is what is wrong with a tree in transfer form.
+// Error is a mistake in a tree in transfer form.
 type Error struct {
 	Place string // in the data, such as "node.children[2].text"
 	Err   error
@@ -26,7 +27,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Place + ": " + e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the mistake without its place.
 func (e *Error) Unwrap() error { return e.Err }
 
 // The numbers of the form.
@@ -46,19 +47,19 @@ const (
 	flagIfEmpty = 8
 )
 
-// flags are those that the tree has too.
+// flags maps the flags of the form to those of a tree.
 var flags = [...]struct {
 	form int
 	tree tree.Flags
 }{{flagLegacy, tree.Legacy}, {flagChunk, tree.Chunk}, {flagPass, tree.PassesPriority}}
 
-// roles are the roles by their numbers in the form.
+// roles lists the roles by their number in the form.
 var roles = [...]chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}
 
-// wrapperName is what prompt-tsx calls each of the two sides of an IfEmpty, and whatever was read back.
+// wrapperName is the name that prompt-tsx gives to each side of an IfEmpty, and to every element that was read back.
 const wrapperName = "LogicalWrapper"
 
-// node is a node in the form, whatever its type.
+// node is a node in the form, of any type.
 type node struct {
 	Type       int                `json:"type"`
 	Ctor       int                `json:"ctor,omitempty"`
@@ -103,7 +104,8 @@ func propsOut(p elements.Props) *props {
 	return out
 }
 
-// propsIn reads properties. Flex was applied where the tree was rendered and is only carried on.
+// propsIn reads properties. Flex properties were applied where the tree was rendered; they are only kept for another
+// transfer.
 func propsIn(p *props) (elements.Props, error) {
 	in := elements.Props{Priority: p.Priority, PassPriority: p.PassPriority, FlexGrow: p.FlexGrow, FlexBasis: p.FlexBasis}
 	if p.Priority != nil && (*p.Priority > tree.Unset || *p.Priority < -tree.Unset) {

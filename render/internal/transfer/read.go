@@ -14,21 +14,21 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// maxDepth is how deep a tree in transfer form may be.
+// maxDepth is the maximum depth of a tree in transfer form.
 const maxDepth = 200
 
 // Reader reads a tree in transfer form to a draft.
 type Reader struct {
 	Tokenizer  chat.Tokenizer
-	Compatible bool                // what prompt-tsx allows is no mistake
-	Again      bool                // the tree is to be transferred again
-	InMessage  bool                // it stands in a message
-	Escape     func(string) string // of texts
+	Compatible bool                // accept everything that prompt-tsx accepts
+	Retransfer bool                // the tree is to be transferred again
+	InMessage  bool                // the tree is put into a message
+	Escape     func(string) string // escapes texts
 
 	groups map[int]*elements.Group
 }
 
-// Read reads a tree to a node. It costs nothing at layout.
+// Read reads a tree into a node. Layout charges nothing for it.
 func (r Reader) Read(form []byte, to *draft.Node) error {
 	var data struct {
 		Node json.RawMessage `json:"node"`
@@ -50,7 +50,7 @@ func (r Reader) Read(form []byte, to *draft.Node) error {
 	return r.piece(to, n, "node", 0)
 }
 
-// incoming is a node whose children are still to be read.
+// incoming is a node whose children are not decoded yet.
 type incoming struct {
 	node
 	Children []json.RawMessage `json:"children"`
@@ -82,7 +82,7 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 	}
 	e.Name = wrapperName
 	e.SetPriority(in.Priority)
-	if r.Again {
+	if r.Retransfer {
 		e.EnsureRare().Props = in
 	}
 	references, err := referencesIn(n.References)
@@ -171,16 +171,16 @@ func (r Reader) setFlags(e *draft.Node, n incoming) error {
 		e.SetFlag(f.tree, set&f.form != 0)
 	}
 	e.IfEmpty = set&flagIfEmpty != 0
-	// What has no priority has 0 if its props pass it on, whatever the flags say.
+	// An element without a priority has 0 if its props have passPriority, whatever the flags say.
 	if !e.Is(tree.HasPriority) && e.Is(tree.PassesPriority) != n.Props.PassPriority && e.Kind == tree.Container {
 		priority := tree.Unset
 		if n.Props.PassPriority {
 			priority = 0
 		}
 		e.SetPriority(&priority)
-		e.Flags &^= tree.Offered // nobody set it
+		e.Flags &^= tree.Offered // nobody set this priority
 	}
-	if e.Is(tree.Chunk) && !r.Compatible && !r.Again { // what stays together passes no priority on
+	if e.Is(tree.Chunk) && !r.Compatible && !r.Retransfer { // a chunk stays together, so it passes no priority on
 		e.Flags &^= tree.PassesPriority
 	}
 	return nil
@@ -212,7 +212,7 @@ func (r Reader) media(e *draft.Node, n incoming, where string) error {
 // tool reads the definition of a tool.
 func (r Reader) tool(e *draft.Node, n incoming, where string) error {
 	switch tool := n.Props.Tool; {
-	case r.InMessage && !r.Again:
+	case r.InMessage && !r.Retransfer:
 		return &Error{Place: where, Err: draft.ErrToolInMessage}
 	case tool.Name == "":
 		return &Error{Place: where + ".props.tool.name", Err: errors.New("it is missing")}

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Write returns a draft in transfer form. It was laid out to be transferred.
+// Write returns a draft in transfer form. The draft must have been laid out for transfer.
 func Write(root *draft.Node) ([]byte, error) {
 	w := writer{groups: map[*elements.Group]int{}}
 	n, err := w.piece(root, root.Name)
@@ -76,7 +76,8 @@ func (w writer) piece(d *draft.Node, name string) (node, error) {
 	return n, w.children(d, n.Children)
 }
 
-// children writes what stands in a node. The form knows no tags: theirs is text that stays.
+// children writes the children of a node. The form has no tags: their two ends are written as texts with the highest
+// priority.
 func (w writer) children(d *draft.Node, to *[]node) error {
 	tag := d.RareOrZero().Tag
 	if tag != nil {
