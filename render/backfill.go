@@ -9,32 +9,32 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// record is what was chosen, in order, so that it can be put back.
-type record struct{ taken []taking }
+// recording lists the pieces that were chosen, in order, so that they can be put back.
+type recording struct{ removals []removal }
 
-// taking is one choice.
-type taking struct {
+// removal is one choice.
+type removal struct {
 	node   tree.ID
 	why    tree.Cause
-	tokens int // that its pieces counted by themselves
+	tokens int // of its pieces by themselves
 }
 
-// backfill puts pieces back that fit into the room that is left under limit, from the last one taken to the first, which
-// is from the highest priority down. Each try goes back to the tree as it was before the piece went, and takes everything
-// else out again that went then, so that what goes along with what is worked out anew; a try is kept if the piece is
-// back, the exact count fits and no more tool calls than before are without a result, or results without a call.
+// backfill puts back pieces that fit under limit, from the last one removed to the first, which is from the highest
+// priority down. For each try it rewinds to before the piece was removed, and removes the others again, because what is
+// removed along with each of them may differ now. A try is kept if the piece is back, the exact count fits, and the
+// number of tool calls without a result and of results without a call did not grow.
 func (f *fitting) backfill(ctx context.Context, limit int) {
-	taken := f.record.taken
-	f.record = nil
-	if len(taken) == 0 {
+	removals := f.recording.removals
+	f.recording = nil
+	if len(removals) == 0 {
 		return
 	}
-	base := f.state.Now - tree.Step(len(taken))
+	base := f.state.Now - tree.Step(len(removals))
 	log := slices.Clone(f.state.Log)
-	back := make([]bool, len(taken))
+	back := make([]bool, len(removals))
 	pairless := func() int { return unpaired(join.Messages(f.state, tree.Latest)) }
 	left, allowed, failed := f.count.Count(tree.Root), pairless(), -1
-	for i, t := range slices.Backward(taken) {
+	for i, t := range slices.Backward(removals) {
 		room := limit - left
 		if room <= 0 || ctx.Err() != nil {
 			break
@@ -44,7 +44,7 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 		}
 		back[i] = true
 		failed = i
-		if f.without(base, taken, i, back) && f.count.Count(tree.Root) <= limit {
+		if f.without(base, removals, i, back) && f.count.Count(tree.Root) <= limit {
 			if now := pairless(); now <= allowed {
 				left, allowed, failed = f.count.Count(tree.Root), now, -1
 				continue
@@ -53,32 +53,33 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 		back[i] = false
 	}
 	if failed >= 0 {
-		f.without(base, taken, failed, back)
+		f.without(base, removals, failed, back)
 	}
 	for _, c := range log {
 		f.state.Restored(c)
 	}
 }
 
-// without takes out of the tree what was taken and is not back, from one piece on; none is back of those before. It reports
-// whether all that is back is there, and stops if that piece is not.
-func (f *fitting) without(base tree.Step, taken []taking, from int, back []bool) bool {
+// without rewinds to before the removal with index from, and makes that one and the later ones again, except those that
+// are back. No earlier one is back. It reports whether everything that is back is in the tree, and stops as soon as
+// piece from is not.
+func (f *fitting) without(base tree.Step, removals []removal, from int, back []bool) bool {
 	f.rewind(base + tree.Step(from))
-	there := func(i int) bool { return f.state.Attached(taken[i].node, tree.None) }
-	for i := from; i < len(taken); i++ {
-		t := taken[i]
+	there := func(i int) bool { return f.state.Attached(removals[i].node, tree.None) }
+	for i := from; i < len(removals); i++ {
+		t := removals[i]
 		if back[i] || !there(i) {
 			continue
 		}
 		if n := &f.state.Tree.Nodes[t.node]; !n.Leaf() && !n.Is(tree.Chunk) && f.state.Left(t.node) > 0 {
-			continue // it went because it was empty, and is not any more
+			continue // it was removed because it was empty, and is not empty any more
 		}
 		f.order.Remove(t.node, t.why)
 		if back[from] && !there(from) {
 			return false
 		}
 	}
-	for i := from; i < len(taken); i++ {
+	for i := from; i < len(removals); i++ {
 		if back[i] && !there(i) {
 			return false
 		}

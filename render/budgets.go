@@ -11,56 +11,57 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// fitTogether fits a budget in the run that it shares with others. If none is shared the result is nil.
-func (l *Layout) fitTogether(ctx context.Context, w *guard.Watch, budget int) (result *Result, err error) {
+// fitShared fits a budget in a run that it shares with other fits. If runs cannot be shared, the result is nil.
+func (l *Layout) fitShared(ctx context.Context, w *guard.Watch, budget int) (result *Result, err error) {
 	if l.opts.Backfill || !l.joins() {
 		return nil, nil
 	}
-	if err := l.take(ctx, w); err != nil {
+	if err := l.takeTurn(ctx, w); err != nil {
 		return nil, err
 	}
-	defer l.release(w)
-	l.orForget(func() {
+	defer l.releaseTurn(w)
+	l.dropRunsOnPanic(func() {
 		var r *run
-		if r, err = l.shared(ctx, w, budget); r != nil {
+		if r, err = l.sharedRun(ctx, w, budget); r != nil {
 			result, err = r.fit(ctx, w, budget)
 		}
 	})
 	return result, err
 }
 
-// fitted runs a fit, which may take the layout's turn.
+// fitted runs a fit, which may take the layout's turn. If the fit is left behind while it has the turn, the layout is
+// abandoned.
 func fitted[T any](ctx context.Context, l *Layout, fit func(context.Context, *guard.Watch) (T, error)) (T, error) {
 	value, w, err := guarded(ctx, l.layouter, fit)
 	if _, left := errors.AsType[*callback.LeftError](err); left && w.HoldsTurn.CompareAndSwap(true, false) {
-		close(l.lost)
+		close(l.abandoned)
 	}
 	return value, err
 }
 
-// take takes the layout's turn.
-func (l *Layout) take(ctx context.Context, w *guard.Watch) error {
+// takeTurn waits for the layout's turn: like a lock, but the context and an abandoned layout end the wait.
+func (l *Layout) takeTurn(ctx context.Context, w *guard.Watch) error {
 	select {
 	case l.turn <- struct{}{}:
 		w.HoldsTurn.Store(true)
 		return nil
-	case <-l.lost:
+	case <-l.abandoned:
 		return ErrLeftBehind
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// release gives the turn back, unless whoever took it was left behind.
-func (l *Layout) release(w *guard.Watch) {
+// releaseTurn gives the turn back, unless the fit that took it was left behind.
+func (l *Layout) releaseTurn(w *guard.Watch) {
 	if w.HoldsTurn.CompareAndSwap(true, false) {
 		<-l.turn
 	}
 }
 
-// orForget does something with a shared run, and forgets all of them if it does not return: a tokenizer panicked, maybe
-// in the middle of a step.
-func (l *Layout) orForget(do func()) {
+// dropRunsOnPanic calls do, which uses a shared run. If do panics or ends its goroutine, all runs are dropped: a
+// tokenizer may have panicked in the middle of a step.
+func (l *Layout) dropRunsOnPanic(do func()) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -71,26 +72,26 @@ func (l *Layout) orForget(do func()) {
 	returned = true
 }
 
-// run is a pruning of the whole prompt that fits share, all limits kept.
+// run is a pruning of the whole prompt that several fits share. Its limits are kept before it begins.
 type run struct {
 	fitting *fitting
-	base    tree.Step         // the step before it
-	whole   int               // with a low water the count before it
-	fits    map[int]tree.Step // the first step at which the prompt fits a target, as far as that is known
+	base    tree.Step         // the last step of its limits
+	whole   int               // with a low water, the count at that step
+	fits    map[int]tree.Step // by target, the first step at which the prompt fits, as far as that is known
 }
 
-// shared returns the run that fits to a budget share; nil if each must have one of its own. A limit above
-// the whole budget is passed over, so budgets on the two sides of a limit have different runs.
-func (l *Layout) shared(ctx context.Context, w *guard.Watch, budget int) (*run, error) {
+// sharedRun returns the run that fits to a budget share; nil if each fit must have one of its own. A limit above the
+// whole budget is skipped, so budgets on the two sides of a limit have different runs.
+func (l *Layout) sharedRun(ctx context.Context, w *guard.Watch, budget int) (*run, error) {
 	const remembered = 16
-	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.alone {
+	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.unshared {
 		return r, nil
 	}
-	from := l.builtNow(l.opts.History)
+	from := l.builtLocked(l.opts.History)
 	f := newFitting(l, from, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
 	f.watch = w
 	if !f.count.Joins() || len(from.Expandables) > 0 {
-		l.alone = true
+		l.unshared = true
 		return nil, nil
 	}
 	if err := f.keepLimits(ctx, budget); err != nil {
@@ -112,26 +113,26 @@ func (l *Layout) shared(ctx context.Context, w *guard.Watch, budget int) (*run, 
 	return r, nil
 }
 
-// built returns the tree of a mode.
+// built returns the tree of a history mode.
 func (l *Layout) built(ctx context.Context, w *guard.Watch, mode HistoryMode) (*draft.Tree, error) {
 	if !w.HoldsTurn.Load() {
-		if err := l.take(ctx, w); err != nil {
+		if err := l.takeTurn(ctx, w); err != nil {
 			return nil, err
 		}
-		defer l.release(w)
+		defer l.releaseTurn(w)
 	}
-	return l.builtNow(mode), nil
+	return l.builtLocked(mode), nil
 }
 
-// builtNow is built for whoever has the turn.
-func (l *Layout) builtNow(mode HistoryMode) *draft.Tree {
+// builtLocked is built for a caller that has the turn.
+func (l *Layout) builtLocked(mode HistoryMode) *draft.Tree {
 	if l.trees[mode] == nil {
 		l.trees[mode] = draft.Build(l.draft, draft.History(mode))
 	}
 	return l.trees[mode]
 }
 
-// fitAlone fits a tree of its own.
+// fitAlone fits with a pruning of its own.
 func (l *Layout) fitAlone(ctx context.Context, w *guard.Watch, o FitOptions) (*Result, error) {
 	from, err := l.built(ctx, w, o.History)
 	if err != nil {
@@ -142,7 +143,7 @@ func (l *Layout) fitAlone(ctx context.Context, w *guard.Watch, o FitOptions) (*R
 	return f.fit(ctx, o.Budget)
 }
 
-// limitsWithin returns how many limits are kept within a budget.
+// limitsWithin returns the number of limits that are kept at a budget: those up to it.
 func (l *Layout) limitsWithin(budget int) (n int) {
 	for _, limit := range l.limits {
 		if limit <= budget {
@@ -152,19 +153,19 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 	return n
 }
 
-// fit fits a budget, from where the fit before ended.
+// fit fits a budget, starting where the previous fit ended.
 func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, error) {
 	f := r.fitting
 	f.watch = w
 	target := f.layout.opts.target(budget, r.whole)
-	from := r.base // or where a larger budget was kept
+	from := r.base // or the step at which the prompt fits a larger target
 	for larger, step := range r.fits {
 		if larger >= target {
 			from = max(from, step)
 		}
 	}
 	if f.state.Now > from {
-		f.retreat(tree.Root, target, f.count.LowerBoundWithTools(tree.Root), from)
+		f.backtrack(tree.Root, target, f.count.LowerBoundWithTools(tree.Root), from)
 	}
 	for f.state.Now < from && ctx.Err() == nil {
 		f.step(tree.Root)

@@ -16,17 +16,17 @@ import (
 
 // Mistakes in a tree. Each comes in an [*ElementError] that says where.
 var (
-	// ErrOutsideMessage is the error of a text or another part that stands outside a message.
+	// ErrOutsideMessage is the error of a text or another part outside a message.
 	ErrOutsideMessage = draft.ErrOutsideMessage
 	// ErrNestedMessage is the error of a message in a message.
 	ErrNestedMessage = draft.ErrNestedMessage
-	// ErrBreakpointPlace is the error of a cache breakpoint that does not stand directly in a message.
+	// ErrBreakpointPlace is the error of a cache breakpoint that is not directly in a message.
 	ErrBreakpointPlace = layout.ErrBreakpointPlace
 	// ErrToolInMessage is the error of an [elements.Tool] in a message.
 	ErrToolInMessage = draft.ErrToolInMessage
 	// ErrDuplicateTool is the error of two tools of one name.
 	ErrDuplicateTool = draft.ErrDuplicateTool
-	// ErrNilElement is the error of a tree that is nil, or of a nil pointer that stands in one as an element.
+	// ErrNilElement is the error of a nil tree, or of a nil pointer as an element.
 	ErrNilElement = layout.ErrNilElement
 	// ErrDuplicateCall is the error of a message with two tool calls of one id.
 	ErrDuplicateCall = layout.ErrDuplicateCall
@@ -34,15 +34,16 @@ var (
 	ErrBreak = layout.ErrBreak
 	// ErrNoValue is the error of an [elements.Expandable] without a Value.
 	ErrNoValue = layout.ErrNoValue
-	// ErrTransferMessage is the error of a message in a tree that is to be transferred: only content can be.
+	// ErrTransferMessage is the error of a message in a tree that is to be transferred: only content can be
+	// transferred.
 	ErrTransferMessage = transfer.ErrMessage
-	// ErrEndless is the error of a tree that is too deep or too large: more than 500 elements or lists stand in each other, there
-	// are more than 1,048,576 pieces, or more than 256 MiB of text.
+	// ErrEndless is the error of a tree that is too deep or too large: more than 500 nested elements or nested lists,
+	// more than 1,048,576 pieces, or more than 256 MiB of text.
 	ErrEndless = guard.ErrEndless
 )
 
-// ErrLeftBehind is the error of a layout of which a fit was left behind, because the tokenizer or an element had not returned
-// when the context ended. The layout cannot be used any more: lay the prompt out anew.
+// ErrLeftBehind is the error of a layout that cannot be used any more, because an earlier fit was left behind: the
+// tokenizer or an element had not returned a second after the context ended. Lay the prompt out again.
 var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay it out anew")
 
 // ErrBudget is the error of a budget, or of another number in [Options], that is out of range.
@@ -64,10 +65,10 @@ func (e *ElementError) Error() string { return "render: " + e.Path + ": " + with
 // Unwrap returns what went wrong.
 func (e *ElementError) Unwrap() error { return e.Err }
 
-// TokenizerError is the error of a tokenizer that panicked, ended its goroutine, returned a count out of range, or had not returned
-// a second after the context ended.
+// TokenizerError is the error of a tokenizer that panicked, ended its goroutine, returned a count out of range, or had
+// not returned a second after the context ended.
 type TokenizerError struct {
-	// Tokenizer is its type, such as "*openai.Counter".
+	// Tokenizer is its type, such as "*tiktoken.Counter".
 	Tokenizer string
 	// Err is what went wrong.
 	Err error
@@ -82,7 +83,7 @@ func (e *TokenizerError) Error() string {
 // Unwrap returns what went wrong.
 func (e *TokenizerError) Unwrap() error { return e.Err }
 
-// TransferError is what is wrong with a tree in transfer form, and where.
+// TransferError is a mistake in a tree in transfer form, and its place.
 type TransferError struct {
 	// Place in the data, such as "node.children[2].text".
 	Place string
@@ -93,10 +94,11 @@ func (e *TransferError) Error() string {
 	return "transferred tree: " + e.Place + ": " + withoutPrefix(e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the mistake without its place.
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// withoutPrefix returns what an error says behind the name of the package, with which what wraps it begins.
+// withoutPrefix returns the text of an error without the package's prefix, because the error that wraps it begins with
+// the prefix.
 func withoutPrefix(err error) string { return strings.TrimPrefix(err.Error(), "render: ") }
 
 // guarded runs a stage of a render, and returns the engine's errors as those of this package.
@@ -123,19 +125,20 @@ func exported(err error) error {
 	return err
 }
 
-// BudgetExceededError is the error of a prompt that does not fit although nothing more may go. Find it with errors.AsType.
+// BudgetExceededError is the error of a prompt that does not fit although nothing more may be removed. Find it with
+// errors.AsType.
 type BudgetExceededError struct {
-	// Budget that was to be kept, in tokens: the prompt's, or that of the limit.
+	// Budget that was to be kept, in tokens: that of the prompt or of the limit.
 	Budget int
-	// Needed is how many tokens are left once everything that may go has gone.
+	// Needed is the number of tokens that are left once everything that may be removed is.
 	Needed int
 	// Limit is the path of the TokenLimit that cannot be kept, or "" for the whole prompt.
 	Limit string
-	// Path of the element in which nothing more was to be found.
+	// Path of the element in which nothing more could be removed.
 	Path string
-	// Largest pieces of those that could not go, at most five, the largest first.
+	// Largest lists the largest pieces that could not be removed, at most five, the largest first.
 	Largest []Piece
-	// Metadata of what was left.
+	// Metadata of the elements that were left.
 	Metadata elements.Metadata
 	// Messages of the prompt before anything was pruned.
 	Messages []chat.Message

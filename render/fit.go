@@ -14,37 +14,37 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// fitting makes a laid-out tree fit: one budget, or, if nothing depends on the budget but how far it must go, any.
+// fitting fits a laid-out tree to one budget, or to several, if they share a pruning.
 type fitting struct {
-	state    *tree.State
-	order    *order.Order
-	count    *count.Counter
-	layout   *Layout
-	watch    *guard.Watch // of the call
-	limits   []limit
-	goals    []goal // in order
-	growth   growth
-	record   *record // of what is chosen, while there is one
-	unranked bool    // what is not offered is required in the whole prompt
+	state     *tree.State
+	order     *order.Order
+	count     *count.Counter
+	layout    *Layout
+	watch     *guard.Watch // of the call
+	limits    []limit
+	phases    []phase // in order
+	growth    growth
+	recording *recording // of the removals, nil if they are not recorded
+	unranked  bool       // for the whole prompt's budget, pieces that are not offered are required
 }
 
 // limit is a node with a TokenLimit.
 type limit struct {
-	id   tree.ID // None once an expandable grew over it
+	id   tree.ID // None once an expandable grew in its place
 	max  int
-	path string // once an expandable grew over it
+	path string // set once an expandable grew in its place
 }
 
-// goal says for which limit pieces go from a step on.
-type goal struct {
+// phase says for which limit pieces are removed from a step on.
+type phase struct {
 	from  tree.Step
 	limit int // index of the limit
 }
 
-// wholePrompt is the limit that is the budget.
+// wholePrompt is the index of the limit that is the budget.
 const wholePrompt = -1
 
-// newFitting returns a fitting of a layout with the options of the layout or others.
+// newFitting returns a fitting of a layout. The options may differ from those of the layout.
 func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
 	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
 	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
@@ -55,7 +55,7 @@ func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
 	return f
 }
 
-// prepare has the fitting go on with a state.
+// prepare makes the fitting continue with a state.
 func (f *fitting) prepare(s *tree.State) {
 	f.state = s
 	f.order = order.New(s, !f.layout.layouter.Compatible)
@@ -73,8 +73,8 @@ func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
 	return f.result(budget, f.count.Count(tree.Root), tree.Latest), nil
 }
 
-// keepLimits keeps every limit, from the last met to the first: if tokens are left, expandables are offered them; if there are too
-// many, pieces go. A limit above the whole budget is passed over.
+// keepLimits keeps every limit, in the reverse order of layout: if tokens are left, expandables are offered them; if
+// there are too many, pieces are removed. A limit above the whole budget is skipped.
 func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 	for i := len(f.limits) - 1; i >= 0; i-- {
 		l := f.limits[i]
@@ -84,11 +84,11 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 		if err := f.offer(ctx, i, l.max); err != nil {
 			return err
 		}
-		f.goals = append(f.goals, goal{f.state.Now + 1, i})
+		f.phases = append(f.phases, phase{f.state.Now + 1, i})
 		if _, stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None {
 			return f.exceeded(ctx, f.limits[i].id, l.max, stuck)
 		}
-		f.goals = append(f.goals, goal{f.state.Now + 1, wholePrompt})
+		f.phases = append(f.phases, phase{f.state.Now + 1, wholePrompt})
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -104,12 +104,12 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	f.lockUnranked()
 	target := f.layout.opts.target(budget, f.count.Count(tree.Root))
 	if f.layout.opts.Backfill {
-		f.record, f.order.SingleTexts = &record{}, true
+		f.recording, f.order.SingleTexts = &recording{}, true
 	}
 	if _, stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
 		return f.exceeded(ctx, tree.Root, budget, stuck)
 	}
-	if f.record != nil && ctx.Err() == nil {
+	if f.recording != nil && ctx.Err() == nil {
 		f.backfill(ctx, target)
 	}
 	if ctx.Err() != nil {
@@ -118,15 +118,16 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	return nil
 }
 
-// lockUnranked locks what is not offered, if that is asked for. Limits are kept before, by whatever stands in them.
+// lockUnranked locks the pieces that are not offered, if the options say so. It is called after the limits are kept,
+// because these may remove any piece in them.
 func (f *fitting) lockUnranked() {
 	if f.unranked {
 		f.order.Lock(true)
 	}
 }
 
-// target returns how many of a prompt's tokens are to be left: the budget, or with a low water what remains if the number that is
-// dropped is rounded up to a multiple of (budget − low water).
+// target returns how many tokens of a prompt may be left: the budget, or with a low water the rest after the number of
+// dropped tokens is rounded up to a multiple of (budget − low water).
 func (o Options) target(budget, tokens int) int {
 	if o.LowWater == 0 || tokens <= budget {
 		return budget
@@ -136,48 +137,49 @@ func (o Options) target(budget, tokens int) int {
 	return max(0, tokens-drop)
 }
 
-// prune takes pieces out of a container, one at a time, until its exact count is at most limit, and trims the last of them if it may.
-// It returns the node in which nothing more may go, None once the container fits.
+// prune removes pieces from a container, one at a time, until its exact count is at most limit, and trims the last of
+// them if it may. stuck is the node in which nothing more may be removed, None if the container fits.
 func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (trimmed trimming, stuck tree.ID) {
 	f.skip(ctx, container, limit)
 	n, why := tree.None, tree.Cause(0)
 	for ctx.Err() == nil && !f.order.RemovedWithChunk(container) && f.count.Over(container, limit) {
 		if n, why, stuck = f.step(container); n == tree.None {
-			return untrimmed, stuck
+			return notTrimmed, stuck
 		}
 	}
 	if n == tree.None || ctx.Err() != nil {
-		return untrimmed, tree.None
+		return notTrimmed, tree.None
 	}
 	return f.trim(container, limit, n, why), tree.None
 }
 
-// step takes one piece out of a container. It returns what went and why, or, with the node None, in which node there was nothing.
+// step removes one piece from a container, and returns it with the cause. If there is none, n is None and stuck is the
+// node in which nothing may be removed.
 func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree.ID) {
 	if n, why, stuck = f.order.Choose(container); n == tree.None {
 		return n, why, stuck
 	}
-	if f.record != nil {
-		f.record.taken = append(f.record.taken, taking{n, why, f.count.SumOfPieces(n)})
+	if f.recording != nil {
+		f.recording.removals = append(f.recording.removals, removal{n, why, f.count.SumOfPieces(n)})
 	}
 	f.order.Remove(n, why)
 	return n, why, tree.None
 }
 
-// limitPath returns the path of the limit for which pieces went at a step, "" if it was for the whole prompt.
+// limitPath returns the path of the limit for which pieces were removed at a step, "" for the whole prompt.
 func (f *fitting) limitPath(at tree.Step) string {
-	after, _ := slices.BinarySearchFunc(f.goals, at, func(g goal, at tree.Step) int { return cmp.Or(cmp.Compare(g.from, at), -1) })
-	if after == 0 || f.goals[after-1].limit == wholePrompt {
+	after, _ := slices.BinarySearchFunc(f.phases, at, func(g phase, at tree.Step) int { return cmp.Or(cmp.Compare(g.from, at), -1) })
+	if after == 0 || f.phases[after-1].limit == wholePrompt {
 		return ""
 	}
-	l := f.limits[f.goals[after-1].limit]
+	l := f.limits[f.phases[after-1].limit]
 	if l.id == tree.None {
 		return l.path
 	}
 	return f.state.Tree.Path(l.id)
 }
 
-// exceeded returns the error of a container in which nothing more may go.
+// exceeded returns the error of a container in which nothing more may be removed.
 func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree.ID) error {
 	before, err := f.layout.built(ctx, f.watch, f.growth.mode)
 	if err != nil {
@@ -196,7 +198,7 @@ func (f *fitting) tools(at tree.Step) []chat.Tool {
 
 // largest returns the five largest pieces in n.
 func (f *fitting) largest(n tree.ID) []Piece {
-	pieces := (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).of(n).report.Kept()
+	pieces := (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(n).report.Kept()
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// growth holds what may grow in a fitting.
+// growth holds the expandables of a fitting.
 type growth struct {
 	mode  HistoryMode
 	all   []draft.Expandable          // in the order in which they were rendered
 	fixed bool                        // they do not grow
-	grown map[*draft.Node]*draft.Node // what each grew to last
+	grown map[*draft.Node]*draft.Node // the latest node that each grew to
 }
 
-// offer has the expandables in a limit, or in the whole prompt, grow into what is left of so many tokens.
+// offer lets the expandables in a limit, or in the whole prompt, grow into the rest of a number of tokens.
 func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	container := f.container(limit)
-	grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool { return standsIn(f.state.Tree, e.ID, container) })
+	grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool { return isInside(f.state.Tree, e.ID, container) })
 	if f.growth.fixed || !grows || f.count.Count(container) >= tokens {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (f *fitting) container(limit int) tree.ID {
 	return f.limits[limit].id
 }
 
-// blankTags returns the tokens of the tags around a node that are not written as long as nothing is in them.
+// blankTags returns the tokens of the blank tags around a node: they are written only once it holds text.
 func blankTags(s *tree.State, n tree.ID) (tokens int) {
 	for ; n != tree.None && s.Blank(n); n = s.Tree.Nodes[n].Parent {
 		if tag := s.Tree.Extra(n).Tag; tag != nil {
@@ -48,16 +48,17 @@ func blankTags(s *tree.State, n tree.ID) (tokens int) {
 	return tokens
 }
 
-func standsIn(t *tree.Tree, id, container tree.ID) bool {
+// isInside reports whether a node is a descendant of a container.
+func isInside(t *tree.Tree, id, container tree.ID) bool {
 	return id > container && id < t.Nodes[container].End
 }
 
-// expand offers what is left of a limit to the expandables in it, one after the other. Each may take what is left and
-// what its first rendering used, so that it can shrink too.
+// expand offers the rest of a limit to the expandables in it, one after the other. Each may use that and the tokens of
+// its first rendering, so it can shrink too.
 func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	used := f.count.Count(f.container(limit))
 	for i, e := range f.growth.all {
-		if e = f.growth.all[i]; !standsIn(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
+		if e = f.growth.all[i]; !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
 		first := e.Node.RareOrZero().Used
@@ -82,7 +83,7 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	return nil
 }
 
-// replace puts what an expandable grew to in its place.
+// replace puts the node that an expandable grew to in its place.
 func (f *fitting) replace(id tree.ID, grown *draft.Node) {
 	old := f.state.Tree
 	t, moved := draft.Replace(old, id, grown, draft.History(f.growth.mode))

@@ -561,7 +561,7 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 			sent += tokenizer.CountMessage(join.Message(b.fresh().At(tree.Latest), tree.Root))
 		}
 		grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool {
-			return b.in == tree.None && e.ID != tree.None && (standsIn(f.state.Tree, e.ID, b.id) || standsIn(f.state.Tree, b.id, e.ID))
+			return b.in == tree.None && e.ID != tree.None && (isInside(f.state.Tree, e.ID, b.id) || isInside(f.state.Tree, b.id, e.ID))
 		})
 		if most := b.tree.Extra(b.id).Limit; most > 0 && most <= budget && !grows {
 			if tokens := b.count(tokenizer); tokens > most {
@@ -577,5 +577,5 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 
 // fitting returns one of the layout's tree, with the layout's options.
 func (l *Layout) fitting() *fitting {
-	return newFitting(l, l.builtNow(l.opts.History), FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
+	return newFitting(l, l.builtLocked(l.opts.History), FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// HistoryMode says whether history is required: what stands in elements with the marker [elements.ShowsHistory].
+// HistoryMode says whether history is required: the contents of elements with the marker [elements.ShowsHistory].
 type HistoryMode uint8
 
 // The history modes.
 const (
-	// HistoryAsGiven takes history as required where its elements say so.
+	// HistoryAsGiven requires history if its elements are Required.
 	HistoryAsGiven HistoryMode = iota
-	// HistoryRequired takes all history as required, whatever its elements say. A TokenLimit around more history than it
-	// allows is then a [*BudgetExceededError].
+	// HistoryRequired requires all history, whatever its elements say. A TokenLimit around more history than it allows
+	// is then a [*BudgetExceededError].
 	HistoryRequired
-	// HistoryDroppable ignores Required on an element with the marker, and on what stands in it, if one of its messages, or
-	// an element between it and them, has a priority. Messages then go by their priorities, as if the Conversation and the
-	// Rounds of package history were Droppable. An element whose messages have no priorities keeps its Required, such as
-	// one that shows the current request. An element with the marker inside another decides for itself.
+	// HistoryDroppable ignores Required on an element with the marker, and on everything in it, if one of its messages,
+	// or an element between it and them, has a priority. Messages are then dropped by their priorities, as if the
+	// Conversation and the Rounds of package history were Droppable. An element whose messages have no priorities stays
+	// Required, for example one that shows the current request. An element with the marker inside another is judged by
+	// its own messages.
 	HistoryDroppable
 )
 
@@ -34,11 +35,11 @@ func (m HistoryMode) check() error {
 	return nil
 }
 
-// FitOptions say what [Layout.FitWith] and [Layout.Floor] keep, in place of the options that the tree was laid out with.
+// FitOptions replace the options that the tree was laid out with, for [Layout.FitWith] and [Layout.Floor].
 type FitOptions struct {
-	// Budget is the most tokens that the messages and tools may take, 1 or more.
+	// Budget is the maximum number of tokens of the messages and tools, 1 or more.
 	Budget int
-	// KeepUnranked takes everything as required that has no priority, as [Options.KeepUnranked] does. Off by default.
+	// KeepUnranked requires all pieces without a priority, as [Options.KeepUnranked] does. Off by default.
 	KeepUnranked bool
 	// History says whether history is required. Defaults to HistoryAsGiven.
 	History HistoryMode
@@ -51,8 +52,8 @@ func (l *Layout) checkFit(o FitOptions) error {
 	return o.History.check()
 }
 
-// FitWith does what [Layout.Fit] does, with other options than those that the tree was laid out with. Low water and backfill are as
-// they were. It shares a pruning with other fits only if its options are those of the layout.
+// FitWith does what [Layout.Fit] does, with other options. Low water and backfill are those of the layout. It shares a
+// pruning with other fits only if its options are those of the layout.
 func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if err := l.checkFit(o); err != nil {
 		return nil, err
@@ -63,11 +64,12 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	return l.validated(fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) { return l.fitAlone(ctx, w, o) }))
 }
 
-// Floor returns how many tokens are left once everything that may go has gone, and which tools. The tokens are the tokenizer's exact count: what a
-// [*BudgetExceededError] of FitWith would say is needed. That may be more than the budget, which only decides which
-// token limits are kept: those up to it. Expandables do not grow. A TokenLimit that cannot be kept is a [*BudgetExceededError].
+// Floor returns how many tokens and which tools are left once everything that may be removed is. The tokens are the
+// exact count that a [*BudgetExceededError] of FitWith returns as Needed. They may be more than the budget, which only
+// decides which token limits are kept: those up to it. Expandables do not grow. A TokenLimit that cannot be kept is a
+// [*BudgetExceededError].
 //
-// If nothing may go it costs a pass over the tree and one count, and what it counted is not counted again by other fits.
+// If nothing may be removed it costs a pass over the tree and one count. Other fits do not count the same texts again.
 func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []chat.Tool, err error) {
 	if err := l.checkFit(o); err != nil {
 		return 0, nil, err
@@ -76,7 +78,7 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []c
 	return left.tokens, left.tools, err
 }
 
-// floor is what is left once everything that may go has gone.
+// floor is the result of [Layout.Floor].
 type floor struct {
 	tokens int
 	tools  []chat.Tool
@@ -93,7 +95,7 @@ func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (left 
 		return floor{}, err
 	}
 	f.lockUnranked()
-	f.exhaust(ctx, tree.Root)
+	f.removeAll(ctx, tree.Root)
 	if ctx.Err() != nil {
 		return floor{}, context.Cause(ctx)
 	}

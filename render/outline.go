@@ -13,26 +13,26 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// Outline is a prompt as a tree after pruning: its elements, messages and pieces, with what became of each. It holds what a page needs
-// that shows them.
+// Outline is a prompt as a tree after pruning: its elements, messages and pieces, with the outcome of each. It holds
+// all that a page needs to show a prompt.
 type Outline struct {
-	// Name of the element as paths have it, with its number among siblings; "" of a piece that is no element of its own.
+	// Name of the element as in paths, with its number among siblings; "" for a piece that is not an element itself.
 	Name string `json:"name,omitempty"`
-	// Tag is the opening end of a tag with children, as it is sent; "" of anything else.
+	// Tag is the opening end of a tag with children, as it is sent; "" for anything else.
 	Tag string `json:"tag,omitempty"`
-	// Role of a message, "" of anything else.
+	// Role of a message, "" for anything else.
 	Role chat.Role `json:"role,omitempty"`
-	// Priority that the element was given, nil if it was given none.
+	// Priority that was set on the element, nil if none was.
 	Priority *int `json:"priority,omitempty"`
 	// Tokens of the pieces in it.
 	Tokens OutlineTokens `json:"tokens"`
-	// Counted is what a message counts as it is sent, with what wraps it, and of the whole what messages and tools do
-	// ([Result.Tokens]). 0 of anything else, and of what is not sent.
+	// Counted is the exact count of a message as it is sent, with its frame. For the root it is that of messages and
+	// tools ([Result.Tokens]). It is 0 for anything else, and for a message that is not sent.
 	Counted int `json:"counted,omitempty"`
-	// Piece is what the report says of a piece, nil of what holds others.
+	// Piece is the entry of the report for a piece, nil for anything that holds others.
 	Piece *Piece `json:"piece,omitempty"`
-	// Text of a piece as it was laid out, trimmed or not: of a text the text, of a tool call its arguments, of thinking the thought,
-	// of an image its source, of a tool its description. "" of other pieces.
+	// Text of a piece as it was laid out, trimmed or not: the text itself, the arguments of a tool call, the thought of
+	// thinking, the source of an image, the description of a tool. "" for other pieces.
 	Text string `json:"text,omitempty"`
 	// Children in document order, dropped ones too.
 	Children []*Outline `json:"children,omitempty"`
@@ -40,18 +40,18 @@ type Outline struct {
 	piece int // index of Piece in the report, plus one
 }
 
-// OutlineTokens are the tokens that the pieces in an element count by themselves.
+// OutlineTokens are the tokens of the pieces in an element, each counted by itself.
 type OutlineTokens struct {
-	Kept    int `json:"kept"`              // of what is left
-	Trimmed int `json:"trimmed,omitempty"` // that trimming took
-	Dropped int `json:"dropped,omitempty"` // of what went
+	Kept    int `json:"kept"`              // of the pieces that are left
+	Trimmed int `json:"trimmed,omitempty"` // removed by trimming
+	Dropped int `json:"dropped,omitempty"` // of the pieces that were dropped
 }
 
 func (t *OutlineTokens) add(u OutlineTokens) {
 	t.Kept, t.Trimmed, t.Dropped = t.Kept+u.Kept, t.Trimmed+u.Trimmed, t.Dropped+u.Dropped
 }
 
-// String returns what became of them in words.
+// String returns in words whether the tokens were kept.
 func (t OutlineTokens) String() string {
 	switch all := t.Kept + t.Trimmed + t.Dropped; {
 	case t.Trimmed+t.Dropped == 0:
@@ -65,7 +65,7 @@ func (t OutlineTokens) String() string {
 	}
 }
 
-// tokens returns what became of the tokens of a piece.
+// tokens returns the tokens of a piece by outcome.
 func (p *Piece) tokens() OutlineTokens {
 	switch {
 	case p.Dropped != Kept:
@@ -76,7 +76,7 @@ func (p *Piece) tokens() OutlineTokens {
 	return OutlineTokens{Kept: p.Tokens}
 }
 
-// child adds what a node of a tree is to the outline of the one around it.
+// child adds an outline for a node of a tree to that of the element around it.
 func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	node, extra := &t.Nodes[n], t.Extra(n)
 	child := &Outline{Name: tree.JoinPath("", t.Names[node.Name], node.Nth)}
@@ -105,14 +105,14 @@ func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	return child
 }
 
-// call adds a call of a message.
+// call adds an outline for a call to that of its message.
 func (o *Outline) call(c chat.ToolCall) *Outline {
 	child := &Outline{Name: c.Name, Text: c.Arguments}
 	o.Children = append(o.Children, child)
 	return child
 }
 
-// sum adds up the tokens, and points to the pieces of a report.
+// sum adds up the tokens, and sets Piece to the pieces of a report.
 func (o *Outline) sum(report Report) {
 	if o.piece > 0 {
 		o.Piece = &report[o.piece-1]
@@ -124,20 +124,20 @@ func (o *Outline) sum(report Report) {
 	}
 }
 
-// Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order. It costs what the report does, and a
-// count of each message. It is nil if the tokenizer fails, or a fit of the layout was left behind.
+// Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order. It costs as much as
+// the report, and a count of each message. It is nil if the tokenizer fails, or a fit of the layout was left behind.
 func (r *Result) Outline() *Outline {
-	if r == nil || r.outlined == nil {
+	if r == nil || r.outlineOnce == nil {
 		return nil
 	}
-	return r.outlined()
+	return r.outlineOnce()
 }
 
-// counted returns the outline of a result with what its messages count.
+// counted returns the outline of a result with the counts of its messages.
 func (l *Layout) counted(r *Result) *Outline {
-	t := r.told()
+	t := r.listing()
 	outline, _ := fitted(context.Background(), l, func(context.Context, *guard.Watch) (*Outline, error) {
-		if t.outline == nil || len(t.sent) != len(r.Messages) { // the caller changed them
+		if t.outline == nil || len(t.sent) != len(r.Messages) { // the caller changed the messages
 			return t.outline, nil
 		}
 		t.outline.Counted = r.Tokens
@@ -149,12 +149,12 @@ func (l *Layout) counted(r *Result) *Outline {
 	return outline
 }
 
-// WriteJSON writes the outline as JSON, as [Report.WriteJSON] does.
+// WriteJSON writes the outline as JSON, in the form described on the package's page.
 func (o *Outline) WriteJSON(w io.Writer) error { return writeJSON(w, o) }
 
-// Fold returns a table for people of what stands in a prompt down to a depth, 0 for the whole of it alone: kept, trimmed and dropped tokens
-// a line, and of messages what they count as they are sent. An element in which only a text stands has one line, and so have siblings of
-// one name and priority of which the same became.
+// Fold returns a table for people of the elements down to a depth, 0 for the root alone. A line has the kept, trimmed
+// and dropped tokens, and for messages their count as sent. An element that holds only a text has one line. So have
+// successive siblings with the same name, priority and outcome.
 func (o *Outline) Fold(depth int) string {
 	if o == nil {
 		return ""
@@ -170,10 +170,11 @@ func (o *Outline) Fold(depth int) string {
 	return aligned(table, 1, 2, 3, 4)
 }
 
-// Compare returns a table for people of one prompt at several budgets, a column for each result, down to a depth as [Outline.Fold] does. What is
-// not of the same shape in all results, such as an expandable that grew, is one line. Tokens are those that the pieces count by themselves,
-// without the tags and messages around them: what is sent takes more ([Result.Tokens]). The results should be fits of one [Layout]: a
-// text that was cut to its share when it was laid out counts as kept.
+// Compare returns a table for people of one prompt at several budgets, with a column for each result, down to a depth
+// as in [Outline.Fold]. An element that does not have the same shape in all results, such as an expandable that grew,
+// is one line. Tokens are those of the pieces by themselves, without the tags and messages around them: the prompt as
+// sent takes more ([Result.Tokens]). The results should be fits of one [Layout], because a text that was cut to its
+// share at layout counts as kept.
 func Compare(depth int, results ...*Result) string {
 	if len(results) == 0 {
 		return ""
@@ -196,13 +197,13 @@ func Compare(depth int, results ...*Result) string {
 	return aligned(table)
 }
 
-// foldedLine is a line of a table: siblings of which the same became, in each of some outlines.
+// foldedLine is a line of a table: siblings with the same outcome, in each of several outlines.
 type foldedLine struct {
 	indent int
 	name   string // without a number
-	note   string // priority, and that it is required
-	number string // of the only one
-	n      int
+	note   string // the priority, and whether it is required
+	number string // if n is 1
+	n      int    // number of siblings
 	leaf   bool
 	tokens []OutlineTokens
 
@@ -217,7 +218,8 @@ func (l *foldedLine) label() string {
 	return name + l.number
 }
 
-// like reports whether another line may be part of one: they are siblings, folded or of a piece, and the same became of them.
+// like reports whether another line may be merged into this one: both are folded or of a piece, and have the same name
+// and outcome.
 func (l *foldedLine) like(other *foldedLine) bool {
 	same := func(a, b OutlineTokens) bool {
 		return a.Trimmed == 0 && b.Trimmed == 0 && (a.Kept == 0) == (b.Kept == 0) && (a.Dropped == 0) == (b.Dropped == 0)
@@ -225,7 +227,7 @@ func (l *foldedLine) like(other *foldedLine) bool {
 	return l.leaf && other.leaf && l.indent == other.indent && l.name == other.name && l.note == other.note && slices.EqualFunc(l.tokens, other.tokens, same)
 }
 
-// fold appends the lines of an element as it is in some outlines.
+// fold appends the lines of an element, which is given as it is in each of several outlines.
 func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 	o := of[0]
 	other := slices.ContainsFunc(of, func(c *Outline) bool { return len(c.Children) != len(o.Children) })
@@ -263,8 +265,8 @@ func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 	return to
 }
 
-// onlyText returns the piece that an element is, or the only one in it if that is a text and nothing around it has a priority; nil if it
-// holds anything else.
+// onlyText returns the piece that an element is, or the only text in it if nothing around that has a priority; nil if
+// the element holds anything else.
 func (o *Outline) onlyText() *Piece {
 	if o.Piece != nil || len(o.Children) != 1 || o.Children[0].Priority != nil {
 		return o.Piece
@@ -275,7 +277,7 @@ func (o *Outline) onlyText() *Piece {
 	return nil
 }
 
-// title returns the name of an element, or the kind of a piece that is none.
+// title returns the name of an element, or the kind of a piece that is not an element.
 func (o *Outline) title() string {
 	switch {
 	case o.Piece == nil:
@@ -288,7 +290,7 @@ func (o *Outline) title() string {
 	return o.Name
 }
 
-// splitNumber splits a name from its number among siblings.
+// splitNumber splits a name and its number among siblings.
 func splitNumber(name string) (plain, number string) {
 	at := siblingNumber.FindStringIndex(name)
 	if at == nil || strings.Contains(name, " (") {
@@ -297,7 +299,7 @@ func splitNumber(name string) (plain, number string) {
 	return name[:at[0]], name[at[0]:]
 }
 
-// aligned returns a table in columns, some of them aligned at the right.
+// aligned formats a table in columns. The columns in right are aligned at the right.
 func aligned(table [][]string, right ...int) string {
 	widths := make([]int, len(table[0]))
 	for _, line := range table {

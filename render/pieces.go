@@ -11,8 +11,8 @@ import (
 // reasons are the causes in words.
 var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
 
-// of lists the pieces in a node.
-func (r *reporter) of(root tree.ID) *reporter {
+// run lists the pieces in a node.
+func (r *reporter) run(root tree.ID) *reporter {
 	t, order := r.fit.state.Tree, r.fit.order
 	r.tree, r.mayGo = t, map[*elements.Group]bool{}
 	if t.Grouped > 0 && order.Held(tree.Root) {
@@ -23,49 +23,50 @@ func (r *reporter) of(root tree.ID) *reporter {
 		}
 	}
 	whole := &Outline{}
-	r.list(root, place{path: t.Path(t.Nodes[root].Parent), outline: whole})
+	r.list(root, surroundings{path: t.Path(t.Nodes[root].Parent), outline: whole})
 	r.outline = whole.Children[0]
 	r.outline.sum(r.report)
 	return r
 }
 
-// reporter lists pieces, with what had become of each after a step, and these texts trimmed.
+// reporter lists pieces, with the outcome of each after a step, and with the texts that were trimmed then.
 type reporter struct {
 	fit     *fitting
 	tree    *tree.Tree
 	at      tree.Step
 	trimmed map[tree.ID]*tree.Trimmed
-	mayGo   map[*elements.Group]bool // that may go, and calls linked to them
+	mayGo   map[*elements.Group]bool // groups that may be removed, with the calls linked to them
 	report  Report
-	going   []going // of each piece of the report
+	states  []pieceState // of each piece of the report
 	outline *Outline
 	sent    []*Outline // of each message that is sent
 }
 
-// going says at which step a piece went, 0 if it did not; and which text it is, None if none.
-type going struct {
+// pieceState holds the step at which a piece was removed, 0 if it was not, and its node if it is a text or part, else
+// None.
+type pieceState struct {
 	step tree.Step
 	text tree.ID
 }
 
-// place says what a piece stands in.
-type place struct {
+// surroundings says what is around a piece.
+type surroundings struct {
 	path     string
 	priority *int // of the nearest element that has one
 	group    string
-	went     tree.Drop
+	drop     tree.Drop
 	outline  *Outline
 }
 
-// list lists the pieces in a node that stands in a place.
-func (r *reporter) list(n tree.ID, in place) {
+// list lists the pieces in a node.
+func (r *reporter) list(n tree.ID, in surroundings) {
 	node, extra := &r.tree.Nodes[n], r.tree.Extra(n)
 	drop := r.fit.state.Drop(n)
-	drop.Restored = drop.Restored || in.went.Restored
+	drop.Restored = drop.Restored || in.drop.Restored
 	if drop.By(r.at) {
-		in.went = drop
+		in.drop = drop
 	}
-	in.went.Restored = drop.Restored
+	in.drop.Restored = drop.Restored
 	in.path = r.tree.PathIn(in.path, n)
 	if node.Is(tree.HasPriority) {
 		in.priority = new(node.Priority)
@@ -75,7 +76,7 @@ func (r *reporter) list(n tree.ID, in place) {
 	}
 	in.outline = in.outline.child(r.tree, n)
 	locked := r.fit.order.Locked(n)
-	if node.Kind == tree.Message && in.went.Step == 0 && !r.fit.state.At(r.at).Blank(n) {
+	if node.Kind == tree.Message && in.drop.Step == 0 && !r.fit.state.At(r.at).Blank(n) {
 		r.sent = append(r.sent, in.outline)
 	}
 	switch {
@@ -84,7 +85,7 @@ func (r *reporter) list(n tree.ID, in place) {
 		return
 	case node.Leaf():
 		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Cut: node.Is(tree.Cut), Required: locked}
-		if t := r.trimmed[n]; t != nil && in.went.Step == 0 {
+		if t := r.trimmed[n]; t != nil && in.drop.Step == 0 {
 			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
 		}
 		r.add(p, in, n)
@@ -92,9 +93,9 @@ func (r *reporter) list(n tree.ID, in place) {
 	}
 	for i, c := range extra.Calls {
 		call, of := r.fit.state.CallDrop(n, i), in
-		of.went.Restored = in.went.Restored || call.Restored
+		of.drop.Restored = in.drop.Restored || call.Restored
 		if call.By(r.at) {
-			of.went = call
+			of.drop = call
 		}
 		if c.KeepWith != nil {
 			of.group = c.KeepWith.Name
@@ -108,23 +109,23 @@ func (r *reporter) list(n tree.ID, in place) {
 	}
 }
 
-// add adds a piece in a place, of a text or part.
-func (r *reporter) add(p Piece, in place, n tree.ID) {
+// add adds a piece. n is the node of a text or part, else None.
+func (r *reporter) add(p Piece, in surroundings, n tree.ID) {
 	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
-	if in.went.Step == 0 {
-		p.Restored = in.went.Restored
+	if in.drop.Step == 0 {
+		p.Restored = in.drop.Restored
 	} else {
-		p.Dropped, p.Limit = reasons[in.went.Cause], r.fit.limitPath(in.went.Step)
-		chosen := r.chosen(in.went.Step)
+		p.Dropped, p.Limit = reasons[in.drop.Cause], r.fit.limitPath(in.drop.Step)
+		chosen := r.chosen(in.drop.Step)
 		p.Priority = r.priority(chosen)
 		if path := r.tree.Path(chosen); path != p.Path {
 			p.DecidedBy = path
 		}
 	}
-	r.append(p, going{in.went.Step, n}, in.outline)
+	r.append(p, pieceState{in.drop.Step, n}, in.outline)
 }
 
-// chosen returns what was chosen to go at a step.
+// chosen returns the node that was chosen at a step.
 func (r *reporter) chosen(at tree.Step) tree.ID {
 	s := r.fit.state
 	return s.Log[sort.Search(len(s.Log), func(i int) bool { return s.LogStep(i) >= at })].Node
@@ -140,14 +141,14 @@ func (r *reporter) priority(n tree.ID) *int {
 	return nil
 }
 
-// append appends a piece, and makes it that of an outline.
-func (r *reporter) append(p Piece, g going, o *Outline) {
-	r.report, r.going = append(r.report, p), append(r.going, g)
+// append appends a piece to the report, and makes it the piece of an outline.
+func (r *reporter) append(p Piece, g pieceState, o *Outline) {
+	r.report, r.states = append(r.report, p), append(r.states, g)
 	o.piece = len(r.report)
 }
 
-// block lists the pieces of finished messages that stay.
-func (r *reporter) block(b *tree.Block, in place) {
+// block lists the pieces of finished messages that are required.
+func (r *reporter) block(b *tree.Block, in surroundings) {
 	t := b.Tree
 	paths := make([]string, len(t.Nodes))
 	paths[tree.Root] = in.path
@@ -168,11 +169,11 @@ func (r *reporter) block(b *tree.Block, in place) {
 		}
 		if node.Leaf() {
 			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
-			r.append(piece, going{text: tree.None}, outlines[n])
+			r.append(piece, pieceState{text: tree.None}, outlines[n])
 		}
 		for _, c := range t.Extra(n).Calls {
 			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
-			r.append(piece, going{text: tree.None}, outlines[n].call(c.ToolCall))
+			r.append(piece, pieceState{text: tree.None}, outlines[n].call(c.ToolCall))
 		}
 	}
 }
@@ -185,7 +186,7 @@ func kindOf(n *tree.Node, extra *tree.Extra) PieceKind {
 	return partKinds[count.TypeOf(extra.Part)]
 }
 
-// partKinds are the kinds of pieces that parts are.
+// partKinds maps types of parts to kinds of pieces.
 var partKinds = [...]PieceKind{
 	count.TextType: PieceText, count.ImageType: PieceImage, count.DocumentType: PieceDocument, count.ThinkingType: PieceThinking,
 	count.OpaqueType: PieceOpaque, count.BreakpointType: PieceBreakpoint,

@@ -16,9 +16,9 @@ type Reason string
 // The reasons. A piece that was kept has none.
 const (
 	Kept           Reason = ""
-	ReasonPriority Reason = "priority" // it was the lowest that was left
-	ReasonChunk    Reason = "chunk"    // the chunk it stood in was
-	ReasonGroup    Reason = "group"    // an element of a group that it belonged to went
+	ReasonPriority Reason = "priority" // it had the lowest priority of those left
+	ReasonChunk    Reason = "chunk"    // the chunk around it was dropped
+	ReasonGroup    Reason = "group"    // an element of its group was dropped
 	ReasonEmptied  Reason = "emptied"  // nothing but white space was left around it
 )
 
@@ -39,22 +39,22 @@ const (
 
 // Piece is the smallest thing that pruning decides on: a text, another part of a message, a tool call, or a tool.
 type Piece struct {
-	// Path of the element that the piece stands in.
+	// Path of the element that holds the piece.
 	Path string    `json:"path"`
 	Kind PieceKind `json:"kind"`
-	// Priority that decided: of a piece that was dropped that of what was chosen to go, else its own; or, if there is
-	// none, that of the nearest element around it that has one. Nil is the highest.
+	// Priority that decided: for a dropped piece, that of the element that was chosen, else the piece's own. If that
+	// has none, it is the priority of the nearest element around it that has one. Nil is the highest.
 	Priority *int `json:"priority,omitempty"`
-	// DecidedBy is the path of what was chosen to go when the piece was dropped, "" if that is Path.
+	// DecidedBy is the path of the element that was chosen when the piece was dropped, "" if that is Path.
 	DecidedBy string `json:"decidedBy,omitempty"`
 	// Group is the name of the group that the piece belongs to ([elements.Group]), "" if there is none.
 	Group string `json:"group,omitempty"`
-	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
-	// wraps them. Of a tool, what the list of the others would be smaller by without it.
+	// Tokens of the piece by itself. A message has fewer tokens than its pieces if they merge, and more for its frame.
+	// For a tool, the tokens that it adds to a list of other tools.
 	Tokens int `json:"tokens"`
-	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not.
+	// TrimmedFrom is the number of tokens before the piece was trimmed to Tokens, 0 if it was not trimmed.
 	TrimmedFrom int `json:"trimmedFrom,omitempty"`
-	// Cut reports that the text was cut to its share of the budget when it was laid out, which left what it counts here.
+	// Cut reports that the text was cut to its share of the budget at layout. Tokens is the count of the rest.
 	Cut bool `json:"cut,omitempty"`
 	// Required reports that the piece could not have been dropped.
 	Required bool `json:"required,omitempty"`
@@ -64,14 +64,16 @@ type Piece struct {
 	Dropped Reason `json:"dropped,omitempty"`
 	// Limit is the path of the TokenLimit for which the piece was dropped, "" if it was for the whole prompt.
 	Limit string `json:"limit,omitempty"`
-	// KeptFrom is the budget in tokens from which on the piece is kept, if only in part; of a piece that stays the least that the prompt
-	// fits. It is 0 if the piece goes for a TokenLimit whatever the budget, and in a report that is not by [Result.Survey].
+	// KeptFrom is the budget in tokens from which on the piece is kept, at least in part. For a piece that is never
+	// dropped, it is the smallest budget that the prompt fits. It is 0 if a TokenLimit drops the piece at any budget,
+	// and in reports that are not from [Result.Survey].
 	KeptFrom int `json:"keptFrom,omitempty"`
-	// Sizes are what a text counts that may be trimmed, from budget to budget, the smallest first. They are there if KeptFrom is.
+	// Sizes are the tokens of a text that may be trimmed, by budget, the smallest first. They are set only if KeptFrom
+	// is.
 	Sizes []Size `json:"sizes,omitempty"`
 }
 
-// Size is what a piece counts from a budget on.
+// Size is the number of tokens of a piece from a budget on.
 type Size struct {
 	Budget int `json:"budget"`
 	Tokens int `json:"tokens"`
@@ -83,7 +85,7 @@ type Report []Piece
 // Kept returns the pieces that are in the messages.
 func (r Report) Kept() []Piece { return r.filter(func(p Piece) bool { return p.Dropped == Kept }) }
 
-// Dropped returns the pieces that are not.
+// Dropped returns the pieces that are not in the messages.
 func (r Report) Dropped() []Piece { return r.filter(func(p Piece) bool { return p.Dropped != Kept }) }
 
 func (r Report) filter(want func(Piece) bool) []Piece {
@@ -96,7 +98,8 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 	return list
 }
 
-// WriteJSON writes the report as JSON, which the page of the package describes. It keeps the > of paths, which [json.Marshal] escapes.
+// WriteJSON writes the report as JSON, in the form described on the package's page. Unlike [json.Marshal] it does not
+// escape the > of paths.
 func (r Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 
 func writeJSON(w io.Writer, v any) error {
@@ -105,8 +108,8 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// LogValue sums the report up for package slog, with keys as those of the events of package summarize: how many pieces and tokens
-// were kept and dropped, and each that was dropped.
+// LogValue sums the report up for package slog: the pieces and tokens that were kept and dropped, and each dropped
+// piece. The keys are like those of the events of package summarize.
 func (r Report) LogValue() slog.Value {
 	kept, dropped := r.Kept(), r.Dropped()
 	list := make([]string, len(dropped))
@@ -137,7 +140,7 @@ func (p Piece) outcome() string {
 	return "kept"
 }
 
-// with returns in words what a piece that was dropped went with.
+// with returns in words what a piece was dropped with.
 func (p Piece) with() string {
 	switch {
 	case p.Dropped == ReasonChunk:
@@ -152,7 +155,7 @@ func (p Piece) with() string {
 	return ""
 }
 
-// thousands returns a number with a comma before each three digits.
+// thousands formats a number with a comma before each three digits.
 func thousands(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
@@ -160,7 +163,7 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// tokenCount returns a number of tokens in words.
+// tokenCount formats a number of tokens with its unit.
 func tokenCount(n int) string {
 	if n == 1 {
 		return "1 token"
@@ -183,7 +186,7 @@ func (p Piece) row() row {
 	return line
 }
 
-// siblingNumber is the number of an element among siblings of its name in a path.
+// siblingNumber matches the number of an element among siblings of the same name, in a path.
 var siblingNumber = regexp.MustCompile(`#[0-9]+( > | \(|$)`)
 
 // unnumbered returns a row without the numbers of siblings in its path.
@@ -192,8 +195,8 @@ func (r row) unnumbered() row {
 	return r
 }
 
-// String returns a table for people: a line a piece, of pieces that differ only in their numbers among siblings one line for as many as
-// follow each other, and the sums.
+// String returns a table for people: a line for each piece, and the sums. Successive pieces that differ only in their
+// numbers among siblings share a line.
 func (r Report) String() string {
 	if len(r) == 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 	seen := at
 	if at == f.state.Now {
-		seen = tree.Latest // the same, and found sooner
+		seen = tree.Latest // the same, but faster to read
 	}
 	result := &Result{Messages: join.Messages(f.state, seen), Tools: f.tools(seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
 	if len(f.state.Tree.References) > 0 {
@@ -25,28 +25,28 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 	trimmed := f.state.AllTrimmed()
 	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
 	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
-	result.told = sync.OnceValue(func() told {
-		all, _ := fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (all told, err error) {
-			if err := f.layout.take(ctx, w); err != nil {
+	result.listing = sync.OnceValue(func() listing {
+		all, _ := fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (all listing, err error) {
+			if err := f.layout.takeTurn(ctx, w); err != nil {
 				return all, err
 			}
-			defer f.layout.release(w)
-			f.layout.orForget(func() {
-				for at != tree.Latest && f.state.Now < at { // another fit went back
+			defer f.layout.releaseTurn(w)
+			f.layout.dropRunsOnPanic(func() {
+				for at != tree.Latest && f.state.Now < at { // another fit rewound the run
 					f.step(tree.Root)
 				}
-				r := (&reporter{fit: f, at: at, trimmed: trimmed}).of(tree.Root)
-				all = told{r.report, r.outline, r.sent}
+				r := (&reporter{fit: f, at: at, trimmed: trimmed}).run(tree.Root)
+				all = listing{r.report, r.outline, r.sent}
 			})
 			return all, nil
 		})
 		return all
 	})
-	result.outlined = sync.OnceValue(func() *Outline { return f.layout.counted(result) })
+	result.outlineOnce = sync.OnceValue(func() *Outline { return f.layout.counted(result) })
 	return result
 }
 
-// metadata returns global values in the order of their layout, then the local ones that were left after a step, in
+// metadata returns the global values in the order of layout, then the local values of the nodes left after a step, in
 // document order.
 func (f *fitting) metadata(at tree.Step) elements.Metadata {
 	all := append(elements.Metadata(nil), f.state.Tree.Globals...)
@@ -56,7 +56,7 @@ func (f *fitting) metadata(at tree.Step) elements.Metadata {
 	return all
 }
 
-// splitReferences separates what was kept from what was omitted, each name once.
+// splitReferences separates the references that were kept from those that were omitted, each name once.
 func splitReferences(before, after []elements.Reference) (kept, omitted []elements.Reference) {
 	seen := map[string]bool{}
 	pick := func(from []elements.Reference) (list []elements.Reference) {

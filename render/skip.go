@@ -6,14 +6,15 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// bytesPerToken is about the number in English and code.
+// bytesPerToken is a rough average for English and code.
 const bytesPerToken = 4
 
-// skip takes pieces out of a container, uncounted, as long as what is left is surely more than limit. It goes on until the
-// rest is about as large as the limit, and from there back to where its lower bound is above it: so the texts of what must go,
-// most of all if a prompt is far too large, are never counted. What it leaves is counted and pruned step by step.
+// skip removes pieces from a container, uncounted, as long as the rest is certainly more than limit. It goes on until
+// the rest is about as large as the limit, by an estimate, and then goes back until a lower bound of the rest is above
+// the limit. So most texts that must be removed are never counted, which matters if a prompt is far too large. The rest
+// is counted and pruned step by step.
 func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
-	if !f.count.Joins() || f.record != nil {
+	if !f.count.Joins() || f.recording != nil {
 		return
 	}
 	weight := weightOf(f.state, container)
@@ -38,17 +39,17 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 			}
 		}
 		lowerBound = f.count.LowerBoundWithTools(container)
-		if lowerBound <= limit || ctx.Err() != nil || f.state.Now == before { // nothing is left that weighs anything
+		if lowerBound <= limit || ctx.Err() != nil || f.state.Now == before { // the last case: only weightless pieces are left
 			break
 		}
-		weight, tokens = weightOf(f.state, container), max(float64(lowerBound), 1.25*float64(limit)) // so that it goes on by a good part
+		weight, tokens = weightOf(f.state, container), max(float64(lowerBound), 1.25*float64(limit)) // at least a fifth more is removed
 	}
 	if ctx.Err() == nil {
-		f.retreat(container, limit, lowerBound, start)
+		f.backtrack(container, limit, lowerBound, start)
 	}
 }
 
-// weightOf returns the bytes of the texts in a node that are there, and of parts about as many as their tokens would have.
+// weightOf returns the bytes of the texts that are left in a node. Parts weigh about as much as text with their tokens.
 func weightOf(s *tree.State, n tree.ID) (bytes int) {
 	switch node := &s.Tree.Nodes[n]; {
 	case node.Kind == tree.Text, node.Is(tree.OneText):
@@ -64,13 +65,13 @@ func weightOf(s *tree.State, n tree.ID) (bytes int) {
 	return bytes
 }
 
-// retreat brings back what went, from the last step to the first after a given one, until what is in a container, now at least
-// lowerBound, is surely more than limit.
-func (f *fitting) retreat(container tree.ID, limit, lowerBound int, first tree.Step) {
+// backtrack undoes steps, from the last one back to the one after first, until the container is certainly more than
+// limit. Its count is at least lowerBound now.
+func (f *fitting) backtrack(container tree.ID, limit, lowerBound int, first tree.Step) {
 	at := f.state.Now
 	for i := len(f.state.Log); at > first && lowerBound <= limit; at-- {
 		for ; i > 0 && f.state.LogStep(i-1) == at; i-- {
-			if c := f.state.Log[i-1]; c.Call < 0 && f.stoodIn(c.Node, container, at) {
+			if c := f.state.Log[i-1]; c.Call < 0 && f.outermostRemoved(c.Node, container, at) {
 				lowerBound += f.count.LowerBound(c.Node, at-1)
 			}
 		}
@@ -78,11 +79,11 @@ func (f *fitting) retreat(container tree.ID, limit, lowerBound int, first tree.S
 	f.rewind(at)
 }
 
-// rewind makes the tree what it was after a step.
+// rewind undoes all steps after one.
 func (f *fitting) rewind(to tree.Step) { f.count.Restored(f.order.Rewind(to)) }
 
-// stoodIn reports whether a node went from a container at a step, and not with anything else in it.
-func (f *fitting) stoodIn(n, container tree.ID, at tree.Step) bool {
+// outermostRemoved reports whether no node between a removed node and the container had gone by a step too.
+func (f *fitting) outermostRemoved(n, container tree.ID, at tree.Step) bool {
 	for n = f.state.Tree.Nodes[n].Parent; n != container; n = f.state.Tree.Nodes[n].Parent {
 		if n == tree.None || f.state.Drop(n).By(at) {
 			return false
@@ -91,8 +92,8 @@ func (f *fitting) stoodIn(n, container tree.ID, at tree.Step) bool {
 	return true
 }
 
-// exhaust takes out of a container everything that may go, uncounted.
-func (f *fitting) exhaust(ctx context.Context, container tree.ID) {
+// removeAll removes everything from a container that may be removed, uncounted.
+func (f *fitting) removeAll(ctx context.Context, container tree.ID) {
 	for ctx.Err() == nil {
 		if n, _, _ := f.step(container); n == tree.None {
 			return

@@ -10,25 +10,26 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// ErrNoSurvey is the error of a survey if it is not known from which budget on pieces are kept.
+// ErrNoSurvey is the error of a survey if the budgets from which on pieces are kept cannot be known.
 var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
 
-// Survey is the report of a result, and in it the budget from which on each piece is kept, and the sizes of texts that may be
-// trimmed ([Piece]). They hold for fits of the same layout with the same options, and exactly: at every budget at which the same limits
-// are kept, which is those from From up to below Below. Of the pieces that go for the
-// budget, that with the largest KeptFrom goes first.
+// Survey is the report of a result, with the budget from which on each piece is kept, and the sizes of texts that may
+// be trimmed (Piece.KeptFrom, Piece.Sizes). They hold exactly, for fits of the same layout with the same options, at
+// every budget at which the same limits are kept: from From up to, but not including, Below. Pieces are removed in the
+// order of KeptFrom, the largest first.
 type Survey struct {
 	Report Report
 	// From is the largest [elements.TokenLimit] within the budget of the result, or 1.
 	From int
 	// Below is the smallest [elements.TokenLimit] above the budget of the result, 0 if there is none.
 	Below int
-	// Least is the smallest budget from From on that the prompt fits.
+	// Least is the smallest budget, at least From, that the prompt fits.
 	Least int
 }
 
-// Survey prunes the prompt once, as far as it goes, whatever the number of pieces. The error wraps [ErrNoSurvey] if that says nothing of
-// other budgets: with a low water, with backfill, with expandables, or with a tokenizer that is no [chat.Joiner].
+// Survey returns the budgets from which on the pieces are kept. It prunes the prompt once, as far as possible, whatever
+// the number of pieces. The error wraps [ErrNoSurvey] if one pruning says nothing about other budgets: with a low
+// water, with backfill, with expandables, or with a tokenizer that is no [chat.Joiner].
 func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if r == nil || r.survey == nil {
 		return Survey{}, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)
@@ -39,24 +40,24 @@ func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	}
 	report := slices.Clone(r.Report())
 	for i := range report {
-		s.tell(&report[i], s.going[i])
+		s.setBudgets(&report[i], s.states[i])
 	}
 	return Survey{report, s.from, s.below, s.smallest}, nil
 }
 
-// survey is a pruning as far as it goes.
+// survey is a pruning as far as possible.
 type survey struct {
-	base     tree.Step // of the limits
-	keptFrom []int     // by step from the base on, the budget from which on what goes is kept
+	base     tree.Step // the last step of the limits
+	keptFrom []int     // by step after base, the budget from which on the removed pieces are kept
 	sizes    map[tree.ID][]Size
-	smallest int // budget that the prompt fits
-	going    []going
+	smallest int // smallest budget so far that the prompt fits
+	states   []pieceState
 
-	from, below int // budgets that it holds for
+	from, below int // it holds for the budgets from from up to below
 }
 
-// tell sets the budgets of a piece.
-func (s *survey) tell(p *Piece, g going) {
+// setBudgets sets the budgets of a piece.
+func (s *survey) setBudgets(p *Piece, g pieceState) {
 	switch {
 	case g.step == 0:
 		p.KeptFrom = s.smallest
@@ -65,7 +66,7 @@ func (s *survey) tell(p *Piece, g going) {
 	}
 }
 
-// survey prunes the tree of a layout as far as budgets keep the limits that a fit kept.
+// survey prunes the tree of a layout, as long as the budget is one at which the limits of the fit are kept.
 func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 	switch {
 	case l.opts.LowWater != 0:
@@ -107,7 +108,7 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 	})
 }
 
-// prune takes out one piece after the other until the prompt fits a budget or nothing more may go.
+// prune removes pieces until the prompt fits the smallest budget of the survey or nothing more may be removed.
 func (s *survey) prune(ctx context.Context, f *fitting) {
 	tokens := f.count.Count(tree.Root)
 	s.smallest = max(s.from, tokens)
@@ -117,7 +118,7 @@ func (s *survey) prune(ctx context.Context, f *fitting) {
 			break
 		}
 		var cuts []cut
-		text := trims(f.state.Tree, n, why)
+		text := trimmableText(f.state.Tree, n, why)
 		if text != tree.None && !f.order.BeforeBreakpoint(text) {
 			cuts = s.cutsOf(f, text)
 		}
@@ -132,20 +133,20 @@ func (s *survey) prune(ctx context.Context, f *fitting) {
 		}
 		s.keptFrom = append(s.keptFrom, keptFrom)
 	}
-	s.going = (&reporter{fit: f, at: tree.Latest}).of(tree.Root).going
+	s.states = (&reporter{fit: f, at: tree.Latest}).run(tree.Root).states
 }
 
-// cut is a text that became shorter: what the prompt counts with it, and what the text does, 0 if that is too little to be left.
+// cut holds the tokens of a trimmed text, and of the prompt with it. text is 0 if the text would be too short to keep.
 type cut struct{ prompt, text int }
 
-// cutsOf returns the texts that one may become, from the shortest on.
+// cutsOf returns a cut for each text that one may be trimmed to, the shortest first.
 func (s *survey) cutsOf(f *fitting, text tree.ID) []cut {
 	whole := trimming{text, f.state.Tree.Extra(text).Trim.Texts}
 	if before := f.state.Trimmed(text); before != nil {
 		whole.was = before.Index
 	}
 	cuts := make([]cut, whole.was)
-	for i := 1; i < len(cuts); i++ { // of the first nothing is left
+	for i := 1; i < len(cuts); i++ { // nothing is left of the first
 		f.count.Trim(text, i)
 		if cuts[i].prompt = f.count.Count(tree.Root); whole.leavesEnough(f.state, f.count) {
 			cuts[i].text = f.count.Piece(text)
@@ -155,11 +156,12 @@ func (s *survey) cutsOf(f *fitting, text tree.ID) []cut {
 	return cuts
 }
 
-// sizesBetween returns the sizes of a text at the budgets from one up to below another, at which it is whole.
+// sizesBetween returns the sizes of a text at the budgets from one up to, but not including, another, from which on it
+// is whole.
 func sizesBetween(from, to int, cuts []cut) (sizes []Size) {
 	budgets := []int{from}
 	for _, c := range cuts {
-		budgets = append(budgets, c.prompt, c.prompt-tree.Slack) // at which another one may be the longest
+		budgets = append(budgets, c.prompt, c.prompt-tree.Slack) // only here the longest text that fits may change
 	}
 	slices.Sort(budgets)
 	for _, budget := range slices.Compact(budgets) {

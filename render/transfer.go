@@ -9,12 +9,13 @@ import (
 	"github.com/promptree-go/promptree/render/internal/transfer"
 )
 
-// TransferContentType names the form that [Transfer] writes, as prompt-tsx does.
+// TransferContentType is the content type of the form that [Transfer] writes. It is that of prompt-tsx.
 const TransferContentType = "application/vnd.codechat.prompt+json.1"
 
 // Transfer renders a tree of content to the form in which it can be put into a prompt elsewhere: by
-// [elements.Transferred] here, by elementJSON in prompt-tsx. Nothing is pruned; the budget tells the elements what they
-// should not exceed. Of metadata only references are transferred, of limits none, and Required is not known there.
+// [elements.Transferred] here, by elementJSON in prompt-tsx. Nothing is pruned; the budget only tells the elements what
+// they should not exceed. References are transferred, but no other metadata, no limits and no Required, because the
+// form has no place for them.
 func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, error) {
 	l, err := opts.layouter()
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// trimming is a text that became shorter, and the index of the text that it was: see [tree.State.Trim].
+// trimming is a text that was trimmed, and its index before: see [tree.State.Trim].
 type trimming struct {
 	text tree.ID
 	was  int
 }
 
-// untrimmed is no trimming.
-var untrimmed = trimming{text: tree.None}
+// notTrimmed means that no text was trimmed.
+var notTrimmed = trimming{text: tree.None}
 
 // undo makes a text what it was before it was trimmed.
 func (t trimming) undo(c *count.Counter) {
@@ -23,12 +23,13 @@ func (t trimming) undo(c *count.Counter) {
 	}
 }
 
-// trim puts back the text whose going brought a container within its limit, as much of it as fits, with all that went along. It does
-// nothing if the text was not chosen itself, may not become shorter, or would keep too little.
+// trim puts back the text whose removal brought a container within its limit, with everything removed along with it,
+// and trims the text so that the container fits. It does nothing if the text was not chosen itself, may not be trimmed,
+// or would become too short.
 func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) trimming {
-	text := trims(f.state.Tree, n, why)
+	text := trimmableText(f.state.Tree, n, why)
 	if text == tree.None {
-		return untrimmed
+		return notTrimmed
 	}
 	t := trimming{text, f.state.Tree.Extra(text).Trim.Texts}
 	if before := f.state.Trimmed(text); before != nil {
@@ -37,31 +38,31 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	f.rewind(f.state.Now - 1)
 	if f.order.BeforeBreakpoint(text) {
 		f.order.Remove(n, why)
-		return untrimmed
+		return notTrimmed
 	}
 	tokens := func(i int) int {
-		if i == 0 { // nothing is left of it
+		if i == 0 { // nothing is left of the text, so it is not kept: see below
 			return 0
 		}
 		f.count.Trim(text, i)
 		return f.count.Count(container)
 	}
-	if longest := longestWithin(limit, t.was, tokens); longest > 0 { // some of it is left
+	if longest := longestWithin(limit, t.was, tokens); longest > 0 {
 		f.count.Trim(text, longest)
 		if t.leavesEnough(f.state, f.count) {
-			if f.record != nil { // it did not go
-				f.record.taken = f.record.taken[:len(f.record.taken)-1]
+			if f.recording != nil { // the removal was undone
+				f.recording.removals = f.recording.removals[:len(f.recording.removals)-1]
 			}
 			return t
 		}
 	}
 	t.undo(f.count)
 	f.order.Remove(n, why)
-	return untrimmed
+	return notTrimmed
 }
 
-// longestWithin returns the last of so many texts with which a container counts at most limit, -1 if there is none. Counts grow with the
-// texts but for the merging of a few tokens, so it is found by bisection and a look ahead.
+// longestWithin returns the index of the longest text with which a container counts at most limit, -1 if there is none.
+// Counts grow with the texts, except that a few tokens merge, so it bisects and then looks ahead.
 func longestWithin(limit, texts int, tokens func(int) int) int {
 	longest := sort.Search(texts, func(i int) bool { return tokens(i) > limit }) - 1
 	for i := longest + 1; i < texts; i++ {
@@ -79,8 +80,9 @@ func (t trimming) leavesEnough(s *tree.State, c *count.Counter) bool {
 	return c.Piece(t.text) >= s.Tree.Extra(t.text).Trim.Least && !tree.Blank(s.Text(t.text))
 }
 
-// trims returns the text that a node is or holds alone if it may become shorter now that the node was chosen to go; else None.
-func trims(t *tree.Tree, n tree.ID, why tree.Cause) tree.ID {
+// trimmableText returns the text that a node is, or holds alone, if that text may be trimmed now that the node was
+// chosen; else None.
+func trimmableText(t *tree.Tree, n tree.ID, why tree.Cause) tree.ID {
 	if t.Nodes[n].Is(tree.OneText) {
 		n++
 	}
