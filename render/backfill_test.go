@@ -25,7 +25,7 @@ func lettersOf(r *render.Result) string {
 	return b.String()
 }
 
-func TestBackfill(t *testing.T) {
+func TestBackfillPutsBackSmallerPiecesThatFit(t *testing.T) {
 	of := func(priority int, letter string, n int) elements.Node {
 		return chunk(priority, strings.Repeat(letter, n))
 	}
@@ -38,12 +38,12 @@ func TestBackfill(t *testing.T) {
 		restored, reports int
 	}{
 		{
-			name:   "smaller pieces come back where a large one left room",
+			name:   "smaller pieces come back if a large one left room",
 			root:   user(of(1, "a", 5), of(2, "b", 5), of(3, "c", 50), of(4, "d", 20)),
 			budget: 40, without: "d", with: "abd", restored: 2,
 		},
 		{
-			name:   "those of the highest priority first",
+			name:   "the piece of the highest priority comes back first",
 			root:   user(of(1, "a", 9), of(2, "b", 9), of(3, "c", 50), of(4, "d", 20)),
 			budget: 35, without: "d", with: "bd", restored: 1,
 		},
@@ -101,7 +101,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// Whatever the tree: backfill never exceeds the budget and never loses a piece that is kept without it.
+// On random trees.
 func TestBackfillOnlyAdds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

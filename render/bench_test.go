@@ -19,7 +19,8 @@ func cl100k(b *testing.B) chat.Tokenizer {
 	return tokenizer
 }
 
-// benchmark renders with a budget that is a share of what the prompt takes, and checks that it does what it is meant to.
+// benchmark renders with a budget that is a share of the prompt's tokens, and checks that pieces are dropped only if it
+// is below 1.
 func benchmark(b *testing.B, root elements.Node, tokenizer chat.Tokenizer, share float64) {
 	b.Helper()
 	whole, err := render.Render(b.Context(), root, render.Options{Budget: 10_000_000, Tokenizer: tokenizer})
@@ -35,7 +36,7 @@ func benchmark(b *testing.B, root elements.Node, tokenizer chat.Tokenizer, share
 	b.ReportMetric(float64(whole.Tokens), "tokens")
 }
 
-// sentence is some text that differs from the others.
+// sentence returns a text that differs for each i.
 func sentence(i int) string {
 	return fmt.Sprintf("Line %d: the quick brown fox (%x) jumps over %s lazy dogs.", i, i*7919, strings.Repeat("very ", i%4))
 }
@@ -68,7 +69,7 @@ func BenchmarkConversation(b *testing.B) {
 	b.Run("words", func(b *testing.B) { benchmark(b, conversation, words, 1) })
 }
 
-// BenchmarkSurvey compares the survey of a prompt of tags with a render of it that prunes it to half.
+// BenchmarkSurvey compares the survey of a prompt of tags with a render that prunes it to half.
 func BenchmarkSurvey(b *testing.B) {
 	for _, n := range []int{2_000, 20_000} {
 		var m elements.UserMessage

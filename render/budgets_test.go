@@ -37,13 +37,13 @@ func TestLayoutFitsAnyBudget(t *testing.T) {
 		require.Equal(t, budget, r.Budget)
 	}
 	require.Equal(t, 1, calls, "an element is rendered once")
-	require.Greater(t, grown, 10, "an expandable is asked again")
+	require.Greater(t, grown, 10, "an expandable is rendered again")
 
 	_, err = layout.Fit(t.Context(), 0)
 	require.ErrorIs(t, err, render.ErrBudget)
 }
 
-// Where no element depends on its share, a layout fitted to a budget is what a render within it gives.
+// No element here depends on its share.
 func TestLayoutFitsAsRenderDoes(t *testing.T) {
 	root := elements.Nodes{
 		userAt(1, chunk(1, "one"), chunk(2, "two"), elements.Chunk{Props: at(0), Children: elements.Nodes{line("three"), line("four")}}),
@@ -61,7 +61,7 @@ func TestLayoutFitsAsRenderDoes(t *testing.T) {
 	}
 }
 
-// fuse is a tokenizer that does something once it counts a text with a mark in it.
+// fuse is a tokenizer that calls do when it counts a text with a mark in it.
 type fuse struct {
 	summing
 	mark string
@@ -75,7 +75,7 @@ func (f fuse) CountText(s string) int {
 	return f.summing.CountText(s)
 }
 
-// A fit that is cancelled on its way gives no result, and the next one is as if there had been none.
+// The next fit does not notice the cancelled one.
 func TestLayoutOutlivesACancelledFit(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var m elements.UserMessage
@@ -116,7 +116,7 @@ func (b bomb) tick() {
 	}
 }
 
-// A tokenizer that panics in the middle of a fit leaves nothing behind: the next fit is as if there had been none.
+// The next fit does not notice the one that panicked.
 func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 	root := elements.Nodes{
 		userAt(1, chunk(1, "aaa aaa"), chunk(2, "bbb"), elements.TokenLimit{Max: 4, Children: elements.Nodes{chunk(1, "ccc"), chunk(2, "ddd")}}),
@@ -145,7 +145,7 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 	require.Greater(t, panics, 10)
 }
 
-// The same goes for a report that panics as it goes forward again to where its result was.
+// A report of a shared run may have to prune again, up to the step of its result.
 func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	g := newGrower(213, vocabulary{})
 	root := g.several(20, func() elements.Node { return g.top(2) })
@@ -162,7 +162,7 @@ func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	}
 	layout := lay()
 	low := fit(layout, 50)
-	fit(layout, 446) // goes back
+	fit(layout, 446) // rewinds the run
 	left = 1
 	require.Nil(t, low.Report())
 	left = -1

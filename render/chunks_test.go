@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// One chunk that is not plain must not change what becomes of the plain ones around it.
-func TestPlainChunksBesideOthers(t *testing.T) {
+// A list of only plain chunks is laid out by a shorter path.
+func TestPlainChunksAreTheSameBesideOtherElements(t *testing.T) {
 	text := elements.Nodes{elements.Text("other")}
 	for name, other := range map[string]elements.Node{
 		"plain":          elements.TextChunk{Children: text},

@@ -9,13 +9,13 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// anew counts what is left of a node in a tree made for nothing else, as a whole.
-func (f *fitting) anew(n tree.ID) int {
+// countFresh counts the rest of a node by a second implementation, from nothing.
+func (f *fitting) countFresh(n tree.ID) int {
 	return bareOf(f.state, n).count(f.layout.layouter.Tokenizer)
 }
 
-// CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
-// for also those of all elements in it; "" is what is wanted.
+// CheckCounts prunes a prompt to nothing, and compares the count after each step with a fresh one; if each is set, also
+// the counts of all elements. It returns the first difference, or "".
 func CheckCounts(layout *Layout, each bool) string {
 	f := layout.fitting()
 	for {
@@ -24,7 +24,7 @@ func CheckCounts(layout *Layout, each bool) string {
 			if n != tree.Root && (!each || f.state.Tree.Nodes[n].Leaf()) {
 				return
 			}
-			if got, want := f.count.Count(n), f.anew(n); got != want {
+			if got, want := f.count.Count(n), f.countFresh(n); got != want {
 				wrong = fmt.Sprintf("step %d: %d tokens in %s, not %d", f.state.Now, got, f.state.Tree.Path(n), want)
 			}
 		})
@@ -37,13 +37,13 @@ func CheckCounts(layout *Layout, each bool) string {
 	}
 }
 
-// CheckSkip has a prompt pruned uncounted, for each of these limits, and tells where what was left need not have been too
-// much: "" is what is wanted.
+// CheckSkip calls skip for each of these limits. It returns the first case in which skip removed more than was
+// necessary, or "".
 func CheckSkip(ctx context.Context, layout *Layout, limits []int) string {
 	f := layout.fitting()
 	for _, limit := range limits {
 		f.rewind(0)
-		for range limit % 3 { // so that some of it is counted
+		for range limit % 3 { // so that some pieces are counted
 			f.count.Count(tree.Root)
 			f.step(tree.Root)
 		}
@@ -53,7 +53,7 @@ func CheckSkip(ctx context.Context, layout *Layout, limits []int) string {
 			return fmt.Sprintf("limit %d: %s", limit, wrong)
 		}
 		left := f.count.Count(tree.Root)
-		switch fresh := f.anew(tree.Root); {
+		switch fresh := f.countFresh(tree.Root); {
 		case left != fresh:
 			return fmt.Sprintf("limit %d, step %d: %d tokens, not %d", limit, f.state.Now, left, fresh)
 		case f.state.Now > start && left <= limit:
@@ -63,7 +63,7 @@ func CheckSkip(ctx context.Context, layout *Layout, limits []int) string {
 	return ""
 }
 
-// wrongState returns what is known of a node that is not so; "" is what is wanted.
+// wrongState compares the state with one that is built again from its log. It returns the last difference, or "".
 func (f *fitting) wrongState() (wrong string) {
 	fresh := tree.NewState(f.state.Tree)
 	fresh.Replay(f.state, func(n tree.ID) tree.ID { return n })
@@ -78,8 +78,8 @@ func (f *fitting) wrongState() (wrong string) {
 	return wrong
 }
 
-// CheckLowerBound prunes a prompt to nothing, and tells where the lower bound of a count is above it, of a message without its frame;
-// "" is what is wanted.
+// CheckLowerBound prunes a prompt to nothing. It returns the first case in which a lower bound is above the exact count
+// (of a message, without its frame), or "".
 func CheckLowerBound(layout *Layout) string {
 	f := layout.fitting()
 	joiner := f.layout.layouter.Tokenizer.(chat.Joiner)

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// checkCounts prunes a random prompt to nothing with counts that add up.
+// checkCounts calls CheckCounts for a random prompt, with a tokenizer whose counts add up.
 func checkCounts(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -38,15 +38,15 @@ func joiners(t *testing.T) []chat.Tokenizer {
 	return list
 }
 
-func TestCountsStayExactWhilePiecesGo(t *testing.T) {
+func TestCountsStayExactWhilePiecesAreRemoved(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		checkCounts(t, seed)
 	}
 }
 
-// If lines and tags go, the count is adjusted around the gap, whatever meets there.
-func TestCountsStayExactWhileLinesGo(t *testing.T) {
+// If lines and tags are removed, the count is adjusted around the gap, whatever texts meet there.
+func TestCountsStayExactWhileLinesAreRemoved(t *testing.T) {
 	t.Parallel()
 	lines := []string{
 		"", "", "\t", "  ", " \t ", "\n", "\n\n", "a\n", "b  ", "'s", "it", "foo();", "\t\treturn x", "!", "...", "12", "345", "naïve", "世界", "́", "/", "\xff", "\xe4\xb8", "\x96",
@@ -80,8 +80,8 @@ func TestCountsStayExactWhileLinesGo(t *testing.T) {
 	}
 }
 
-// frames is a tokenizer that notes how much it is given to count besides texts: messages, and what is in them, a thought by
-// its bytes.
+// frames is a tokenizer that adds up the size of the frames it counts: messages, parts and calls, and the bytes of
+// thoughts.
 type frames struct {
 	chat.Joiner
 	counted *int
@@ -97,7 +97,7 @@ func (f frames) CountFrame(m chat.Message) (int, bool) {
 	return f.Joiner.CountFrame(m)
 }
 
-// What a message takes besides its texts is counted again only once so many parts or calls have gone that it may fit.
+// The frame of a message is counted again only once enough parts or calls were removed that it may fit.
 func TestPartsAndCallsAreCountedAgainFewTimes(t *testing.T) {
 	const n = 2000
 	var images, thoughts elements.Nodes
@@ -128,7 +128,7 @@ func TestPartsAndCallsAreCountedAgainFewTimes(t *testing.T) {
 	}
 }
 
-// Of breakpoints in a row the last one stands, also where what stood between them went, or the one that stood for the others.
+// Of breakpoints in a row only the last one is sent, also if the texts between them were removed.
 func TestBreakpointsInARowCountOnce(t *testing.T) {
 	group := &elements.Group{}
 	keep := func(children ...elements.Node) elements.Node {
@@ -141,13 +141,13 @@ func TestBreakpointsInARowCountOnce(t *testing.T) {
 		want chat.Parts
 	}{
 		{
-			"what stood between them goes with a group",
+			"the texts between them are removed with a group",
 			user(mark, keep(image), mark, keep(line("a")), keep(line("b")), mark, keep(image, line("c"), image), mark, line("d"), image,
 				elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("e")}}),
 			chat.Parts{mark.Part(), chat.Text("d"), image.Part()},
 		},
 		{
-			"by rule 5 they go like any piece",
+			"rule 5 removes them like any piece",
 			elements.LegacyPrioritization{Children: elements.Nodes{user(mark, mark, line("a"), mark, line("b"))}},
 			chat.Parts{chat.Text("a"), mark.Part(), chat.Text("b")},
 		},
@@ -166,8 +166,8 @@ func TestBreakpointsInARowCountOnce(t *testing.T) {
 	}
 }
 
-// A call may count more beside an image.
-func TestACallThatGoesCountsWhatItDidBesideParts(t *testing.T) {
+// With this tokenizer a call counts more beside an image.
+func TestARemovedCallIsSubtractedWithWhatItCountedBesideParts(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.AssistantMessage{
 		ToolCalls: []elements.ToolCall{call("a", group), call("b", nil), call("c", nil)},
@@ -184,14 +184,13 @@ func TestACallThatGoesCountsWhatItDidBesideParts(t *testing.T) {
 	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
 }
 
-// Whether its counts are known to add up or not, with a tokenizer the same goes.
-func TestTheSameGoesWhetherCountsAddUpOrNot(t *testing.T) {
+func TestTheSamePiecesAreRemovedWhetherCountsAddUpOrNot(t *testing.T) {
 	t.Parallel()
 	counter := framing{summing{runes}}
 	for seed := range trees() {
 		root := newGrower(seed, vocabulary{required: seed%5 == 0, blank: seed%3 == 0, parts: seed%2 == 0}).prompt()
 		if seed%4 == 0 {
-			root = elements.LegacyPrioritization{Children: elements.Nodes{root}} // in which breakpoints go too
+			root = elements.LegacyPrioritization{Children: elements.Nodes{root}} // rule 5 removes breakpoints too
 		}
 		for budget := 20; budget < 2000; budget += budget / 2 {
 			opts := render.Options{Budget: budget, Tokenizer: counter}
@@ -207,8 +206,8 @@ func TestTheSameGoesWhetherCountsAddUpOrNot(t *testing.T) {
 	}
 }
 
-// What an element without anything in it puts between texts is a line break, and that may be what is too much.
-func TestNothingMoreGoesWhereALineBreakWasTooMuch(t *testing.T) {
+// An empty element puts a line break between texts, and that alone may exceed the budget.
+func TestRemovingALineBreakCanBeEnough(t *testing.T) {
 	root := user(
 		elements.Text("one"), elements.Chunk{Props: at(1)},
 		elements.Chunk{Props: at(9), Children: elements.Nodes{elements.Text("two")}},
@@ -227,7 +226,7 @@ func FuzzCounts(f *testing.F) {
 	f.Fuzz(checkCounts)
 }
 
-// checkSkip prunes a random prompt uncounted, to many limits, and looks at what is counted instead.
+// checkSkip calls CheckSkip and CheckLowerBound for a random prompt and many limits.
 func checkSkip(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -243,15 +242,15 @@ func checkSkip(t *testing.T, seed uint64) {
 	require.Empty(t, render.CheckLowerBound(layout), "seed %d", seed)
 }
 
-func TestNothingThatMayFitIsPassedOver(t *testing.T) {
+func TestSkippingRemovesNothingThatMayFit(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		checkSkip(t, seed)
 	}
 }
 
-// A message that loses a call stays where it is, and all that it says counts on.
-func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
+// A message that loses a call stays, and the rest of it still counts.
+func TestSkippingRemovesNothingThatMayFitIfCallsAreRemoved(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.Nodes{
 		elements.AssistantMessage{
@@ -276,7 +275,7 @@ func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
 }
 
 // A tag with nothing but white space in it is not written, and the white space does not count.
-func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
+func TestSkippingRemovesNothingThatMayFitIfATagIsEmpty(t *testing.T) {
 	root := user(
 		elements.Tag{Name: "a", Children: elements.Nodes{elements.Text(strings.Repeat(" ", 500))}},
 		chunk(1, strings.Repeat("a", 3000)), chunk(2, strings.Repeat("b", 200)), chunk(3, "c"),
@@ -289,8 +288,8 @@ func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
 	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
 }
 
-// What grew in a message of lines need not be lines.
-func TestNothingThatMayFitIsPassedOverWhereSomethingGrew(t *testing.T) {
+// An expandable in a message of lines may grow to something else than lines.
+func TestSkippingRemovesNothingThatMayFitAfterGrowth(t *testing.T) {
 	asked := 0
 	root := user(chunk(9, "first"), elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 		asked++
@@ -305,8 +304,8 @@ func TestNothingThatMayFitIsPassedOverWhereSomethingGrew(t *testing.T) {
 	require.Equal(t, 300, r.Tokens)
 }
 
-// Line breaks stay where the chunks between them go. What they come to is not counted again with each of those.
-func TestLineBreaksBetweenChunksAreNotCountedAgainAndAgain(t *testing.T) {
+// The line breaks stay while the chunks between them are removed. They are not counted again with each chunk.
+func TestLineBreaksBetweenChunksAreCountedAgainFewTimes(t *testing.T) {
 	const n = 4000
 	for name, priority := range map[string]func(i int) int{
 		"the first goes first": func(i int) int { return i }, "the last goes first": func(i int) int { return n - i },
@@ -326,7 +325,8 @@ func TestLineBreaksBetweenChunksAreNotCountedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// Blank texts in a row have no safe cut: what they come to is counted again with the message, and not with each that goes.
+// Blank texts in a row have no safe cut: they are counted again with the message, and not with each one that is
+// removed.
 func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
 	const n = 2000
 	m := elements.UserMessage{Children: elements.Nodes{chunk(n, sentence(1))}}
@@ -344,7 +344,7 @@ func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
 	require.Less(t, counted, 200*n)
 }
 
-// telling is a joiner that tells how many bytes of text it counted.
+// telling is a joiner that adds up the bytes of text that it counts.
 type telling struct {
 	chat.Joiner
 	bytes *int
@@ -355,8 +355,7 @@ func (t telling) CountText(s string) int {
 	return t.Joiner.CountText(s)
 }
 
-// What an opaque value says that it counts may be absurd.
-func TestPruningEndsWhateverAnOpaqueValueCounts(t *testing.T) {
+func TestPruningEndsWhateverTokensAnOpaqueValueHas(t *testing.T) {
 	for _, tokens := range []int{-5000, math.MinInt32, math.MaxInt32, math.MaxInt / 2} {
 		root := user(elements.TokenLimit{Max: 1000, Children: elements.Nodes{
 			elements.Opaque{Priority: new(2), Tokens: tokens, Value: []byte("1")}, chunk(1, strings.Repeat("a", 8000)),
@@ -379,9 +378,9 @@ func FuzzSkip(f *testing.F) {
 	f.Fuzz(checkSkip)
 }
 
-// So it is where parts and calls go, and what is counted besides are messages of one or two of them. Of many messages only
-// those are counted again that lost something.
-func TestFewCountsOfWholeMessagesOfPartsAndCalls(t *testing.T) {
+// The other counts are of messages with one or two parts. Of many messages only those that lost something are counted
+// again.
+func TestMessagesOfPartsAndCallsAreCountedWholeFewTimes(t *testing.T) {
 	const n = 1000
 	var images, rounds elements.Nodes
 	var calls elements.AssistantMessage
@@ -394,7 +393,7 @@ func TestFewCountsOfWholeMessagesOfPartsAndCalls(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		root     elements.Node
-		messages int // with more than a part or two
+		messages int // that have more than two parts
 	}{
 		"images": {user(images...), 1}, "calls": {calls, 1}, "messages": {rounds, 2 * n}, // each again without its image
 	} {
@@ -420,8 +419,8 @@ func TestFewCountsOfWholeMessagesOfPartsAndCalls(t *testing.T) {
 	}
 }
 
-// Of what stands in two messages each step changes both, but they are counted again only once the outer one may fit.
-func TestFewCountsOfMessagesInAMessage(t *testing.T) {
+// Each step changes an inner message and the outer one, but they are counted again only once the outer one may fit.
+func TestMessagesInAMessageAreCountedWholeFewTimes(t *testing.T) {
 	const n = 1000
 	var outer elements.UserMessage
 	for i := range n {
@@ -440,7 +439,7 @@ func TestFewCountsOfMessagesInAMessage(t *testing.T) {
 	require.Less(t, bytes, 50*all.Tokens)
 }
 
-// weighing is a tokenizer that tells how many bytes of text the messages have that it counts.
+// weighing is a tokenizer that adds up the bytes of text in the messages that it counts.
 type weighing struct {
 	chat.Tokenizer
 	bytes *int
@@ -451,7 +450,7 @@ func (w weighing) CountMessage(m chat.Message) int {
 	return w.Tokenizer.CountMessage(m)
 }
 
-// sized is a tokenizer that tells how many parts and calls each message has that it counts.
+// sized is a tokenizer that calls tell with the number of parts and calls of each message that it counts.
 type sized struct {
 	chat.Tokenizer
 	tell func(size int)
@@ -462,8 +461,8 @@ func (s sized) CountMessage(m chat.Message) int {
 	return s.Tokenizer.CountMessage(m)
 }
 
-// A tokenizer whose counts do not add up counts a message anew, but few times.
-func TestFewCountsOfWholeMessages(t *testing.T) {
+// The counts of these tokenizers do not add up.
+func TestMessagesAreCountedWholeFewTimes(t *testing.T) {
 	for _, tokenizer := range []chat.Tokenizer{runes, words, pairs} {
 		for _, n := range []int{1000, 10_000} {
 			var m elements.UserMessage

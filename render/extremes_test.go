@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// numbers are all that a prompt can be given.
+// numbers are all numbers that a caller can set in a prompt.
 type numbers struct {
 	Budget, Window int
 	LowWater       float64
@@ -41,7 +41,6 @@ func (n numbers) tree() elements.Node {
 	}
 }
 
-// Whatever numbers a prompt is given, it fits or is an error.
 func TestAPromptOfAnyNumbersFitsOrIsAnError(t *testing.T) {
 	base := numbers{
 		Budget: 60, Window: 100, LowWater: 0.5, Priority: 1, FlexGrow: 1, FlexBasis: 2, Reserve: elements.Reserve{Tokens: 1, Share: 0.5},

@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// said returns a round: a call, its result, and what was said about it.
+// said returns a round: an assistant message with a call, and its result.
 func said(i int) []chat.Message {
 	id := fmt.Sprint("call", i)
 	return []chat.Message{
@@ -30,17 +30,17 @@ func said(i int) []chat.Message {
 	}
 }
 
-// Finished messages are what the same messages in a chunk are: tokens, messages and report, required or not.
-func TestFinishedIsAChunkOfMessages(t *testing.T) {
+// Tokens, messages and report are the same.
+func TestFinishedRendersAsAChunkOfItsMessages(t *testing.T) {
 	for _, props := range []elements.Props{{}, at(3), must(3), {PassPriority: true}} {
 		finished := &elements.Finished{Props: props, Messages: said(1)}
-		for _, tokenizer := range append(joiners(t), words, pairs, framing{summing{runes}}) { // what one counted another finds
+		for _, tokenizer := range append(joiners(t), words, pairs, framing{summing{runes}}) { // each finds the layout that the previous one cached
 			plain := elements.Chunk{Props: props, Children: el.Each(said(1), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })}
 			around := func(n elements.Node) elements.Node {
 				return elements.Nodes{userAt(1, chunk(1, "before")), n, userAt(5, chunk(1, "after"), elements.Wrap{Children: elements.Nodes{line("and more")}})}
 			}
 			opts := render.Options{Budget: plenty, Tokenizer: tokenizer}
-			for range 2 { // the second time it is kept
+			for range 2 { // the second time the layout is cached
 				want, err := render.Render(t.Context(), around(plain), opts)
 				require.NoError(t, err)
 				for budget := want.Tokens; budget > 0; budget -= 3 {
@@ -57,7 +57,7 @@ func TestFinishedIsAChunkOfMessages(t *testing.T) {
 	}
 }
 
-// One element serves prompts of several tokenizers at once, and what it gives is the caller's to change.
+// Renders with several tokenizers share an element concurrently, and a caller may change the messages of its result.
 func TestFinishedIsSharedBetweenRenders(t *testing.T) {
 	shared := &elements.Finished{Props: must(1), Messages: said(1)}
 	want := map[int]*render.Result{}
@@ -84,7 +84,7 @@ func TestFinishedIsSharedBetweenRenders(t *testing.T) {
 	all.Wait()
 }
 
-func TestFinishedStandsWhereMessagesMay(t *testing.T) {
+func TestFinishedIsAnErrorWhereItsMessagesWouldBe(t *testing.T) {
 	require.ErrorIs(t, failed[*render.ElementError](t, user(&elements.Finished{Messages: []chat.Message{chat.UserMessage("no")}}), plenty), render.ErrNestedMessage)
 	twice := &elements.Finished{Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}}}}
 	err := failed[*render.ElementError](t, elements.Nodes{twice}, plenty)
@@ -94,8 +94,7 @@ func TestFinishedStandsWhereMessagesMay(t *testing.T) {
 	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{none}, plenty), render.ErrNilElement)
 }
 
-// What a tokenizer that learns counted before is not taken for what it counts now.
-func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
+func TestFinishedIsCountedAgainAfterItsTokenizerLearned(t *testing.T) {
 	learning := &sizing.Calibrated{Base: words}
 	shared := &elements.Finished{Props: must(1), Messages: said(1)}
 	render1 := func() int {
@@ -113,7 +112,7 @@ func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
 	require.NotEqual(t, before, render1())
 }
 
-// Finished messages are charged at layout as others are: what comes after them is offered what they leave.
+// The element after finished messages is offered what they leave, as after other messages.
 func TestFinishedIsChargedAtLayout(t *testing.T) {
 	var offered offers
 	grows := elements.UserMessage{Props: elements.Props{FlexGrow: 1}}

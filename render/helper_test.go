@@ -18,10 +18,10 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
-// tokens is a tokenizer that counts texts with a function. A message is 3 tokens more than what is in it, an image 5, a
-// document 7. A list of tools is 4 tokens more than their texts joined, and 2 for each.
+// tokens is a tokenizer that counts texts with a function. A message adds 3 tokens to its content; an image is 5
+// tokens, a document 7. A list of tools is their joined texts, plus 2 tokens for each and 4 for the list.
 type tokens func(string) int
 
 var (
@@ -75,8 +75,7 @@ func (t tokens) CountTools(tools []chat.Tool) int {
 
 var _ chat.Tokenizer = runes
 
-// summing is a tokenizer whose counts add up wherever a text is cut, so that what is left never counts much more than
-// pruning can be sure of.
+// summing is a tokenizer whose counts add up wherever a text is cut, so lower bounds are close to the exact count.
 type summing struct{ tokens }
 
 func (summing) SafeCut(before, after rune) bool { return true }
@@ -88,8 +87,8 @@ func (s summing) CountFrame(m chat.Message) (tokens int, joined bool) {
 
 var _ chat.Joiner = summing{runes}
 
-// framing is a tokenizer in whose frames everything counts: a text 2, a breakpoint 3, and beside an image a thought and a call
-// 1 more.
+// framing is a tokenizer whose frames count more: 2 for a text, 3 for a breakpoint, and beside an image 1 for a thought
+// or a call.
 type framing struct{ summing }
 
 func (f framing) CountFrame(m chat.Message) (tokens int, joined bool) {
@@ -118,7 +117,7 @@ func (f framing) CountMessage(m chat.Message) int {
 	return tokens + f.CountText(m.Text())
 }
 
-// plenty is a budget that nothing here exceeds.
+// plenty is a budget that no prompt in the tests exceeds.
 const plenty = 1_000_000
 
 // at returns a priority.
@@ -129,10 +128,10 @@ func must(priority int) elements.Props {
 	return elements.Props{Priority: new(priority), Required: true}
 }
 
-// passing is an element that passes its priority on.
+// passing makes an element pass its priority on.
 var passing = elements.Props{PassPriority: true}
 
-// chunk returns a text chunk of a priority.
+// chunk returns a text chunk with a priority.
 func chunk(priority int, text string) elements.TextChunk {
 	return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text)}}
 }
@@ -154,7 +153,7 @@ func wrap(props elements.Props, children ...elements.Node) elements.Wrap {
 	return elements.Wrap{Props: props, Children: children}
 }
 
-// call returns a tool call whose every field is the same letter, linked to a group.
+// call returns a tool call linked to a group. All its fields are id.
 func call(id string, group *elements.Group) elements.ToolCall {
 	return elements.ToolCall{ToolCall: chat.ToolCall{ID: id, Name: id, Arguments: id}, KeepWith: group}
 }
@@ -164,7 +163,7 @@ func result(id, text string) elements.ToolMessage {
 	return elements.ToolMessage{ToolCallID: id, Children: elements.Nodes{elements.Text(text)}}
 }
 
-// own is an element of a user's own type.
+// own is an element of the caller's own type.
 type own struct {
 	elements.Props
 	render func(context.Context, elements.Sizing) (elements.Node, error)
@@ -182,7 +181,7 @@ func rendered(t *testing.T, root elements.Node, budget int) *render.Result {
 	return r
 }
 
-// failed renders with the runes tokenizer and gives the error of a type that comes of it.
+// failed renders with the runes tokenizer, and returns the error, which must be of type E.
 func failed[E error](t *testing.T, root elements.Node, budget int) E {
 	t.Helper()
 	return failedWith[E](t, root, render.Options{Budget: budget, Tokenizer: runes})
@@ -234,8 +233,8 @@ func marks(messages []chat.Message) []string {
 	return list
 }
 
-// prunes tells in which order a prompt is pruned as its budget shrinks: what each step takes, in document order, as
-// "a; bc; d". A step that takes nothing with a letter is "-"; "stuck" is where nothing more may go.
+// prunes returns the order in which a prompt is pruned as its budget shrinks: the letters that each step removes, in
+// document order, as "a; bc; d". A step that removes no letter is "-". "stuck" means that nothing more may be removed.
 func prunes(t *testing.T, root elements.Node) string {
 	t.Helper()
 	return prunesWith(t, root, render.Options{})
