@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// prompt returns what the examples render: rules that must stay, notes that may go, and a question.
+// prompt returns the prompt of the examples: required rules, notes that may be dropped, and a question.
 func prompt(question string, notes ...string) elements.Node {
 	return el.Prompt(
 		el.System(el.Text("You answer in one sentence.")),
@@ -109,7 +109,7 @@ func ExampleReport() {
 	// User > PrioritizedList > TextChunk#2 priority
 }
 
-// told is an element that says what it is told.
+// told is an element that prints the budget that it is told.
 type told struct{ elements.Props }
 
 func (told) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
@@ -117,7 +117,7 @@ func (told) Render(_ context.Context, s elements.Sizing) (elements.Node, error) 
 	return nil, nil
 }
 
-// What elements are told of a budget of 10,000.
+// The budget is 10,000.
 func Example_shares() {
 	tokenizer := tiktoken.O200k()
 	brief := el.System(el.Text("be brief"))
@@ -140,7 +140,7 @@ func Example_shares() {
 	// 2497
 }
 
-// Tools in the tree give way to what matters more, like any other element.
+// Tools in the tree are pruned by priority, like any other element.
 func ExampleResult_tools() {
 	tool := func(priority int, name, description string) elements.Tool {
 		return el.Tool(chat.Tool{Name: name, Description: description}, el.Priority(priority))

@@ -12,13 +12,13 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 )
 
-// vocabulary is what the grower may use besides the elements that every tree may have.
+// vocabulary says what the grower may use besides the elements that every tree may have.
 type vocabulary struct {
 	required bool // required elements
-	blank    bool // white space and messages without a word
+	blank    bool // white space, and blank messages
 	growing  bool // expandables
 	sized    bool // elements that depend on their share of the budget
-	lines    bool // hardly a text that does not start on a line of its own and is no line break, and hardly a part
+	lines    bool // nearly only line breaks and texts that start on lines of their own
 	trims    bool
 	parts    bool // many parts, breakpoints and calls
 	tools    bool // definitions of tools, some of which are called
@@ -32,7 +32,7 @@ type grower struct {
 	calls  int
 	tool   int      // number of tools so far
 	must   []string // marks in texts of required elements, which no render may lose
-	unsure int      // above 0 where what is grown may not be there although nothing was pruned
+	unsure int      // above 0 in a tree that may be left out although nothing is pruned
 }
 
 func newGrower(seed uint64, v vocabulary) *grower {
@@ -47,7 +47,7 @@ func (g *grower) chance(p float64) bool { return g.r.Float64() < p }
 
 func pick[T any](g *grower, list ...T) T { return list[g.r.IntN(len(list))] }
 
-// several are 1 to most nodes.
+// several returns 1 to most nodes.
 func (g *grower) several(most int, f func() elements.Node) elements.Nodes {
 	nodes := make(elements.Nodes, 1+g.r.IntN(most))
 	for i := range nodes {
@@ -70,7 +70,7 @@ func (g *grower) text() string {
 	return b.String()
 }
 
-// props returns those of an element, and whether it is required.
+// props returns the properties of an element.
 func (g *grower) props() elements.Props {
 	var p elements.Props
 	if g.chance(0.7) {
@@ -90,7 +90,7 @@ func (g *grower) props() elements.Props {
 	return p
 }
 
-// literal returns a text, marked where it must not be lost.
+// literal returns a text, with a mark if it must not be lost.
 func (g *grower) literal(required bool) elements.Text {
 	text := g.text()
 	if required && g.unsure == 0 {
@@ -101,7 +101,7 @@ func (g *grower) literal(required bool) elements.Text {
 	return elements.Text(text)
 }
 
-// plain returns a text that is no element, unless lines are wanted.
+// plain returns a literal text, or with lines mostly a text chunk.
 func (g *grower) plain(s string) elements.Node {
 	if g.lines && !g.chance(0.02) {
 		return elements.TextChunk{Children: elements.Nodes{elements.Text(s)}}
@@ -109,7 +109,7 @@ func (g *grower) plain(s string) elements.Node {
 	return elements.Text(s)
 }
 
-// ifEmpty is one of two things. Which one is not up to pruning, so that neither is sure to be there.
+// ifEmpty returns an IfEmpty. Pruning does not decide which side is taken, so neither is sure to be kept.
 func (g *grower) ifEmpty(props elements.Props, alt func() elements.Node, children func() elements.Nodes) elements.Node {
 	g.unsure++
 	defer func() { g.unsure-- }()
@@ -162,7 +162,7 @@ func (g *grower) top(depth int) elements.Node {
 	}
 }
 
-// definition is that of a tool. The first has the name that rounds call.
+// definition returns the definition of a tool. The first has the name that rounds call.
 func (g *grower) definition() elements.Node {
 	g.tool++
 	name := "read"
@@ -172,7 +172,7 @@ func (g *grower) definition() elements.Node {
 	return elements.Tool{Props: g.props(), Tool: chat.Tool{Name: name, Description: g.text(), Parameters: []byte(`{"type":"object"}`)}}
 }
 
-// message has a word of its own unless blank messages are wanted.
+// message returns a message, not blank unless the vocabulary has blank messages.
 func (g *grower) message() elements.Node {
 	props := g.props()
 	if !g.lines && g.chance(0.15) {
@@ -201,7 +201,7 @@ func (g *grower) message() elements.Node {
 	}
 }
 
-// round returns an assistant message with tool calls and their results, linked more often than not.
+// round returns an assistant message with tool calls and their results, most of them linked.
 func (g *grower) round() elements.Node {
 	var assistant elements.AssistantMessage
 	assistant.Props = g.props()
@@ -237,7 +237,7 @@ func (g *grower) round() elements.Node {
 	return nodes
 }
 
-// content returns what stands in a message; required tells that it stands in a required element.
+// content returns a node in a message; required says whether it is in a required element.
 func (g *grower) content(depth int, required bool) elements.Node {
 	props := g.props()
 	required = required || props.Required

@@ -18,7 +18,7 @@ type endless struct{}
 
 func (e endless) Render(context.Context, elements.Sizing) (elements.Node, error) { return e, nil }
 
-// hollow embeds properties that are not there.
+// hollow embeds a nil pointer to properties.
 type hollow struct{ *elements.Props }
 
 func (hollow) Render(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }

@@ -19,14 +19,14 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// offers notes the budgets that elements were offered, by name, and the order in which they were asked.
+// offers records the budgets that elements were offered, by name, and the order in which they were rendered.
 type offers struct {
 	mu      sync.Mutex
 	budgets map[string]int
 	asked   []string
 }
 
-// echo returns an element that notes its budget and takes so many tokens.
+// echo returns an element that records its budget and renders to a number of tokens.
 func (o *offers) echo(name string, props elements.Props, takes int) elements.Node {
 	return own{Props: props, render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		o.mu.Lock()
@@ -40,7 +40,7 @@ func (o *offers) echo(name string, props elements.Props, takes int) elements.Nod
 	}}
 }
 
-func TestFlex(t *testing.T) {
+func TestFlexDividesTheBudget(t *testing.T) {
 	type echo = func(name string, props elements.Props, takes int) elements.Node
 	grow := func(n int) elements.Props { return elements.Props{FlexGrow: n} }
 	basis := func(b float64) elements.Props { return elements.Props{FlexBasis: b} }
@@ -53,7 +53,7 @@ func TestFlex(t *testing.T) {
 	limit := func(most int, child elements.Node) elements.TokenLimit {
 		return elements.TokenLimit{Max: most, Children: elements.Nodes{child}}
 	}
-	// Each tree stands in a tool message, which costs nothing at layout.
+	// Each tree is in a tool message, which costs nothing at layout.
 	tests := []struct {
 		name   string
 		budget int
@@ -61,7 +61,7 @@ func TestFlex(t *testing.T) {
 		want   map[string]int
 	}{
 		{
-			"siblings without a group share before those in one",
+			"siblings without FlexGrow are laid out before those with one",
 			100,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{e("a", grow(1), 0), e("b", elements.Props{}, 30), e("c", elements.Props{}, 20)}
@@ -69,7 +69,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"b": 50, "c": 50, "a": 50},
 		},
 		{
-			"groups come from the highest value down, each with what is left",
+			"groups are laid out from the highest value down, each with the rest",
 			100,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{e("a", grow(1), 0), e("b", grow(3), 10), e("c", grow(2), 20), e("d", grow(3), 5)}
@@ -109,7 +109,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 65, "b": 20, "c": 25},
 		},
 		{
-			"every fraction that is reserved is of the same remainder",
+			"all reserved fractions are of the same remainder",
 			101,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{e("a", elements.Props{}, 0), e("b", fraction(1, 3), 0), e("c", fraction(1, 2), 0)}
@@ -117,7 +117,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 18, "b": 50, "c": 50},
 		},
 		{
-			"a fraction is taken instead of tokens",
+			"a reserved fraction wins over reserved tokens",
 			100,
 			func(e echo) elements.Nodes {
 				props := fraction(1, 4)
@@ -127,7 +127,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 75, "b": 100},
 		},
 		{
-			"a reserve has no say in one's own group",
+			"a reserve does not count in its own group",
 			100,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{e("a", reserve(0, 50), 0), e("b", elements.Props{}, 0)}
@@ -135,7 +135,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 50, "b": 50},
 		},
 		{
-			"more may be reserved than there is",
+			"more than the budget may be reserved",
 			10,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{e("a", elements.Props{}, 0), e("b", reserve(1, 50), 0)}
@@ -143,7 +143,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 0, "b": 10},
 		},
 		{
-			"a limit below its share leaves the sharing",
+			"a limit below its share is taken out of the division",
 			90,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{limit(10, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)}
@@ -151,7 +151,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 10, "b": 40, "c": 40},
 		},
 		{
-			"a limit above its share is no limit to the sharing",
+			"a limit above its share does not change the division",
 			90,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{limit(31, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)}
@@ -159,7 +159,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 30, "b": 30, "c": 30},
 		},
 		{
-			"limits leave in document order, each one making the others' shares larger; what is left may be negative",
+			"limits are taken out in document order, each makes the others' shares larger; the rest may be negative",
 			10,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{
@@ -170,7 +170,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 2, "b": 4, "c": 6, "d": -2, "e": 12},
 		},
 		{
-			"what takes more than its share is charged its share",
+			"an element that takes more than its share is charged its share",
 			100,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{e("a", elements.Props{}, 80), e("b", elements.Props{}, 10), e("c", grow(1), 0)}
@@ -178,7 +178,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 50, "b": 50, "c": 40},
 		},
 		{
-			"shares are of what the parent was offered",
+			"shares are divided from the parent's share",
 			100,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{wrap(elements.Props{}, e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)), wrap(basis(3), e("c", elements.Props{}, 0))}
@@ -186,7 +186,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 12, "b": 12, "c": 75},
 		},
 		{
-			"a list is no level of its own",
+			"a list is not a level of its own",
 			90,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{elements.Nodes{e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)}, e("c", elements.Props{}, 0)}
@@ -210,7 +210,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 95},
 		},
 		{
-			"a text chunk that is cut costs what is left",
+			"a text chunk that is cut costs the tokens that are left",
 			9,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text("12345 7890")}}, e("a", grow(1), 0)}
@@ -218,7 +218,7 @@ func TestFlex(t *testing.T) {
 			map[string]int{"a": 4},
 		},
 		{
-			"of an IfEmpty the alternative is laid out first, and charged too",
+			"the alternative of an IfEmpty is laid out first, and charged too",
 			100,
 			func(e echo) elements.Nodes {
 				return elements.Nodes{elements.IfEmpty{Alt: e("a", elements.Props{}, 30), Children: elements.Nodes{e("b", elements.Props{}, 20)}}, e("c", grow(1), 0)}
@@ -238,7 +238,7 @@ func TestFlex(t *testing.T) {
 	}
 }
 
-// A message costs what it takes without its content before its content shares the rest; a tool message does not.
+// A message is charged its frame before its content shares the rest. A tool message is not.
 func TestMessagesAreChargedAtLayout(t *testing.T) {
 	var o offers
 	calls := []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "ignored", Name: "12", Arguments: "345"}}}
@@ -264,8 +264,7 @@ func TestFlexGroupsAreAskedInOrder(t *testing.T) {
 	require.Equal(t, []string{"first", "second", "third", "last"}, o.asked)
 }
 
-// Flex decides what an element may use, and nothing about its place or what is pruned.
-func TestFlexHasNoSayInPruning(t *testing.T) {
+func TestFlexDoesNotChangePruning(t *testing.T) {
 	flexed := func(priority, grow int, text string) elements.Node {
 		c := chunk(priority, text)
 		c.FlexGrow = grow
@@ -290,36 +289,36 @@ func TestElementsAreToldTheWindow(t *testing.T) {
 	require.Equal(t, []int{50, 200}, got)
 }
 
-// texter is the simplest element of one's own, without properties.
+// texter is the simplest element of the caller's own type, without properties.
 type texter string
 
 func (t texter) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	return elements.Text(t), nil
 }
 
-// generic is an element of one's own of a generic type.
+// generic is an element of a generic type.
 type generic[T any] struct{ err error }
 
 func (g *generic[T]) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	return nil, g.err
 }
 
-func TestOwnElements(t *testing.T) {
+func TestElementsOfTheCallersTypesAreRendered(t *testing.T) {
 	again := own{Props: at(1), render: func(context.Context, elements.Sizing) (elements.Node, error) {
 		return elements.Nodes{texter("b"), nil, elements.Nodes{texter("c")}}, nil
 	}}
 	nothing := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }}
 	require.Equal(t, []string{"a\nb\nc\nb\nc"}, texts(rendered(t, user(texter("a"), again, nothing, again), plenty).Messages),
-		"what an element renders to is rendered in turn, and one value may stand twice")
+		"an element may render to elements, and one value may be used twice")
 	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
 	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), render.ErrNilElement)
 	require.Empty(t, rendered(t, elements.Nodes{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
 }
 
-func TestSlowElementsOverlap(t *testing.T) {
+func TestSlowElementsRenderConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Each element waits until both have started, and the first until the second is done: were they rendered one
-		// after the other, the bubble would be deadlocked.
+		// Each element waits until both have started, and the first until the second is done. If one were rendered
+		// after the other, the test would deadlock.
 		var started sync.WaitGroup
 		started.Add(2)
 		done := make(chan struct{})
@@ -342,8 +341,8 @@ func TestSlowElementsOverlap(t *testing.T) {
 	})
 }
 
-// Elements below two slow ones overlap too: what an element renders to is laid out along with it.
-func TestSubtreesOverlap(t *testing.T) {
+// An element is laid out together with the elements that it renders to.
+func TestSubtreesRenderConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started sync.WaitGroup
 		started.Add(2)
@@ -373,7 +372,7 @@ func TestFirstErrorInOrderIsReturned(t *testing.T) {
 			fails(func(ctx context.Context) error { <-secondFailed; return ctx.Err() }),
 			fails(func(ctx context.Context) error {
 				<-secondFailed
-				require.NoError(t, ctx.Err(), "what failed after it does not cancel an element")
+				require.NoError(t, ctx.Err(), "a later element's failure does not cancel an earlier one")
 				return errFirst
 			}),
 			fails(func(context.Context) error { defer close(secondFailed); <-lastRuns; return errSecond }),
@@ -399,7 +398,7 @@ func TestErrorOfABuiltInElementCancelsLaterOnes(t *testing.T) {
 	})
 }
 
-func TestCancelledContext(t *testing.T) {
+func TestACancelledContextEndsARenderWithItsCause(t *testing.T) {
 	cause := errors.New("the user has gone")
 	slow := func(give func(context.Context) error) own {
 		return own{render: func(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
@@ -410,11 +409,11 @@ func TestCancelledContext(t *testing.T) {
 	for name, give := range map[string]func(context.Context) error{
 		"the element returns the context's error": context.Context.Err,
 		"the element returns the cause":           context.Cause,
-		"the element returns what it has":         func(context.Context) error { return nil },
+		"the element returns no error":            func(context.Context) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, root := range []elements.Node{user(slow(give)), user(slow(give), texter("a"), slow(give)), user(wrap(elements.Props{}, slow(give)), slow(give))} {
-				// The bubble fails where a goroutine is left behind.
+				// synctest fails if a goroutine is left behind.
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancelCause(t.Context())
 					go func() {
@@ -436,7 +435,7 @@ func TestCancelledContext(t *testing.T) {
 			require.ErrorIs(t, err, cause)
 		}
 	})
-	t.Run("while something grows", func(t *testing.T) {
+	t.Run("while an expandable grows", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		asked := 0
 		root := user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
@@ -450,7 +449,7 @@ func TestCancelledContext(t *testing.T) {
 	})
 }
 
-func TestElementErrors(t *testing.T) {
+func TestErrorsOfElementsHaveTheirPaths(t *testing.T) {
 	boom := errors.New("boom")
 	fails := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}
 	gives := func(n elements.Node) own {
@@ -461,18 +460,18 @@ func TestElementErrors(t *testing.T) {
 		name string
 		root elements.Node
 		path string
-		is   error // nil where it is one of its own
+		is   error // nil if the error wraps none
 	}{
 		{"an error has the path of its element", user(wrap(elements.Props{}, fails)), "User > Wrap > own", boom},
-		{"siblings of one name are numbered", elements.Nodes{user(), user(line("a"), fails)}, "User#2 > own", boom},
-		{"siblings in other flex groups too, in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "User > Wrap#1 > own", boom},
+		{"siblings with the same name are numbered", elements.Nodes{user(), user(line("a"), fails)}, "User#2 > own", boom},
+		{"siblings in different flex groups are numbered in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "User > Wrap#1 > own", boom},
 		{"lists have no name", elements.Nodes{elements.Nodes{user(elements.Nodes{fails})}}, "User > own", boom},
 		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "User > generic", boom},
 		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Chunk#2 > own", boom},
-		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
+		{"an expandable can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
 		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
 		{"text outside a message", elements.Nodes{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
-		{"text of an element of one's own outside a message", texter("a"), "texter", render.ErrOutsideMessage},
+		{"text of the caller's own element outside a message", texter("a"), "texter", render.ErrOutsideMessage},
 		{"a text chunk outside a message", line("a"), "TextChunk", render.ErrOutsideMessage},
 		{"an image outside a message", elements.Nodes{image, user(image)}, "Image", render.ErrOutsideMessage},
 		{"a line break outside a message", elements.LineBreak{}, "Root", render.ErrOutsideMessage},
@@ -491,7 +490,7 @@ func TestElementErrors(t *testing.T) {
 		{"a limit below 0", elements.TokenLimit{Max: -1}, "TokenLimit", nil},
 		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "User > Wrap", nil},
 		{"a FlexBasis below 0", user(wrap(elements.Props{FlexBasis: -0.5})), "User > Wrap", nil},
-		{"a FlexBasis that is no number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "User > Wrap", nil},
+		{"a FlexBasis that is not a number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "User > Wrap", nil},
 		{"a FlexReserve below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Tokens: -1}})), "User > Wrap", nil},
 		{"a share below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Share: -1}})), "User > Wrap", nil},
 	}
@@ -516,7 +515,7 @@ func TestPanicIsAnError(t *testing.T) {
 		require.EqualError(t, err, "render: User > own: panic: oh no")
 		require.Contains(t, string(err.Stack), "TestPanicIsAnError", "the stack shows where it came from")
 	}
-	// Where something grows, elements are rendered again.
+	// An expandable is rendered a second time when it grows.
 	asked := 0
 	root := user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 		if asked++; asked == 2 {
@@ -529,7 +528,7 @@ func TestPanicIsAnError(t *testing.T) {
 	require.NotEmpty(t, err.Stack)
 }
 
-// A tokenizer's panic is an error too, also where elements run side by side and no caller could recover from it.
+// Also if elements run concurrently, where no caller could recover from it.
 func TestPanicOfATokenizerIsAnError(t *testing.T) {
 	sour := tokens(func(s string) int {
 		if s == "sour" {
@@ -545,7 +544,7 @@ func TestPanicOfATokenizerIsAnError(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestOptionsOutOfRangeAreErrors(t *testing.T) {
 	root := user(line("a"))
 	_, err := render.Render(t.Context(), root, render.Options{Budget: 10})
 	require.ErrorIs(t, err, render.ErrNoTokenizer)
@@ -562,8 +561,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// What prompt-tsx allows and this package refuses, it allows where it is asked to.
-func TestCompatible(t *testing.T) {
+func TestCompatibleAcceptsWhatPromptTsxAccepts(t *testing.T) {
 	compatible := render.Options{Budget: plenty, Tokenizer: runes, Compatible: true}
 	r, err := render.Render(t.Context(), user(elements.Text("a"), elements.AssistantMessage{Children: elements.Nodes{elements.Text("b")}}), compatible)
 	require.NoError(t, err)
@@ -580,19 +578,19 @@ func TestCompatible(t *testing.T) {
 	require.Empty(t, r.Messages, "a budget of 0 is a budget")
 }
 
-func TestIfEmpty(t *testing.T) {
+func TestIfEmptyTakesTheAlternativeForBlankChildren(t *testing.T) {
 	alt := elements.Text("alt")
 	tests := []struct {
 		name     string
 		children elements.Nodes
 		want     string
 	}{
-		{"children that have something to say stand", elements.Nodes{line("x")}, "x"},
-		{"without children the alternative does", nil, "alt"},
-		{"so it does where they are nothing", elements.Nodes{nil, elements.Nodes{}, wrap(elements.Props{})}, "alt"},
-		{"so it does where they are white space", elements.Nodes{line(" \n"), elements.LineBreak{}}, "alt"},
-		{"an image is something", elements.Nodes{elements.Image{Source: "i"}}, ""},
-		{"what was cut to nothing is nothing", elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text(strings.Repeat("x", 200))}}}, "alt"},
+		{"children that are not blank are used", elements.Nodes{line("x")}, "x"},
+		{"without children the alternative is used", nil, "alt"},
+		{"the alternative is used if the children render to nothing", elements.Nodes{nil, elements.Nodes{}, wrap(elements.Props{})}, "alt"},
+		{"the alternative is used if the children are white space", elements.Nodes{line(" \n"), elements.LineBreak{}}, "alt"},
+		{"an image is not blank", elements.Nodes{elements.Image{Source: "i"}}, ""},
+		{"a text that was cut to nothing is blank", elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text(strings.Repeat("x", 200))}}}, "alt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -600,15 +598,15 @@ func TestIfEmpty(t *testing.T) {
 			require.Equal(t, []string{test.want}, texts(r.Messages))
 		})
 	}
-	t.Run("what pruning empties stays empty", func(t *testing.T) {
+	t.Run("children that pruning empties are not replaced", func(t *testing.T) {
 		root := user(line("u"), elements.IfEmpty{Props: at(1), Alt: alt, Children: elements.Nodes{line("x")}})
 		require.Equal(t, "x; u", prunes(t, root))
 	})
-	t.Run("it may choose between messages", func(t *testing.T) {
+	t.Run("both sides may be messages", func(t *testing.T) {
 		root := elements.IfEmpty{Alt: user(alt), Children: elements.Nodes{user(wrap(elements.Props{}))}}
 		require.Equal(t, []string{"alt"}, texts(rendered(t, root, 100).Messages))
 	})
-	t.Run("of the side that is not taken the global metadata stays, the local and the references do not", func(t *testing.T) {
+	t.Run("the side that is not taken keeps its global metadata, but not the local or the references", func(t *testing.T) {
 		side := func(name string) elements.Nodes {
 			return elements.Nodes{elements.Text(name), elements.Meta[string]{Value: name}, elements.Meta[string]{Value: "local " + name, Local: true}, elements.Reference{Name: name}}
 		}
@@ -619,14 +617,14 @@ func TestIfEmpty(t *testing.T) {
 	})
 }
 
-// fill returns a text of this many characters that grows into its budget.
+// fill returns the value of an expandable: a text of at least this many characters that fills its budget.
 func fill(letter string, least int) func(context.Context, elements.Sizing) (elements.Node, error) {
 	return func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		return elements.Text(strings.Repeat(letter, max(least, s.TokenBudget))), nil
 	}
 }
 
-func TestExpandable(t *testing.T) {
+func TestExpandablesGrowIntoTheRestOfTheBudget(t *testing.T) {
 	most := func(letter string, most int) func(context.Context, elements.Sizing) (elements.Node, error) {
 		return func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			return elements.Text(strings.Repeat(letter, max(0, min(most, s.TokenBudget)))), nil
@@ -639,19 +637,19 @@ func TestExpandable(t *testing.T) {
 		want   []string
 	}{
 		{
-			"it is offered its share first, then what the whole prompt has left",
+			"it is offered its share first, then the rest of the whole prompt's budget",
 			user(elements.Expandable{Value: fill("e", 0)}, elements.Text("abc")),
 			20,
 			[]string{"eeeeeeeeeeeeeeabc"},
 		},
 		{
-			"it grows where others took less than their share",
+			"it grows if others took less than their share",
 			user(elements.Expandable{Value: fill("e", 0)}, wrap(elements.Props{}, elements.Text("abc"))),
 			20,
 			[]string{"eeeeeeeeeeeee\nabc"},
 		},
 		{
-			"it is offered what is left, not what pruning frees",
+			"it is not offered the tokens that pruning frees",
 			user(elements.Expandable{Value: fill("e", 0)}, elements.Expandable{Props: at(1), Value: fill("f", 9)}),
 			13,
 			[]string{"eeeee"},
@@ -663,19 +661,19 @@ func TestExpandable(t *testing.T) {
 			[]string{"eeeeeeeeeee\nabc"},
 		},
 		{
-			"what is pruned for being over a limit is gone when there is room later",
+			"pieces pruned for a limit do not come back when there is room later",
 			user(elements.TokenLimit{Max: 5, Children: elements.Nodes{elements.Expandable{Value: fill("e", 9)}}}, line("abc")),
 			100,
 			[]string{"abc"},
 		},
 		{
-			"a limit that it is in does not hold it when the whole prompt has room",
+			"it may exceed the limit around it when the whole prompt has room",
 			user(elements.TokenLimit{Max: 10, Children: elements.Nodes{elements.Expandable{Value: most("e", 30)}, line("a")}}, line("abc")),
 			100,
 			[]string{strings.Repeat("e", 30) + "\na\nabc"},
 		},
 		{
-			"a value may be elements, and nothing",
+			"a value may be elements, or nothing",
 			user(line("a"), elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 				return el.If(s.TokenBudget > 90, elements.Nodes{elements.Tag{Name: "x"}, elements.Reference{Name: "r"}}), nil
 			}}),
@@ -693,8 +691,7 @@ func TestExpandable(t *testing.T) {
 	}
 }
 
-// Several are offered what is left one after the other, in the order in which they were rendered: each what is left
-// and what its first rendering used.
+// Each is offered the tokens that are left and those of its first rendering.
 func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -716,8 +713,7 @@ func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
 	require.Equal(t, []string{"xxxxxxxxx\nyyyy\n" + strings.Repeat("z", 57) + "\nabc"}, texts(r.Messages))
 }
 
-// Where nothing is left none is asked again: not before the first, and not after one that took all.
-func TestExpandablesAreNotAskedForNothing(t *testing.T) {
+func TestExpandablesAreNotRenderedAgainIfNoTokensAreLeft(t *testing.T) {
 	asked := 0
 	value := func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		asked++
@@ -730,11 +726,10 @@ func TestExpandablesAreNotAskedForNothing(t *testing.T) {
 	greedy := elements.Expandable{Value: fill("g", 0)}
 	r := rendered(t, user(greedy, elements.Expandable{Value: value}, wrap(elements.Props{}, wrap(elements.Props{}))), 30)
 	require.Equal(t, []string{strings.Repeat("g", 17) + "\neeeeeeeee"}, texts(r.Messages))
-	require.Equal(t, 1, asked, "the first took all that was left")
+	require.Equal(t, 1, asked, "the first took all tokens that were left")
 }
 
-// What it is offered later may make it smaller.
-func TestExpandableShrinks(t *testing.T) {
+func TestAnExpandableMayShrinkWhenItIsOfferedMore(t *testing.T) {
 	var offered []int
 	value := func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		offered = append(offered, s.TokenBudget)
@@ -743,15 +738,15 @@ func TestExpandableShrinks(t *testing.T) {
 		}
 		return elements.Text("an outline"), nil
 	}
-	asks := elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("abc")}} // so half is for each
+	asks := elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("abc")}} // so each gets half
 	r := rendered(t, user(elements.Expandable{Value: value}, asks), 60)
 	require.Equal(t, []string{"all\nabc"}, texts(r.Messages))
 	require.Equal(t, []int{28, 53}, offered)
 	require.Equal(t, 10, r.Tokens)
 }
 
-// The largest budget there is says as much as none, and bases that cannot be added up offer nothing.
-func TestHugeBudgetsAndBases(t *testing.T) {
+// If bases are too far apart to be added up, the share is 0.
+func TestHugeBudgetsAndBasesDoNotOverflow(t *testing.T) {
 	var o offers
 	reserve := elements.Props{FlexGrow: 1, FlexReserve: elements.Reserve{Tokens: math.MaxInt}}
 	rendered(t, elements.Nodes{user(o.echo("all", elements.Props{}, 1)), elements.UserMessage{Props: elements.Props{FlexGrow: 2}}}, math.MaxInt)
@@ -773,9 +768,8 @@ func TestHugeBudgetsAndBases(t *testing.T) {
 	require.Equal(t, []int{1<<53 - 1 - 3, 1<<53 - 1 - 3}, offered)
 }
 
-// What a value noted and cited when it grew counts, and not what it said before; an expandable that it held before is not
-// asked again.
-func TestWhatAnExpandableGrewToCounts(t *testing.T) {
+// Metadata and references of the first rendering are forgotten, and an expandable in it is not rendered again.
+func TestMetadataAndReferencesAreThoseOfTheGrownExpandable(t *testing.T) {
 	inner := 0
 	value := func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		if s.TokenBudget < 50 {
@@ -789,7 +783,7 @@ func TestWhatAnExpandableGrewToCounts(t *testing.T) {
 			elements.Wrap{Props: at(1), Children: elements.Nodes{chunk(1, strings.Repeat("l", 80)), elements.Reference{Name: "lost"}}},
 		}, nil
 	}
-	asks := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }} // so half is for each
+	asks := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }} // so each gets half
 	r := rendered(t, user(elements.Expandable{Value: value}, asks), 80)
 	require.Equal(t, []string{"eee"}, texts(r.Messages))
 	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))

@@ -16,8 +16,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// growing renders a droppable conversation that grows by a round of 500 tokens a step, and tells in how many of the
-// steps in which it was over the budget the whole previous prompt, up to the end of its conversation, came again.
+// growing renders a droppable conversation that grows by a round of 500 tokens a step. steps counts the renders over
+// the budget, same those of them that repeat the whole previous prompt up to the end of its conversation.
 func growing(t *testing.T, lowWater float64) (steps, same int) {
 	t.Helper()
 	const window, round, total = 32_000, 500, 200
@@ -51,15 +51,15 @@ func growing(t *testing.T, lowWater float64) (steps, same int) {
 func TestLowWaterKeepsThePrefix(t *testing.T) {
 	steps, same := growing(t, 0.7)
 	require.Greater(t, steps, 100)
-	t.Logf("low water 70%%: the previous prompt came again in %d of %d steps", same, steps)
+	t.Logf("low water 70%%: %d of %d steps repeat the previous prompt", same, steps)
 	require.GreaterOrEqual(t, 100*same, 90*steps)
 
 	steps, same = growing(t, 0)
-	t.Logf("no low water: the previous prompt came again in %d of %d steps", same, steps)
+	t.Logf("no low water: %d of %d steps repeat the previous prompt", same, steps)
 	require.LessOrEqual(t, 100*same, 5*steps)
 }
 
-func TestLowWater(t *testing.T) {
+func TestLowWaterPrunesInSteps(t *testing.T) {
 	// Ten pieces of 10 tokens in a message of 3 more, each on a line of its own: 3 + 10*10 + 9 line breaks.
 	pieces := el.Each(strings.Split("abcdefghij", ""), func(s string) elements.Node {
 		return chunk(int(s[0]), strings.Repeat(s, 10))
@@ -70,10 +70,10 @@ func TestLowWater(t *testing.T) {
 		lowWater float64
 		tokens   int
 	}{
-		{"a prompt that fits is left alone", 112, 0.5, 112},
-		{"off: as little goes as must", 100, 0, 90},
-		{"what is dropped is rounded up to a multiple of the step", 100, 0.5, 57}, // step 50: 50 go at least
-		{"over by more than a step, two steps go", 80, 0.75, 68},                  // over by 32, step 20: 40 go at least
+		{"a prompt that fits is not pruned", 112, 0.5, 112},
+		{"without a low water as little as possible is dropped", 100, 0, 90},
+		{"the dropped tokens are rounded up to a multiple of the step", 100, 0.5, 57}, // step 50: at least 50 are dropped
+		{"a prompt that is over by more than a step loses two", 80, 0.75, 68},         // over by 32, step 20: at least 40 are dropped
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestLowWater(t *testing.T) {
 			require.Equal(t, test.tokens, r.Tokens)
 		})
 	}
-	t.Run("what cannot go below the mark but fits is no error", func(t *testing.T) {
+	t.Run("a prompt that fits but cannot reach its target is not an error", func(t *testing.T) {
 		root := user(chunk(1, strings.Repeat("a", 20)), elements.TextChunk{Props: must(2), Children: elements.Nodes{elements.Text(strings.Repeat("b", 70))}})
 		r, err := render.Render(t.Context(), root, render.Options{Budget: 80, Tokenizer: runes, LowWater: 0.1})
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// mistaken counts wrongly or panics, as it is told.
+// mistaken is a tokenizer that counts wrongly or panics.
 type mistaken struct {
 	chat.Tokenizer
 	count func() int
@@ -22,7 +22,7 @@ type mistaken struct {
 
 func (m mistaken) CountText(string) int { return m.count() }
 
-// The golden file is what each mistake says, to be read from top to bottom.
+// The golden file lists the error of each mistake. Read it from top to bottom.
 func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 	text := elements.Text("You are a helpful assistant that answers questions about the code base.")
 	renders := func(f func(context.Context, elements.Sizing) (elements.Node, error)) elements.Node {

@@ -15,38 +15,38 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// This is pruning a second time, written from the rules in the package documentation and from nothing else, as simply as can be: a
-// tree is never changed, only copied without something, and everything is looked up and counted anew at each step.
+// This is a second implementation of pruning, written only from the rules on the package's page, as simply as possible:
+// a tree is never changed, only copied without some nodes, and everything is looked up and counted again at each step.
 
-// bare is a tree as the rules speak of it. Copies of it share the identity of a node, which tells who is who.
+// bare is a node with its children, without anything that the rules do not mention. Its ref identifies it among copies.
 type bare struct {
 	*tree.Node
 	ref
 	group *elements.Group
 	calls []elements.ToolCall
 	kids  []*bare
-	texts int // shorter texts that it may become
+	texts int // number of shorter texts that it may become
 }
 
-// ref is the identity of a node: of finished messages, in the tree of those.
+// ref identifies a node by its tree, which for finished messages is their own.
 type ref struct {
 	tree *tree.Tree
-	in   tree.ID // the node of the whole prompt that the finished messages are, None for others
+	in   tree.ID // for finished messages, their node in the whole prompt; else None
 	id   tree.ID
 }
 
 type naive struct {
 	tree     *bare
 	layouter *layout.Layouter
-	required map[ref]bool // what stays as it is
+	required map[ref]bool // nodes that stay as they are
 	calling  map[ref]bool // messages that stay for a call they make
-	unranked bool         // what is not offered is required
-	strict   bool         // what must stay together does
-	left     ref          // the last limit that went while it was pruned
+	unranked bool         // pieces that are not offered are required
+	strict   bool         // chunks and groups stay whole where prompt-tsx does not keep them so
+	left     ref          // the last limit that was removed while it was pruned
 }
 
-// prune takes pieces out of the container that was laid out as at, until its count is at most limit. One in which a
-// group stood that it stands in itself may have gone before that.
+// prune removes pieces from a container until its count is at most limit. The container itself may be removed first,
+// with a group.
 func (n *naive) prune(at ref, limit int) (stuck bool) {
 	for first := true; ; first = false {
 		container, inMessage := find(n.tree, at, false)
@@ -71,7 +71,7 @@ func (n *naive) prune(at ref, limit int) (stuck bool) {
 	}
 }
 
-// trim keeps as much as fits of a text that was chosen to go, if that is enough.
+// trim keeps as much as fits of a text that was chosen, if that is enough.
 func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 	seen, passed := false, false
 	before.walk(func(b *bare) {
@@ -94,7 +94,7 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 	}
 }
 
-// withText returns a copy in which a text is another.
+// withText returns a copy in which a text is replaced.
 func (b *bare) withText(at ref, text string, texts int) *bare {
 	c := *b
 	if b.ref == at {
@@ -108,7 +108,7 @@ func (b *bare) withText(at ref, text string, texts int) *bare {
 	return &c
 }
 
-// choose finds what goes next from a node down. inMessage tells that the node stands in a message.
+// choose returns the node to remove next, from a node down. inMessage says whether that node is in a message.
 func (n *naive) choose(from *bare, inMessage bool) *bare {
 	if from.Is(tree.Legacy) { // rule 5
 		piece := lowest(n.piecesToTake(from), func(a, b *bare) bool { return a.rank() < b.rank() })
@@ -134,7 +134,7 @@ func (n *naive) choose(from *bare, inMessage bool) *bare {
 	return n.choose(next, inMessage || from.Kind == tree.Message)
 }
 
-// chunkAround returns the outermost chunk within a node in which another stands, or else that other.
+// chunkAround returns the outermost chunk in from that contains b, or b if there is none.
 func (n *naive) chunkAround(from, b *bare) *bare {
 	if !n.strict || b == nil {
 		return b
@@ -149,7 +149,7 @@ func (n *naive) chunkAround(from, b *bare) *bare {
 	return b
 }
 
-// lowest returns the first of those that nothing is less than.
+// lowest returns the first of the smallest nodes in a list.
 func lowest(list []*bare, less func(a, b *bare) bool) *bare {
 	var found *bare
 	for _, b := range list {
@@ -160,7 +160,7 @@ func lowest(list []*bare, less func(a, b *bare) bool) *bare {
 	return found
 }
 
-// rivals returns a node's children, those of what passes its priority on in its place: rule 4.
+// rivals returns a node's children, and for a child with PassPriority its own children: rule 4.
 func rivals(b *bare) []*bare {
 	var list []*bare
 	for _, k := range b.kids {
@@ -177,15 +177,15 @@ func (b *bare) passes() bool {
 	return b.Kind == tree.Container && b.Is(tree.PassesPriority) && len(b.kids) > 0
 }
 
-// holdsMessage reports whether it is a message or a tool, or one is left in it.
+// holdsMessage reports whether a node is, or still holds, a message or a tool.
 func (b *bare) holdsMessage() bool {
 	return b.Kind == tree.Message || b.Kind == tree.Tool || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
 }
 
-// piece tells a text or another part from an element.
+// piece reports whether a node is a text, another part or a tool.
 func (b *bare) piece() bool { return b.Kind != tree.Container && b.Kind != tree.Message }
 
-// whole tells that the node goes as a whole: rule 1.
+// whole reports whether the node is removed whole: rule 1.
 func (b *bare) whole() bool { return b.piece() || b.Is(tree.Chunk) && !b.passes() || len(b.kids) == 0 }
 
 // rank returns the priority: rule 2.
@@ -199,10 +199,10 @@ func (b *bare) rank() int {
 	return tree.Unset
 }
 
-// lowestWithin breaks a tie: rule 3.
+// lowestWithin returns the number that breaks a tie: rule 3.
 func (b *bare) lowestWithin() int {
 	switch {
-	case b.Kind == tree.Text && b.Is(tree.Element): // an element and its one text at once
+	case b.Kind == tree.Text && b.Is(tree.Element): // an element and its only text in one node
 		return b.rank()
 	case b.piece():
 		return -1
@@ -214,7 +214,8 @@ func (b *bare) lowestWithin() int {
 	return rank
 }
 
-// holdsBreakpoint is rule 6: a message does with one directly in it, another element where a message in it does.
+// holdsBreakpoint reports whether a node holds a breakpoint in the sense of rule 6: a message directly, another element
+// in a message.
 func (b *bare) holdsBreakpoint() bool {
 	if b.Kind == tree.Message {
 		return slices.ContainsFunc(b.kids, func(k *bare) bool { return k.Kind == tree.Breakpoint })
@@ -222,7 +223,7 @@ func (b *bare) holdsBreakpoint() bool {
 	return b.Kind == tree.Breakpoint || slices.ContainsFunc(b.kids, (*bare).holdsBreakpoint)
 }
 
-// blank tells that nothing but white space is left: rule 8.
+// blank reports whether nothing but white space is left: rule 8.
 func (b *bare) blank() bool {
 	switch {
 	case b.Kind == tree.Text:
@@ -233,7 +234,7 @@ func (b *bare) blank() bool {
 	return !slices.ContainsFunc(b.kids, func(k *bare) bool { return !k.blank() })
 }
 
-// without returns the tree without what was chosen, and without what goes along: rules 8 and 9.
+// without returns the tree without a node, and without everything removed along with it: rules 8 to 10.
 func (n *naive) without(chosen ref) *bare {
 	gone := map[ref]bool{chosen: true}
 	groups := map[*elements.Group]bool{}
@@ -293,7 +294,7 @@ func (b *bare) copyWithout(gone map[ref]bool, groups map[*elements.Group]bool) *
 	return c
 }
 
-// require works out what is required, by the package documentation.
+// require finds out what is required, from the text on the package's page.
 func (n *naive) require() {
 	n.required, n.calling = map[ref]bool{}, map[ref]bool{}
 	whole := map[*elements.Group]bool{}
@@ -324,7 +325,7 @@ func (n *naive) require() {
 	}
 }
 
-// offered reports whether a priority was set on the node or on an element that it stands in.
+// offered reports whether a priority is set on the node or on an element around it.
 func (b *bare) offered() bool {
 	for t, n := b.tree, b.id; ; n = t.Nodes[n].Parent {
 		if n <= tree.Root && b.in != tree.None && t == b.tree { // of finished messages
@@ -339,12 +340,12 @@ func (b *bare) offered() bool {
 	}
 }
 
-// holdsRequired tells that a node, or something in it, stays.
+// holdsRequired reports whether a node, or something in it, is required.
 func (n *naive) holdsRequired(b *bare) bool {
 	return n.required[b.ref] || n.calling[b.ref] || slices.ContainsFunc(b.kids, n.holdsRequired)
 }
 
-// givesAny is rule 7: there is something in the node that is not required and may go.
+// givesAny reports whether something in the node may be removed: rule 7.
 func (n *naive) givesAny(b *bare) bool {
 	if b.Kind == tree.Breakpoint || n.holdsRequired(b) && b.whole() {
 		return false
@@ -369,7 +370,7 @@ func (b *bare) walk(f func(*bare)) {
 	}
 }
 
-// find looks for what was laid out as at, and tells whether it stands in a message.
+// find returns the node with a ref, nil if it was removed, and whether it is in a message.
 func find(b *bare, at ref, inMessage bool) (*bare, bool) {
 	if b.ref == at {
 		return b, inMessage
@@ -382,14 +383,14 @@ func find(b *bare, at ref, inMessage bool) (*bare, bool) {
 	return nil, false
 }
 
-// count returns the count of a tree made for nothing else, and of the list of its tools.
+// count returns the tokens of a fresh tree, and of the list of its tools.
 func (n *naive) count(b *bare) int { return b.count(n.layouter.Tokenizer) }
 
 func (b *bare) count(t chat.Tokenizer) int {
 	return count.New(b.fresh(), struct{ chat.Tokenizer }{t}).Count(tree.Root) + t.CountTools(b.tools())
 }
 
-// tools returns those that are left.
+// tools returns the tools that are left.
 func (b *bare) tools() (tools []chat.Tool) {
 	b.walk(func(b *bare) {
 		if b.Kind == tree.Tool {
@@ -399,7 +400,7 @@ func (b *bare) tools() (tools []chat.Tool) {
 	return tools
 }
 
-// fresh returns a tree that has what is left, and nothing more.
+// fresh returns a tree of only the nodes that are left.
 func (b *bare) fresh() *tree.State {
 	t := &tree.Tree{Extras: make([]tree.Extra, 1), Names: []string{""}}
 	var build func(b *bare, parent tree.ID)
@@ -432,7 +433,7 @@ func (b *bare) path() string {
 	return b.tree.Path(b.id)
 }
 
-// bareOf returns what is left of a node, finished messages opened.
+// bareOf returns the rest of a node, with finished messages taken apart.
 func bareOf(s *tree.State, n tree.ID) *bare {
 	b := bareIn(s.Tree, n, tree.None)
 	if t := s.Trimmed(n); t != nil {
@@ -468,7 +469,7 @@ func bareWhole(t *tree.Tree, n, in tree.ID) *bare {
 	return b
 }
 
-// CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
+// CompareNaive prunes a prompt without expandables with both implementations, and returns their difference, or "".
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	f := layout.fitting()
 	n := naive{tree: bareOf(f.state, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
@@ -502,7 +503,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 		}
 	}
 	if gone[fast] {
-		return "" // prune goes on in a limit that has gone, as prompt-tsx does, and may find nothing there
+		return "" // prune goes on in a removed limit, as prompt-tsx does, and may find nothing there
 	}
 	if fast != stuck {
 		return fmt.Sprintf("naive is stuck in %q, prune in %q", stuck, fast)
@@ -545,9 +546,9 @@ func names(pieces []any) []string {
 	return list
 }
 
-// CheckTree fits a layout and says what Result cannot tell: a limit that is not kept, or tokens that are not those of
-// the messages, the blank ones that are counted but not sent included. Limits with an expandable in them are passed
-// over, since the whole prompt may grow it beyond them; so are those in one, which are only offered their limit.
+// CheckTree fits a layout and checks what a Result does not show: that limits are kept, and that the tokens are those
+// of the messages, blank ones included. It skips limits around an expandable, which may grow beyond them with the whole
+// prompt, and limits in one. It returns the last error, or "".
 func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	f := layout.fitting()
 	if _, err := f.fit(ctx, budget); err != nil {
@@ -575,7 +576,7 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	return wrong
 }
 
-// fitting returns one of the layout's tree, with the layout's options.
+// fitting returns a new fitting with the layout's options.
 func (l *Layout) fitting() *fitting {
 	return newFitting(l, l.builtLocked(l.opts.History), FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
 }

@@ -30,7 +30,7 @@ func (s shown) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	return s.Children, nil
 }
 
-// talked is required history of one round for each letter, the oldest first, with priorities from 0 up.
+// talked returns required history of one round for each letter, the oldest first, with priorities from 0 up.
 func talked(letters string) shown { return talkedFrom(0, letters) }
 
 func talkedFrom(lowest int, letters string) shown {
@@ -66,7 +66,7 @@ func laid(t *testing.T, root elements.Node, opts render.Options) *render.Layout 
 	return layout
 }
 
-// steps is prunes, with the options of a fit.
+// steps is prunes with the options of a fit.
 func steps(t *testing.T, root elements.Node, o render.FitOptions) string {
 	t.Helper()
 	layout := laid(t, root, render.Options{})
@@ -105,12 +105,12 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		want string
 	}{
 		{"a piece without a priority stays", user(line("a"), chunk(1, "b"), elements.Text("c"), chunk(math.MinInt, "d")), "d; b; stuck"},
-		{"a priority offers all that stands in the element", elements.Nodes{user(line("a")), userAt(5, line("b"), elements.Text("c"), wrap(elements.Props{}, line("d")))}, "c; b; d; stuck"},
+		{"a priority offers everything in its element", elements.Nodes{user(line("a")), userAt(5, line("b"), elements.Text("c"), wrap(elements.Props{}, line("d")))}, "c; b; d; stuck"},
 		{"the highest priority is none", user(chunk(1<<53-1, "a"), chunk(math.MaxInt, "b"), chunk(1<<53-2, "c")), "c; stuck"},
-		{"what passes its priority on offers nothing", user(wrap(passing, line("a"), chunk(1, "b"))), "b; stuck"},
+		{"an element with PassPriority offers nothing", user(wrap(passing, line("a"), chunk(1, "b"))), "b; stuck"},
 		{"required pieces stay in an offered element", elements.Nodes{userAt(5, need(1, "a"), line("b")), user(line("c"))}, "b; stuck"},
 		{"a chunk with an unranked piece stays whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), line("b")}}, chunk(9, "c")), "c; stuck"},
-		{"a chunk of offered pieces goes whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), chunk(2, "b")}}, line("c")), "ab; stuck"},
+		{"a chunk of offered pieces is removed whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), chunk(2, "b")}}, line("c")), "ab; stuck"},
 		{
 			"a group with an unranked member stays whole",
 			user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("a")}}, elements.KeepWith{Group: group, Children: elements.Nodes{line("b")}}, chunk(2, "c")),
@@ -125,7 +125,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 			"b; stuck",
 		},
 		{
-			"an offered round goes with its results",
+			"an offered round is removed with its results",
 			elements.Nodes{
 				elements.Chunk{Props: at(1), Children: elements.Nodes{elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}}, result("a", "b")}},
 				user(line("c")),
@@ -137,10 +137,10 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 			user(elements.PrioritizedList{Children: elements.Nodes{elements.Text("a"), line("b"), elements.Nodes{line("c")}}}, elements.WithPriority{Priority: 7, Node: line("d")}),
 			"d; a; b; stuck",
 		},
-		{"legacy prioritization goes by the pieces' own", user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(elements.Props{}, chunk(2, "a")), line("b"), chunk(1, "c")}}), "c; a; stuck"},
-		{"of an alternative that counts", user(line("a"), elements.IfEmpty{Alt: line("b"), Children: elements.Nodes{chunk(1, " ")}}, elements.IfEmpty{Props: at(1), Alt: line("c")}), "c; stuck"},
-		{"what stands before a breakpoint is passed over", user(chunk(1, "a"), elements.CacheBreakpoint{}, chunk(2, "b"), line("c")), "b; stuck"},
-		{"a message of nothing but offered pieces goes", elements.Nodes{user(chunk(1, "a"), chunk(2, "b")), user(line("c"))}, "a; b; stuck"},
+		{"in a LegacyPrioritization the pieces' own priorities count", user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(elements.Props{}, chunk(2, "a")), line("b"), chunk(1, "c")}}), "c; a; stuck"},
+		{"of an IfEmpty only the side that is taken counts", user(line("a"), elements.IfEmpty{Alt: line("b"), Children: elements.Nodes{chunk(1, " ")}}, elements.IfEmpty{Props: at(1), Alt: line("c")}), "c; stuck"},
+		{"pieces before a breakpoint are passed over", user(chunk(1, "a"), elements.CacheBreakpoint{}, chunk(2, "b"), line("c")), "b; stuck"},
+		{"a message of only offered pieces is removed", elements.Nodes{user(chunk(1, "a"), chunk(2, "b")), user(line("c"))}, "a; b; stuck"},
 		{"history without a priority stays", elements.Nodes{shown{Children: elements.Nodes{spoken("a")}}, userAt(1, line("b"))}, "b; stuck"},
 		{"droppable history is offered", elements.Nodes{shown{Children: talked("ab").Children}, asked("c"), user(line("d"))}, "a; b; stuck"},
 	} {
@@ -185,7 +185,7 @@ func TestTransferredContentIsOfferedByItsPriorities(t *testing.T) {
 	}
 }
 
-func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
+func TestALimitIsKeptByPruningUnrankedTextsInIt(t *testing.T) {
 	root := elements.Nodes{
 		user(elements.TokenLimit{Max: 6, Children: elements.Nodes{line("aaaa"), line("bbbb"), chunk(1, "cc")}}),
 		user(chunk(1, "dd")),
@@ -198,7 +198,7 @@ func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
 		for _, budget := range []int{11, 7} {
 			r, err = layout.Fit(t.Context(), budget)
 			require.NoError(t, err)
-			require.Equal(t, []string{"bbbb"}, texts(r.Messages), "and what is left of it stays")
+			require.Equal(t, []string{"bbbb"}, texts(r.Messages), "the rest of the limit stays")
 		}
 		_, err = layout.Fit(t.Context(), 6)
 		over, ok := errors.AsType[*render.BudgetExceededError](err)
@@ -219,7 +219,7 @@ func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 	require.Equal(t, "User > TokenLimit", over.Limit)
 }
 
-func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
+func TestTheFloorIsTheCountOfTheTreeWithoutOfferedPieces(t *testing.T) {
 	system := elements.SystemMessage{Children: elements.Nodes{elements.Text("instructions"), elements.LineBreak{}, line("more of them")}}
 	droppable := shown{Children: talked("abcd").Children}
 	offered := func(ok bool, n elements.Node) elements.Node { return el.If(ok, n) }
@@ -259,7 +259,7 @@ func TestHistoryCanBeRequired(t *testing.T) {
 	require.Equal(t, rendered(t, root, plenty).Messages, r.Messages)
 }
 
-func TestHistoryCanBeLetGo(t *testing.T) {
+func TestHistoryCanBeMadeDroppable(t *testing.T) {
 	system := elements.SystemMessage{Props: must(0), Children: elements.Nodes{elements.Text("s")}}
 	summary := &elements.Finished{Messages: []chat.Message{chat.UserMessage("z")}}
 	conversation, rounds := talked("abc"), talkedFrom(3, "ef")
@@ -269,10 +269,10 @@ func TestHistoryCanBeLetGo(t *testing.T) {
 		root elements.Node
 		want string
 	}{
-		{"the oldest round goes first, and the request stays", elements.Nodes{system, talked("abc"), asked("d")}, "a; b; c; stuck"},
-		{"rounds of the turn too; what has no priority goes last", elements.Nodes{system, conversation, asked("d"), rounds}, "a; b; c; e; f; z; stuck"},
+		{"the oldest round is removed first, and the request stays", elements.Nodes{system, talked("abc"), asked("d")}, "a; b; c; stuck"},
+		{"rounds of the turn are removed too, pieces without a priority last", elements.Nodes{system, conversation, asked("d"), rounds}, "a; b; c; e; f; z; stuck"},
 		{"Required on a round is ignored", elements.Nodes{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(need(1, "a"))}}, shown{Children: elements.Nodes{userAt(1, need(1, "b")), userAt(2, line("c"))}}, asked("d")}, "b; c; stuck"},
-		{"an element in another decides for itself", elements.Nodes{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{talked("ab"), asked("c")}}, system}, "a; b; stuck"},
+		{"an element in another is judged by its own messages", elements.Nodes{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{talked("ab"), asked("c")}}, system}, "a; b; stuck"},
 		{"priorities within the request's message do not matter", elements.Nodes{talked("a"), shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(chunk(1, "b"), line("c"))}}}, "a; stuck"},
 		{"a priority of the request does not matter", elements.Nodes{talked("a"), shown{Props: must(1), Children: elements.Nodes{user(line("c"))}}}, "a; stuck"},
 		{"other required elements stay", elements.Nodes{wrap(must(0), talked("a")), talked("b")}, "b; stuck"},
@@ -292,7 +292,7 @@ func TestHistoryCanBeLetGo(t *testing.T) {
 	}
 }
 
-func TestOfferedStaysOfferedWhenItGrows(t *testing.T) {
+func TestAnOfferedExpandableStaysOfferedWhenItGrows(t *testing.T) {
 	grows := func(props elements.Props) elements.Node {
 		return elements.Expandable{Props: props, Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			return elements.Nodes{line(strings.Repeat("g", min(10, max(1, s.TokenBudget-3))))}, nil
@@ -310,7 +310,7 @@ func TestOfferedStaysOfferedWhenItGrows(t *testing.T) {
 	require.True(t, ok, "%v", err)
 }
 
-func TestLowWaterAndBackfillKeepWhatIsUnranked(t *testing.T) {
+func TestLowWaterAndBackfillKeepUnrankedPieces(t *testing.T) {
 	root := user(line("aaaa"), chunk(2, "bbbb"), chunk(3, "cccccccc"), chunk(1, "dd"), chunk(4, "e"))
 	for _, tt := range []struct {
 		opts render.Options
@@ -343,7 +343,7 @@ func TestOptionsOfAFitAreChecked(t *testing.T) {
 	require.ErrorIs(t, err, errGone)
 }
 
-// counting counts how many texts it was asked for.
+// counting is a tokenizer that counts the texts it was asked for.
 type counting struct {
 	summing
 	texts *int
@@ -354,7 +354,7 @@ func (c counting) CountText(s string) int {
 	return c.summing.CountText(s)
 }
 
-func TestWhatTheFloorCountedIsNotCountedAgain(t *testing.T) {
+func TestTextsThatTheFloorCountedAreNotCountedAgain(t *testing.T) {
 	root := elements.Nodes{}
 	for range 100 {
 		root = append(root, user(elements.Text("instructions")))
@@ -370,7 +370,7 @@ func TestWhatTheFloorCountedIsNotCountedAgain(t *testing.T) {
 	require.Less(t, asked-before, 10)
 }
 
-func TestFitsWithOtherOptionsMayRunAtOnce(t *testing.T) {
+func TestFitsWithOtherOptionsMayRunConcurrently(t *testing.T) {
 	root := newGrower(3, vocabulary{required: true}).prompt()
 	layout := laid(t, root, render.Options{Tokenizer: summing{runes}})
 	var running sync.WaitGroup
@@ -386,14 +386,14 @@ func TestFitsWithOtherOptionsMayRunAtOnce(t *testing.T) {
 	running.Wait()
 }
 
-// marker marks the texts of a random tree that have no priority, neither their own nor that of an element around them.
+// marker marks the texts of a random tree that have no priority, on themselves or on an element around them.
 type marker struct {
 	r     *rand.Rand
 	texts []string
 }
 
-// node returns a tree in which the unranked texts are marked, limits are wraps, and some of what stands around messages is
-// history. offered reports whether a priority was set around it, sure whether it is there whatever is pruned.
+// node returns a copy of a tree in which unranked texts are marked, limits are wraps, and some elements around messages
+// show history. offered says whether a priority is set around it, sure whether it is kept if nothing is pruned.
 func (m *marker) node(n elements.Node, offered, sure bool) elements.Node {
 	inside := func(p elements.Props, list elements.Nodes) elements.Nodes {
 		return m.node(list, offered || p.Priority != nil, sure).(elements.Nodes)
@@ -516,7 +516,7 @@ func checkOffered(t *testing.T, seed uint64) {
 	}
 }
 
-func TestRandomTreesKeepWhatIsNotOffered(t *testing.T) {
+func TestRandomTreesKeepPiecesThatAreNotOffered(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		checkOffered(t, seed)

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// reviewPrompt is instructions, many files and a question.
+// reviewPrompt returns a prompt of instructions, many files and a question.
 func reviewPrompt() elements.Node {
 	var files elements.Nodes
 	for i := range 6 {
@@ -92,7 +92,7 @@ func ExampleCompare() {
 	//     read (toolCall)  kept  kept             kept
 }
 
-func TestWhatIsNotOfTheSameShapeIsOneLineOfAComparison(t *testing.T) {
+func TestAComparisonShowsElementsOfDifferentShapeInOneLine(t *testing.T) {
 	result := func(children ...elements.Node) *render.Result {
 		result, err := render.Render(t.Context(), elements.Nodes{user(children...), user(line("b"), line("c"))}, render.Options{Budget: plenty, Tokenizer: runes})
 		require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestAnOutlineHasTheOpeningEndOfATagAndTheDescriptionOfATool(t *testing.T) {
 	require.Equal(t, `<file path="a&quot;b.go">`, outline.Children[1].Children[0].Tag)
 }
 
-// counts returns what messages count.
+// counts returns the tokens of messages.
 func counts(messages []chat.Message) (list []int) {
 	for _, m := range messages {
 		list = append(list, runes.CountMessage(m))
@@ -162,7 +162,7 @@ func counts(messages []chat.Message) (list []int) {
 	return list
 }
 
-// countsIn returns what the messages in an outline count.
+// countsIn returns the tokens of the messages in an outline.
 func countsIn(o *render.Outline) (list []int) {
 	if o.Role != "" && o.Counted > 0 {
 		list = append(list, o.Counted)

@@ -18,8 +18,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// trees returns how many random prompts the ordinary tests render, each at several budgets, fewer with -short. FuzzRender goes on
-// from there.
+// trees returns the number of random prompts that the ordinary tests render, each at several budgets. It is smaller
+// with -short. FuzzRender renders more.
 func trees() uint64 {
 	if testing.Short() {
 		return 60
@@ -27,7 +27,7 @@ func trees() uint64 {
 	return 300
 }
 
-// checkSeed renders one random prompt at several budgets and checks what holds of every prompt.
+// checkSeed renders a random prompt at several budgets and checks the promises that hold for every prompt.
 func checkSeed(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -64,7 +64,7 @@ func checkSeed(t *testing.T, seed uint64) {
 		if v.required || v.growing || v.sized || whole == nil {
 			continue
 		}
-		// Nothing depends on the budget: the report lists the same pieces as without one.
+		// No element depends on the budget, so the report lists the same pieces as without one.
 		require.Len(t, result.Report(), len(whole.Report()), at)
 		for i, p := range result.Report() {
 			require.Equal(t, whole.Report()[i].Path, p.Path, at)
@@ -79,7 +79,7 @@ func checkSeed(t *testing.T, seed uint64) {
 	}
 }
 
-// checkError: what a prompt needs is more than it has, and the largest pieces are few and sorted.
+// checkError checks that the prompt needs more than its budget, and that the largest pieces are few and sorted.
 func checkError(t *testing.T, err error, opts render.Options, at string) {
 	t.Helper()
 	over, ok := errors.AsType[*render.BudgetExceededError](err)
@@ -97,8 +97,8 @@ func checkError(t *testing.T, err error, opts render.Options, at string) {
 	}
 }
 
-// checkResult: the budget is kept, the count is that of the messages, nothing required is lost, and the report tells of
-// the pieces that were kept what the messages hold.
+// checkResult checks that the budget is kept, the count is that of the messages, nothing required is lost, and the
+// pieces that the report says were kept are those of the messages.
 func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options, at string) {
 	t.Helper()
 	require.LessOrEqual(t, r.Tokens, opts.Budget, at)
@@ -111,14 +111,14 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 			switch p := p.(type) {
 			case chat.Text:
 				text.WriteString(string(p))
-			case chat.CacheBreakpoint: // of several in a row one stands
+			case chat.CacheBreakpoint: // of several in a row one is kept
 			default:
 				parts++
 			}
 		}
 	}
-	// A blank message is counted until it is pruned, and not sent. Each message here has a word, so that there is none but
-	// where blank texts are wanted, or where required ones, a line break say, outlive the word; see CheckTree for those.
+	// A blank message is counted but not sent. Each message here has a word, so there are blank ones only if the
+	// vocabulary has blank texts, or if required white space outlives the word. CheckTree checks those.
 	if g.blank || g.required || g.tools {
 		require.LessOrEqual(t, sum, r.Tokens, at)
 	} else {
@@ -154,7 +154,7 @@ func asJSON(t *testing.T, r *render.Result) string {
 	return string(data)
 }
 
-func TestRandomTrees(t *testing.T) {
+func TestRandomTreesKeepEveryPromise(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		checkSeed(t, seed)
@@ -168,7 +168,6 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(checkSeed)
 }
 
-// Fits of one layout do not disturb each other.
 func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
 	root := newGrower(7, vocabulary{required: true, blank: true, growing: true, sized: true, tools: true}).prompt()
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 300, Tokenizer: runes, Backfill: true})
@@ -190,12 +189,12 @@ func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// dear is a tokenizer with which a message counts three times what its pieces do.
+// dear is a tokenizer by which a message counts three times as much as its pieces.
 type dear struct{ tokens }
 
 func (d dear) CountMessage(m chat.Message) int { return 3 * d.tokens.CountMessage(m) }
 
-// checkNaive compares the pruner with a second, naive one that follows the doc comment of prune to the letter.
+// checkNaive compares pruning with the second implementation in naive_test.go.
 func checkNaive(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -204,7 +203,7 @@ func checkNaive(t *testing.T, seed uint64) {
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
 	require.NoError(t, err)
-	budgets := []int{plenty, 400, 150, 60, 20} // in any order: the first is fitted in the tree itself, the others in copies
+	budgets := []int{plenty, 400, 150, 60, 20} // not in order, because fits share one pruning
 	r.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
 	for _, budget := range budgets {
 		if diff := render.CompareNaive(t.Context(), layout, budget); diff != "" {
@@ -213,7 +212,7 @@ func checkNaive(t *testing.T, seed uint64) {
 	}
 }
 
-func TestPruneAsTheRulesSay(t *testing.T) {
+func TestPruningFollowsTheRules(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		checkNaive(t, seed)
@@ -227,8 +226,7 @@ func FuzzPruneAsTheRulesSay(f *testing.F) {
 	f.Fuzz(checkNaive)
 }
 
-// Fits that share one pruning are what fits by themselves are, in whatever order the budgets come.
-func TestFitsShareOnePruning(t *testing.T) {
+func TestFitsThatShareOnePruningAreTheSameInAnyOrderOfBudgets(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 4))

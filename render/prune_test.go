@@ -17,9 +17,9 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// The numbers in the names are those of the rules at the function prune. Each want is the order in which letters go as
-// the budget shrinks; see prunes.
-func TestPruneOrder(t *testing.T) {
+// The numbers are those of the rules on the package's page. Each want is the order in which letters are removed as the
+// budget shrinks: see prunes.
+func TestPruneOrderFollowsTheRules(t *testing.T) {
 	group, other := &elements.Group{Name: "group"}, &elements.Group{Name: "other"}
 	keep := func(g *elements.Group, priority int, children ...elements.Node) elements.KeepWith {
 		return elements.KeepWith{Props: at(priority), Group: g, Children: children}
@@ -31,7 +31,7 @@ func TestPruneOrder(t *testing.T) {
 		want string
 	}{
 		{
-			"1: the lowest priority goes first",
+			"1: the lowest priority is removed first",
 			user(chunk(2, "a"), chunk(1, "b"), chunk(3, "c")),
 			"b; a; c",
 		},
@@ -56,32 +56,32 @@ func TestPruneOrder(t *testing.T) {
 			"a; b",
 		},
 		{
-			"1: a Chunk goes whole",
+			"1: a Chunk is removed whole",
 			user(elements.Chunk{Props: at(1), Children: elements.Nodes{chunk(9, "a"), chunk(5, "b")}}, chunk(2, "c")),
 			"ab; c",
 		},
 		{
-			"1: without its Chunk the same goes piece by piece",
+			"1: without the Chunk the same is removed piece by piece",
 			user(wrap(at(1), chunk(9, "a"), chunk(5, "b")), chunk(2, "c")),
 			"b; a; c",
 		},
 		{
-			"1: a Chunk in a Chunk goes with it",
+			"1: a Chunk in a Chunk is removed with it",
 			user(elements.Chunk{Props: at(1), Children: elements.Nodes{elements.Chunk{Props: at(0), Children: elements.Nodes{chunk(0, "a")}}, chunk(5, "b")}}, chunk(2, "c")),
 			"ab; c",
 		},
 		{
-			"1: a message without children counts, and goes",
+			"1: a message without children counts, and can be removed",
 			elements.Nodes{userAt(1), userAt(2, chunk(1, "a"))},
 			"-; a",
 		},
 		{
-			"1: an element without children goes although it frees nothing",
+			"1: an element without children is removed although it frees nothing",
 			user(wrap(at(0)), chunk(1, "a"), chunk(2, "b")),
 			"a; b",
 		},
 		{
-			"1: a list is no level of its own",
+			"1: a list is not a level of its own",
 			elements.Nodes{elements.Nodes{userAt(3, line("a")), userAt(1, line("b"))}, userAt(2, line("c"))},
 			"b; c; a",
 		},
@@ -91,32 +91,32 @@ func TestPruneOrder(t *testing.T) {
 			"b; a",
 		},
 		{
-			"2: nothing has a higher one",
+			"2: no priority is higher than an unset one",
 			user(line("a"), chunk(math.MaxInt, "b")),
 			"a; b",
 		},
 		{
-			"2: text takes the priority of the element it stands in, which may be lower",
+			"2: text has the priority of the element around it, which may be lower",
 			user(wrap(at(5), elements.Text("a"), chunk(6, "b"))),
 			"a; b",
 		},
 		{
-			"2: text takes the priority of the element it stands in, which may be higher",
+			"2: text has the priority of the element around it, which may be higher",
 			user(wrap(at(5), elements.Text("a"), chunk(4, "b"))),
 			"b; a",
 		},
 		{
-			"2: a line break takes the priority of the element it stands in",
+			"2: a line break has the priority of the element around it",
 			user(wrap(at(5), elements.LineBreak{}, chunk(6, "b"))),
 			"-; b",
 		},
 		{
-			"2: an opaque value takes the priority of the element it stands in, which may be lower",
+			"2: an opaque value has the priority of the element around it, which may be lower",
 			user(wrap(at(5), elements.Opaque{Value: []byte(`"a"`), Tokens: 2}, chunk(6, "b"))),
 			"a; b",
 		},
 		{
-			"2: an opaque value takes the priority of the element it stands in, which may be higher",
+			"2: an opaque value has the priority of the element around it, which may be higher",
 			user(wrap(at(5), elements.Opaque{Value: []byte(`"a"`), Tokens: 2}, chunk(4, "b"))),
 			"b; a",
 		},
@@ -131,17 +131,17 @@ func TestPruneOrder(t *testing.T) {
 			"a; b",
 		},
 		{
-			"2: a priority from outside takes the place of the element's own",
+			"2: a priority from outside replaces the element's own",
 			user(elements.WithPriority{Priority: 3, Node: chunk(1, "a")}, chunk(2, "b")),
 			"b; a",
 		},
 		{
-			"2: what passes its priority on has 0 among its siblings' children",
+			"2: an element with PassPriority has 0 among its siblings' children",
 			user(wrap(at(1), chunk(1, "a")), wrap(at(1), wrap(passing, chunk(5, "b")))),
 			"b; a",
 		},
 		{
-			"3: among equals text goes before an element",
+			"3: among equals text is removed before an element",
 			user(wrap(at(1), wrap(at(1), chunk(-1, "a")), elements.Text("b"))),
 			"a; b",
 		},
@@ -151,7 +151,7 @@ func TestPruneOrder(t *testing.T) {
 			"b; a",
 		},
 		{
-			"3: among equals the one with the lowest child goes",
+			"3: among equals the one with the lowest child is removed",
 			user(wrap(at(1), chunk(5, "a")), wrap(at(1), chunk(3, "b"), chunk(9, "c"))),
 			"b; a; c",
 		},
@@ -161,27 +161,27 @@ func TestPruneOrder(t *testing.T) {
 			"b; a",
 		},
 		{
-			"3: what has no children counts as the highest",
+			"3: an element without children counts as the highest",
 			elements.Nodes{userAt(1), userAt(1, chunk(1_000, "a"))},
 			"a; -",
 		},
 		{
-			"3: the lowest number there is counts until the child that has it goes",
+			"3: the lowest priority counts until its child is removed",
 			user(wrap(at(1), chunk(math.MinInt, "a"), chunk(5, "b")), wrap(at(1), chunk(1, "c"), chunk(6, "d"))),
 			"a; c; b; d",
 		},
 		{
-			"3: among equals there too the earlier goes",
+			"3: if the lowest children are equal too, the earlier is removed",
 			user(chunk(1, "a"), chunk(1, "b"), chunk(1, "c")),
 			"a; b; c",
 		},
 		{
-			"4: children of what passes its priority on compete in its place",
+			"4: the children of an element with PassPriority compete in its place",
 			user(wrap(passing, chunk(1, "a"), chunk(3, "b")), chunk(2, "c")),
 			"a; c; b",
 		},
 		{
-			"4: without that they do not",
+			"4: without PassPriority they do not",
 			user(wrap(elements.Props{}, chunk(1, "a"), chunk(3, "b")), chunk(2, "c")),
 			"c; a; b",
 		},
@@ -191,12 +191,12 @@ func TestPruneOrder(t *testing.T) {
 			"a; c; d; b",
 		},
 		{
-			"4: the priority of what passes it on has no say",
+			"4: the priority of an element with PassPriority does not matter",
 			user(wrap(elements.Props{Priority: new(0), PassPriority: true}, chunk(3, "a")), chunk(2, "b")),
 			"b; a",
 		},
 		{
-			"4: a LegacyPrioritization that passes its priority on has lost its own rule",
+			"4: a LegacyPrioritization with PassPriority loses its own rule",
 			user(elements.LegacyPrioritization{Props: passing, Children: elements.Nodes{wrap(at(9), chunk(1, "a")), chunk(3, "b")}}, chunk(2, "c")),
 			"c; b; a",
 		},
@@ -209,27 +209,27 @@ func TestPruneOrder(t *testing.T) {
 			"b; a",
 		},
 		{
-			"5: in a LegacyPrioritization pieces go by their own priority wherever they stand",
+			"5: in a LegacyPrioritization pieces are removed by their own priority at any depth",
 			user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(at(9), chunk(1, "a")), chunk(3, "b"), wrap(at(0), chunk(2, "c"), chunk(5, "d"))}}),
 			"a; c; b; d",
 		},
 		{
-			"5: the same without it goes from the root down",
+			"5: without it the same is removed from the root down",
 			user(wrap(elements.Props{}, wrap(at(9), chunk(1, "a")), chunk(3, "b"), wrap(at(0), chunk(2, "c"), chunk(5, "d")))),
 			"c; d; b; a",
 		},
 		{
-			"5: the first among equals goes",
+			"5: the first among equals is removed",
 			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(2, "a"), chunk(1, "b")), user(chunk(1, "c"))}},
 			"b; c; a",
 		},
 		{
-			"5: a message without pieces is not found in it",
+			"5: a message without pieces is never chosen in it",
 			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(1, "a")), elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}}}},
 			"a; stuck",
 		},
 		{
-			"6: in a message what stands before a breakpoint is passed over",
+			"6: in a message, pieces before a breakpoint are passed over",
 			user(chunk(1, "a"), breakpoint, chunk(2, "b")),
 			"b; stuck",
 		},
@@ -249,7 +249,7 @@ func TestPruneOrder(t *testing.T) {
 			"c; d; stuck",
 		},
 		{
-			"6: a chosen candidate with nothing to give is an error although its sibling could give",
+			"6: if nothing can be removed from the chosen candidate, it is an error although a sibling could give way",
 			elements.Nodes{userAt(1, line("b"), breakpoint), userAt(2, line("c"))},
 			"stuck",
 		},
@@ -259,47 +259,47 @@ func TestPruneOrder(t *testing.T) {
 			"c; stuck",
 		},
 		{
-			"6: an element in a message does not look for it",
+			"6: an element in a message ignores breakpoints",
 			user(breakpoint, wrap(at(1), chunk(1, "a"), chunk(2, "b")), chunk(3, "c")),
 			"a; b; c; stuck",
 		},
 		{
-			"6: a Chunk goes with the breakpoint in it, and what stood before it may go then",
+			"6: a Chunk is removed with its breakpoint, and then pieces before it may be",
 			elements.Nodes{userAt(0, line("a")), elements.Chunk{Props: at(1), Children: elements.Nodes{user(line("b"), breakpoint)}}, userAt(2, line("c"))},
 			"b; a; c",
 		},
 		{
-			"6: a LegacyPrioritization does not look for it; there it is the last piece",
+			"6: a LegacyPrioritization ignores breakpoints; there one is the last piece",
 			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(1, "a"), breakpoint, chunk(2, "b"))}},
 			"a; b; -",
 		},
 		{
-			"6: what passes its priority on is searched for breakpoints",
+			"6: breakpoints are found in elements with PassPriority",
 			elements.Nodes{userAt(1, line("a")), wrap(passing, userAt(1, line("b")), userAt(9, breakpoint, line("c"))), userAt(3, line("d"))},
 			"d; c; stuck",
 		},
 		{
-			"8: a message that still calls a tool stays when its text has gone",
+			"8: a message that still calls a tool stays without its text",
 			elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}, Children: elements.Nodes{chunk(1, "a")}},
 			"a; x",
 		},
 		{
-			"9: all elements of a group go with the first, wherever they stand",
+			"9: all elements of a group are removed with the first, wherever they are",
 			elements.Nodes{user(keep(group, 1, line("a")), chunk(2, "b")), userAt(1_000, chunk(5, "c"), wrap(elements.Props{}, keep(group, 9, line("d"))))},
 			"c; ad; b",
 		},
 		{
-			"9: an element of a group goes piece by piece, the others with the first that is empty",
+			"9: an element of a group is removed piece by piece, the others with the first that is empty",
 			elements.Nodes{user(keep(group, 1, chunk(1, "a"), chunk(2, "b")), chunk(2, "c")), user(keep(group, 9, line("d")))},
 			"a; bd; c",
 		},
 		{
-			"9: groups stand in what went at any depth",
+			"9: groups at any depth in a removed element are removed",
 			user(elements.Chunk{Props: at(1), Children: elements.Nodes{wrap(elements.Props{}, keep(group, 9, line("a"))), line("b")}}, chunk(2, "c"), keep(group, 9, line("d"))),
 			"abd; c",
 		},
 		{
-			"9: what a group leaves empty goes, and the groups in that in turn",
+			"9: what a group leaves empty is removed, and the groups in that in turn",
 			elements.Nodes{
 				user(chunk(5, "x"), keep(other, 9, keep(group, 9, line("a")))),
 				user(chunk(6, "y"), keep(other, 9, line("b"))),
@@ -308,17 +308,17 @@ func TestPruneOrder(t *testing.T) {
 			"abc; x; y",
 		},
 		{
-			"9: without a group an element stands for itself",
+			"9: an element with a nil group is on its own",
 			user(keep(nil, 1, line("a")), keep(nil, 2, line("b"))),
 			"a; b",
 		},
 		{
-			"9: two groups of one name are two groups",
+			"9: two groups with the same name are two groups",
 			user(keep(&elements.Group{Name: "g"}, 1, line("a")), keep(&elements.Group{Name: "g"}, 2, line("b"))),
 			"a; b",
 		},
 		{
-			"9: the tool calls linked to a group go with it, other calls stay",
+			"9: the tool calls linked to a group are removed with it, other calls stay",
 			elements.Nodes{
 				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
 				keep(group, 1, result("x", "a")),
@@ -327,7 +327,7 @@ func TestPruneOrder(t *testing.T) {
 			"xa; y; b",
 		},
 		{
-			"9: a message with neither text nor calls goes with its last call",
+			"9: a message without text is removed with its last call",
 			elements.Nodes{
 				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group), call("y", other)}},
 				keep(group, 1, result("x", "a")),
@@ -353,8 +353,8 @@ func TestPruneOrder(t *testing.T) {
 	}
 }
 
-// Nothing more is asked of a limit that went with its chunk. In prompt-tsx there is none to take in it, which is an error.
-func TestALimitThatWentWithItsChunkIsKept(t *testing.T) {
+// In prompt-tsx it is an error, because pruning goes on in the removed limit and finds nothing.
+func TestALimitThatIsRemovedWithItsChunkIsKept(t *testing.T) {
 	root := elements.Nodes{
 		elements.Chunk{Children: elements.Nodes{elements.TokenLimit{Max: 2, Children: elements.Nodes{
 			userAt(2, line("bbb"), elements.CacheBreakpoint{}), userAt(1, line("c")),
@@ -366,15 +366,15 @@ func TestALimitThatWentWithItsChunkIsKept(t *testing.T) {
 	require.IsType(t, &render.BudgetExceededError{}, err)
 }
 
-// A chunk that grew in a LegacyPrioritization stays together too.
-func TestAChunkThatGrewGoesWhole(t *testing.T) {
+// Also in a LegacyPrioritization.
+func TestAChunkInAGrownExpandableIsRemovedWhole(t *testing.T) {
 	grown := elements.Expandable{Value: growsTo(elements.Chunk{Children: elements.Nodes{chunk(1, "aa"), chunk(3, "bb")}})}
 	root := userAt(9, elements.LegacyPrioritization{Children: elements.Nodes{grown, chunk(2, "c")}}, line("d"))
 	require.Equal(t, []string{"c", "d"}, marks(rendered(t, root, 9).Messages))
 }
 
-// What must stay together does, whatever its properties. In prompt-tsx it does not.
-func TestWhatMustStayTogetherDoes(t *testing.T) {
+// In prompt-tsx they do not.
+func TestChunksAndGroupsStayTogetherWhateverTheirProperties(t *testing.T) {
 	group := &elements.Group{}
 	keep := func(priority int, children ...elements.Node) elements.KeepWith {
 		return elements.KeepWith{Props: at(priority), Group: group, Children: children}
@@ -391,22 +391,22 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 		compatible string
 	}{
 		{
-			"a chunk that passes its priority on goes whole, and its priority is its own",
+			"a chunk with PassPriority is removed whole, and keeps its own priority",
 			user(elements.Chunk{Props: elements.Props{PassPriority: true, Priority: new(4)}, Children: ab}, chunk(2, "c"), chunk(5, "d")),
 			"c; ab; d", "a; c; b; d",
 		},
 		{
-			"without one it is the highest",
+			"a chunk with PassPriority and no priority has the highest",
 			user(elements.Chunk{Props: passing, Children: ab}, chunk(2, "c")),
 			"c; ab", "a; c; b",
 		},
 		{
-			"a chunk in a LegacyPrioritization goes whole, when its lowest piece would",
+			"a chunk in a LegacyPrioritization is removed whole, when its lowest piece would be",
 			user(elements.LegacyPrioritization{Children: elements.Nodes{elements.Chunk{Children: ab}, chunk(2, "c")}}),
 			"ab; c", "a; c; b",
 		},
 		{
-			"so does one in a chunk in it, with the outer one",
+			"a chunk in a chunk in a LegacyPrioritization is removed with the outer one",
 			user(elements.LegacyPrioritization{Children: elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{chunk(9, "d"), elements.Chunk{Children: ab}}}, chunk(2, "c"),
 			}}),
@@ -420,7 +420,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 			"c; stuck", "c; stuck",
 		},
 		{
-			"messages that are finished go whole",
+			"finished messages are removed whole",
 			elements.Nodes{
 				&elements.Finished{Props: elements.Props{PassPriority: true, Priority: new(2)}, Messages: []chat.Message{
 					{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "x", Arguments: "x"}}}, {Role: chat.RoleTool, ToolCallID: "x", Content: chat.Parts{chat.Text("a")}},
@@ -430,17 +430,17 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 			"b; xa; c", "b; c; x; a",
 		},
 		{
-			"a message that makes a call takes the result along",
+			"with a message that makes a call, the result is removed",
 			elements.Nodes{linked, keep(1, result("x", "a")), userAt(2, line("b"))},
 			"xa; b", "x; a; b",
 		},
 		{
-			"and a result the other one of its group, wherever it stands",
+			"with a result, the other result of its group is removed, wherever it is",
 			elements.Nodes{linked, keep(5, result("x", "a")), userAt(2, line("b")), keep(4, user(line("c")))},
 			"xac; b", "x; b; ac",
 		},
 		{
-			"a result that is emptied for a limit in a chunk takes the chunk along",
+			"if a result in a chunk is emptied for a limit, the chunk is removed",
 			elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{
 					calling(1, "x"), elements.TokenLimit{Max: 1, Children: elements.Nodes{result("x", "aaa")}},
@@ -450,7 +450,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 			"b", "b; x",
 		},
 		{
-			"an element without a message that goes with its group takes no chunk along",
+			"if an element without a message is removed with its group, the chunk around it stays",
 			elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{keep(9, elements.Meta[int]{}), userAt(9, line("a"))}},
 				keep(1, userAt(1, line("b"))), userAt(5, line("c")),
@@ -458,7 +458,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 			"b; c; a", "b; c; a",
 		},
 		{
-			"text that goes for a limit in a chunk does not",
+			"if text in a chunk is removed for a limit, the chunk stays",
 			elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{
 					userAt(1, elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk(1, "a"), chunk(3, "bb")}}), calling(1, "x"),
@@ -476,8 +476,8 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 	}
 }
 
-// Rule 8: what is left must be exact, down to the messages that are not there any more.
-func TestPruneEmptied(t *testing.T) {
+// Rule 8.
+func TestPruningRemovesEmptiedElements(t *testing.T) {
 	tests := []struct {
 		name   string
 		root   elements.Node
@@ -486,25 +486,25 @@ func TestPruneEmptied(t *testing.T) {
 		tokens int
 	}{
 		{
-			"white space goes with the last text beside it",
+			"white space is removed with the last text beside it",
 			elements.Nodes{user(chunk(1, "a"), line(" \n")), user(line("bb"))},
 			10,
 			[]string{"bb"}, 5,
 		},
 		{
-			"white space stays where other text does",
+			"white space stays beside other text",
 			elements.Nodes{user(chunk(1, "a"), line(" "), line("c")), user(line("bb"))},
 			11,
 			[]string{" \nc", "bb"}, 11,
 		},
 		{
-			"an emptied element goes at every level",
+			"emptied elements are removed at every level",
 			elements.Nodes{wrap(elements.Props{}, wrap(at(1), user(wrap(elements.Props{}, chunk(1, "a"), line(" ")))), wrap(at(0))), user(line("bb"))},
 			9,
 			[]string{"bb"}, 5,
 		},
 		{
-			"a group in the white space that goes takes its other elements along",
+			"with a group in removed white space, its other elements are removed",
 			func() elements.Node {
 				group := &elements.Group{}
 				return elements.Nodes{
@@ -516,13 +516,13 @@ func TestPruneEmptied(t *testing.T) {
 			[]string{"bb"}, 5,
 		},
 		{
-			"an image is no white space",
+			"an image is not white space",
 			elements.Nodes{user(chunk(1, "a"), elements.Image{Source: "i"}), user(line("bb"))},
 			13,
 			[]string{"", "bb"}, 13,
 		},
 		{
-			"a blank message counts until it goes, and is not sent",
+			"a blank message counts until it is removed, and is not sent",
 			elements.Nodes{user(line("  ")), user(line("bb"))},
 			plenty,
 			[]string{"bb"}, 10,
@@ -552,8 +552,7 @@ func TestBlankMessagesGoBeforeTheUsers(t *testing.T) {
 	}
 }
 
-// What is white space is what JavaScript takes for it.
-func TestWhiteSpace(t *testing.T) {
+func TestWhiteSpaceIsThatOfJavaScript(t *testing.T) {
 	for _, blank := range []string{"", " ", "\t\n\v\f\r", "\u00a0", "\u1680", "\u2000\u200a", "\u2028\u2029", "\u202f\u205f\u3000", "\ufeff"} {
 		require.Empty(t, rendered(t, user(line(blank)), plenty).Messages, "%q is blank", blank)
 	}
@@ -562,8 +561,8 @@ func TestWhiteSpace(t *testing.T) {
 	}
 }
 
-// Many candidates are sorted in another way than few, and those in what passes its priority on stand in line with the rest.
-func TestManyGoInOrder(t *testing.T) {
+// Many candidates are sorted by another algorithm than few. Some of these are in an element with PassPriority.
+func TestManyPiecesAreRemovedInOrder(t *testing.T) {
 	type ranked struct{ priority, within, place int }
 	spread := make([]int, 1000)
 	for i := range spread {
@@ -584,11 +583,11 @@ func TestManyGoInOrder(t *testing.T) {
 			var e elements.Node = wrap(at(n.priority), chunk(n.within, text))
 			switch r.IntN(4) {
 			case 0:
-				n.priority, n.within, e = 1<<53-1, 1<<53-1, line(text) // the highest, where none is set
+				n.priority, n.within, e = 1<<53-1, 1<<53-1, line(text) // the highest, if none is set
 			case 1, 2:
 				n.within, e = n.priority, chunk(n.priority, text)
 			}
-			n.priority, n.within = min(n.priority, 1<<53-1), min(n.within, 1<<53-1) // beyond which all are alike
+			n.priority, n.within = min(n.priority, 1<<53-1), min(n.within, 1<<53-1) // higher ones are equal to it
 			order = append(order, n)
 			return e
 		}
@@ -631,7 +630,7 @@ func TestPruneFitsExactly(t *testing.T) {
 	require.Equal(t, 0, rendered(t, root, 1).Tokens)
 }
 
-func TestTokenLimit(t *testing.T) {
+func TestATokenLimitKeepsItsMaximum(t *testing.T) {
 	limit := func(most int, children ...elements.Node) elements.TokenLimit {
 		return elements.TokenLimit{Max: most, Children: children}
 	}
@@ -643,19 +642,19 @@ func TestTokenLimit(t *testing.T) {
 		want   []string
 	}{
 		{
-			"in a message it is the sum of its pieces, each with 1 more where a line break may stand before it",
+			"in a message a limit counts the sum of its pieces, plus 1 for each line break that may precede one",
 			user(limit(6, chunk(1, "aa"), chunk(2, "bb"), chunk(3, "cc")), chunk(0, "dd")),
 			plenty,
 			[]string{"bb\ncc\ndd"},
 		},
 		{
-			"one token less takes one piece more",
+			"one token less removes one piece more",
 			user(limit(5, chunk(1, "aa"), chunk(2, "bb"), chunk(3, "cc"))),
 			plenty,
 			[]string{"cc"},
 		},
 		{
-			"text that is not the first of its element is counted as it is",
+			"text that is not the first of its element counts as it is",
 			user(limit(5, elements.Text("aa"), elements.Text("bb"))),
 			plenty,
 			[]string{"aabb"},
@@ -667,19 +666,19 @@ func TestTokenLimit(t *testing.T) {
 			[]string{"<x>\naa\n</x>"},
 		},
 		{
-			"outside messages it is the sum of the messages",
+			"outside messages a limit counts the sum of its messages",
 			limit(10, userAt(1, line("aa")), userAt(2, line("bb")), userAt(3, line("cc"))),
 			plenty,
 			[]string{"bb", "cc"},
 		},
 		{
-			"the innermost is kept first",
+			"the innermost limit is kept first",
 			user(limit(9, limit(5, chunk(9, "aaaa"), chunk(8, "bbbb")), chunk(1, "cc"))),
 			plenty,
 			[]string{"aaaa\ncc"},
 		},
 		{
-			"of siblings the last is kept first, so that the first loses no text besides its part of the group",
+			"of siblings the last limit is kept first, so the first loses no text besides its part of the group",
 			elements.Nodes{
 				user(limit(4, elements.KeepWith{Props: at(9), Group: group, Children: elements.Nodes{line("aa")}}, chunk(2, "bbb"))),
 				user(limit(4, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("cc")}}, chunk(2, "ddd"))),
@@ -688,7 +687,7 @@ func TestTokenLimit(t *testing.T) {
 			[]string{"bbb", "ddd"},
 		},
 		{
-			"what it drops may take groups outside along",
+			"with a piece in a limit, group members outside may be dropped",
 			elements.Nodes{
 				user(limit(4, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("aa")}}, chunk(2, "bbb"))),
 				user(elements.KeepWith{Group: group, Children: elements.Nodes{line("cc")}}, line("d")),
@@ -697,19 +696,19 @@ func TestTokenLimit(t *testing.T) {
 			[]string{"bbb", "d"},
 		},
 		{
-			"one above the whole budget is passed over",
+			"a limit above the whole budget is skipped",
 			user(limit(13, chunk(2, "aaaa"), chunk(1, "bbbb"), chunk(3, "cccc")), chunk(0, "dd")),
 			12,
 			[]string{"aaaa\ncccc"},
 		},
 		{
-			"one that is emptied goes, and its message with it",
+			"an emptied limit is removed, with its message",
 			elements.Nodes{user(limit(1, line("aa"))), user(line("b"))},
 			plenty,
 			[]string{"b"},
 		},
 		{
-			"inside a message with a cache breakpoint it looks for none",
+			"a limit inside a message ignores the message's breakpoints",
 			user(limit(3, chunk(1, "aa"), chunk(2, "bb")), elements.CacheBreakpoint{}),
 			plenty,
 			[]string{"bb"},
@@ -722,8 +721,8 @@ func TestTokenLimit(t *testing.T) {
 	}
 }
 
-// A tag with only required white space left is not written any more, which frees its two ends at once.
-func TestPruneFitsExactlyWhereATagEmpties(t *testing.T) {
+// A tag in which only required white space is left is not written, which frees its two ends at once.
+func TestPruneFitsExactlyIfATagIsEmptied(t *testing.T) {
 	root := user(
 		elements.Tag{Name: strings.Repeat("x", 50), Props: at(1), Children: elements.Nodes{wrap(elements.Props{}, chunk(1, "a"), need(0, " "))}},
 		chunk(2, "bbbb"),
@@ -733,8 +732,8 @@ func TestPruneFitsExactlyWhereATagEmpties(t *testing.T) {
 	require.Equal(t, []string{"bbbb"}, texts(r.Messages))
 }
 
-// The calls that go with a group free tokens too.
-func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
+// The calls that are removed with a group free tokens too.
+func TestPruneFitsExactlyIfCallsAreRemoved(t *testing.T) {
 	group := &elements.Group{}
 	long := elements.ToolCall{ToolCall: chat.ToolCall{ID: "x", Name: "x", Arguments: strings.Repeat("x", 100)}, KeepWith: group}
 	root := elements.Nodes{
@@ -745,8 +744,8 @@ func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
 	require.Equal(t, []string{"t", "bbbb"}, texts(rendered(t, root, whole.Tokens-100).Messages))
 }
 
-// A message of nothing but text chunks is laid out at once; its calls keep it all the same.
-func TestCallsKeepAMessageWhoseChunksGo(t *testing.T) {
+// A message of only text chunks is laid out by a shorter path.
+func TestCallsKeepAMessageWhoseChunksAreRemoved(t *testing.T) {
 	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}, Children: elements.Nodes{chunk(1, "one two"), chunk(2, "three four")}},
 		result("x", "found"),
@@ -762,7 +761,7 @@ func TestCallsKeepAMessageWhoseChunksGo(t *testing.T) {
 	}
 }
 
-// However many tokens an opaque value is said to take: they are added up and not wrapped around.
+// An opaque value may have any number of tokens.
 func TestHugeCountsDoNotOverflow(t *testing.T) {
 	for _, tokens := range []int{math.MaxInt32, math.MaxInt / 2, math.MaxInt} {
 		huge := elements.Opaque{Value: json.RawMessage(`1`), Tokens: tokens}

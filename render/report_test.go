@@ -22,8 +22,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// agentPrompt returns a prompt as an agent would send it: rules, examples that may go, what was said, files, the last round
-// with its tools, and the question.
+// agentPrompt returns a prompt like an agent's: rules, droppable examples, a conversation, files, the last round with
+// its tools, and the question.
 func agentPrompt() elements.Node {
 	type exchange struct{ question, answer string }
 	past := []exchange{
@@ -76,7 +76,7 @@ func agentPrompt() elements.Node {
 	}
 }
 
-func TestReportGolden(t *testing.T) {
+func TestReportOfAnAgentsPromptIsGolden(t *testing.T) {
 	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
 	require.NoError(t, err)
 	for _, budget := range []int{400, 120, 90, 60, 40, 15} {
@@ -109,7 +109,7 @@ func names(references []elements.Reference) []string {
 	return list
 }
 
-// fates says of each piece whether it is there and why not, without its path.
+// fates returns for each piece its kind, its tokens and why it was dropped, without its path.
 func fates(r render.Report) []string {
 	list := make([]string, len(r))
 	for i, p := range r {
@@ -121,7 +121,7 @@ func fates(r render.Report) []string {
 	return list
 }
 
-func TestReportReasons(t *testing.T) {
+func TestReportSaysWhyEachPieceWasDropped(t *testing.T) {
 	group := &elements.Group{}
 	keep := func(priority int, children ...elements.Node) elements.KeepWith {
 		return elements.KeepWith{Props: at(priority), Group: group, Children: children}
@@ -144,19 +144,19 @@ func TestReportReasons(t *testing.T) {
 			[]string{"toolCall 4", "thinking 4", "text 2", "text 1", "image 5", "document 7", "opaque 9", "cacheBreakpoint 0", "text 4"},
 		},
 		{
-			"the lowest piece went for its priority, what was beside it for being white space",
+			"the lowest piece is dropped for its priority, the white space beside it because it is emptied",
 			elements.Nodes{user(chunk(1, "ab"), line(" ")), user(line("c"))},
 			6,
 			[]string{"text 2 priority", "text 1 emptied", "text 1"},
 		},
 		{
-			"a chunk's pieces went with the chunk",
+			"a chunk's pieces are dropped with the chunk",
 			user(elements.Chunk{Props: at(1), Children: elements.Nodes{chunk(1, "ab"), line("c")}}, line("d")),
 			6,
 			[]string{"text 2 chunk", "text 1 chunk", "text 1"},
 		},
 		{
-			"pieces and calls went with their group",
+			"pieces and calls are dropped with their group",
 			elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
 				keep(1, result("x", "ab")), user(keep(2, line("c")), line("d")),
@@ -165,7 +165,7 @@ func TestReportReasons(t *testing.T) {
 			[]string{"toolCall 2 group", "toolCall 2", "text 2 priority", "text 1 group", "text 1"},
 		},
 		{
-			"a limit is named by its path, also for what went along outside of it",
+			"a limit is named by its path, also for pieces outside that were dropped with those in it",
 			elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("t")}},
 				elements.TokenLimit{Max: 4, Children: elements.Nodes{keep(1, result("x", "ab"))}},
@@ -175,7 +175,7 @@ func TestReportReasons(t *testing.T) {
 			[]string{"toolCall 2 group for TokenLimit", "text 1", "text 2 priority for TokenLimit", "text 1 group for TokenLimit", "text 1", "text 1 priority"},
 		},
 		{
-			"a call that went with its group before its message did is told so",
+			"a call that was dropped with its group before its message is reported so",
 			elements.Nodes{
 				elements.AssistantMessage{Props: at(2), ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
 				keep(1, result("x", "ab")), user(line("d")),
@@ -184,13 +184,13 @@ func TestReportReasons(t *testing.T) {
 			[]string{"toolCall 2 group", "toolCall 2 priority", "text 2 priority", "text 1"},
 		},
 		{
-			"of an IfEmpty only the side that was taken is told of",
+			"of an IfEmpty only the side that was taken is reported",
 			user(elements.IfEmpty{Alt: line("alt"), Children: elements.Nodes{line("given")}}),
 			plenty,
 			[]string{"text 5"},
 		},
 		{
-			"what has grown is told of as it is",
+			"an expandable is reported as it grew",
 			user(elements.Expandable{Value: fill("e", 1)}, wrap(elements.Props{}, elements.Text("a"))),
 			20,
 			[]string{"text 15", "text 1"},
@@ -207,8 +207,7 @@ func TestReportReasons(t *testing.T) {
 	}
 }
 
-// Whatever the budget, the report lists the same pieces, and those that it says were kept are in the messages.
-// A group can go for a limit in an expandable that then grows to something else: the limit has the path it had.
+// A group may be dropped for a limit in an expandable that then grows to something else. The limit keeps its old path.
 func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 	group := &elements.Group{}
 	grows := elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
@@ -232,6 +231,7 @@ func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 	require.Equal(t, "User > Expandable > TokenLimit#2", dropped[0].Limit)
 }
 
+// The report lists the same pieces at every budget, and those that it says were kept are in the messages.
 func TestReportListsEveryPiece(t *testing.T) {
 	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestReportListsEveryPiece(t *testing.T) {
 			for _, p := range m.Content {
 				switch p := p.(type) {
 				case chat.Text:
-					// Words never merge here; what is more is the two ends of the tags.
+					// Words never merge here. The message has more tokens only for the ends of the tags.
 					textTokens -= words(string(p)) - 3*strings.Count(string(p), "</file>")
 				case chat.Image:
 					images--
@@ -281,7 +281,7 @@ func TestReportListsEveryPiece(t *testing.T) {
 	}
 }
 
-func TestReportTable(t *testing.T) {
+func TestReportPrintsATableWithSums(t *testing.T) {
 	group := &elements.Group{Name: "handlers"}
 	r := rendered(t, elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
@@ -319,7 +319,7 @@ func TestReportAsLogAndJSON(t *testing.T) {
 	require.JSONEq(t, b.String(), string(data))
 }
 
-// The page of the package describes each field of the JSON of reports and outlines, and no others.
+// The package's page describes each field of the JSON of reports and outlines, and no others.
 func TestFieldsOfTheJSONAreDescribed(t *testing.T) {
 	page, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
@@ -341,7 +341,7 @@ func TestFieldsOfTheJSONAreDescribed(t *testing.T) {
 	require.Equal(t, fields, described)
 }
 
-func TestTextCutWhenItIsLaidOutIsReported(t *testing.T) {
+func TestTextThatWasCutAtLayoutIsReported(t *testing.T) {
 	root := user(elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo\nthree")}})
 	for budget, want := range map[int]string{100: "kept", 10: "kept: cut when it was laid out"} {
 		layout, err := render.Lay(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
@@ -353,7 +353,7 @@ func TestTextCutWhenItIsLaidOutIsReported(t *testing.T) {
 	}
 }
 
-func TestReferences(t *testing.T) {
+func TestReferencesAreKeptWithTheirText(t *testing.T) {
 	cite := func(priority int, text, name string) elements.Node {
 		return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text), elements.Reference{Name: name}}}
 	}
@@ -362,15 +362,15 @@ func TestReferences(t *testing.T) {
 		user(cite(1, "a", "x"), cite(2, "b", "y"), cite(3, "c", "x"), cite(0, "d", "z"), elements.Reference{Name: "message"}),
 	}
 	r := rendered(t, root, plenty)
-	require.Equal(t, []string{"root", "message", "x", "y", "z"}, names(r.References), "each once")
+	require.Equal(t, []string{"root", "message", "x", "y", "z"}, names(r.References), "each name once")
 	require.Empty(t, r.OmittedReferences)
 
 	r = rendered(t, root, 6)
-	require.Equal(t, []string{"root", "message", "y", "x"}, names(r.References), "kept where one of its texts is")
+	require.Equal(t, []string{"root", "message", "y", "x"}, names(r.References), "a reference is kept if one of its texts is")
 	require.Equal(t, []string{"z"}, names(r.OmittedReferences))
 }
 
-func TestMetadata(t *testing.T) {
+func TestLocalMetadataIsDroppedWithItsElement(t *testing.T) {
 	note := func(name string, local bool) elements.Node { return elements.Meta[string]{Value: name, Local: local} }
 	root := elements.Nodes{
 		note("local to the root is global", true),
@@ -398,12 +398,12 @@ func TestNamesInPaths(t *testing.T) {
 		root elements.Node
 		want string
 	}{
-		{"a message has that of its role", elements.SystemMessage{Children: elements.Nodes{elements.Text("a")}}, "System"},
-		{"a tag has its own", user(elements.Tag{Name: "file", Children: elements.Nodes{line("a")}}), "User > file > TextChunk"},
-		{"a name that is given stands for that of the type", user(elements.Tag{Name: "file", Props: named("file a.go"), Children: elements.Nodes{line("a")}}), "User > file a.go > TextChunk"},
-		{"of a chunk too", user(elements.TextChunk{Props: named("question"), Children: elements.Nodes{elements.Text("a")}}), "User > question"},
-		{"of an element of one's own", user(own{Props: named("retrieval"), render: gives("a")}), "User > retrieval"},
-		{"and siblings of one name are numbered", user(wrap(named("w"), line("a")), wrap(named("w"))), "User > w#1 > TextChunk"},
+		{"a message has the name of its role", elements.SystemMessage{Children: elements.Nodes{elements.Text("a")}}, "System"},
+		{"a tag has its own name", user(elements.Tag{Name: "file", Children: elements.Nodes{line("a")}}), "User > file > TextChunk"},
+		{"ReportName replaces the name of the type", user(elements.Tag{Name: "file", Props: named("file a.go"), Children: elements.Nodes{line("a")}}), "User > file a.go > TextChunk"},
+		{"ReportName replaces the name of a text chunk", user(elements.TextChunk{Props: named("question"), Children: elements.Nodes{elements.Text("a")}}), "User > question"},
+		{"ReportName replaces the name of an element of the caller's own", user(own{Props: named("retrieval"), render: gives("a")}), "User > retrieval"},
+		{"siblings with the same ReportName are numbered", user(wrap(named("w"), line("a")), wrap(named("w"))), "User > w#1 > TextChunk"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -417,7 +417,7 @@ func gives(text elements.Text) func(context.Context, elements.Sizing) (elements.
 	return func(context.Context, elements.Sizing) (elements.Node, error) { return text, nil }
 }
 
-// Each piece that was dropped says what was chosen to go, with the priority that decided, and the group that it belongs to.
+// Each dropped piece has the path and the priority of the element that was chosen, and its group.
 func TestReportSaysWhatDecided(t *testing.T) {
 	group := &elements.Group{Name: "handlers"}
 	file := func(name string, priority int) elements.Node {
@@ -437,7 +437,7 @@ func TestReportSaysWhatDecided(t *testing.T) {
 	for _, p := range r.Report().Dropped() {
 		got = append(got, decided{p.Path, p.DecidedBy, *p.Priority, p.Group, p.Dropped})
 	}
-	const last = "User > Wrap#1 > KeepWith > file handler.go > TextChunk#2" // with which the file is empty
+	const last = "User > Wrap#1 > KeepWith > file handler.go > TextChunk#2" // its removal empties the file
 	require.Equal(t, []decided{
 		{"User > Wrap#1 > KeepWith > file handler.go > TextChunk#1", "", 40, "handlers", render.ReasonPriority},
 		{last, "", 40, "handlers", render.ReasonPriority},
@@ -449,7 +449,7 @@ func TestReportSaysWhatDecided(t *testing.T) {
 	require.Contains(t, r.Report().String(), `dropped for the budget, with group "handlers"`)
 }
 
-func TestARowStandsForPiecesThatDifferOnlyInTheirNumbers(t *testing.T) {
+func TestPiecesThatDifferOnlyInTheirNumbersShareARow(t *testing.T) {
 	files := func(priority int, names ...string) (list elements.Nodes) {
 		for _, name := range names {
 			list = append(list, elements.Tag{Props: at(priority), Name: "file", Children: elements.Nodes{chunk(priority, name), chunk(priority, name+"!")}})

@@ -16,13 +16,13 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// need returns a required text chunk of a priority.
+// need returns a required text chunk with a priority.
 func need(priority int, text string) elements.TextChunk {
 	return elements.TextChunk{Props: must(priority), Children: elements.Nodes{elements.Text(text)}}
 }
 
-// Each want is the order in which letters go, up to where nothing more may; see prunes.
-func TestRequired(t *testing.T) {
+// Each want is the order in which letters are removed until nothing more may be: see prunes.
+func TestRequiredPiecesAreNeverRemoved(t *testing.T) {
 	group, other := &elements.Group{}, &elements.Group{}
 	keep := func(g *elements.Group, priority int, children ...elements.Node) elements.KeepWith {
 		return elements.KeepWith{Props: at(priority), Group: g, Children: children}
@@ -41,42 +41,42 @@ func TestRequired(t *testing.T) {
 			"b; a; stuck",
 		},
 		{
-			"so is everything in a required element",
+			"everything in a required element is passed over",
 			elements.Nodes{elements.UserMessage{Props: must(0), Children: elements.Nodes{chunk(0, "r"), wrap(at(0), chunk(0, "s"))}}, userAt(1, line("a"))},
 			"a; stuck",
 		},
 		{
-			"and a required element without children",
+			"a required element without children is passed over",
 			elements.Nodes{elements.UserMessage{Props: must(0)}, userAt(1, line("a"))},
 			"a; stuck",
 		},
 		{
-			"and a required image",
+			"a required image is passed over",
 			user(chunk(1, "a"), elements.Image{Props: must(0), Source: "i"}),
 			"a; stuck",
 		},
 		{
-			"and a required tag without children",
+			"a required tag without children is passed over",
 			user(chunk(1, "a"), elements.Tag{Name: "x", Props: must(0)}),
 			"a; stuck",
 		},
 		{
-			"what holds a required piece gives the rest",
+			"an element with a required piece loses the rest",
 			elements.Nodes{userAt(0, need(0, "r"), chunk(5, "a")), userAt(1, line("b"))},
 			"a; b; stuck",
 		},
 		{
-			"what holds nothing else is passed over",
+			"an element with only required pieces is passed over",
 			elements.Nodes{userAt(0, wrap(at(0), need(0, "r"))), userAt(1, line("b"))},
 			"b; stuck",
 		},
 		{
-			"a required piece that passes through competes as little",
+			"a required piece in an element with PassPriority does not compete",
 			user(wrap(passing, need(0, "r"), chunk(1, "a")), chunk(2, "b")),
 			"a; b; stuck",
 		},
 		{
-			"a tie is decided among what may go",
+			"a tie is decided among the pieces that may be removed",
 			user(wrap(at(1), need(0, "r"), chunk(5, "a")), wrap(at(1), chunk(3, "b"))),
 			"a; b; stuck",
 		},
@@ -86,7 +86,7 @@ func TestRequired(t *testing.T) {
 			"a; -; stuck",
 		},
 		{
-			"required white space stays when all else has gone",
+			"required white space stays when all else is removed",
 			elements.Nodes{user(need(1, " "), chunk(0, "a")), userAt(9, line("b"))},
 			"b; a; stuck",
 		},
@@ -96,12 +96,12 @@ func TestRequired(t *testing.T) {
 			"b; stuck",
 		},
 		{
-			"so do chunks around it",
+			"chunks around a chunk with a required piece stay whole",
 			user(elements.Chunk{Props: at(0), Children: elements.Nodes{chunk(0, "a"), elements.Chunk{Children: elements.Nodes{chunk(0, "c"), need(0, "r")}}}}, chunk(1, "b")),
 			"b; stuck",
 		},
 		{
-			"so does a chunk that passes its priority on",
+			"a chunk with PassPriority and a required piece stays whole",
 			user(elements.Chunk{Props: passing, Children: elements.Nodes{chunk(0, "a"), need(0, "r")}}, chunk(1, "b")),
 			"b; stuck",
 		},
@@ -111,17 +111,17 @@ func TestRequired(t *testing.T) {
 			"b; stuck",
 		},
 		{
-			"a group with a required piece stays whole, wherever its elements stand",
+			"a group with a required piece stays whole, wherever its elements are",
 			elements.Nodes{user(keep(group, 0, chunk(0, "a"), need(0, "r")), chunk(2, "b")), userAt(1, keep(group, 0, line("c")), chunk(0, "d"))},
 			"d; b; stuck",
 		},
 		{
-			"a chunk with an element of such a group does too",
+			"a chunk with an element of a required group stays whole",
 			elements.Nodes{user(keep(group, 0, need(0, "r")), chunk(2, "b")), userAt(1, elements.Chunk{Props: at(0), Children: elements.Nodes{line("a"), keep(group, 0, line("c"))}}, chunk(3, "d"))},
 			"d; b; stuck",
 		},
 		{
-			"and a group that holds such a chunk",
+			"a group that holds a required chunk stays whole",
 			elements.Nodes{
 				user(keep(other, 0, elements.Chunk{Children: elements.Nodes{keep(group, 0, line("a")), line("b")}}), chunk(1, "c")),
 				user(keep(group, 0, need(0, "r"))),
@@ -130,12 +130,12 @@ func TestRequired(t *testing.T) {
 			"c; stuck",
 		},
 		{
-			"the message that makes the call linked to such a group stays, its text does not",
+			"the message that makes a call linked to a required group stays, its text does not",
 			elements.Nodes{caller(call("x", group)), keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}), userAt(1, line("a"))},
 			"t; a; stuck",
 		},
 		{
-			"of its other calls those of groups go with them",
+			"other calls of that message are removed with their groups",
 			elements.Nodes{
 				caller(call("x", group), call("y", other), call("z", nil)),
 				keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}),
@@ -177,12 +177,12 @@ func TestRequired(t *testing.T) {
 			"b; stuck",
 		},
 		{
-			"a message with a breakpoint whose pieces are all required is passed over, and what stands before it is too",
+			"a message with a breakpoint whose pieces are all required is passed over, and so is everything before it",
 			elements.Nodes{userAt(1, line("a")), userAt(2, need(0, "q"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
 			"c; stuck",
 		},
 		{
-			"one with another piece, though before its breakpoint, is chosen, and then there is none to take",
+			"a message with another piece before its breakpoint is chosen, and nothing can be removed from it",
 			elements.Nodes{userAt(2, line("b"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
 			"stuck",
 		},
@@ -199,7 +199,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// A message that loses its last call is emptied, unless what is left is required, be it white space.
+// A message that loses its last call is emptied, unless something required is left, even if it is white space.
 func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.Nodes{
@@ -211,7 +211,7 @@ func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 	require.Equal(t, 4, r.Tokens)
 }
 
-func TestWhatGrewIsStillRequired(t *testing.T) {
+func TestARequiredExpandableStaysRequiredWhenItGrows(t *testing.T) {
 	asked := 0
 	root := user(elements.Expandable{Props: must(0), Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 		asked++
@@ -222,7 +222,7 @@ func TestWhatGrewIsStillRequired(t *testing.T) {
 	require.True(t, r.Report()[0].Required)
 }
 
-func TestBudgetExceeded(t *testing.T) {
+func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
 	root := elements.Nodes{
 		elements.Meta[string]{Value: "global"},
 		elements.SystemMessage{Props: must(0), Children: elements.Nodes{elements.Text("123456789"), line("1234")}},
@@ -256,7 +256,7 @@ func TestBudgetExceeded(t *testing.T) {
 	require.EqualError(t, err, "render: the prompt needs 39 tokens and has 30; the largest pieces that cannot go: "+
 		"System (9), User > TextChunk#4 (5), System > TextChunk (4)")
 
-	// One token less than what is needed is too little; what is needed is enough.
+	// Needed tokens are enough, one less is not.
 	require.Equal(t, err.Needed, failed[*render.BudgetExceededError](t, root, err.Needed-1).Needed)
 	require.Equal(t, err.Needed, rendered(t, root, err.Needed).Tokens)
 }
@@ -268,8 +268,7 @@ func TestBudgetExceededIsFoundByItsType(t *testing.T) {
 	require.Equal(t, 7, over.Needed)
 }
 
-// A limit that cannot hold its required pieces is an error of that limit.
-func TestLimitExceeded(t *testing.T) {
+func TestALimitThatCannotBeKeptIsAnErrorWithItsPath(t *testing.T) {
 	root := elements.Nodes{
 		user(line("free")),
 		user(wrap(elements.Props{}, elements.TokenLimit{Max: 8, Children: elements.Nodes{need(0, "12345"), chunk(1, "dropped"), need(2, "123")}})),
@@ -290,14 +289,13 @@ func TestLimitExceeded(t *testing.T) {
 	require.Equal(t, 10, err.Needed)
 	require.Equal(t, "TokenLimit", err.Limit)
 
-	around.Max = 20 // above the budget: passed over
+	around.Max = 20 // above the budget: skipped
 	err = failed[*render.BudgetExceededError](t, around, 9)
 	require.Empty(t, err.Limit)
 	require.Equal(t, "Root", err.Path)
 }
 
-// Where a candidate before a breakpoint was chosen, the error says in which element nothing was to be found.
-func TestBudgetExceededBeforeABreakpoint(t *testing.T) {
+func TestBudgetExceededErrorHasThePathOfTheStuckElement(t *testing.T) {
 	err := failed[*render.BudgetExceededError](t, elements.Nodes{
 		userAt(1, line("a"), elements.CacheBreakpoint{}), userAt(2, line("c")),
 	}, 5)
@@ -305,8 +303,7 @@ func TestBudgetExceededBeforeABreakpoint(t *testing.T) {
 	require.Equal(t, 8, err.Needed)
 }
 
-// Rendering a required conversation with tools at any budget gives either an error or every required piece.
-func TestRequiredConversation(t *testing.T) {
+func TestARequiredConversationIsWholeOrAnErrorAtAnyBudget(t *testing.T) {
 	group := &elements.Group{Name: "last round"}
 	root := elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
@@ -332,8 +329,8 @@ func TestRequiredConversation(t *testing.T) {
 	require.Equal(t, 100-(3+5)-(3+2)-(3+2), fits)
 }
 
-// What grows may make required what had been looked at before, in a limit: it is not pruned from what was remembered of it.
-func TestWhatGrewMakesALegacyPieceRequired(t *testing.T) {
+// The piece was a candidate in a limit before. The cached choice must not be used.
+func TestAGrownExpandableMayMakeALegacyPieceRequired(t *testing.T) {
 	group := &elements.Group{}
 	asked := 0
 	root := user(
@@ -350,8 +347,8 @@ func TestWhatGrewMakesALegacyPieceRequired(t *testing.T) {
 	require.Equal(t, []string{"bbb\n" + strings.Repeat("e", 20)}, texts(rendered(t, root, 28).Messages))
 }
 
-// A call that is linked to something required is required too, and the report says so; its message's other pieces are not.
-func TestReportOfARequiredCall(t *testing.T) {
+// The other pieces of its message are not required.
+func TestReportSaysThatACallLinkedToARequiredPieceIsRequired(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group), call("b", nil)}, Children: elements.Nodes{line("t")}},
@@ -364,8 +361,7 @@ func TestReportOfARequiredCall(t *testing.T) {
 	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true, true}, render.PieceText: {false, true}}, required)
 }
 
-// The side of an IfEmpty that does not count has no say in it.
-func TestReportOfARequiredCallBesideAnIfEmpty(t *testing.T) {
+func TestTheUnusedSideOfAnIfEmptyRequiresNoCall(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group)}},
@@ -382,8 +378,7 @@ func TestReportOfARequiredCallBesideAnIfEmpty(t *testing.T) {
 	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true}, render.PieceText: {true, false}}, required)
 }
 
-// What was required only for what an element rendered to at first is not any more where it grew into something else.
-func TestNothingStaysRequiredForWhatIsNotThere(t *testing.T) {
+func TestNothingStaysRequiredForTheFirstRenderingOfAnExpandable(t *testing.T) {
 	for name, other := range map[string]elements.Node{"nothing else": nil, "something else": elements.TextChunk{Props: must(1), Children: elements.Nodes{elements.Text("e")}}} {
 		t.Run(name, func(t *testing.T) {
 			group, asked := &elements.Group{}, 0

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// ignoring is an element that takes what it takes.
+// ignoring is an element that ignores its budget.
 type ignoring struct{ own }
 
 func (ignoring) IgnoresBudget() {}
@@ -28,12 +28,12 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 		want map[string]int
 	}{
 		{
-			"a short message beside one that is filled takes no half",
+			"a short message beside one that is filled does not take half",
 			func(e echo) elements.Node { return elements.Nodes{system, user(e("own", elements.Props{}, 0))} },
 			map[string]int{"own": 1000 - costOf(system) - frame},
 		},
 		{
-			"nor do three",
+			"three short messages do not take three quarters",
 			func(e echo) elements.Node {
 				return elements.Nodes{system, user(e("own", elements.Props{}, 0)), system, system}
 			},
@@ -47,7 +47,7 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 			map[string]int{"own": (1000 - frame - 11 - 2) / 2}, // a line break before each
 		},
 		{
-			"what holds one that asks asks",
+			"an element that holds one that asks asks",
 			func(e echo) elements.Node {
 				return user(wrap(elements.Props{}, elements.Nodes{elements.WithPriority{Priority: 1, Node: &elements.Chunk{Children: elements.Nodes{e("a", elements.Props{}, 0)}}}}),
 					e("b", elements.Props{}, 0), line(said))
@@ -65,14 +65,14 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 			map[string]int{"own": 1000 - costOf(system) - frame},
 		},
 		{
-			"those that ask share in proportion to their bases",
+			"elements that ask share in proportion to their bases",
 			func(e echo) elements.Node {
 				return elements.Nodes{system, user(e("a", elements.Props{}, 0)), elements.UserMessage{Props: elements.Props{FlexBasis: 3}, Children: elements.Nodes{e("b", elements.Props{}, 0)}}}
 			},
 			map[string]int{"a": (1000-costOf(system))/4 - frame, "b": (1000-costOf(system))*3/4 - frame},
 		},
 		{
-			"nobody is told less than the equal share",
+			"no element is told less than the equal share",
 			func(e echo) elements.Node {
 				return elements.Nodes{elements.SystemMessage{Children: elements.Nodes{elements.Text(strings.Repeat("s", 900))}}, user(e("own", elements.Props{}, 0))}
 			},
@@ -86,14 +86,14 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 			map[string]int{"own": 700 - frame},
 		},
 		{
-			"what is not used is not shared again",
+			"tokens that are not used are not shared again",
 			func(e echo) elements.Node {
 				return elements.Nodes{system, user(e("a", elements.Props{}, 1)), user(e("b", elements.Props{}, 1))}
 			},
 			map[string]int{"a": (1000-costOf(system))/2 - frame, "b": (1000-costOf(system))/2 - frame},
 		},
 		{
-			"only the last flex group shares like this",
+			"only the last flex group shares this way",
 			func(e echo) elements.Node {
 				return elements.Nodes{
 					elements.SystemMessage{Props: elements.Props{FlexGrow: 2}, Children: elements.Nodes{elements.Text(said)}},
@@ -126,10 +126,10 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 	}
 }
 
-// frame is what a message without content takes.
+// frame is the number of tokens of a message without content.
 var frame = runes.CountMessage(chat.Message{Role: chat.RoleUser})
 
-// costOf returns what a message of one text takes.
+// costOf returns the tokens of a message of one text.
 func costOf(n elements.Node) int {
 	switch m := n.(type) {
 	case elements.SystemMessage:
@@ -140,8 +140,8 @@ func costOf(n elements.Node) int {
 	panic(fmt.Sprintf("%T", n))
 }
 
-// An element that takes all that it is told does not go for a line break.
-func TestWhatFillsItsShareFits(t *testing.T) {
+// It is not pruned for a line break.
+func TestAnElementThatFillsItsShareFits(t *testing.T) {
 	filling := own{render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		return elements.Text(strings.Repeat("x", max(0, s.TokenBudget))), nil
 	}}
@@ -157,13 +157,12 @@ func TestWhatFillsItsShareFits(t *testing.T) {
 	}
 }
 
-// A list that holds itself twice is the layout's error, and not an endless search for elements that ask.
-func TestSharesOfAnEndlessTree(t *testing.T) {
+func TestTheSearchForElementsThatAskEndsInAnEndlessTree(t *testing.T) {
 	list := make(elements.Nodes, 3)
 	list[0], list[1], list[2] = list, list, elements.Text("a")
 	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(list), user(line("b"))}, plenty), render.ErrEndless)
 
-	wide := make(elements.Nodes, 3) // each of whose members holds all of it
+	wide := make(elements.Nodes, 3) // each member is the list itself
 	for i := range wide {
 		wide[i] = elements.Wrap{Children: wide}
 	}

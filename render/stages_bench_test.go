@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// staged returns a message of n chunks, each with a priority of its own, and what it takes as a whole.
+// staged returns a message of n chunks with different priorities, and its unpruned result.
 func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, tokenizer *tiktoken.Counter) {
 	b.Helper()
 	var m elements.UserMessage
@@ -27,9 +27,9 @@ func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, toke
 	return m, whole, tokenizer
 }
 
-// BenchmarkStages shows what each step of a render takes, on a message of 3,000 chunks. Layout and the first fits, which
-// count what may stay, are what a tree costs once; the others are fits of one layout, of which all is known. Times and
-// allocations are also given for each piece.
+// BenchmarkStages measures each step of a render, on a message of 3,000 chunks. Layout and the first fit, which counts,
+// are paid once per tree. The others are later fits of one layout, whose texts are counted already. Times and
+// allocations are also reported per piece.
 func BenchmarkStages(b *testing.B) {
 	const n = 3000
 	root, whole, warm := staged(b, n)
@@ -103,7 +103,7 @@ func BenchmarkStages(b *testing.B) {
 	})
 }
 
-// BenchmarkDepth prunes 1,024 chunks to a third, which stand in ever more wrappers.
+// BenchmarkDepth prunes 1,024 chunks to a third, in more and more wrappers.
 func BenchmarkDepth(b *testing.B) {
 	for _, width := range []int{1024, 32, 4, 2} {
 		next := 0

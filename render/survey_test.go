@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// sizeAt returns what a surveyed piece counts at a budget, 0 if it is dropped.
+// sizeAt returns the tokens of a surveyed piece at a budget, 0 if it is dropped.
 func sizeAt(p render.Piece, budget int) (tokens int, kept bool) {
 	if p.KeptFrom == 0 || budget < p.KeptFrom {
 		return 0, false
@@ -82,7 +82,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 	require.Greater(t, trimmed, 10)
 }
 
-func TestASurveyIsRefusedWhereOtherBudgetsAreNotKnown(t *testing.T) {
+func TestASurveyIsRefusedIfOneResultSaysNothingOfOtherBudgets(t *testing.T) {
 	prompt := func(e elements.Node) elements.Node { return user(e, chunk(1, "one"), line("two")) }
 	grows := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }}
 	for name, tt := range map[string]struct {

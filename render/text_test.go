@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-func TestJoin(t *testing.T) {
+func TestTextsAreJoinedWithLineBreaksBetweenElements(t *testing.T) {
 	a, b, c := elements.Text("a"), elements.Text("b"), elements.Text("c")
 	image := elements.Image{Source: "i"}
 	picture := chat.Image{URL: "i"}
@@ -26,23 +26,23 @@ func TestJoin(t *testing.T) {
 		want     chat.Parts
 	}{
 		{"literals are joined as they are", elements.Nodes{a, b}, chat.Parts{chat.Text("ab")}},
-		{"a line break is where one is put", elements.Nodes{a, elements.LineBreak{}, b}, chat.Parts{chat.Text("a\nb")}},
+		{"a line break is kept", elements.Nodes{a, elements.LineBreak{}, b}, chat.Parts{chat.Text("a\nb")}},
 		{"a text chunk starts on its own line", elements.Nodes{a, line("b"), c}, chat.Parts{chat.Text("a\nbc")}},
 		{"a text chunk does not start with a line break", elements.Nodes{line("a"), line("b")}, chat.Parts{chat.Text("a\nb")}},
 		{"a line that has ended is not ended again", elements.Nodes{elements.Text("a\n"), line("b")}, chat.Parts{chat.Text("a\nb")}},
 		{"an empty text chunk ends the line too", elements.Nodes{a, line(""), b}, chat.Parts{chat.Text("a\nb")}},
 		{"a text chunk joins its texts and line breaks", elements.Nodes{elements.TextChunk{Children: elements.Nodes{a, elements.LineBreak{}, elements.Nodes{b, nil, c}}}}, chat.Parts{chat.Text("a\nbc")}},
 		{"an element starts on its own line after an element", elements.Nodes{wrap(elements.Props{}, a), wrap(elements.Props{}, b)}, chat.Parts{chat.Text("a\nb")}},
-		{"an element goes on after text beside it", elements.Nodes{a, wrap(elements.Props{}, b), wrap(elements.Props{}, c)}, chat.Parts{chat.Text("ab\nc")}},
-		{"text goes on after an element", elements.Nodes{wrap(elements.Props{}, a), b}, chat.Parts{chat.Text("ab")}},
+		{"an element continues the line of text before it", elements.Nodes{a, wrap(elements.Props{}, b), wrap(elements.Props{}, c)}, chat.Parts{chat.Text("ab\nc")}},
+		{"text continues the line of an element before it", elements.Nodes{wrap(elements.Props{}, a), b}, chat.Parts{chat.Text("ab")}},
 		{"only the first text of an element starts a line", elements.Nodes{wrap(elements.Props{}, a), wrap(elements.Props{}, b, c)}, chat.Parts{chat.Text("a\nbc")}},
-		{"a list is no element", elements.Nodes{elements.Nodes{a}, elements.Nodes{b}}, chat.Parts{chat.Text("ab")}},
-		{"another part stands between two texts", elements.Nodes{a, image, b}, chat.Parts{chat.Text("a"), picture, chat.Text("b")}},
+		{"a list is not an element", elements.Nodes{elements.Nodes{a}, elements.Nodes{b}}, chat.Parts{chat.Text("ab")}},
+		{"another part separates two texts", elements.Nodes{a, image, b}, chat.Parts{chat.Text("a"), picture, chat.Text("b")}},
 		{"no line break beside another part", elements.Nodes{line("a"), image, line("b")}, chat.Parts{chat.Text("a"), picture, chat.Text("b")}},
 		{"an empty text beside another part is a part", elements.Nodes{elements.Text(""), image}, chat.Parts{chat.Text(""), picture}},
-		{"an opaque value stands before the text of its text chunk", elements.Nodes{elements.TextChunk{Children: elements.Nodes{a, elements.Opaque{Value: []byte(`1`), Tokens: 4}, b}}}, chat.Parts{chat.Opaque{Value: []byte(`1`), Tokens: 4}, chat.Text("ab")}},
+		{"an opaque value is put before the text of its text chunk", elements.Nodes{elements.TextChunk{Children: elements.Nodes{a, elements.Opaque{Value: []byte(`1`), Tokens: 4}, b}}}, chat.Parts{chat.Opaque{Value: []byte(`1`), Tokens: 4}, chat.Text("ab")}},
 		{"an opaque value stays unparsed", elements.Nodes{elements.Opaque{Value: []byte(`{ "b" : 1,"a":[ ]}`)}}, chat.Parts{chat.Opaque{Value: []byte(`{ "b" : 1,"a":[ ]}`)}}},
-		{"of several cache breakpoints in a row the last stands", elements.Nodes{a, elements.CacheBreakpoint{Type: "x"}, elements.CacheBreakpoint{Type: "y"}, b, elements.CacheBreakpoint{Type: "x"}}, chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "y"}, chat.Text("b"), chat.CacheBreakpoint{Type: "x"}}},
+		{"of several cache breakpoints in a row the last is kept", elements.Nodes{a, elements.CacheBreakpoint{Type: "x"}, elements.CacheBreakpoint{Type: "y"}, b, elements.CacheBreakpoint{Type: "x"}}, chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "y"}, chat.Text("b"), chat.CacheBreakpoint{Type: "x"}}},
 		{"thinking and documents are parts", elements.Nodes{elements.Thinking{Thought: chat.Thinking{Text: "t", Signature: "s"}}, elements.Document{Data: "d", MediaType: "m"}}, chat.Parts{chat.Thinking{Text: "t", Signature: "s"}, chat.Document{Data: "d", MediaType: "m"}}},
 	}
 	for _, test := range tests {
@@ -56,14 +56,14 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Whether a text is the first of its element is settled before pruning.
-func TestJoinAfterPruning(t *testing.T) {
+// A text that is not the first of its element does not become so.
+func TestPruningDoesNotChangeWhichTextsStartLines(t *testing.T) {
 	root := user(wrap(elements.Props{}, elements.Text("a")), wrap(elements.Props{}, chunk(1, "b"), elements.Text("c")))
 	require.Equal(t, []string{"a\nbc"}, texts(rendered(t, root, plenty).Messages))
 	require.Equal(t, []string{"ac"}, texts(rendered(t, root, 6).Messages))
 }
 
-func TestMessages(t *testing.T) {
+func TestElementsOfEachRoleBecomeMessages(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.Nodes{
 		elements.SystemMessage{Name: "n", Children: elements.Nodes{elements.Text("s")}},
@@ -87,7 +87,7 @@ func TestMessages(t *testing.T) {
 	require.Equal(t, plenty, r.Budget)
 }
 
-func TestTag(t *testing.T) {
+func TestTagsAreWrittenAroundTheirContent(t *testing.T) {
 	tag := func(name string, children ...elements.Node) elements.Tag {
 		return elements.Tag{Name: name, Children: children}
 	}
@@ -101,24 +101,24 @@ func TestTag(t *testing.T) {
 		children elements.Nodes
 		want     string
 	}{
-		{"the tags stand on lines of their own", elements.Nodes{tag("x", elements.Text("a"))}, "<x>\na\n</x>"},
-		{"what stands around them does too", elements.Nodes{elements.Text("a"), tag("x", elements.Text("b")), elements.Text("c")}, "a\n<x>\nb\n</x>\nc"},
+		{"the ends of a tag are on lines of their own", elements.Nodes{tag("x", elements.Text("a"))}, "<x>\na\n</x>"},
+		{"text around a tag is on lines of its own", elements.Nodes{elements.Text("a"), tag("x", elements.Text("b")), elements.Text("c")}, "a\n<x>\nb\n</x>\nc"},
 		{"a line break after a tag is enough", elements.Nodes{tag("x", elements.Text("b")), elements.LineBreak{}, elements.Text("c")}, "<x>\nb\n</x>\nc"},
 		{"text that ends its line is not ended again", elements.Nodes{tag("x", elements.Text("a\n"))}, "<x>\na\n</x>"},
 		{"tags nest", elements.Nodes{tag("x", tag("y", elements.Text("a")), tag("z", elements.Text("b")))}, "<x>\n<y>\na\n</y>\n<z>\nb\n</z>\n</x>"},
-		{"a tag without children is one", elements.Nodes{elements.Text("a"), tag("x"), line("b")}, "a\n<x/>\nb"},
+		{"a tag without children is a single tag", elements.Nodes{elements.Text("a"), tag("x"), line("b")}, "a\n<x/>\nb"},
 		{"text is escaped", elements.Nodes{tag("x", elements.Text(`</x> & "a" 'b'`))}, "<x>\n&lt;/x&gt; &amp; \"a\" 'b'\n</x>"},
-		{"text outside is not", elements.Nodes{elements.Text("<"), tag("x", elements.Text("a")), elements.Text(">")}, "<\n<x>\na\n</x>\n>"},
-		{"text in text chunks is", elements.Nodes{tag("x", line("<"), elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text("a>")}})}, "<x>\n&lt;\na&gt;\n</x>"},
-		{"text in nested tags is, once", elements.Nodes{tag("x", tag("y", elements.Text("<&")))}, "<x>\n<y>\n&lt;&amp;\n</y>\n</x>"},
-		{"text from elements of one's own is, and what grows", elements.Nodes{tag("x", wrap(elements.Props{}, fromUser))}, "<x>\n&lt;u&gt;&amp;\n</x>"},
+		{"text outside tags is not escaped", elements.Nodes{elements.Text("<"), tag("x", elements.Text("a")), elements.Text(">")}, "<\n<x>\na\n</x>\n>"},
+		{"text in text chunks is escaped", elements.Nodes{tag("x", line("<"), elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text("a>")}})}, "<x>\n&lt;\na&gt;\n</x>"},
+		{"text in nested tags is escaped once", elements.Nodes{tag("x", tag("y", elements.Text("<&")))}, "<x>\n<y>\n&lt;&amp;\n</y>\n</x>"},
+		{"text of the caller's own elements and of expandables is escaped", elements.Nodes{tag("x", wrap(elements.Props{}, fromUser))}, "<x>\n&lt;u&gt;&amp;\n</x>"},
 		{
 			"attributes keep their order and are escaped",
 			elements.Nodes{elements.Tag{Name: "x", Attributes: []elements.Attribute{{Name: "b", Value: "<\"&'>"}, {Name: "a", Value: "1\n2\t3\r"}, {Name: "c"}}}},
 			`<x b="&lt;&quot;&amp;'&gt;" a="1&#10;2&#9;3&#13;" c=""/>`,
 		},
-		{"a tag whose children are nothing is nothing", elements.Nodes{elements.Text("a"), tag("x", nil, el.If(false, elements.Text("b")))}, "a"},
-		{"a tag with white space alone is nothing", elements.Nodes{elements.Text("a"), tag("x", line(" ")), elements.Text("b")}, "ab"},
+		{"a tag with nil children is not written", elements.Nodes{elements.Text("a"), tag("x", nil, el.If(false, elements.Text("b")))}, "a"},
+		{"a tag with only white space is not written", elements.Nodes{elements.Text("a"), tag("x", line(" ")), elements.Text("b")}, "ab"},
 		{"names may hold digits and signs", elements.Nodes{tag("_x-1.y:z", elements.Text("a"))}, "<_x-1.y:z>\na\n</_x-1.y:z>"},
 	}
 	for _, test := range tests {
@@ -140,7 +140,7 @@ func TestTagIsPrunedWithItsContent(t *testing.T) {
 	require.Equal(t, []string{"x"}, texts(rendered(t, root, 8).Messages))
 }
 
-func TestTagNames(t *testing.T) {
+func TestTagsAndAttributesHaveValidNames(t *testing.T) {
 	for _, name := range []string{"", "1", "-a", "a b", "a>", "a/", "é", "a\n"} {
 		err := failed[*render.ElementError](t, user(wrap(elements.Props{}, elements.Tag{Name: name})), plenty)
 		require.Equal(t, "User > Wrap > Tag", err.Path, "a tag named %q", name)
@@ -149,7 +149,7 @@ func TestTagNames(t *testing.T) {
 	}
 }
 
-// laidOut returns the text of a chunk that was laid out with a share of this many tokens.
+// laidOut returns the text of a chunk that is laid out with a share of this many tokens.
 func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Tokenizer) string {
 	t.Helper()
 	// A tool message costs nothing at layout, so that the chunk's share is the whole budget.
@@ -164,7 +164,7 @@ func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Token
 	return text
 }
 
-func TestTextChunkCut(t *testing.T) {
+func TestTextChunksAreCutToTheirShare(t *testing.T) {
 	pattern := regexp.MustCompile(`[0-9]+`)
 	tests := []struct {
 		name  string
@@ -174,17 +174,17 @@ func TestTextChunkCut(t *testing.T) {
 		want  string
 	}{
 		{"without a break it is never cut", elements.TextChunk{}, "aa bb cc", 3, "aa bb cc"},
-		{"what fits is not cut", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 8, "aa,bb,cc"},
+		{"a text that fits is not cut", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 8, "aa,bb,cc"},
 		{"it ends before the break", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 7, "aa,bb"},
 		{"up to the share and no further", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 4, "aa"},
-		{"it is empty where not even the first piece fits", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 1, ""},
-		{"it is empty where there is no share", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 0, ""},
-		{"a break at the start is one", elements.TextChunk{BreakOn: ","}, ",aa", 1, ""},
+		{"it is empty if not even the first piece fits", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 1, ""},
+		{"it is empty if its share is 0", elements.TextChunk{BreakOn: ","}, "aa,bb,cc", 0, ""},
+		{"a break at the start is a break", elements.TextChunk{BreakOn: ","}, ",aa", 1, ""},
 		{"a break may be long", elements.TextChunk{BreakOn: "--"}, "a---b--c", 6, "a---b"},
 		{"without its break in the text it stays whole or is empty", elements.TextChunk{BreakOn: ";"}, "aa,bb", 4, ""},
 		{"white space is cut before any run of it", elements.TextChunk{BreakOnWhitespace: true}, "aa \n\t bb\u3000cc", 9, "aa \n\t bb"},
 		{"a run of white space is not cut within", elements.TextChunk{BreakOnWhitespace: true}, "aa   bb", 4, "aa"},
-		{"white space at the end may go", elements.TextChunk{BreakOnWhitespace: true}, "aa ", 2, "aa"},
+		{"white space at the end may be cut", elements.TextChunk{BreakOnWhitespace: true}, "aa ", 2, "aa"},
 		{"a pattern is cut before any match", elements.TextChunk{BreakOnPattern: pattern}, "aa1bb234cc", 7, "aa1bb"},
 	}
 	for _, test := range tests {
@@ -195,9 +195,8 @@ func TestTextChunkCut(t *testing.T) {
 	}
 }
 
-// A tokenizer that merges across a break may take fewer tokens for a longer text. Still a chunk ends before the first
-// break up to which it would be larger than its share, and is never larger than that.
-func TestTextChunkCutWithRealTokens(t *testing.T) {
+// A real tokenizer merges across breaks, so a longer text may have fewer tokens.
+func TestTextChunksAreCutBeforeTheFirstBreakThatExceedsTheirShare(t *testing.T) {
 	tokenizer := tiktoken.Cl100k()
 	text := strings.Repeat("The quick brown fox, 12 345 times:  it\tjumps...  over\n\n\tthe lazy dog! ", 4)
 	for _, test := range []struct {
@@ -225,8 +224,7 @@ func TestTextChunkCutWithRealTokens(t *testing.T) {
 	}
 }
 
-// The chunk ends before the first break up to which it would be larger, be it that more of it would fit again.
-func TestTextChunkCutWhereALongerTextIsSmaller(t *testing.T) {
+func TestTextChunksAreCutThereEvenIfALongerTextWouldFitAgain(t *testing.T) {
 	merging := tokens(func(s string) int { return runes(s) - 3*strings.Count(s, "!") })
 	c := elements.TextChunk{BreakOn: ",", Children: elements.Nodes{elements.Text("aa,a,aa,!,aa")}} // 2, 4, 7, 6 and 9 tokens
 	require.Equal(t, "aa,a", laidOut(t, c, 6, merging))
@@ -235,22 +233,22 @@ func TestTextChunkCutWhereALongerTextIsSmaller(t *testing.T) {
 
 func TestTextChunkTakesOnlyText(t *testing.T) {
 	for name, child := range map[string]elements.Node{
-		"an image":           elements.Image{Source: "i"},
-		"an element":         wrap(elements.Props{}, elements.Text("a")),
-		"a text chunk":       line("a"),
-		"one's own element":  own{},
-		"a cache breakpoint": elements.CacheBreakpoint{},
+		"an image":                       elements.Image{Source: "i"},
+		"an element":                     wrap(elements.Props{}, elements.Text("a")),
+		"a text chunk":                   line("a"),
+		"an element of the caller's own": own{},
+		"a cache breakpoint":             elements.CacheBreakpoint{},
 	} {
 		err := failed[*render.ElementError](t, user(elements.TextChunk{Children: elements.Nodes{child}}), plenty)
 		require.Equal(t, "User > TextChunk", err.Path, name)
 	}
 }
 
-func TestTextChunkBreaks(t *testing.T) {
+func TestInvalidBreaksAreErrors(t *testing.T) {
 	pattern := regexp.MustCompile("a")
 	for name, c := range map[string]elements.TextChunk{
 		"two breaks":                       {BreakOn: ",", BreakOnWhitespace: true},
-		"two others":                       {BreakOn: ",", BreakOnPattern: pattern},
+		"a text and a pattern":             {BreakOn: ",", BreakOnPattern: pattern},
 		"a pattern that can match nothing": {BreakOnPattern: regexp.MustCompile("a*")},
 	} {
 		err := failed[*render.ElementError](t, user(c), plenty)

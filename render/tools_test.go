@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// tool returns the definition of a tool that says a word.
+// tool returns the definition of a tool with a one-word description.
 func tool(props elements.Props, name string) elements.Tool {
 	return elements.Tool{Props: props, Tool: chat.Tool{Name: name, Description: "says " + name, Parameters: []byte(`{"type":"object"}`)}}
 }
@@ -41,25 +41,25 @@ func TestToolsGoByTheirPriorities(t *testing.T) {
 	tests := []struct {
 		rule string
 		root elements.Node
-		want [][]string // after each tool that goes
+		want [][]string // tools left after each removal
 	}{
-		{"the lowest first", elements.Nodes{tool(at(2), "b"), ask, tool(at(1), "a"), tool(at(3), "c")}, [][]string{{"b", "c"}, {"c"}, nil}},
-		{"those of one priority in the order of the tree", elements.Nodes{tool(at(1), "b"), tool(at(1), "a"), ask}, [][]string{{"a"}, nil}},
-		{"in wrappers, and in what elements render to", elements.Nodes{ask, wrap(passing, own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
+		{"the lowest priority goes first", elements.Nodes{tool(at(2), "b"), ask, tool(at(1), "a"), tool(at(3), "c")}, [][]string{{"b", "c"}, {"c"}, nil}},
+		{"tools of one priority go in the order of the tree", elements.Nodes{tool(at(1), "b"), tool(at(1), "a"), ask}, [][]string{{"a"}, nil}},
+		{"tools in wrappers and in rendered elements compete", elements.Nodes{ask, wrap(passing, own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			return elements.Nodes{tool(at(2), "b")}, nil
 		}}), wrap(at(1), tool(at(5), "a"))}, [][]string{{"b"}, nil}},
-		{"a chunk whole", elements.Nodes{ask, elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(9), "a"), tool(at(9), "b")}}, tool(at(2), "c")}, [][]string{{"c"}, nil}},
-		{"a group whole", elements.Nodes{
+		{"a chunk goes whole", elements.Nodes{ask, elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(9), "a"), tool(at(9), "b")}}, tool(at(2), "c")}, [][]string{{"c"}, nil}},
+		{"a group goes whole", elements.Nodes{
 			ask, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{tool(at(1), "a")}}, tool(at(2), "c"),
 			elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{tool(elements.Props{}, "b")}},
 		}, [][]string{{"c"}, nil}},
-		{"what is required stays", elements.Nodes{ask, tool(must(1), "a"), tool(at(2), "b")}, [][]string{{"a"}}},
-		{"what is called stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), calling("a")}, [][]string{{"a"}}},
-		{"what finished messages call stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), &elements.Finished{Props: elements.Props{Required: true}, Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "a"}}}, chat.ToolResult("1", "done")}}}, [][]string{{"a"}}},
-		{"what is called by a message that goes stays", elements.Nodes{
+		{"a required tool stays", elements.Nodes{ask, tool(must(1), "a"), tool(at(2), "b")}, [][]string{{"a"}}},
+		{"a called tool stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), calling("a")}, [][]string{{"a"}}},
+		{"a tool that finished messages call stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), &elements.Finished{Props: elements.Props{Required: true}, Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "a"}}}, chat.ToolResult("1", "done")}}}, [][]string{{"a"}}},
+		{"a tool that a removed message calls stays", elements.Nodes{
 			ask, tool(at(1), "a"), tool(at(2), "b"), elements.Chunk{Props: at(3), Children: calling("a")},
 		}, [][]string{{"a"}}},
-		{"what stands before a breakpoint stays", elements.Nodes{tool(at(1), "a"), user(line("ask"), elements.CacheBreakpoint{}), tool(at(2), "b")}, [][]string{{"a"}}},
+		{"a tool before a breakpoint stays", elements.Nodes{tool(at(1), "a"), user(line("ask"), elements.CacheBreakpoint{}), tool(at(2), "b")}, [][]string{{"a"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -92,13 +92,13 @@ func TestALimitIsKeptByTheCountOfItsTools(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, toolNames(rendered(t, root, plenty)))
 }
 
-func TestAChunkGoesWithAToolThatGoesForALimitInIt(t *testing.T) {
+func TestAChunkIsRemovedWithAToolThatIsRemovedForALimitInIt(t *testing.T) {
 	limited := elements.TokenLimit{Max: 30, Children: elements.Nodes{tool(at(1), "a"), tool(at(2), "b")}}
 	root := elements.Nodes{elements.Chunk{Children: elements.Nodes{limited, tool(at(3), "c")}}, user(line("ask"))}
 	require.Nil(t, rendered(t, root, plenty).Tools)
 }
 
-// framed is a tokenizer by which a list of tools takes 100 tokens besides them.
+// framed is a tokenizer by which a list of tools has a frame of 100 tokens.
 type framed struct{ summing }
 
 func (f framed) CountTools(tools []chat.Tool) int {
@@ -108,7 +108,7 @@ func (f framed) CountTools(tools []chat.Tool) int {
 	return 100 + f.summing.CountTools(tools)
 }
 
-func TestNothingGoesForWhatIsAroundTheLastTool(t *testing.T) {
+func TestNothingElseIsRemovedForTheFrameOfAnEmptyToolList(t *testing.T) {
 	root := elements.Nodes{tool(at(0), "a"), user(chunk(1, "one"), chunk(2, "two"), line("ask"))}
 	whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: framed{summing{runes}}})
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestAReportListsToolsByTheirNames(t *testing.T) {
 	require.Equal(t, render.Kept, report[1].Dropped)
 }
 
-func TestToolsTakeOfWhatElementsAreTold(t *testing.T) {
+func TestToolsReduceTheBudgetThatElementsAreTold(t *testing.T) {
 	told := 0
 	asking := own{render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		told = s.TokenBudget
@@ -149,7 +149,7 @@ func TestToolsTakeOfWhatElementsAreTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsOfferedToPruningMayBeATool(t *testing.T) {
+func TestToolsMayBeOfferedToPruning(t *testing.T) {
 	root := elements.Nodes{tool(at(1), "a"), tool(elements.Props{}, "b"), user(line("ask"))}
 	layout := laid(t, root, render.Options{})
 	floor, tools, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})

@@ -19,7 +19,7 @@ func toTransfer(t *testing.T, root elements.Node) json.RawMessage {
 	return data
 }
 
-func TestTransferredContentIsPrunedAsIfItStoodThere(t *testing.T) {
+func TestTransferredContentIsPrunedLikeLocalContent(t *testing.T) {
 	group := &elements.Group{}
 	content := elements.Nodes{
 		elements.Text("first"), elements.LineBreak{},
@@ -37,7 +37,7 @@ func TestTransferredContentIsPrunedAsIfItStoodThere(t *testing.T) {
 	}
 	data := toTransfer(t, content)
 	for budget := 30; budget < 130; budget += 3 {
-		// Wrapped, since a transferred tree is one element.
+		// In a Wrap, because a transferred tree is one element.
 		want := rendered(t, user(elements.Wrap{Children: content}), budget)
 		got := rendered(t, user(elements.Transferred{Data: data}), budget)
 		require.Equal(t, want.Messages, got.Messages, budget)
@@ -46,7 +46,7 @@ func TestTransferredContentIsPrunedAsIfItStoodThere(t *testing.T) {
 	}
 }
 
-// A text stands beside an element as long as it is none itself, whether a line break is put before it or not.
+// A literal text with a line break before it is still no element.
 func TestTransferredTextMayHaveABreakAndAnElementBesideIt(t *testing.T) {
 	data := json.RawMessage(`{"node":{"type":1,"ctor":2,"children":[
 		{"type":2,"text":"a","lineBreakBefore":true,"priority":3},
@@ -63,7 +63,7 @@ func TestTransferredTextMayHaveABreakAndAnElementBesideIt(t *testing.T) {
 	}
 }
 
-func TestTransferRefuses(t *testing.T) {
+func TestTransferRefusesMessagesAndBreakpoints(t *testing.T) {
 	tests := []struct {
 		name string
 		root elements.Node
@@ -88,22 +88,22 @@ func TestMalformedTransferNamesThePlace(t *testing.T) {
 	tests := []struct{ name, data, place string }{
 		{"no JSON", `{`, "data"},
 		{"nothing", `{}`, "data"},
-		{"the root is no piece", `{"node":` + text + `}`, "node.type"},
+		{"the root is not a piece", `{"node":` + text + `}`, "node.type"},
 		{"unknown type", `{"node":` + piece(text+`,{"type":9}`) + `}`, "node.children[1].type"},
 		{"unknown kind of piece", `{"node":{"type":1,"ctor":9,"children":[]}}`, "node.ctor"},
 		{"no children", `{"node":{"type":1,"ctor":2}}`, "node.children"},
-		{"children that are no list", `{"node":{"type":1,"ctor":2,"children":{}}}`, "node.children"},
+		{"children that are not a list", `{"node":{"type":1,"ctor":2,"children":{}}}`, "node.children"},
 		{"text of a wrong type", `{"node":` + piece(`{"type":2,"text":5}`) + `}`, "node.children[0].text"},
 		{"no text", `{"node":` + piece(`{"type":2}`) + `}`, "node.children[0].text"},
 		{"no value", `{"node":` + piece(`{"type":3}`) + `}`, "node.children[0].value"},
 		{"a negative number of tokens", `{"node":` + piece(`{"type":3,"value":1,"tokenUsage":-1}`) + `}`, "node.children[0].tokenUsage"},
 		{"a huge number", `{"node":` + piece(`{"type":2,"text":"a","priority":1e400}`) + `}`, "node.children[0].priority"},
 		{"a priority beyond what JavaScript counts", `{"node":{"type":1,"ctor":2,"props":{"priority":99999999999999999},"children":[]}}`, "node.props"},
-		{"flags that are none", `{"node":{"type":1,"ctor":2,"flags":77,"children":[]}}`, "node.flags"},
+		{"unknown flags", `{"node":{"type":1,"ctor":2,"flags":77,"children":[]}}`, "node.flags"},
 		{"an IfEmpty of one side", `{"node":{"type":1,"ctor":2,"flags":8,"children":[` + text + `]}}`, "node.children"},
 		{"no role", `{"node":{"type":1,"ctor":1,"props":{"role":7},"children":[]}}`, "node.props.role"},
 		{"an image without a source", `{"node":` + piece(`{"type":1,"ctor":3,"children":[]}`) + `}`, "node.children[0].props.src"},
-		{"a reserve that is none", `{"node":{"type":1,"ctor":2,"props":{"flexReserve":"/0"},"children":[]}}`, "node.props"},
+		{"an invalid reserve", `{"node":{"type":1,"ctor":2,"props":{"flexReserve":"/0"},"children":[]}}`, "node.props"},
 		{"a reference without an anchor", `{"node":{"type":1,"ctor":2,"references":[{}],"children":[]}}`, "node.references"},
 		{"a tree that is too deep", `{"node":` + deep + `}`, ("node" + strings.Repeat(".children[0]", 20))[:200] + "…"},
 	}

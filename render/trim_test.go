@@ -69,17 +69,16 @@ func TestTextThatMayBeCutIsNotLost(t *testing.T) {
 	}
 }
 
-// Required text is cut so that what stands around it never makes it an error.
-func TestRequiredTextThatIsCutFits(t *testing.T) {
+func TestRequiredTextIsCutSoThatItFits(t *testing.T) {
 	tokenizer := tiktoken.O200k()
 	chunk := lines(conventions(60))
 	chunk.Required = true
 	for budget := 100; budget < 500; budget++ {
 		for name, root := range map[string]elements.Node{
-			"in a tag":              user(elements.Tag{Name: "conventions", Children: elements.Nodes{chunk}}),
-			"in tags, in a limit":   user(elements.TokenLimit{Max: budget - 10, Children: elements.Nodes{elements.Tag{Name: "a", Children: elements.Nodes{elements.Tag{Name: "b", Children: elements.Nodes{chunk}}}}}}),
-			"beside what must stay": user(must0(line("one line")), must0(line("and another")), chunk),
-			"two of them":           user(elements.Tag{Name: "a", Children: elements.Nodes{chunk}}, chunk),
+			"in a tag":             user(elements.Tag{Name: "conventions", Children: elements.Nodes{chunk}}),
+			"in tags, in a limit":  user(elements.TokenLimit{Max: budget - 10, Children: elements.Nodes{elements.Tag{Name: "a", Children: elements.Nodes{elements.Tag{Name: "b", Children: elements.Nodes{chunk}}}}}}),
+			"beside required text": user(must0(line("one line")), must0(line("and another")), chunk),
+			"two of them":          user(elements.Tag{Name: "a", Children: elements.Nodes{chunk}}, chunk),
 		} {
 			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: tokenizer})
 			require.NoError(t, err, "%s, %d", name, budget)
@@ -93,7 +92,7 @@ func must0(c elements.TextChunk) elements.TextChunk {
 	return c
 }
 
-func TestTrimming(t *testing.T) {
+func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 	const numbers = "one two three four five six seven eight nine ten eleven twelve"
 	trims := func(change func(*elements.TextChunk)) elements.TextChunk {
 		c := elements.TextChunk{Props: at(1), BreakOnWhitespace: true, Least: 1, Children: elements.Nodes{elements.Text(numbers)}}
@@ -103,7 +102,7 @@ func TestTrimming(t *testing.T) {
 		return c
 	}
 	group := &elements.Group{}
-	// Laid out with plenty, fitted to a budget: so that trimming cuts, and not the layout.
+	// The layout has a large budget, so that the fit trims and not the layout.
 	tests := []struct {
 		name   string
 		root   elements.Node
@@ -112,25 +111,25 @@ func TestTrimming(t *testing.T) {
 	}{
 		{"as much stays as fits", user(trims(nil), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
 		{"one token less costs a word", user(trims(nil), line("stay")), 3 + 5 + 17, []string{"one two three\nstay"}},
-		{"with less than Least it goes", user(trims(func(c *elements.TextChunk) { c.Least = 14 }), line("stay")), 3 + 5 + 17, []string{"stay"}},
+		{"a text that would be shorter than Least is dropped", user(trims(func(c *elements.TextChunk) { c.Least = 14 }), line("stay")), 3 + 5 + 17, []string{"stay"}},
 		{"Least is 16 by default", user(trims(func(c *elements.TextChunk) { c.Least = 0 }), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
-		{"with less than 16 it goes by default", user(trims(func(c *elements.TextChunk) { c.Least = 0 }), line("stay")), 3 + 5 + 17, []string{"stay"}},
-		{"what goes before it is gone", user(chunk(0, "first"), trims(nil), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
-		{"what would go after it stays", user(trims(nil), chunk(2, "later"), line("stay")), 3 + 5 + 6 + 18, []string{"one two three four\nlater\nstay"}},
-		{"the end of it", user(trims(func(c *elements.TextChunk) { c.Cut = elements.CutStart }), line("stay")), 3 + 5 + 18, []string{"ten eleven twelve\nstay"}},
-		{"both ends of it", user(trims(func(c *elements.TextChunk) { c.Cut = elements.CutMiddle }), line("stay")), 3 + 5 + 19, []string{"one two twelve\nstay"}},
+		{"a text that would be shorter than 16 is dropped by default", user(trims(func(c *elements.TextChunk) { c.Least = 0 }), line("stay")), 3 + 5 + 17, []string{"stay"}},
+		{"pieces removed before it stay removed", user(chunk(0, "first"), trims(nil), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
+		{"pieces that would be removed after it stay", user(trims(nil), chunk(2, "later"), line("stay")), 3 + 5 + 6 + 18, []string{"one two three four\nlater\nstay"}},
+		{"CutStart keeps the end", user(trims(func(c *elements.TextChunk) { c.Cut = elements.CutStart }), line("stay")), 3 + 5 + 18, []string{"ten eleven twelve\nstay"}},
+		{"CutMiddle keeps both ends", user(trims(func(c *elements.TextChunk) { c.Cut = elements.CutMiddle }), line("stay")), 3 + 5 + 19, []string{"one two twelve\nstay"}},
 		{"a mark counts", user(trims(func(c *elements.TextChunk) { c.Mark = "…" }), line("stay")), 3 + 5 + 18, []string{"one two three …\nstay"}},
 		{"a mark at the start", user(trims(func(c *elements.TextChunk) { c.Mark, c.Cut = "…", elements.CutStart }), line("stay")), 3 + 5 + 18, []string{"… eleven twelve\nstay"}},
 		{"a mark in the middle", user(trims(func(c *elements.TextChunk) { c.Mark, c.Cut = "…", elements.CutMiddle }), line("stay")), 3 + 5 + 18, []string{"one two … twelve\nstay"}},
-		{"at a pattern", user(trims(func(c *elements.TextChunk) {
+		{"a text is cut at a pattern", user(trims(func(c *elements.TextChunk) {
 			c.BreakOnWhitespace, c.BreakOnPattern = false, regexp.MustCompile(` t[a-z]+`)
 		}), line("stay")), 3 + 5 + 18, []string{"one two\nstay"}},
 		{"a group stays with it", user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{trims(nil)}}, elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{line("with")}}, line("stay")), 3 + 5 + 5 + 18, []string{"one two three four\nwith\nstay"}},
-		{"a chunk goes as a whole", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"stay"}},
+		{"a chunk is dropped whole", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"stay"}},
 		{"required text is not trimmed", user(must0(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
-		{"what a tag adds is trimmed away", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
+		{"text is trimmed by what its tag adds", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
 		{"a text that was told an equal share is trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, line("stay")), plenty, []string{"one\ntwenty characters at\nstay"}},
-		{"but not before a cache breakpoint", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"twenty characters atstay"}},
+		{"text before a cache breakpoint is not trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"twenty characters atstay"}},
 		{"a limit trims, and the prompt trims again", user(elements.TokenLimit{Max: 40, Children: elements.Nodes{trims(nil)}}, line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
 		{"text in a tag is cut before it is escaped", user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;c<d;e")}}}}, line("stay")), 30, []string{"<t>\na&amp;b\n</t>\nstay"}},
 	}
@@ -155,7 +154,7 @@ func TestCompatibleTrimsNothing(t *testing.T) {
 	require.Equal(t, []string{"stay"}, texts(r.Messages))
 }
 
-// With the same limits a text at a smaller budget is a prefix of itself at a larger, and fits in any order are what fits alone are.
+// Fits in any order give the same results.
 func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
 	tokenizer := tiktoken.O200k()
 	root := user(
@@ -201,7 +200,7 @@ func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
 	}
 }
 
-// parts returns the text in the tag a, and what follows it without the last line.
+// parts returns the text in the tag a, and the text after it without the last line.
 func parts(text string) [2]string {
 	in, after, found := strings.Cut(strings.TrimPrefix(text, "<a>\n"), "\n</a>\n")
 	if !found {
@@ -210,8 +209,7 @@ func parts(text string) [2]string {
 	return [2]string{in, strings.TrimSuffix(strings.TrimSuffix(after, "stay"), "\n")}
 }
 
-// Trimming leaves the tree as it was for other fits.
-func TestTrimmingIsOfOneFit(t *testing.T) {
+func TestTrimmingDoesNotAffectOtherFits(t *testing.T) {
 	layout, err := render.Lay(t.Context(), user(lines(conventions(9))), render.Options{Budget: plenty, Tokenizer: runes})
 	require.NoError(t, err)
 	small, err := layout.Fit(t.Context(), 200)
@@ -224,7 +222,7 @@ func TestTrimmingIsOfOneFit(t *testing.T) {
 	require.Equal(t, small.Tokens, runes.CountMessage(chat.Message{Role: chat.RoleUser, Content: small.Messages[0].Content}))
 }
 
-// What a trimmed text is escaped by is the place where it stands, whatever was laid out after it.
+// Elements that were laid out later do not decide how it is escaped.
 func TestTrimmedTextStaysEscaped(t *testing.T) {
 	cut := elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;</t>;c<d;e")}}
 	other := elements.TextChunk{BreakOn: ";", Children: elements.Nodes{elements.Text("stay & stay")}}
@@ -235,7 +233,7 @@ func TestTrimmedTextStaysEscaped(t *testing.T) {
 	require.Equal(t, []string{"<t>\na&amp;b;&lt;/t&gt;;c&lt;d\n</t>\nstay & stay"}, texts(r.Messages))
 }
 
-// A chunk beside a limit does not keep what is in the limit from being trimmed.
+// The chunk is beside the limit that trims.
 func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
 	lost := func(root elements.Node) bool {
 		r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
@@ -252,8 +250,8 @@ func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
 	}
 }
 
-// Text that is required, by itself or by the options, fits with all that is required around it.
-func TestRequiredTextFitsWithWhatStandsAroundIt(t *testing.T) {
+// The text is required by itself or by the options.
+func TestRequiredTextFitsWithRequiredContentAroundIt(t *testing.T) {
 	tagged := func(n elements.Node, tags int) elements.Node {
 		for range tags {
 			n = elements.Tag{Name: "a", Children: elements.Nodes{n}}
@@ -266,18 +264,18 @@ func TestRequiredTextFitsWithWhatStandsAroundIt(t *testing.T) {
 		root elements.Node
 		opts render.Options
 	}{
-		"in a tool message":   {elements.ToolMessage{ToolCallID: "x", Children: elements.Nodes{required}}, render.Options{}},
-		"beside an opaque":    {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Opaque{Tokens: 50}, required}}, render.Options{}},
-		"beside line breaks":  {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.LineBreak{}, elements.LineBreak{}, required}}, render.Options{}},
-		"what is not offered": {user(tagged(cut, 5)), render.Options{KeepUnranked: true}},
-		"in what was expanded": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
+		"in a tool message":  {elements.ToolMessage{ToolCallID: "x", Children: elements.Nodes{required}}, render.Options{}},
+		"beside an opaque":   {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Opaque{Tokens: 50}, required}}, render.Options{}},
+		"beside line breaks": {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.LineBreak{}, elements.LineBreak{}, required}}, render.Options{}},
+		"not offered":        {user(tagged(cut, 5)), render.Options{KeepUnranked: true}},
+		"in an expandable": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			return el.If(s.TokenBudget >= 100, cut), nil
 		}}, 5)}}), render.Options{}},
 	} {
 		for budget := 250; budget < 2000; budget += 7 {
 			opts := test.opts
 			opts.Budget, opts.Tokenizer = 200, summing{runes}
-			if name != "in what was expanded" {
+			if name != "in an expandable" {
 				opts.Budget = budget
 			}
 			layout, err := render.Lay(t.Context(), test.root, opts)
@@ -288,8 +286,7 @@ func TestRequiredTextFitsWithWhatStandsAroundIt(t *testing.T) {
 	}
 }
 
-// A mark by itself is not what was left of a text.
-func TestAMarkAloneIsNotLeft(t *testing.T) {
+func TestATextIsNotTrimmedToItsMarkAlone(t *testing.T) {
 	c := lines(elements.Text(strings.Repeat("a line of text that is longer than most\n", 5)))
 	c.Mark = "[the rest was cut, read the file for it]"
 	layout, err := render.Lay(t.Context(), user(c, line("stay")), render.Options{Budget: plenty, Tokenizer: runes})

@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// twice renders two of itself, as deep as it says, or without an end.
+// twice renders two of itself, to a depth of deep, or without end if that is 0.
 type twice struct{ deep int }
 
 func (n twice) Render(context.Context, elements.Sizing) (elements.Node, error) {
@@ -42,7 +42,7 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 	(*pointed)[0] = pointed
 	ranked := &elements.WithPriority{Priority: 1}
 	ranked.Node = ranked
-	laughs := elements.Nodes{elements.Text("ha")} // few lists, of which each holds the one before many times
+	laughs := elements.Nodes{elements.Text("ha")} // few lists, each of which holds the previous one many times
 	for range 30 {
 		laughs = elements.Nodes{laughs, laughs, laughs}
 	}
@@ -58,17 +58,17 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 		path string
 	}{
 		"an element that renders two of itself":             {twice{}, "User > twice"},
-		"so many of them that no depth is too much":         {twice{40}, "User > twice"},
+		"more pieces than allowed, at an allowed depth":     {twice{40}, "User > twice"},
 		"a list in itself":                                  {cyclic, "User"},
-		"a pointer to one":                                  {pointed, "User"},
+		"a pointer to a list in itself":                     {pointed, "User"},
 		"a node with a priority in itself":                  {ranked, "User"},
-		"lists of lists of lists":                           {laughs, "User"},
-		"lists without anything in them":                    {nothing, "User"},
+		"lists that hold the previous list many times":      {laughs, "User"},
+		"many empty lists":                                  {nothing, "User"},
 		"an element that holds itself":                      {cyclicTag, "User > x"},
 		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "User > TextChunk"},
 		"a text that grows":                                 {longer("x"), "User > longer"},
-		"a text that stands there again and again":          {elements.Nodes{text, text, text, text, text}, "User"},
-		"and again, in chunks":                              {el.Each(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
+		"one long text many times":                          {elements.Nodes{text, text, text, text, text}, "User"},
+		"one long text in many chunks":                      {el.Each(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
 		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "User > Expandable"},
 		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expandable > twice"},
 	} {
@@ -104,7 +104,7 @@ func growsTo(n elements.Node) func(context.Context, elements.Sizing) (elements.N
 	}
 }
 
-// bad is a tokenizer that does something else once it is armed.
+// bad is a tokenizer that fails once it is armed.
 type bad struct {
 	tokens
 	do *func() int
@@ -129,11 +129,11 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 		do   func() int
 		says string
 	}{
-		"panics":          {func() int { panic("oh no") }, "it panicked: oh no"},
-		"exits":           {func() int { runtime.Goexit(); return 0 }, "it ended its goroutine instead of returning"},
-		"counts below 0":  {func() int { return -3 }, "counted -3 tokens"},
-		"counts too much": {func() int { return math.MaxInt }, "counted 9223372036854775807 tokens"},
-		"counts least":    {func() int { return math.MinInt }, "counted -9223372036854775808 tokens"},
+		"panics":                      {func() int { panic("oh no") }, "it panicked: oh no"},
+		"exits":                       {func() int { runtime.Goexit(); return 0 }, "it ended its goroutine instead of returning"},
+		"counts below 0":              {func() int { return -3 }, "counted -3 tokens"},
+		"counts too much":             {func() int { return math.MaxInt }, "counted 9223372036854775807 tokens"},
+		"counts the smallest integer": {func() int { return math.MinInt }, "counted -9223372036854775808 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var do func() int
@@ -167,8 +167,8 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 func TestAnElementThatFailsIsAnErrorWithItsPath(t *testing.T) {
 	for name, root := range map[string]elements.Node{
 		"alone": user(own{render: exits}), "side by side": user(own{render: always(nil)}, own{render: exits}),
-		"further in":     user(own{render: always(nil)}, elements.Wrap{Children: elements.Nodes{own{render: exits}}}),
-		"beside its own": user(elements.Wrap{Children: elements.Nodes{own{render: exits}}}, own{render: always(nil)}),
+		"an element in another":     user(own{render: always(nil)}, elements.Wrap{Children: elements.Nodes{own{render: exits}}}),
+		"an element beside another": user(elements.Wrap{Children: elements.Nodes{own{render: exits}}}, own{render: always(nil)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := failed[*render.ElementError](t, root, plenty)
@@ -183,7 +183,7 @@ func exits(context.Context, elements.Sizing) (elements.Node, error) {
 	return nil, nil
 }
 
-// stuckProps never tells its properties.
+// stuckProps never returns its properties.
 type stuckProps struct {
 	own
 	until chan struct{}
@@ -194,8 +194,8 @@ func (s stuckProps) ElementProps() elements.Props {
 	return elements.Props{}
 }
 
-// A render that is cancelled ends within a second, whatever does not return, and says who that is.
-func TestWhatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
+// The error names the element or the tokenizer that did not return.
+func TestCodeThatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
 	why := errors.New("enough")
 	type setup struct {
 		root elements.Node
@@ -260,8 +260,8 @@ func cooperates(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 	return nil, ctx.Err()
 }
 
-// A layout whose fit was left behind says so at once, and its reports are none.
-func TestALayoutSaysThatAFitOfItWasLeftBehind(t *testing.T) {
+// Its reports are nil.
+func TestALayoutReturnsAnErrorAfterAFitWasLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until, wait := make(chan struct{}), false
 		var joiner chat.Joiner = blocking{summing{runes}, func() {
@@ -293,7 +293,7 @@ func TestALayoutSaysThatAFitOfItWasLeftBehind(t *testing.T) {
 	})
 }
 
-// blocking does something before it counts a frame or a text.
+// blocking is a tokenizer that calls a function before it counts a frame or a text.
 type blocking struct {
 	summing
 	do func()
