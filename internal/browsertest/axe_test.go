@@ -15,7 +15,7 @@ import (
 // web is the folder of the front end's sources.
 const web = "../../render/inspect/web"
 
-// axe returns the script of axe-core, of the version that the front end's packages name.
+// axe returns the script of axe-core, in the version of the front end's package-lock.json.
 func axe(t *testing.T) string {
 	t.Helper()
 	if browser == nil {
@@ -23,7 +23,7 @@ func axe(t *testing.T) string {
 	}
 	script, err := axeScript()
 	if err != nil {
-		t.Skipf("axe-core cannot be had: %v", err)
+		t.Skipf("axe-core cannot be downloaded: %v", err)
 	}
 	return script
 }
@@ -52,7 +52,7 @@ var axeScript = sync.OnceValues(func() (string, error) {
 	return string(script), err
 })
 
-// accessible fails the test if axe finds violations on the page as it is.
+// accessible fails the test if axe finds violations on the page in its current state.
 func (p tab) accessible(axe, state string) {
 	p.Helper()
 	eval[bool](p, `(() => { if (!window.axe) { `+axe+` } return true; })()`)

@@ -21,9 +21,9 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 )
 
-var update = flag.Bool("update", false, "write the README's picture anew")
+var update = flag.Bool("update", false, "write the README's picture again")
 
-// browser is the context of a browser that all tests share, in which no name of a host resolves; nil without Chromium.
+// browser is the context of a browser that all tests share; it resolves no host name. It is nil without Chromium.
 var browser context.Context
 
 const noBrowser = "Chromium is not installed: install the Debian package chromium"
@@ -52,10 +52,11 @@ type tab struct {
 	testing.TB
 	ctx     context.Context
 	mu      *sync.Mutex
-	trouble *[]string // what the page asked the network for, what its console said, and what it threw
+	trouble *[]string // the page's network requests, console messages and exceptions
 }
 
-// open opens a page that is written by a function. The test fails if the page asks for anything, throws anything, or violates its policy.
+// open opens the page that a function writes. The test fails if the page makes a request, throws an exception, or
+// violates its policy.
 func open(t testing.TB, width, height int64, write func(*bytes.Buffer) error) tab {
 	t.Helper()
 	if browser == nil {
@@ -137,23 +138,23 @@ func (p tab) press(keys ...string) {
 	p.settle()
 }
 
-// click clicks on what has a text, in elements that a selector finds.
+// click clicks on the first of a selector's elements that contains a text.
 func (p tab) click(selector, text string) {
 	p.Helper()
 	require.True(p, eval[bool](p, `(() => {
 		const e = [...document.querySelectorAll(`+quote(selector)+`)].find((e) => e.textContent.includes(`+quote(text)+`));
 		e?.click();
 		return !!e;
-	})()`), "nothing to click on: %s with %q", selector, text)
+	})()`), "found no %s with %q to click on", selector, text)
 	p.settle()
 }
 
-// settle waits until the page has been drawn.
+// settle waits until the page is drawn.
 func (p tab) settle() {
 	eval[bool](p, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true)))))`)
 }
 
-// setBudget moves the slider.
+// setBudget moves the slider to a budget.
 func (p tab) setBudget(budget int) {
 	p.Helper()
 	eval[bool](p, `(() => {
@@ -165,7 +166,7 @@ func (p tab) setBudget(budget int) {
 	p.settle()
 }
 
-// media sets what the page is shown on, such as "print", and features of it.
+// media sets the medium that the page is shown on, such as "print", and its features.
 func (p tab) media(medium string, features ...*emulation.MediaFeature) {
 	p.Helper()
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium, Features: features})

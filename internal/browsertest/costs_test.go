@@ -17,7 +17,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// madeUp returns a session of steps, each of which adds a question, a call and its result. In every tenth the instructions change.
+// madeUp returns a session of steps, each of which adds a question, a call and its result. Every tenth step changes the
+// instructions.
 func madeUp(t testing.TB, steps int) *inspect.Log {
 	t.Helper()
 	var log inspect.Log
@@ -58,7 +59,7 @@ func openLog(t testing.TB, log *inspect.Log, o inspect.Options) tab {
 	return open(t, 1280, 1000, func(page *bytes.Buffer) error { return inspect.Session(page, log, o) })
 }
 
-// Where the cache broke, why and what that cost is one click away.
+// One click shows the step, the reason and the cost.
 func TestTheWorstCacheBreakIsNamedWithItsCost(t *testing.T) {
 	t.Parallel()
 	p := openLog(t, madeUp(t, 40), inspect.Options{Title: "A session with prices"})

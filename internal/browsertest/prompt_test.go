@@ -18,14 +18,14 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 )
 
-// openReview opens the page of a prompt that was pruned, beside the same one in a larger budget.
+// openReview opens the page of a pruned prompt, with the same prompt at a larger budget to compare.
 func openReview(t testing.TB, width, height int64, o inspect.Options) tab {
 	t.Helper()
 	layout := laid(t, review(40))
 	return openPrompt(t, width, height, o, requestOf(t, fitted(t, layout, 0.6), "now"), requestOf(t, fitted(t, layout, 0.8), "before"))
 }
 
-// The page shows at each budget the pieces that a render would keep, and of a trimmed one the same tokens.
+// For a trimmed piece it shows the same tokens.
 func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
 	t.Parallel()
 	layout := laid(t, review(25))
@@ -38,7 +38,7 @@ func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
 	var budgets []int
 	for len(budgets) < 200 {
 		budget := survey.Least + r.IntN(result.Tokens*2-survey.Least)
-		if len(budgets)%2 == 0 { // right at a border
+		if len(budgets)%2 == 0 { // exactly at a border
 			budget = survey.Report[r.IntN(len(survey.Report))].KeptFrom - r.IntN(2)
 		}
 		if budget >= survey.Least {
@@ -78,7 +78,7 @@ func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
 	require.Greater(t, trimmed, 20)
 }
 
-func TestBudgetsOfWhichNothingIsKnownAreMarked(t *testing.T) {
+func TestBudgetsThatTheSurveyDoesNotCoverAreMarked(t *testing.T) {
 	t.Parallel()
 	limited := elements.Nodes{elements.TokenLimit{Max: 30, Children: elements.Nodes{elements.UserMessage{Children: elements.Nodes{
 		elements.TextChunk{Props: props(1), Children: elements.Nodes{elements.Text(strings.Repeat("one ", 20))}},
@@ -103,8 +103,8 @@ func TestBudgetsOfWhichNothingIsKnownAreMarked(t *testing.T) {
 	p.picture("unknown")
 }
 
-// What went first, why, and what budget keeps it are on the page before anybody clicks.
-func TestThePageSaysWhatWentFirstAndWhatWouldKeepIt(t *testing.T) {
+// Without a click.
+func TestThePageSaysWhatWasDroppedFirstAndWhichBudgetWouldKeepIt(t *testing.T) {
 	t.Parallel()
 	p := openReview(t, 1280, 1000, inspect.Options{Title: "Review of a change"})
 	p.picture("prompt")
@@ -126,7 +126,7 @@ func TestThePageSaysWhatWentFirstAndWhatWouldKeepIt(t *testing.T) {
 	p.picture("prompt-dark")
 }
 
-func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
+func TestEverythingCanBeReachedByTheKeyboard(t *testing.T) {
 	t.Parallel()
 	p := openReview(t, 1280, 1000, inspect.Options{})
 	focus := func(selector string) { eval[bool](p, `(document.querySelector(`+quote(selector)+`).focus(), true)`) }
@@ -173,7 +173,7 @@ func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
 	p.picture("search")
 }
 
-func TestPiecesAreFoundZoomedAndKept(t *testing.T) {
+func TestPiecesCanBeFoundZoomedAndKept(t *testing.T) {
 	t.Parallel()
 	p := openReview(t, 1280, 1000, inspect.Options{})
 	p.click("[role=tab]", "Tree")
@@ -194,7 +194,7 @@ func TestPiecesAreFoundZoomedAndKept(t *testing.T) {
 	p.click("button", "Back to")
 	require.Len(t, eval[[]string](p, `[...document.querySelectorAll("#order .row.soon")].map((e) => e.textContent)`), 10)
 
-	// A click into the drawing selects what is there.
+	// A click into the drawing selects the piece at that place.
 	eval[bool](p, `(() => {
 		const c = document.querySelector("canvas[role=img]");
 		const box = c.getBoundingClientRect();
@@ -230,7 +230,7 @@ func TestTwoPromptsAreComparedAtTheirFirstDifference(t *testing.T) {
 	p.picture("compare")
 }
 
-func TestHiddenTextsAreSaidToBeHidden(t *testing.T) {
+func TestThePageSaysThatTextsAreHidden(t *testing.T) {
 	t.Parallel()
 	p := openReview(t, 1280, 1000, inspect.Options{HideContent: true})
 	require.NotContains(t, eval[string](p, `document.documentElement.outerHTML`), "package p")
@@ -238,7 +238,7 @@ func TestHiddenTextsAreSaidToBeHidden(t *testing.T) {
 	p.picture("hidden")
 }
 
-func TestHostileTextsAreTexts(t *testing.T) {
+func TestHostileTextsAreShownAsText(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
 		"</script><script>document.title = 'run'</script>", "<img src=x onerror=\"document.title = 'run'\">", "\x00\x01\x1b[31m\x7f", "\u202ertl \u2066 ltr",
@@ -265,8 +265,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	require.Zero(t, eval[int](p, `document.querySelectorAll("main script, main img").length`))
 }
 
-// A long text is shown in part, and whole if asked for.
-func TestALongTextIsShownWholeIfAskedFor(t *testing.T) {
+func TestALongTextIsShownInPartAndWholeOnRequest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", 1<<17)
 	result := fitted(t, laid(t, elements.UserMessage{Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(long)}}}}), 1)
@@ -301,7 +300,7 @@ func TestNothingIsCutOffOnSmallScreensAndPaper(t *testing.T) {
 	}
 }
 
-func TestThePagesHaveNoViolationsOfAccessibility(t *testing.T) {
+func TestThePagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	script := axe(t)
 	p := openReview(t, 1280, 1000, inspect.Options{})
@@ -314,7 +313,7 @@ func TestThePagesHaveNoViolationsOfAccessibility(t *testing.T) {
 	}
 }
 
-// 5,000 pieces open, and follow the slider. How fast is for people to read.
+// BenchmarkFiveThousandPieces reports how fast the page of a large prompt opens and follows the slider.
 func BenchmarkFiveThousandPieces(b *testing.B) {
 	var list elements.Nodes
 	for i := range 5000 {
@@ -330,7 +329,7 @@ func BenchmarkFiveThousandPieces(b *testing.B) {
 	}
 }
 
-// frames moves the slider from end to end, and reports the time between frames.
+// frames moves the slider from one end to the other, and reports the time between frames.
 func (p tab) frames(b *testing.B) {
 	b.Helper()
 	frames := eval[[]float64](p, `(async () => {

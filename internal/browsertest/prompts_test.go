@@ -65,7 +65,7 @@ func laid(t testing.TB, prompt elements.Node) *render.Layout {
 	return layout
 }
 
-// fitted fits a layout to a share of what it takes.
+// fitted fits a layout to a share of its tokens.
 func fitted(t testing.TB, layout *render.Layout, share float64) *render.Result {
 	t.Helper()
 	whole, err := layout.Fit(context.Background(), 1<<20)
@@ -75,7 +75,7 @@ func fitted(t testing.TB, layout *render.Layout, share float64) *render.Result {
 	return result
 }
 
-// requestOf returns a request with all that a page can show of one.
+// requestOf returns a request with every field that a page can show.
 func requestOf(t testing.TB, result *render.Result, name string) inspect.Request {
 	return inspect.Request{
 		Result: result, Name: name, Model: "gpt-5.4", Tokenizer: tokenizer(t), Prices: sizing.Prices{Rates: sizing.Rates{Input: 2.5, CacheRead: 0.25, Output: 15}},
@@ -83,7 +83,7 @@ func requestOf(t testing.TB, result *render.Result, name string) inspect.Request
 	}
 }
 
-// quote returns a value as a script has it.
+// quote returns a value as JavaScript.
 func quote(v any) string {
 	text, _ := json.Marshal(v) // strings and numbers always encode
 	return string(text)

@@ -6,22 +6,22 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// prompt is a rendered prompt as the page has it.
+// prompt is a rendered prompt in the page's data.
 type prompt struct {
 	Name   string `json:"name"`
 	Model  string `json:"model,omitempty"`
 	Budget int    `json:"budget"`
 	Tokens int    `json:"tokens"`
-	// Rates of a request of this size, nil if no prices are given.
+	// Rates of a request of this size, nil if no prices are known.
 	Rates *sizing.Rates `json:"rates,omitempty"`
 	// Root is the node of the whole prompt.
 	Root int `json:"root"`
-	// Messages behind the first Same, which are those of the prompt before.
+	// Same is the number of messages at the beginning that are those of the previous prompt, Messages are the others.
 	Same     int   `json:"same,omitempty"`
 	Messages []int `json:"messages"`
 	// Counted reports whether messages have counts.
 	Counted bool `json:"counted,omitempty"`
-	// Tools are the nodes of tools that are declared beside the prompt, ToolTokens what their list takes.
+	// Tools are the nodes of tools that are declared beside the prompt, ToolTokens the count of their list.
 	Tools      []int `json:"tools,omitempty"`
 	ToolTokens int   `json:"toolTokens,omitempty"`
 	// From, Below and Least are those of the survey. Unknown says why there is none.
@@ -39,13 +39,14 @@ type node struct {
 	Priority *int      `json:"priority,omitempty"`
 	Text     int       `json:"text,omitempty"`
 	Piece    *piece    `json:"piece,omitempty"`
-	// Children behind the first Same, which are those of another node: the one before Like.
+	// Like is the index plus one of a node that has the same first children, Same their number. Children are the
+	// others.
 	Like     int   `json:"like,omitempty"`
 	Same     int   `json:"same,omitempty"`
 	Children []int `json:"children,omitempty"`
 }
 
-// piece is a [render.Piece] without what stands in its node or follows from it. KeptFrom is 0 of a piece that stays.
+// piece is a [render.Piece] without the fields that its node has. KeptFrom is 0 for a piece that is never dropped.
 type piece struct {
 	Kind        render.PieceKind `json:"kind"`
 	Tokens      int              `json:"tokens"`
@@ -70,7 +71,7 @@ type message struct {
 
 type part struct {
 	Kind render.PieceKind `json:"kind"`
-	Name string           `json:"name,omitempty"` // of a call, or what of a document is known
+	Name string           `json:"name,omitempty"` // of a call; a description of a document; detail of an image
 	Text int              `json:"text,omitempty"`
 }
 
@@ -93,7 +94,7 @@ func (t *table[T]) add(key string, value T) int {
 	return i
 }
 
-// step is a step as the page has it.
+// step is a step in the page's data.
 type step struct {
 	Prompt      int          `json:"prompt"`
 	At          int64        `json:"at,omitempty"` // in milliseconds

@@ -14,35 +14,35 @@ import (
 type Options struct {
 	// Title of the page. Defaults to "Prompt" or "Session".
 	Title string
-	// HideContent leaves all texts out, of which the page then has the lengths and the beginnings of their SHA-256: what the prompt says, attributes of tags,
-	// arguments of calls, answers, errors and titles. Names of elements, tools, groups, models and the page's title stay. A short text can be guessed
-	// from its digest. Off by default.
+	// HideContent leaves all texts out: the prompt's, attributes of tags, arguments of calls, answers, errors and
+	// titles. The page then has only their lengths and the beginnings of their SHA-256, from which a short text can be
+	// guessed. Names of elements, tools, groups and models stay, and so does the page's title. Off by default.
 	HideContent bool
 }
 
-// Request is a rendered prompt, and what is known of the request beside it.
+// Request is a rendered prompt, with more facts about the request.
 type Request struct {
 	// Result of the render.
 	Result *render.Result
-	// Name of the prompt on the page, such as "before". Defaults to a number.
+	// Name of the prompt on the page, such as "before". Defaults to "prompt 1", "prompt 2" and so on.
 	Name string
-	// Model that is asked, by its name. Not shown by default.
+	// Model is the name of the model that is asked. None by default.
 	Model string
-	// Tokenizer that Tools are counted with, and in a session the messages of compactions. Not counted by default.
+	// Tokenizer counts Tools, and in a session the messages of compactions. By default they are not counted.
 	Tokenizer chat.Tokenizer
-	// Tools that are declared beside the prompt. Those that stand in it ([elements.Tool]) are part of the result.
+	// Tools that are declared beside the prompt. Tools in the prompt ([elements.Tool]) are part of the result.
 	Tools []chat.Tool
-	// Prices by which the page says what the request costs if no cache serves it. Not known by default.
+	// Prices from which the page computes the cost of the request if no cache serves it. None by default.
 	Prices sizing.Prices
 }
 
 // ErrNoResult is the error of a [Request] without a result.
 var ErrNoResult = errors.New("inspect: Request.Result is not set: set what render.Render returned")
 
-// ErrNoPrompts is the error of a page that has nothing to show.
-var ErrNoPrompts = errors.New("inspect: there is nothing to show")
+// ErrNoPrompts is the error of a page without a prompt.
+var ErrNoPrompts = errors.New("inspect: there is nothing to show: pass a request, or add a step to the log")
 
-// Prompt writes the page of a prompt. Further requests are those that it can be compared with, in any order.
+// Prompt writes the page of a prompt, which is the first request. The page can compare it with the others.
 func Prompt(ctx context.Context, w io.Writer, o Options, requests ...Request) error {
 	var log Log
 	for _, r := range requests {

@@ -41,7 +41,7 @@ func rendered(t *testing.T, o render.Options, texts ...string) inspect.Request {
 	return inspect.Request{Result: result, Tokenizer: tokenizer}
 }
 
-// nothing returns a prompt with as good as nothing in it.
+// nothing returns a prompt of one letter.
 func nothing(t *testing.T) *render.Result {
 	t.Helper()
 	return rendered(t, render.Options{}, "x").Result
@@ -55,7 +55,7 @@ func pageOf(t *testing.T, o inspect.Options, requests ...inspect.Request) string
 	return b.String()
 }
 
-// dataOf returns the data of a page, which is what stands in its element.
+// dataOf returns the data of a page.
 func dataOf(t *testing.T, page string) (data struct {
 	Texts   []json.RawMessage
 	Nodes   []map[string]any
@@ -71,7 +71,7 @@ func dataOf(t *testing.T, page string) (data struct {
 	return data
 }
 
-// hostile are texts that would like to be more than texts.
+// hostile are texts that try to become markup or script.
 var hostile = []string{
 	"</script><script>alert(1)</script>", "<!--<script>", "]]>", "<img src=x onerror=alert(1)>", "\x00\x01\x1b[31m\x7f", "\u202eright to left",
 	"a\u2028b\u2029c", "&lt;b&gt; &amp;", "👩‍👩‍👧‍👦 é", "\xff\xfe not UTF-8", "`${alert(1)}`", strings.Repeat("x", 1<<20),
@@ -95,7 +95,7 @@ func TestNoTextEndsTheElementThatHoldsTheData(t *testing.T) {
 	}
 }
 
-func TestEachTextIsThereOnce(t *testing.T) {
+func TestEachTextIsWrittenOnce(t *testing.T) {
 	text := strings.Repeat("twice ", 1000)
 	request := rendered(t, render.Options{}, text, text)
 	page := pageOf(t, inspect.Options{}, request, request)
@@ -143,7 +143,7 @@ func TestThePageKnowsFromWhichBudgetPiecesAreKept(t *testing.T) {
 	}
 	for i := range want {
 		if want[i] == survey.Least {
-			want[i] = 0 // it stays
+			want[i] = 0 // never dropped
 		}
 	}
 	require.Equal(t, want, got)
@@ -154,7 +154,7 @@ func TestAPromptWithoutASurveySaysWhy(t *testing.T) {
 	require.Equal(t, "there is a low water", data.Prompts[0]["unknown"])
 }
 
-func TestWhatStepsHaveInCommonIsThereOnce(t *testing.T) {
+func TestMessagesThatStepsHaveInCommonAreWrittenOnce(t *testing.T) {
 	var log inspect.Log
 	var messages elements.Nodes
 	tokenizer := sizing.Estimator{}
@@ -171,7 +171,7 @@ func TestWhatStepsHaveInCommonIsThereOnce(t *testing.T) {
 	require.Less(t, b.Len()-len(pageOf(t, inspect.Options{}, inspect.Request{Result: nothing(t)})), 100_000, "1,830 texts of 1 kB are shown, 60 of them different")
 }
 
-func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
+func TestThePageLoadsNothing(t *testing.T) {
 	page := pageOf(t, inspect.Options{}, rendered(t, render.Options{}, "text"))
 	require.Contains(t, page, `default-src 'none'`)
 	require.NotRegexp(t, `(src|href)="`, page)
@@ -195,8 +195,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// The bundle is small, and is what its sources give.
-func TestTheBundleIsMadeOfItsSources(t *testing.T) {
+func TestTheBundleIsSmallAndUpToDate(t *testing.T) {
 	size := 0
 	for _, name := range []string{"page.js", "page.css"} {
 		text, err := os.ReadFile(name)
@@ -233,7 +232,7 @@ func TestTheBundleIsMadeOfItsSources(t *testing.T) {
 		return err
 	}
 	if err := run("ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
-		t.Skip("the packages of the front end cannot be had")
+		t.Skip("the packages of the front end cannot be downloaded")
 	}
 	require.NoError(t, run("run", "check"))
 	require.NoError(t, run("run", "build"))
@@ -242,7 +241,7 @@ func TestTheBundleIsMadeOfItsSources(t *testing.T) {
 		require.NoError(t, err)
 		got, err := os.ReadFile(name)
 		require.NoError(t, err)
-		require.True(t, bytes.Equal(want, got), "%s is not what its sources give: run go generate ./render/inspect", name)
+		require.True(t, bytes.Equal(want, got), "%s is not up to date: run go generate ./render/inspect", name)
 	}
 }
 

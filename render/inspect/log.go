@@ -13,7 +13,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Log collects the steps of a session. The zero value is empty. It is safe for concurrent use. What steps have in common it holds once.
+// Log collects the steps of a session. It stores anything that steps have in common once. The zero value is empty and
+// ready to use. It is safe for concurrent use.
 type Log struct {
 	mu sync.Mutex
 
@@ -24,7 +25,7 @@ type Log struct {
 	steps    []step
 
 	sent   []int            // messages of the last prompt
-	crowds map[string]crowd // the last of each name
+	crowds map[string]crowd // by name, the last node with many children
 }
 
 // Add adds a step.
@@ -82,7 +83,7 @@ func (l *Log) text(s string) int {
 func encoded[T any](t *table[T], value T) int {
 	key, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // nothing in them fails
+		panic(err) // nodes and messages always encode
 	}
 	return t.add(string(key), value)
 }
@@ -111,7 +112,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	}
 	walk := &walk{pieces: survey.Report, least: to.Least}
 	to.Root = l.node(outline, walk)
-	if to.Counted = len(walk.counts) == len(r.Result.Messages); !to.Counted { // somebody changed them since
+	if to.Counted = len(walk.counts) == len(r.Result.Messages); !to.Counted { // the caller changed the messages since
 		walk.counts = make([]int, len(r.Result.Messages))
 	}
 	sent := make([]int, len(r.Result.Messages))
@@ -137,7 +138,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	return len(l.prompts) - 1, nil
 }
 
-// outlineOf returns the outline of messages that were not rendered, such as those that a last resort left.
+// outlineOf returns the outline of messages that were not rendered, for example those of a compactor's last resort.
 func outlineOf(r Request) *render.Outline {
 	root := &render.Outline{Name: "Root"}
 	for _, m := range r.Result.Messages {
@@ -165,14 +166,14 @@ func outlineOf(r Request) *render.Outline {
 	return root
 }
 
-// walk is a walk over an outline: the pieces of a survey that are left, and what the messages count that were met.
+// walk is the state of a walk over an outline.
 type walk struct {
-	pieces render.Report
-	least  int
-	counts []int
+	pieces render.Report // of the survey, from the next piece on
+	least  int           // of the survey
+	counts []int         // of the messages so far
 }
 
-// node adds what stands in an element, whose pieces are the next.
+// node adds an element with everything in it.
 func (l *Log) node(o *render.Outline, w *walk) int {
 	to := node{Name: o.Name, Tag: l.text(o.Tag), Role: o.Role, Priority: o.Priority, Text: l.text(o.Text)}
 	if o.Role != "" && o.Counted > 0 {
@@ -180,7 +181,7 @@ func (l *Log) node(o *render.Outline, w *walk) int {
 	}
 	if o.Piece != nil {
 		p := *o.Piece
-		if len(w.pieces) > 0 { // the same with what a survey says of it
+		if len(w.pieces) > 0 { // the same piece, with the budgets of the survey
 			p, w.pieces = w.pieces[0], w.pieces[1:]
 		}
 		if p.Dropped == render.Kept && p.KeptFrom == w.least {
@@ -208,7 +209,7 @@ func (l *Log) node(o *render.Outline, w *walk) int {
 	return at
 }
 
-// manyChildren are so many that it pays to say which of them another node has.
+// manyChildren is the number of children from which on it pays to share them with another node.
 const manyChildren = 8
 
 // crowd is a node with many children.
@@ -217,7 +218,7 @@ type crowd struct {
 	children []int
 }
 
-// inCommon returns how many elements two slices begin with.
+// inCommon returns the length of the common prefix of two slices.
 func inCommon(a, b []int) (n int) {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -225,7 +226,7 @@ func inCommon(a, b []int) (n int) {
 	return n
 }
 
-// message adds a message that counts so many tokens.
+// message adds a message with its tokens.
 func (l *Log) message(m chat.Message, tokens int) int {
 	to := message{Role: m.Role, Tokens: tokens, Parts: []part{}}
 	for _, p := range m.Content {

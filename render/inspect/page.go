@@ -18,7 +18,7 @@ var script string
 //go:embed page.css
 var style string
 
-// page is what the script of a page reads.
+// page is the data that the script of a page reads.
 type page struct {
 	Kind     string    `json:"kind"`
 	Title    string    `json:"title"`
@@ -30,13 +30,13 @@ type page struct {
 	Steps    []step    `json:"steps,omitempty"`
 }
 
-// hiddenText stands for a text: how long it is in bytes, and the beginning of its SHA-256.
+// hiddenText replaces a text: its length in bytes, and the beginning of its SHA-256.
 type hiddenText struct {
 	Bytes  int    `json:"bytes"`
 	Digest string `json:"digest"`
 }
 
-// hide returns what stands for a text.
+// hide returns the replacement of a text.
 func hide(s string) hiddenText {
 	sum := sha256.Sum256([]byte(s))
 	return hiddenText{len(s), hex.EncodeToString(sum[:6])}
@@ -69,7 +69,7 @@ func (l *Log) write(w io.Writer, kind string, o Options) error {
 	return nil
 }
 
-// sourceOf names what a policy of the page allows to run or to apply.
+// sourceOf returns the source expression by which the page's policy allows a script or a style.
 func sourceOf(code string) string {
 	sum := sha256.Sum256([]byte(code))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

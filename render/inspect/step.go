@@ -6,51 +6,53 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Step is one request of an agent, and what happened since the one before.
+// Step is one request of an agent, with the events since the previous one.
 type Step struct {
 	Request
-	// At is when the request was made. Not shown by default.
+	// At is the time of the request. Not shown if it is zero.
 	At time.Time
-	// Did says in a few words what the model answered.
+	// Did describes the model's answer in a few words.
 	Did string
-	// Usage that the provider reported, and what the request cost in US dollars. Not known by default.
-	Usage   chat.Usage
+	// Usage is what the provider reported, zero if it is not known.
+	Usage chat.Usage
+	// Dollars is the cost of the request in US dollars, 0 if it is not known.
 	Dollars float64
-	// Explain says what was decided on compaction, and why.
+	// Explain is the decision on compaction, with its reasons.
 	Explain string
-	// Compactions since the step before, which the prompt shows.
+	// Compactions since the previous step. The prompt shows them.
 	Compactions []Compaction
-	// Cleared is how many tokens of old tool output were left out since the step before.
+	// Cleared is the number of tokens of old tool output that were cleared since the previous step.
 	Cleared int
-	// Break of the provider's cache by this prompt, nil if there was none.
+	// Break is the break of the provider's cache by this prompt, nil if there was none.
 	Break *CacheBreak
-	// Notes of what else happened since the step before, such as a summary that failed.
+	// Notes are other events since the previous step, such as a summary that failed.
 	Notes []string
 }
 
-// Compaction is a history that was replaced.
+// Compaction is a replacement of history by a summary.
 type Compaction struct {
-	// Before and After are the tokens that the prompt took.
+	// Before and After are the tokens of the prompt before and after it.
 	Before int `json:"before"`
 	After  int `json:"after"`
-	// Reason is its occasion, Why the decision in words, Mode the way in which the summary was made, Model who made it.
+	// Reason names the trigger, Why is the decision in words.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"`
-	Mode   string `json:"mode,omitempty"`
-	Model  string `json:"model,omitempty"`
-	// Dollars that the summary cost, 0 if that is not known.
+	// Mode is the way in which the summary was made, Model the name of the model that wrote it.
+	Mode  string `json:"mode,omitempty"`
+	Model string `json:"model,omitempty"`
+	// Dollars is the cost of the summary, 0 if it is not known.
 	Dollars float64 `json:"dollars,omitempty"`
-	// Shown are the messages in place of what is covered.
+	// Shown are the messages in place of the covered ones.
 	Shown []chat.Message `json:"-"`
 	// Covered are the messages that were replaced, in order.
 	Covered []chat.Message `json:"-"`
 }
 
-// CacheBreak is what a prompt changed of what the provider had cached.
+// CacheBreak is a request whose prefix differs from what the provider has cached.
 type CacheBreak struct {
 	// Why says what changed, and the usual reasons.
 	Why string `json:"why,omitempty"`
-	// Tokens that the cache would have had, and the US dollars that they cost.
+	// Tokens is the number of tokens that the cache would have served, Dollars their additional cost.
 	Tokens  int     `json:"tokens"`
 	Dollars float64 `json:"dollars,omitempty"`
 }
