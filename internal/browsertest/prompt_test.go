@@ -118,7 +118,7 @@ func TestThePageSaysWhatWasDroppedFirstAndWhichBudgetWouldKeepIt(t *testing.T) {
 		}
 	}
 	summary := eval[string](p, `document.querySelector(".summary").textContent`)
-	require.Regexp(t, `First to go: <file path="[^"]+">. It went: priority \d+ was the lowest`, summary)
+	require.Regexp(t, `Dropped first: <file path="[^"]+">. It was dropped because priority \d+ was the lowest`, summary)
 	require.Contains(t, summary, "A budget of "+eval[string](p, fmt.Sprintf(`(%d).toLocaleString("en")`, first.KeptFrom))+" tokens keeps it")
 	p.click(".summary button", "tokens")
 	require.Contains(t, eval[string](p, `document.querySelector(".outcome").textContent`), "nothing dropped")
@@ -185,11 +185,11 @@ func TestPiecesCanBeFoundZoomedAndKept(t *testing.T) {
 	p.click("button", "Show the whole prompt")
 	require.Equal(t, whole, height())
 
-	p.click("[role=tab]", "What goes first")
-	p.click("button", "Next to return")
+	p.click("[role=tab]", "Drop order")
+	p.click("button", "Keep next")
 	returned := eval[int](p, `document.getElementById("slider").valueAsNumber`)
 	require.Equal(t, returned, eval[int](p, `Math.min(...[...document.querySelectorAll("#order .row:not(.dropped) .from")].map((e) => Number(e.textContent.replace(/\D/g, ""))).filter((n) => n >= `+quote(returned)+`))`))
-	p.click("button", "Next to go")
+	p.click("button", "Drop next")
 	require.Less(t, eval[int](p, `document.getElementById("slider").valueAsNumber`), returned)
 	p.click("button", "Back to")
 	require.Len(t, eval[[]string](p, `[...document.querySelectorAll("#order .row.soon")].map((e) => e.textContent)`), 10)
@@ -253,7 +253,7 @@ func TestHostileTextsAreShownAsText(t *testing.T) {
 	}
 	result := fitted(t, laid(t, elements.UserMessage{Children: list}), 1)
 	p := openPrompt(t, 1280, 1000, inspect.Options{Title: hostile[0]}, requestOf(t, result, hostile[1]), requestOf(t, result, hostile[0]))
-	for _, tab := range []string{"What goes first", "Tree", "Messages as sent", "Compare"} {
+	for _, tab := range []string{"Drop order", "Tree", "Messages as sent", "Compare"} {
 		p.click("[role=tab]", tab)
 		p.picture("hostile-" + strings.ReplaceAll(tab, " ", "-"))
 	}
@@ -283,11 +283,11 @@ func TestNothingIsCutOffOnSmallScreensAndPaper(t *testing.T) {
 	p := openReview(t, 320, 900, inspect.Options{Title: "Review of a change"})
 	for _, width := range []int64{320, 480, 1920, 800} {
 		p.do(chromedp.EmulateViewport(width, 900))
-		for _, tab := range []string{"What goes first", "Tree", "Messages as sent", "Compare"} {
+		for _, tab := range []string{"Drop order", "Tree", "Messages as sent", "Compare"} {
 			p.click("[role=tab]", tab)
 			require.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth`), int(width), "%s at %d pixels", tab, width)
 		}
-		p.click("[role=tab]", "What goes first")
+		p.click("[role=tab]", "Drop order")
 		p.picture(fmt.Sprint("prompt-", width))
 		if width == 800 {
 			p.media("print")
@@ -306,7 +306,7 @@ func TestThePagesAreAccessible(t *testing.T) {
 	p := openReview(t, 1280, 1000, inspect.Options{})
 	for _, dark := range []string{"light", "dark"} {
 		p.media("", &emulation.MediaFeature{Name: "prefers-color-scheme", Value: dark})
-		for _, tab := range []string{"What goes first", "Tree", "Messages as sent", "Compare"} {
+		for _, tab := range []string{"Drop order", "Tree", "Messages as sent", "Compare"} {
 			p.click("[role=tab]", tab)
 			p.accessible(script, dark+", "+tab)
 		}

@@ -42,12 +42,12 @@ func TestASessionIsShownStepByStep(t *testing.T) {
 	require.Regexp(t, `▼ \d+ compactions\. step \d+: [\d,]+ to [\d,]+`, eval[string](p, `document.querySelector(".summary").textContent`))
 	details := func() string { return eval[string](p, `document.querySelector(".details").textContent`) }
 	require.Regexp(t, `Compacted from [\d,]+ to [\d,]+ tokens`, details())
-	require.Regexp(t, `What it covers \(\d+ messages\)`, details())
+	require.Regexp(t, `Covered messages \(\d+\)`, details())
 	require.Contains(t, details(), "conversation-summary")
 	eval[bool](p, `(document.querySelector("#steps").focus(), true)`)
 	p.press(kb.Home)
 	require.Contains(t, details(), "Step 1")
-	require.Contains(t, details(), "What was decided")
+	require.Contains(t, details(), "Decision")
 	p.press(kb.ArrowDown, kb.ArrowDown)
 	require.Contains(t, details(), "Step 3")
 

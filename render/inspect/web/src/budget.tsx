@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { number } from "./format";
 import { colour, themed } from "./icicle";
-import { exact, known, type Fit, type Going, type Tree } from "./tree";
+import { exact, known, type Fit, type Drop, type Tree } from "./tree";
 
-type Props = { tree: Tree; fit: Fit; list: Going[]; budget: number; onBudget: (budget: number) => void };
+type Props = { tree: Tree; fit: Fit; list: Drop[]; budget: number; onBudget: (budget: number) => void };
 
-/** Budget is the slider, with a tick at each budget at which something goes. */
+/** Budget is the slider, with a tick at each budget below which something is dropped. */
 export function Budget({ tree, fit, list, budget, onBudget }: Props) {
   const p = tree.prompt;
   const ticks = useRef<HTMLCanvasElement>(null);
@@ -93,10 +93,10 @@ export function Budget({ tree, fit, list, budget, onBudget }: Props) {
           Back to {number(p.budget)}
         </button>
         <button type="button" disabled={disabled || !list.some((e) => e.keptFrom <= budget)} onClick={() => set(Math.max(...list.filter((e) => e.keptFrom <= budget).map((e) => e.keptFrom)) - 1)}>
-          Next to go
+Drop next
         </button>
         <button type="button" disabled={disabled || !list.some((e) => e.keptFrom > budget)} onClick={() => set(Math.min(...list.filter((e) => e.keptFrom > budget).map((e) => e.keptFrom)))}>
-          Next to return
+Keep next
         </button>
       </div>
       <p role="status" class={exact(p, budget) && budget >= (p.least ?? 0) ? "outcome" : "outcome warning"}>
@@ -106,15 +106,15 @@ export function Budget({ tree, fit, list, budget, onBudget }: Props) {
   );
 }
 
-/** outcome says in words what a budget keeps. */
+/** outcome returns in words how much a budget keeps. */
 function outcome(tree: Tree, fit: Fit, budget: number): string {
   const p = tree.prompt;
   if (!known(p)) return `Other budgets are not known: ${p.unknown}.`;
   if (!exact(p, budget)) {
     const range = p.below ? `from ${number(p.from!)} to ${number(p.below - 1)}` : `from ${number(p.from!)} on`;
-    return `Not known: another token limit applies at this budget. What is shown holds ${range}.`;
+    return `Not known: another token limit applies at this budget. The page shows what is kept ${range}.`;
   }
-  if (budget < p.least!) return `Does not fit: what must stay needs ${number(p.least!)} tokens.`;
+  if (budget < p.least!) return `Does not fit: the pieces that cannot be dropped need ${number(p.least!)} tokens.`;
   const parts = [`${number(fit.keptPieces)} pieces kept (${number(fit.keptTokens())} tokens by themselves)`];
   if (fit.trimmedPieces) parts.push(`${number(fit.trimmedPieces)} of them trimmed by ${number(fit.trimmed[0])}`);
   parts.push(fit.droppedPieces ? `${number(fit.droppedPieces)} dropped (${number(fit.dropped[0])})` : "nothing dropped");

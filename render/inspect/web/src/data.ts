@@ -1,4 +1,4 @@
-// The data of a page, as render/inspect writes it.
+// The data of a page, which render/inspect writes.
 
 export type Text = string | { bytes: number; digest: string };
 export type Size = { budget: number; tokens: number };
@@ -25,7 +25,7 @@ export type Node = {
   priority?: number;
   text?: number;
   piece?: Piece;
-  /** like is another node, plus one, whose first children come before the node's own; same is how many. */
+  /** like is the index plus one of a node whose first children are also the first children of this one; same is their number. */
   like?: number;
   same?: number;
   children?: number[];
@@ -43,7 +43,7 @@ export type Prompt = {
   tokens: number;
   rates?: Rates;
   root: number;
-  /** same is how many messages are those of the prompt before, as they stand in the file. */
+  /** same is the number of messages at the beginning that are those of the previous prompt; in the file, messages has only the others. */
   same?: number;
   messages: number[];
   counted?: boolean;
@@ -111,7 +111,7 @@ export function childrenOf(index: number): number[] {
   return parts.reverse().flat();
 }
 
-/** text returns a text by its index plus one, or what stands for it if it is hidden. */
+/** text returns a text by its index plus one, or its length and digest if it is hidden. */
 export function text(index: number | undefined): string {
   if (!index) return "";
   const t = page.texts[index - 1];

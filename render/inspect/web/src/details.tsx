@@ -13,7 +13,7 @@ type Props = {
   onZoom: (node: number) => void;
 };
 
-/** Details says all that is known of an element or a piece. */
+/** Details shows everything known about an element or a piece. */
 export function Details({ tree, fit, node: at, zoom, onSelect, onBudget, onZoom }: Props) {
   const node = tree.nodes[at];
   const p = node.piece;
@@ -42,7 +42,7 @@ export function Details({ tree, fit, node: at, zoom, onSelect, onBudget, onZoom 
         </b>{" "}
         {p
           ? why(tree, fit, at)
-          : `${number(fit.kept[at])} of ${tokens(tree.whole[at])} kept, ${percent(fit.kept[at], fit.kept[0])} of what is kept${fit.dropped[at] ? `, ${number(fit.dropped[at])} dropped` : ""}${fit.trimmed[at] ? `, ${number(fit.trimmed[at])} trimmed` : ""}.`}
+          : `${number(fit.kept[at])} of ${tokens(tree.whole[at])} kept, ${percent(fit.kept[at], fit.kept[0])} of everything kept${fit.dropped[at] ? `, ${number(fit.dropped[at])} dropped` : ""}${fit.trimmed[at] ? `, ${number(fit.trimmed[at])} trimmed` : ""}.`}
       </p>
       {p && known(tree.prompt) && p.keptFrom ? (
         <p>
@@ -56,7 +56,7 @@ export function Details({ tree, fit, node: at, zoom, onSelect, onBudget, onZoom 
               <button type="button" onClick={() => onBudget(p.sizes![p.sizes!.length - 1].budget)}>
                 {number(p.sizes[p.sizes.length - 1].budget)}
               </button>{" "}
-              the whole of it.
+              all of it.
             </>
           )}
         </p>
@@ -109,7 +109,7 @@ export function Details({ tree, fit, node: at, zoom, onSelect, onBudget, onZoom 
 
 const shown = 4000; // characters
 
-/** Text shows the beginning of a text, and all of it if asked. */
+/** Text shows the beginning of a text, and all of it on request. */
 export function Text({ of, mark }: { of: string; mark?: number }) {
   const [all, setAll] = useState(false);
   if (of === "") return null;

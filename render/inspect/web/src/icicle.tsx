@@ -34,7 +34,7 @@ type Props = {
   onZoom: (node: number) => void;
 };
 
-/** Icicle draws a prompt by tokens, what stands in an element below it. It is for eyes and pointers; the tree beside it is for all else. */
+/** Icicle draws a prompt by tokens, with the contents of an element below it. Screen readers and keyboards use the tree instead. */
 export function Icicle({ tree, fit, zoom, selected, found, onSelect, onZoom }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -48,7 +48,7 @@ export function Icicle({ tree, fit, zoom, selected, found, onSelect, onZoom }: P
 
   const hidden = (i: number) => i !== zoom && tree.end[i] === i + 2 && !tree.nodes[i].tag && !tree.nodes[i].role && tree.nodes[i + 1].piece !== undefined;
 
-  // Where nodes stand: share of the whole from the left, level, and nodes by level. What holds one piece and says nothing has no place.
+  // The places of nodes: their share of the whole from the left, their level, and the nodes by level. A generic element around one piece has none.
   const { left, depth, levels } = useMemo(() => {
     const left = new Float64Array(tree.nodes.length);
     const next = new Float64Array(tree.nodes.length);

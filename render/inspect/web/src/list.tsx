@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 /** rowHeight of lists, in pixels; page.css has the same. */
 const rowHeight = 28;
 
-/** printed is the most rows of a list that are printed. */
+/** printed is the maximum number of rows that are printed. */
 const printed = 1000;
 
 type Props = {
@@ -20,7 +20,7 @@ type Props = {
   row: (row: number) => { key: string | number; attributes?: HTMLAttributes<HTMLDivElement>; content: ComponentChildren };
 };
 
-/** List shows as many rows as there is room for, of any number. */
+/** List shows a list of any length: it renders only the rows that are visible. */
 export function List(p: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);

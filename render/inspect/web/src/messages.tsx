@@ -38,7 +38,7 @@ export function MessageView({ message: m, at, sum, differs, open }: { message: M
 
 const step = 200; // messages that are shown at first, and with each "more"
 
-/** Messages are those that were sent. */
+/** Messages shows the messages that were sent. */
 export function Messages({ prompt, budget }: { prompt: Prompt; budget: number }) {
   const [shown, setShown] = useState(step);
   const sums = useMemo(() => {
@@ -49,7 +49,7 @@ export function Messages({ prompt, budget }: { prompt: Prompt; budget: number })
     <div class="messages">
       <p class={budget === prompt.budget ? "hint" : "warning"}>
         {budget === prompt.budget
-          ? `${count(prompt.messages.length, "message")}, ${tokens(prompt.tokens)}${prompt.counted ? "; Σ is what a prefix up to here counts" : ""}.`
+          ? `${count(prompt.messages.length, "message")}, ${tokens(prompt.tokens)}${prompt.counted ? "; Σ is the sum up to a message" : ""}.`
           : `These are the messages as they were sent at ${number(prompt.budget)} tokens, not at ${number(budget)}.`}
         {prompt.toolTokens ? ` The list of tools beside them takes ${number(prompt.toolTokens)}.` : ""}
       </p>
@@ -70,9 +70,9 @@ export function Messages({ prompt, budget }: { prompt: Prompt; budget: number })
   );
 }
 
-/** Difference is where a prompt begins to differ from another. */
+/** Difference is the place where two prompts begin to differ. */
 export type Difference = {
-  /** messages that both begin with, and what they count. */
+  /** messages is the number of messages that both begin with, tokens their count. */
   messages: number;
   tokens: number;
   tools: boolean;
@@ -80,7 +80,7 @@ export type Difference = {
   character: number;
 };
 
-/** difference returns what two prompts have in common. */
+/** difference returns the place where two prompts begin to differ. */
 export function difference(a: Prompt, b: Prompt): Difference {
   const tools = JSON.stringify(a.tools ?? []) !== JSON.stringify(b.tools ?? []);
   const d: Difference = { messages: 0, tokens: 0, tools, part: 0, character: 0 };
@@ -101,11 +101,11 @@ export function difference(a: Prompt, b: Prompt): Difference {
   return d;
 }
 
-/** where says in words where a prompt begins to differ. */
+/** where returns the place of a difference in words. */
 export const where = (d: Difference): string =>
   d.tools ? "the tools" : `message ${number(d.messages + 1)}, character ${number(d.character + 1)}${d.part ? ` of part ${d.part + 1}` : ""}`;
 
-/** lost is what a cache that has all of a cannot serve of it to b. */
+/** lost returns the tokens of a that a cache with all of a cannot serve for b. */
 export const lost = (a: Prompt, d: Difference): number => Math.max(0, a.tokens + (a.toolTokens ?? 0) - d.tokens);
 
 /** Compare shows two prompts side by side. */
@@ -141,7 +141,7 @@ export function Compare({ prompts, at, onAt, of }: { prompts: Prompt[]; at: numb
             <b>○ The first difference: {where(d)}.</b>{" "}
             {a.counted
               ? `A cache that has all of ${a.name} serves ${number(d.tokens)} of its ${number(a.tokens + (a.toolTokens ?? 0))} tokens (${percent(d.tokens, a.tokens + (a.toolTokens ?? 0))}) in whole messages; ${number(gone)} are lost${price ? `, which costs ${dollars(price)}` : ""}.`
-              : `The same before it: ${count(d.messages, "message")}.`}
+              : `Before it, ${count(d.messages, "message")} ${d.messages === 1 ? "is" : "are"} the same.`}
           </>
         )}
       </p>

@@ -2,26 +2,26 @@ import { snippet } from "./data";
 import { number } from "./format";
 import { List } from "./list";
 import { Sign } from "./sign";
-import { known, type Fit, type Going, type Tree } from "./tree";
+import { known, type Fit, type Drop, type Tree } from "./tree";
 
-type Props = { tree: Tree; fit: Fit; list: Going[]; selected: number; onSelect: (node: number) => void };
+type Props = { tree: Tree; fit: Fit; list: Drop[]; selected: number; onSelect: (node: number) => void };
 
-/** Order lists what goes as the budget gets smaller, the first to go at the top, with a line at the budget. */
+/** Order lists the pieces in the order in which they are dropped as the budget gets smaller, with a line at the budget. */
 export function Order({ tree, fit, list, selected, onSelect }: Props) {
   const next = known(tree.prompt) ? list.findIndex((e) => e.keptFrom <= fit.budget) : -1;
   const gone = next < 0 ? (known(tree.prompt) ? list.length : 0) : next;
   const row = list.findIndex((e) => e.pieces.includes(selected));
-  if (list.length === 0) return <p class="empty">{known(tree.prompt) ? "Nothing in this prompt can go." : "Nothing was dropped."}</p>;
+  if (list.length === 0) return <p class="empty">{known(tree.prompt) ? "Nothing in this prompt can be dropped." : "Nothing was dropped."}</p>;
   return (
     <>
       <p class="hint">
         {known(tree.prompt)
-          ? `In this order pieces go as the budget gets smaller. ${number(gone)} of ${number(list.length)} steps are needed at ${number(fit.budget)} tokens. The ten below the line go next: →1 is the first of them.`
-          : "What was dropped, by priority. In which order it went is not known."}
+          ? `Pieces are dropped in this order as the budget gets smaller. ${number(gone)} of ${number(list.length)} steps are needed at ${number(fit.budget)} tokens. The ten below the line are next, from →1 on.`
+          : "The dropped pieces, by priority. The order in which they were dropped is not known."}
       </p>
       <List
         id="order"
-        label="What goes first"
+        label="Drop order"
         role="listbox"
         length={list.length}
         selected={row}

@@ -7,14 +7,14 @@ import { Icicle } from "./icicle";
 import { Compare, Messages } from "./messages";
 import { Order } from "./order";
 import { Outline } from "./outline";
-import { Fit, goings, known, stateWords, Tree, why, type Going } from "./tree";
+import { Fit, drops, known, stateWords, Tree, why, type Drop } from "./tree";
 
 type View = "order" | "tree" | "messages" | "compare";
 
-/** most nodes that are open at first. */
+/** openAtFirst is the largest number of rows that are shown at first. */
 const openAtFirst = 400;
 
-/** opened returns the nodes to open so that a tree shows its messages, and more of it if that is not much. */
+/** opened returns the nodes that are open at first: those around messages, and deeper levels as long as there are few rows. */
 function opened(tree: Tree): Set<number> {
   const open = new Set<number>();
   let rows = 1;
@@ -29,11 +29,11 @@ function opened(tree: Tree): Set<number> {
   return open;
 }
 
-/** PromptView is all that there is to see of a prompt. */
+/** PromptView shows a prompt. */
 export function PromptView({ at, before, compare }: { at: number; before: number; compare?: boolean }) {
   const prompt = page.prompts[at];
   const tree = useMemo(() => new Tree(prompt), [prompt]);
-  const list = useMemo(() => goings(tree), [tree]);
+  const list = useMemo(() => drops(tree), [tree]);
   const [budget, setBudget] = useState(prompt.budget);
   const fit = useMemo(() => new Fit(tree, budget), [tree, budget]);
   const first = list.find((e) => tree.nodes[e.pieces[0]].piece!.dropped);
@@ -60,7 +60,7 @@ export function PromptView({ at, before, compare }: { at: number; before: number
     reveal(found[now < 0 ? (by > 0 ? 0 : found.length - 1) : (now + by + found.length) % found.length]);
   };
   const views: [View, string][] = [
-    ["order", "What goes first"],
+    ["order", "Drop order"],
     ["tree", "Tree"],
     ["messages", "Messages as sent"],
   ];
@@ -122,7 +122,7 @@ export function PromptView({ at, before, compare }: { at: number; before: number
   );
 }
 
-/** search returns the nodes whose name, tag, path or text has all words of a query. */
+/** search returns the nodes whose name, tag or text has all words of a query. */
 function search(tree: Tree, query: string): number[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
@@ -135,7 +135,7 @@ function search(tree: Tree, query: string): number[] {
   return found;
 }
 
-/** Facts are the head of a prompt. */
+/** Facts are the numbers at the top of a prompt. */
 function Facts({ prompt: p }: { prompt: Prompt }) {
   const cost = p.rates ? ((p.tokens + (p.toolTokens ?? 0)) * p.rates.Input) / 1e6 : 0;
   return (
@@ -161,8 +161,8 @@ export function Fact({ name, value, note }: { name: string; value: string; note?
   );
 }
 
-/** Summary says in sentences what went first, why, and what would keep it. */
-function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Going[]; onSelect: (node: number) => void; onBudget: (budget: number) => void }) {
+/** Summary says in sentences what was dropped first, why, and which budget would keep it. */
+function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Drop[]; onSelect: (node: number) => void; onBudget: (budget: number) => void }) {
   const fit = useMemo(() => new Fit(tree, tree.prompt.budget), [tree]);
   const went = list.filter((e) => tree.nodes[e.pieces[0]].piece!.dropped);
   const trimmed = tree.pieces.find((i) => fit.state(i) === "trimmed");
@@ -182,7 +182,7 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Going[]
       {fit.droppedPieces === 0 ? (
         <p>
           <b>{stateWords.kept[0]} Nothing was dropped.</b>{" "}
-          {known(tree.prompt) && all && <>The first to go would be {link(all.pieces[0])}, below {at(all.keptFrom)}.</>}
+          {known(tree.prompt) && all && <>Below {at(all.keptFrom)}, {link(all.pieces[0])} is dropped first.</>}
         </p>
       ) : (
         <>
@@ -195,7 +195,7 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Going[]
           </p>
           {went.length > 0 && (
             <p>
-              <b>{known(tree.prompt) ? "First to go:" : "Lowest priority:"}</b> {link(went[0].pieces[0])}. {why(tree, fit, went[0].pieces[0])} {went[0].keptFrom > 0 && <>A budget of {at(went[0].keptFrom)} keeps it.</>}
+              <b>{known(tree.prompt) ? "Dropped first:" : "Lowest priority:"}</b> {link(went[0].pieces[0])}. {why(tree, fit, went[0].pieces[0])} {went[0].keptFrom > 0 && <>A budget of {at(went[0].keptFrom)} keeps it.</>}
               {went.length > 3 && (
                 <>
                   {" "}
@@ -206,7 +206,7 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Going[]
           )}
           {known(tree.prompt) && went.length > 1 && (
             <p>
-              <b>Last to go:</b> {link(went[went.length - 1].pieces[0])}. A budget of {at(went[went.length - 1].keptFrom)} keeps it.
+              <b>Dropped last:</b> {link(went[went.length - 1].pieces[0])}. A budget of {at(went[went.length - 1].keptFrom)} keeps it.
             </p>
           )}
         </>
@@ -217,7 +217,7 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Going[]
 
 type TabsProps<T extends string> = { id: string; label: string; tabs: [T, string][]; selected: T; onSelect: (tab: T) => void };
 
-/** Tabs chooses among views. */
+/** Tabs switches between views. */
 export function Tabs<T extends string>({ id, label, tabs, selected, onSelect }: TabsProps<T>) {
   const box = useRef<HTMLDivElement>(null);
   const moved = useRef(false);

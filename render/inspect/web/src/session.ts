@@ -1,7 +1,7 @@
 import { page, type Step } from "./data";
 import { difference, lost } from "./messages";
 
-/** kinds of what fills a context window, from the bottom of the timeline. */
+/** kinds of tokens in a context window, from the bottom of the timeline. */
 export const kinds = ["tools", "system", "summary", "user", "assistant", "tool"] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -14,29 +14,29 @@ export const kindWords: Record<Kind, string> = {
   tool: "tool results",
 };
 
-/** Told is what a page tells of a step. */
-export type Told = {
+/** StepFacts are the facts about a step that the page shows. */
+export type StepFacts = {
   step: Step;
   tokens: Record<Kind, number>;
   total: number;
   budget: number;
-  /** cached is how many tokens of the prompt were served by the cache, or what it has in common with the one before. */
+  /** cached is the number of tokens that the cache served, or that the prompt has in common with the previous one. */
   cached: number;
-  /** asked is the prompt that cached is a part of: by the provider's count, or by ours. */
+  /** asked is the number of tokens of the whole prompt: the provider's count, or ours. */
   asked: number;
   reported: boolean;
-  /** lost is what of the prompt before a cache cannot serve, and lostDollars what that costs. */
+  /** lost is the number of tokens of the previous prompt that a cache cannot serve, lostDollars their cost. */
   lost: number;
   lostDollars: number;
-  /** broke reports that something was lost though nothing was compacted or cleared. */
+  /** broke says that tokens were lost although nothing was compacted or cleared. */
   broke: boolean;
-  /** dollars of the step, its compactions included, and sum those of all up to it. */
+  /** dollars is the cost of the step with its compactions, sum that of all steps up to it. */
   dollars: number;
   sum: number;
 };
 
-/** tell works out what a page tells of the steps. */
-export function tell(): Told[] {
+/** factsOfSteps returns the facts about each step. */
+export function factsOfSteps(): StepFacts[] {
   const summaries = new Set<number>();
   let sum = 0;
   let sums = { system: 0, summary: 0, user: 0, assistant: 0, tool: 0 };
@@ -52,7 +52,7 @@ export function tell(): Told[] {
       sums[kind] += m.tokens ?? 0;
     }
     const counted = sums.system + sums.summary + sums.user + sums.assistant + sums.tool;
-    const tokens: Record<Kind, number> = { ...sums, tools: (p.toolTokens ?? 0) + Math.max(0, p.tokens - counted) }; // those in the prompt too
+    const tokens: Record<Kind, number> = { ...sums, tools: (p.toolTokens ?? 0) + Math.max(0, p.tokens - counted) }; // tools in the prompt are included
     const total = p.tokens + (p.toolTokens ?? 0);
     const d = before && difference(before, p);
     const gone = step.break?.tokens ?? (before ? lost(before, d!) : 0);

@@ -5,28 +5,28 @@ import { count, dollars, number, percent, tokens } from "./format";
 import { List } from "./list";
 import { difference, MessageView, where } from "./messages";
 import { Fact } from "./prompt";
-import { kinds, kindWords, type Told } from "./session";
+import { kinds, kindWords, type StepFacts } from "./session";
 import { Timeline } from "./timeline";
 
-type Props = { told: Told[]; selected: number; onSelect: (step: number) => void; onOpen: (step: number, compare?: boolean) => void };
+type Props = { steps: StepFacts[]; selected: number; onSelect: (step: number) => void; onOpen: (step: number, compare?: boolean) => void };
 
-/** SessionView is all that there is to see of a session's steps. */
-export function SessionView({ told, selected, onSelect, onOpen }: Props) {
+/** SessionView shows the steps of a session. */
+export function SessionView({ steps, selected, onSelect, onOpen }: Props) {
   const [only, setOnly] = useState(false);
   const rows = useMemo(() => {
-    const all = told.map((_, i) => i);
-    return only ? all.filter((i) => marks(told[i])) : all;
-  }, [told, only]);
-  const most = Math.max(...told.map((t) => t.total));
+    const all = steps.map((_, i) => i);
+    return only ? all.filter((i) => marks(steps[i])) : all;
+  }, [steps, only]);
+  const most = Math.max(...steps.map((t) => t.total));
   return (
     <>
-      <Totals told={told} onSelect={onSelect} />
-      <Timeline told={told} selected={selected} onSelect={onSelect} />
+      <Totals steps={steps} onSelect={onSelect} />
+      <Timeline steps={steps} selected={selected} onSelect={onSelect} />
       <div class="body">
         <div class="views">
           <p>
             <label>
-              <input type="checkbox" checked={only} onChange={(e) => setOnly(e.currentTarget.checked)} /> Only steps at which something was compacted or cleared, or the cache broke
+              <input type="checkbox" checked={only} onChange={(e) => setOnly(e.currentTarget.checked)} /> Only steps with a compaction, a clearing or a cache break
             </label>
           </p>
           <List
@@ -39,7 +39,7 @@ export function SessionView({ told, selected, onSelect, onOpen }: Props) {
             onKey={(e) => e.key === "Enter" && (onOpen(selected), true)}
             row={(row) => {
               const i = rows[row];
-              const t = told[i];
+              const t = steps[i];
               return {
                 key: i,
                 content: (
@@ -70,25 +70,25 @@ export function SessionView({ told, selected, onSelect, onOpen }: Props) {
             }}
           />
         </div>
-        <StepDetails told={told} at={selected} onOpen={onOpen} />
+        <StepDetails steps={steps} at={selected} onOpen={onOpen} />
       </div>
     </>
   );
 }
 
-const marks = (t: Told): string => `${t.step.compactions?.length ? "▼" : ""}${t.step.cleared ? "▽" : ""}${t.broke ? "✕" : ""}`;
+const marks = (t: StepFacts): string => `${t.step.compactions?.length ? "▼" : ""}${t.step.cleared ? "▽" : ""}${t.broke ? "✕" : ""}`;
 
-const words = (t: Told): string => [t.step.compactions?.length && "compacted", t.step.cleared && "cleared", t.broke && "cache break"].filter(Boolean).join(", ");
+const words = (t: StepFacts): string => [t.step.compactions?.length && "compacted", t.step.cleared && "cleared", t.broke && "cache break"].filter(Boolean).join(", ");
 
-/** Totals say in sentences what became of the session. */
-function Totals({ told, onSelect }: { told: Told[]; onSelect: (step: number) => void }) {
-  const compactions = told.flatMap((t, i) => (t.step.compactions ?? []).map((c) => ({ c, i })));
-  const breaks = told.map((t, i) => ({ t, i })).filter(({ t }) => t.broke);
+/** Totals are the numbers of the whole session, and its compactions and cache breaks in sentences. */
+function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: number) => void }) {
+  const compactions = steps.flatMap((t, i) => (t.step.compactions ?? []).map((c) => ({ c, i })));
+  const breaks = steps.map((t, i) => ({ t, i })).filter(({ t }) => t.broke);
   const worst = [...breaks].sort((a, b) => b.t.lost - a.t.lost)[0];
-  const sent = told.reduce((sum, t) => sum + t.total, 0);
-  const cached = told.reduce((sum, t) => sum + t.cached, 0);
-  const peak = told.reduce((best, t, i) => (t.total > told[best].total ? i : best), 0);
-  const last = told[told.length - 1];
+  const sent = steps.reduce((sum, t) => sum + t.total, 0);
+  const cached = steps.reduce((sum, t) => sum + t.cached, 0);
+  const peak = steps.reduce((best, t, i) => (t.total > steps[best].total ? i : best), 0);
+  const last = steps[steps.length - 1];
   const model = page.prompts.find((p) => p.model)?.model;
   const step = (i: number) => (
     <button type="button" class="link" onClick={() => onSelect(i)}>
@@ -101,11 +101,11 @@ function Totals({ told, onSelect }: { told: Told[]; onSelect: (step: number) => 
     <>
       <dl class="facts">
         {model && <Fact name="Model" value={model} />}
-        <Fact name="Steps" value={number(told.length)} />
+        <Fact name="Steps" value={number(steps.length)} />
         <Fact name="Sent" value={number(sent)} note="tokens in all" />
-        <Fact name="Peak" value={number(told[peak].total)} note={`${percent(told[peak].total, told[peak].budget)} of the budget`} />
-        <Fact name={told.some((t) => t.reported) ? "Cached" : "In common with the step before"} value={percent(cached, told.reduce((sum, t) => sum + t.asked, 0))} />
-        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={told.every((t) => t.step.dollars || !t.reported) ? "as reported" : "foretold by prices"} />}
+        <Fact name="Peak" value={number(steps[peak].total)} note={`${percent(steps[peak].total, steps[peak].budget)} of the budget`} />
+        <Fact name={steps.some((t) => t.reported) ? "Cached" : "In common with the previous step"} value={percent(cached, steps.reduce((sum, t) => sum + t.asked, 0))} />
+        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={steps.every((t) => t.step.dollars || !t.reported) ? "as reported" : "estimated from prices"} />}
       </dl>
       <section class="summary" aria-label="Summary">
         <p>
@@ -135,8 +135,8 @@ function Totals({ told, onSelect }: { told: Told[]; onSelect: (step: number) => 
   );
 }
 
-function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (step: number, compare?: boolean) => void }) {
-  const t = told[at];
+function StepDetails({ steps, at, onOpen }: { steps: StepFacts[]; at: number; onOpen: (step: number, compare?: boolean) => void }) {
+  const t = steps[at];
   const s = t.step;
   return (
     <section class="details" aria-label="Details of the step" tabIndex={0}>
@@ -152,7 +152,7 @@ function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (
       </p>
       {t.broke && (
         <p class="verdict dropped">
-          <b>✕ The cache broke.</b> {tokens(t.lost)} of the step before are not served from it{t.lostDollars > 0 && `, which costs ${dollars(t.lostDollars)}`}. {at > 0 && `The first difference: ${where(difference(page.prompts[told[at - 1].step.prompt], page.prompts[s.prompt]))}. `}
+          <b>✕ The cache broke.</b> {tokens(t.lost)} of the previous step are not served from the cache{t.lostDollars > 0 && `, which costs ${dollars(t.lostDollars)}`}. {at > 0 && `The first difference: ${where(difference(page.prompts[steps[at - 1].step.prompt], page.prompts[s.prompt]))}. `}
           {s.break?.why}{" "}
           {at > 0 && (
             <button type="button" onClick={() => onOpen(at, true)}>
@@ -206,14 +206,14 @@ function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (
           <>
             <dt>Cost</dt>
             <dd>
-              {dollars(t.dollars)}, {dollars(t.sum)} in all{s.dollars ? "" : " (foretold)"}
+              {dollars(t.dollars)}, {dollars(t.sum)} in all{s.dollars ? "" : " (estimated)"}
             </dd>
           </>
         )}
       </dl>
       {s.explain && (
         <>
-          <h3>What was decided</h3>
+          <h3>Decision</h3>
           <Text key={at} of={s.explain} />
         </>
       )}
@@ -221,7 +221,7 @@ function StepDetails({ told, at, onOpen }: { told: Told[]; at: number; onOpen: (
   );
 }
 
-/** Compacted is a compaction: the summary beside what it covers. */
+/** Compacted shows a compaction: the summary beside the messages that it covers. */
 function Compacted({ c }: { c: Compaction }) {
   const [shown, setShown] = useState(20);
   const covered = c.covered ?? [];
@@ -235,13 +235,13 @@ function Compacted({ c }: { c: Compaction }) {
       </p>
       <div class="columns">
         <div>
-          <h3>The summary</h3>
+          <h3>Summary</h3>
           {(c.shown ?? []).map((m) => (
             <MessageView key={m} message={page.messages[m]} open />
           ))}
         </div>
         <div>
-          <h3>What it covers ({count(covered.length, "message")})</h3>
+          <h3>Covered messages ({number(covered.length)})</h3>
           {covered.slice(0, shown).map((m, i) => (
             <MessageView key={i} message={page.messages[m]} />
           ))}

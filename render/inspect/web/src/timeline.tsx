@@ -3,12 +3,12 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { dollars, number } from "./format";
 import { colour, themed } from "./icicle";
-import { kinds, kindWords, type Told } from "./session";
+import { kinds, kindWords, type StepFacts } from "./session";
 
-type Props = { told: Told[]; selected: number; onSelect: (step: number) => void };
+type Props = { steps: StepFacts[]; selected: number; onSelect: (step: number) => void };
 
-/** Timeline draws what filled the context window, and what it cost, step by step. */
-export function Timeline({ told, selected, onSelect }: Props) {
+/** Timeline draws the tokens in the context window by kind, the cached share and the cost, step by step. */
+export function Timeline({ steps, selected, onSelect }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const charts = useRef<uPlot[]>([]);
   const chosen = useRef(selected);
@@ -16,7 +16,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
   select.current = onSelect;
   const [width, setWidth] = useState(0);
   const theme = themed();
-  const paid = told.length > 0 && told[told.length - 1].sum > 0;
+  const paid = steps.length > 0 && steps[steps.length - 1].sum > 0;
   useEffect(() => {
     const watch = new ResizeObserver((list) => setWidth(Math.floor(list[0].contentRect.width)));
     watch.observe(box.current!);
@@ -25,8 +25,8 @@ export function Timeline({ told, selected, onSelect }: Props) {
   useEffect(() => {
     if (!width) return;
     const [ink, line, gone, accent] = ["ink", "line", "gone", "accent"].map(colour);
-    const peak = Math.max(1, ...told.map((t) => t.total));
-    const steps = told.map((_, i) => i + 1);
+    const peak = Math.max(1, ...steps.map((t) => t.total));
+    const numbers = steps.map((_, i) => i + 1);
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line }, font: "12px system-ui, sans-serif" };
     const marks = (labels: boolean) => (u: uPlot) => {
       const g = u.ctx;
@@ -46,7 +46,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
         g.stroke();
         if (labels && label) g.fillText(label, x, top - lift * ratio);
       };
-      told.forEach((t, i) => {
+      steps.forEach((t, i) => {
         if (t.step.compactions?.length) at(i, ink, [], "▼", 4);
         else if (t.step.cleared) at(i, ink, [6, 3], "▽", 4);
         else if (t.broke) at(i, gone, [2, 3], "✕", 4);
@@ -73,7 +73,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
     const stacked: number[][] = [];
     for (const k of kinds) {
       const below = stacked[stacked.length - 1];
-      stacked.push(told.map((t, i) => t.tokens[k] + (below ? below[i] : 0)));
+      stacked.push(steps.map((t, i) => t.tokens[k] + (below ? below[i] : 0)));
     }
     const tokens = new uPlot(
       {
@@ -86,7 +86,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
           ...[...kinds].reverse().map((k) => ({ stroke: ink, width: 0.5, fill: colour(k), points: { show: false } })),
         ],
       },
-      [steps, told.map((t) => t.budget), ...[...stacked].reverse()],
+      [numbers, steps.map((t) => t.budget), ...[...stacked].reverse()],
       box.current!,
     );
     const cost = new uPlot(
@@ -104,29 +104,29 @@ export function Timeline({ told, selected, onSelect }: Props) {
           ...(paid ? [{ scale: "dollars", stroke: ink, width: 2, dash: [6, 3], points: { show: false } }] : []),
         ],
       },
-      [steps, told.map((t) => (t.asked ? (100 * t.cached) / t.asked : 0)), ...(paid ? [told.map((t) => t.sum)] : [])],
+      [numbers, steps.map((t) => (t.asked ? (100 * t.cached) / t.asked : 0)), ...(paid ? [steps.map((t) => t.sum)] : [])],
       box.current!,
     );
     charts.current = [tokens, cost];
     return () => charts.current.forEach((c) => c.destroy());
-  }, [told, width, theme]);
+  }, [steps, width, theme]);
   useEffect(() => {
     chosen.current = selected;
     charts.current.forEach((c) => c.redraw(false));
   }, [selected]);
 
-  const reported = told.some((t) => t.reported);
+  const reported = steps.some((t) => t.reported);
   return (
     <figure class="timeline">
       <div
         ref={box}
         role="img"
-        aria-label={`Tokens by kind over ${number(told.length)} steps, and below it the cached share${paid ? " and the dollars in all" : ""}. The list of steps has the same numbers.`}
+        aria-label={`Tokens by kind over ${number(steps.length)} steps, and below it the cached share${paid ? " and the dollars in all" : ""}. The list of steps has the same numbers.`}
       />
       <figcaption>
         <span class="legend">
           {kinds
-            .filter((k) => told.some((t) => t.tokens[k] > 0))
+            .filter((k) => steps.some((t) => t.tokens[k] > 0))
             .map((k) => (
               <span key={k}>
                 <i class={`swatch ${k}`} />
@@ -144,7 +144,7 @@ export function Timeline({ told, selected, onSelect }: Props) {
         <span class="legend">
           <span>
             <i class="dash accent solid" />
-            {reported ? "cached share, as reported" : "share in common with the step before"}
+            {reported ? "cached share, as reported" : "share in common with the previous step"}
           </span>
           {paid && (
             <span>

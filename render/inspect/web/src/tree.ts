@@ -2,18 +2,18 @@ import { childrenOf, page, snippet, text, type Node, type Piece, type Prompt } f
 
 export type State = "kept" | "trimmed" | "dropped" | "required" | "mixed";
 
-/** Tree is a prompt as arrays: nodes in the order of the document, a node before what stands in it. */
+/** Tree is a prompt as arrays, with the nodes in preorder. */
 export class Tree {
   readonly nodes: Node[] = [];
   readonly parent: number[] = [];
   readonly depth: number[] = [];
-  /** end is the first node behind what stands in a node. */
+  /** end is the first node after a node's descendants. */
   readonly end: number[] = [];
   readonly role: string[] = [];
-  /** whole is what a node would count if nothing were dropped or trimmed. */
+  /** whole is the tokens of a node if nothing were dropped or trimmed. */
   readonly whole: Float64Array;
   readonly pieces: number[] = [];
-  /** beside is the node of the tools that do not stand in the prompt, or the number of nodes. */
+  /** beside is the node of the tools beside the prompt, or the number of nodes if there are none. */
   readonly beside: number;
 
   constructor(readonly prompt: Prompt) {
@@ -56,14 +56,14 @@ export class Tree {
     return list;
   }
 
-  /** path of the element that a node is or stands in. */
+  /** path returns the path of a node, or of the element around it. */
   path(of: number): string {
     const names = [];
     for (let i = of; i > 0; i = this.parent[i]) if (this.nodes[i].name) names.unshift(this.nodes[i].name);
     return names.join(" > ") || this.nodes[0].name || "";
   }
 
-  /** label names a node by itself. */
+  /** label returns a short name of a node. */
   label(of: number): string {
     const n = this.nodes[of];
     if (n.tag) return text(n.tag);
@@ -71,12 +71,12 @@ export class Tree {
     return n.name || "Root";
   }
 
-  /** title names a piece by what it is in, or by where it is. */
+  /** title returns the tag or name around a piece, or its path. */
   title(of: number): string {
     return this.named(of) ?? this.path(of);
   }
 
-  /** named is the tag that a piece is in, or the element with a name of its own. */
+  /** named returns the tag around a piece, or the nearest element whose name says something. */
   named(of: number): string | undefined {
     const n = this.nodes[of];
     if (n.name && !generic.test(n.name)) return n.name;
@@ -88,7 +88,7 @@ export class Tree {
     return undefined;
   }
 
-  /** priority is the nearest that was given to a node or to an element around it. */
+  /** priority returns the priority of a node, or of the nearest element around it that has one. */
   priority(of: number): { value: number; from: number } | undefined {
     for (let i = of; i >= 0; i = this.parent[i]) {
       const value = this.nodes[i].priority;
@@ -98,7 +98,7 @@ export class Tree {
   }
 }
 
-/** generic are names of types that say nothing of what they hold. */
+/** generic matches names that say nothing about the content. */
 const generic = /^(Text|TextChunk|Chunk|Fragment|Wrap|Finished|text)(#\d+)?$/;
 
 /** known reports whether the page knows what a prompt keeps at other budgets than its own. */
@@ -108,7 +108,7 @@ export const known = (p: Prompt): boolean => p.unknown === undefined;
 export const exact = (p: Prompt, budget: number): boolean =>
   budget === p.budget || (known(p) && budget >= p.from! && (!p.below || budget < p.below));
 
-/** sizeAt is what a piece counts at a budget, -1 if it is dropped. */
+/** sizeAt returns the tokens of a piece at a budget, -1 if it is dropped. */
 export function sizeAt(p: Piece, budget: number, prompt: Prompt): number {
   if (!p.keptFrom || !known(prompt)) return p.dropped ? -1 : p.tokens;
   if (budget < p.keptFrom) return -1;
@@ -117,12 +117,12 @@ export function sizeAt(p: Piece, budget: number, prompt: Prompt): number {
   return size;
 }
 
-/** Fit is what a prompt keeps at a budget. */
+/** Fit holds the tokens that a prompt keeps at a budget. */
 export class Fit {
   readonly kept: Float64Array;
   readonly trimmed: Float64Array;
   readonly dropped: Float64Array;
-  /** size of pieces, -1 if dropped. */
+  /** size is the tokens of a piece, -1 if it is dropped. */
   readonly size: Float64Array;
   readonly keptPieces: number = 0;
   readonly droppedPieces: number = 0;
@@ -159,7 +159,7 @@ export class Fit {
     }
   }
 
-  /** keptTokens are those of the pieces in the prompt. */
+  /** keptTokens returns the tokens of the pieces in the prompt, without the tools beside it. */
   keptTokens(): number {
     return this.kept[0] - (this.kept[this.tree.beside] ?? 0);
   }
@@ -177,16 +177,16 @@ export class Fit {
   }
 }
 
-/** Going is what goes in one step as the budget gets smaller: pieces that are kept from the same budget on. */
-export type Going = { keptFrom: number; pieces: number[]; tokens: number };
+/** Drop is a set of pieces that are dropped together as the budget gets smaller: they are kept from the same budget on. */
+export type Drop = { keptFrom: number; pieces: number[]; tokens: number };
 
-/** goings returns what goes, the first to go first. */
-export function goings(tree: Tree): Going[] {
-  const by = new Map<number, Going>();
+/** drops returns all drops in order, the first one first. */
+export function drops(tree: Tree): Drop[] {
+  const by = new Map<number, Drop>();
   for (const i of tree.pieces) {
     const p = tree.nodes[i].piece!;
     if (!known(tree.prompt) ? !p.dropped : !p.keptFrom) continue;
-    // A text that is trimmed first goes for good where it is not kept in part any more.
+    // A text that is trimmed first is dropped at the budget at which no part of it is kept.
     const from = p.keptFrom ?? 0;
     const key = known(tree.prompt) ? from : i - tree.nodes.length;
     const g = by.get(key);
@@ -197,11 +197,11 @@ export function goings(tree: Tree): Going[] {
   }
   const list = [...by.values()];
   if (known(tree.prompt)) return list.sort((a, b) => b.keptFrom - a.keptFrom);
-  const rank = (g: Going) => tree.nodes[g.pieces[0]].piece!.priority ?? Infinity;
+  const rank = (g: Drop) => tree.nodes[g.pieces[0]].piece!.priority ?? Infinity;
   return list.sort((a, b) => rank(a) - rank(b));
 }
 
-/** stateWords are the states in words, and the signs that stand for them. */
+/** stateWords are the states in words, and their signs. */
 export const stateWords: Record<State, [sign: string, word: string]> = {
   required: ["■", "required"],
   kept: ["●", "kept"],
@@ -210,25 +210,25 @@ export const stateWords: Record<State, [sign: string, word: string]> = {
   mixed: ["◍", "kept in part"],
 };
 
-/** why says in words what decided on a piece at a budget. */
+/** why returns in words the reason for the state of a piece at a budget. */
 export function why(tree: Tree, fit: Fit, of: number): string {
   const p = tree.nodes[of].piece!;
   const state = fit.state(of);
   const rank = (n: number | undefined) => (n === undefined ? "no priority, which is the highest" : `priority ${n}`);
   if (state === "required") return of > tree.beside ? "It is declared beside the prompt, where nothing is pruned." : "It is required, so it is never pruned.";
-  if (state === "kept") return p.restored ? "It had gone, and was put back into room that was left (backfill)." : "There was room for it.";
-  if (state === "trimmed") return `It is cut to ${fit.size[of].toLocaleString("en")} of ${tree.whole[of].toLocaleString("en")} tokens: the last text that would have gone.`;
-  if (!p.dropped) return `At this budget it goes: ${rank(p.priority)} is then the lowest that is left.`;
+  if (state === "kept") return p.restored ? "It was dropped, and put back because there was room left (backfill)." : "There is room for it.";
+  if (state === "trimmed") return `It is trimmed to ${fit.size[of].toLocaleString("en")} of ${tree.whole[of].toLocaleString("en")} tokens. Otherwise it would have been the last piece to be dropped.`;
+  if (!p.dropped) return `At this budget it is dropped: ${rank(p.priority)} is then the lowest that is left.`;
   const limit = p.limit ? ` for the token limit of ${p.limit}` : "";
   const what = p.by ? `“${p.by}”` : "it";
   switch (p.dropped) {
     case "chunk":
-      return `It went${limit} with its chunk, ${p.by ? what : "the element around it"}, which had the lowest that was left: ${rank(p.priority)}.`;
+      return `It was dropped${limit} with its chunk, ${p.by ? what : "the element around it"}, which had the lowest priority that was left: ${rank(p.priority)}.`;
     case "group":
-      return `It went${limit} with ${p.group ? `group “${p.group}”` : "its group"}, of which ${what} had the lowest that was left: ${rank(p.priority)}.`;
+      return `It was dropped${limit} with ${p.group ? `group “${p.group}”` : "its group"}, in which ${what} had the lowest priority that was left: ${rank(p.priority)}.`;
     case "emptied":
-      return `It went${limit} because only white space was left around it once ${what} had gone.`;
+      return `It was dropped${limit} because only white space was left around it without ${what}.`;
     default:
-      return `It went${limit}: ${rank(p.priority)} was the lowest that was left${p.by ? `, of ${what}` : ""}.`;
+      return `It was dropped${limit} because ${rank(p.priority)} was the lowest that was left${p.by ? `, of ${what}` : ""}.`;
   }
 }
