@@ -44,7 +44,7 @@ var (
 
 // ErrLeftBehind is the error of a layout that cannot be used any more, because an earlier fit was left behind: the
 // tokenizer or an element had not returned a second after the context ended. Lay the prompt out again.
-var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay it out anew")
+var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay the prompt out again")
 
 // ErrBudget is the error of a budget, or of another number in [Options], that is out of range.
 var ErrBudget = errors.New("render: a number is out of range")
@@ -157,7 +157,7 @@ func (e *BudgetExceededError) Error() string {
 		if i == 3 {
 			break
 		}
-		b.WriteString([]string{"; the largest pieces that cannot go: ", ", ", ", "}[i])
+		b.WriteString([]string{"; the largest pieces that cannot be removed: ", ", ", ", "}[i])
 		fmt.Fprintf(&b, "%s (%d)", p.Path, p.Tokens)
 	}
 	return b.String()

@@ -30,7 +30,7 @@ const (
 // check returns an error for an unknown mode.
 func (m HistoryMode) check() error {
 	if m > HistoryDroppable {
-		return worded.Errorf(ErrBudget, "render: History is out of range: %d, the modes are 0 to %d", m, HistoryDroppable)
+		return worded.Errorf(ErrBudget, "render: History is out of range: %d, must be a mode from 0 to %d", m, HistoryDroppable)
 	}
 	return nil
 }

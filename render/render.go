@@ -73,9 +73,9 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	case guard.IsNil(o.Tokenizer):
 		return nil, fmt.Errorf("%w: it is a nil %T", ErrNoTokenizer, o.Tokenizer)
 	case o.PromptBudget < 0:
-		return nil, worded.Errorf(ErrBudget, "render: Options.PromptBudget is out of range: %d, it is 1 or more, or 0 for the budget", o.PromptBudget)
+		return nil, worded.Errorf(ErrBudget, "render: Options.PromptBudget is out of range: %d, must be 1 or more, or 0 for the budget", o.PromptBudget)
 	case !(o.LowWater >= 0 && o.LowWater < 1):
-		return nil, worded.Errorf(ErrBudget, "render: Options.LowWater is out of range: %v, it is a share of 0 or more and below 1", o.LowWater)
+		return nil, worded.Errorf(ErrBudget, "render: Options.LowWater is out of range: %v, must be a share of 0 or more and below 1", o.LowWater)
 	}
 	if err := o.History.check(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 
 func (o Options) checkBudget(budget int) error {
 	if budget < 0 || budget == 0 && !o.Compatible {
-		return worded.Errorf(ErrBudget, "render: the budget is out of range: %d tokens, it is 1 or more", budget)
+		return worded.Errorf(ErrBudget, "render: the budget is out of range: %d tokens, must be 1 or more", budget)
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (l *Layout) validated(r *Result, err error) (*Result, error) {
 		return r, err
 	}
 	if err := chat.ValidateRequest(chat.Request{Messages: r.Messages, Tools: r.Tools}); err != nil {
-		return nil, fmt.Errorf("render: the messages that are left within %d tokens: %w", r.Budget, err)
+		return nil, fmt.Errorf("render: the messages left within %d tokens are invalid: %w", r.Budget, err)
 	}
 	return r, nil
 }

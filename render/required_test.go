@@ -253,7 +253,7 @@ func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
 		"System 9", "User > TextChunk#4 5", "System > TextChunk 4",
 		"User > TextChunk#7 4", "User > TextChunk#6 3",
 	}, largest, "the five largest, and those of one size in order")
-	require.EqualError(t, err, "render: the prompt needs 39 tokens and has 30; the largest pieces that cannot go: "+
+	require.EqualError(t, err, "render: the prompt needs 39 tokens and has 30; the largest pieces that cannot be removed: "+
 		"System (9), User > TextChunk#4 (5), System > TextChunk (4)")
 
 	// Needed tokens are enough, one less is not.
@@ -281,7 +281,7 @@ func TestALimitThatCannotBeKeptIsAnErrorWithItsPath(t *testing.T) {
 	require.Equal(t, []int{5, 3}, []int{err.Largest[0].Tokens, err.Largest[1].Tokens})
 	require.Len(t, err.Largest, 2, "only what stands in the limit")
 	require.Equal(t, []string{"free", "12345\ndropped\n123"}, texts(err.Messages))
-	require.EqualError(t, err, "render: User#2 > Wrap > TokenLimit needs 10 tokens and has 8; the largest pieces that cannot go: "+
+	require.EqualError(t, err, "render: User#2 > Wrap > TokenLimit needs 10 tokens and has 8; the largest pieces that cannot be removed: "+
 		"User#2 > Wrap > TokenLimit > TextChunk#1 (5), User#2 > Wrap > TokenLimit > TextChunk#3 (3)")
 
 	around := elements.TokenLimit{Max: 9, Children: elements.Nodes{user(need(0, "1234567"))}}

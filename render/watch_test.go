@@ -131,9 +131,9 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 	}{
 		"panics":                      {func() int { panic("oh no") }, "it panicked: oh no"},
 		"exits":                       {func() int { runtime.Goexit(); return 0 }, "it ended its goroutine instead of returning"},
-		"counts below 0":              {func() int { return -3 }, "counted -3 tokens"},
-		"counts too much":             {func() int { return math.MaxInt }, "counted 9223372036854775807 tokens"},
-		"counts the smallest integer": {func() int { return math.MinInt }, "counted -9223372036854775808 tokens"},
+		"counts below 0":              {func() int { return -3 }, "returned -3 tokens"},
+		"counts too much":             {func() int { return math.MaxInt }, "returned 9223372036854775807 tokens"},
+		"counts the smallest integer": {func() int { return math.MinInt }, "returned -9223372036854775808 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var do func() int

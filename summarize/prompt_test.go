@@ -77,7 +77,7 @@ func TestRequestsFitOrSaySo(t *testing.T) {
 					fits++
 					continue
 				}
-				require.ErrorContains(t, err, "cannot go")
+				require.ErrorContains(t, err, "cannot be removed")
 			}
 			if packs {
 				require.Greater(t, fits, 10)

@@ -42,7 +42,7 @@ func TestHistoryIsRequiredUnlessItIsDroppable(t *testing.T) {
 			require.Equal(t, full, whole(t, nodes[1]))
 			size := quarter{}.CountMessage(chat.UserMessage(full))
 			_, err := shown(t, nodes[0], size-1)
-			require.ErrorContains(t, err, "cannot go")
+			require.ErrorContains(t, err, "cannot be removed")
 			got, err := shown(t, nodes[1], size-1)
 			require.NoError(t, err)
 			require.Contains(t, got, "[This is not all")

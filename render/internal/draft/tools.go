@@ -11,8 +11,8 @@ import (
 
 // Mistakes with tools.
 var (
-	ErrToolInMessage = errors.New("render: a Tool stands in a message: its place is beside messages")
-	ErrDuplicateTool = errors.New("render: two tools have one name")
+	ErrToolInMessage = errors.New("render: a Tool is inside a message: put it beside the messages")
+	ErrDuplicateTool = errors.New("render: two tools have the same name")
 )
 
 // CheckTools returns an error if two tools in a node have the same name. grown maps an expandable to the node that it
@@ -37,7 +37,7 @@ func (t *toolNames) check(n *Node) error {
 	if n.Kind == tree.Tool {
 		name := n.RareOrZero().Tool.Name
 		if first := t.seen[name]; first != nil {
-			return &guard.ElementError{Path: n.Path(), Err: fmt.Errorf("%w: %q is at %s too: leave one of them out", ErrDuplicateTool, name, first.Path())}
+			return &guard.ElementError{Path: n.Path(), Err: fmt.Errorf("%w: %q is also at %s: remove one of them", ErrDuplicateTool, name, first.Path())}
 		}
 		t.seen[name] = n
 	}

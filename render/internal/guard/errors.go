@@ -6,7 +6,7 @@ import (
 )
 
 // ErrEndless is the error of a tree that is too deep or too large.
-var ErrEndless = errors.New("render: the tree does not end: does an element render itself, or a list hold itself?")
+var ErrEndless = errors.New("render: the tree does not end (does an element render itself, or a list contain itself?)")
 
 // ElementError is the error of an element.
 type ElementError struct {

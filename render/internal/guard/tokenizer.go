@@ -62,7 +62,7 @@ func (c checked) check(method string, tokens *int) {
 		panic(tokenizerError(c.Tokenizer, fmt.Errorf("%s: %w", method, panicked), panicked.Stack))
 	}
 	if *tokens < 0 || *tokens > mostTokens {
-		panic(tokenizerError(c.Tokenizer, fmt.Errorf("%s counted %d tokens: it is 0 to %d", method, *tokens, mostTokens), nil))
+		panic(tokenizerError(c.Tokenizer, fmt.Errorf("%s returned %d tokens: the range is 0 to %d", method, *tokens, mostTokens), nil))
 	}
 }
 

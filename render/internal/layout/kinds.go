@@ -152,7 +152,7 @@ func layKeepWith(_ context.Context, n elements.Node, s *site) (elements.Nodes, e
 func layLimit(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
 	k := &s.item.kind
 	if k.max < 1 {
-		return nil, fmt.Errorf("a limit of %d tokens: it is 1 or more", k.max)
+		return nil, fmt.Errorf("a limit of %d tokens: must be 1 or more", k.max)
 	}
 	s.node.EnsureRare().Limit = k.max
 	return k.children, nil
@@ -213,7 +213,7 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 		case it.kind.note:
 			err = it.kind.literal(it.element, s, nil, false)
 		case !s.layouter.Compatible: // prompt-tsx leaves it out
-			err = fmt.Errorf("a %s in its children: they are metadata and references", typeName(it.element))
+			err = fmt.Errorf("a %s in its children: only metadata and references may be there", typeName(it.element))
 		}
 		if err != nil {
 			return err

@@ -143,7 +143,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	in.overhead += s.unchargedBefore
 	in.lazy, in.noShare = lazy, !it.kind.caller && (s.noShare || it.noShare)
 	if in.depth++; in.depth > guard.MaxDepth {
-		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d elements stand in each other", guard.ErrEndless, guard.MaxDepth))
+		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d nested elements", guard.ErrEndless, guard.MaxDepth))
 	}
 	if err := draft.CheckProps(&it.props); err != nil {
 		return inElement(e, err)

@@ -38,13 +38,13 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 		return nil, err
 	}
 	if !isTagName(t.Name) {
-		return nil, fmt.Errorf("%q is not a name for a tag: it is letters, digits and -_.:, and starts with a letter or _", t.Name)
+		return nil, fmt.Errorf("%q is not a tag name: use letters, digits and -_.:, and start with a letter or _", t.Name)
 	}
 	var b strings.Builder
 	b.WriteString("<" + t.Name)
 	for _, a := range t.Attributes {
 		if !isTagName(a.Name) {
-			return nil, fmt.Errorf("%q is not a name for an attribute of the tag %s: it is letters, digits and -_.:, and starts with a letter or _", a.Name, t.Name)
+			return nil, fmt.Errorf("%q is not an attribute name in the tag %s: use letters, digits and -_.:, and start with a letter or _", a.Name, t.Name)
 		}
 		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
 	}

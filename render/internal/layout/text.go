@@ -82,7 +82,7 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 				return 0, err
 			}
 		default:
-			return 0, fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.element))
+			return 0, fmt.Errorf("a %s in a text chunk: only text, line breaks, metadata and opaque values may be in one", typeName(it.element))
 		}
 	}
 	piece.Text = b.String()

@@ -17,7 +17,7 @@ func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 	case s.standsInMessage():
 		return nil, draft.ErrToolInMessage
 	case tool.Name == "":
-		return nil, errors.New("a Tool has no name")
+		return nil, errors.New("the Tool has no name")
 	}
 	s.watch.HoldsTools.Store(true)
 	rare := s.node.EnsureRare()

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrMessage is the error of a message in a tree that is to be transferred.
-var ErrMessage = errors.New("render: a message cannot be transferred, only what stands in one")
+var ErrMessage = errors.New("render: a message cannot be transferred, only its contents")
 
 // Error is a mistake in a tree in transfer form.
 type Error struct {

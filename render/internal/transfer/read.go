@@ -37,14 +37,14 @@ func (r Reader) Read(form []byte, to *draft.Node) error {
 		return &Error{Place: "data", Err: err}
 	}
 	if data.Node == nil {
-		return &Error{Place: "data", Err: errors.New(`it has no "node"`)}
+		return &Error{Place: "data", Err: errors.New(`there is no "node"`)}
 	}
 	n, err := decode(data.Node, "node")
 	if err != nil {
 		return err
 	}
 	if n.Type != typePiece {
-		return &Error{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node is a piece, %d", n.Type, typePiece)}
+		return &Error{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node must be a piece, %d", n.Type, typePiece)}
 	}
 	r.groups = map[int]*elements.Group{}
 	return r.piece(to, n, "node", 0)
@@ -127,7 +127,7 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 func (r Reader) children(e *draft.Node, n incoming, where string, depth int) error {
 	where += ".children"
 	if n.Children == nil {
-		return &Error{Place: where, Err: errors.New("there are none: an empty list is meant")}
+		return &Error{Place: where, Err: errors.New("it is missing: write an empty list for no children")}
 	}
 	if e.IfEmpty && len(n.Children) != 2 {
 		return &Error{Place: where, Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
@@ -164,7 +164,7 @@ func (r Reader) setFlags(e *draft.Node, n incoming) error {
 	set := 0
 	if n.Flags != nil {
 		if set = int(*n.Flags); float64(set) != *n.Flags || set < 0 || set > flagLegacy|flagChunk|flagPass|flagIfEmpty {
-			return fmt.Errorf("%v are no flags", *n.Flags)
+			return fmt.Errorf("unknown flags: %v", *n.Flags)
 		}
 	}
 	for _, f := range flags {
