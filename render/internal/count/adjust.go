@@ -18,8 +18,9 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 			gone = up
 		}
 	}
+	// first is the first of its texts that the last pass over the message read.
 	end := t.Nodes[gone].End
-	first, leftBefore := tree.None, false
+	first, removedBefore := tree.None, false
 	for n := gone; n < end; n++ {
 		if node := &t.Nodes[n]; node.Leaf() && node.Kind != tree.Text {
 			return 0, false
@@ -27,12 +28,13 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 		if seams[n].pass == seams[m].pass && first == tree.None {
 			first = n
 		}
-		leftBefore = leftBefore || seams[n].pass == removedPass
+		removedBefore = removedBefore || seams[n].pass == removedPass
 	}
 	if first == tree.None { // nothing of the removed node was written
-		return 0, leftBefore
+		return 0, removedBefore
 	}
-	last, old := first, 0
+	// Its texts free their tokens and those of their seams.
+	last, freed := first, 0
 	inGone := func(id tree.ID) bool {
 		if id >= tree.ID(len(t.Nodes)) {
 			id -= tree.ID(len(t.Nodes))
@@ -40,9 +42,10 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 		return id >= gone && id < end
 	}
 	for id := first; id >= 0 && inGone(id); id = seams[id].after {
-		old += c.pieces.tokensOf(id) + int(seams[id].tokens)
+		freed += c.pieces.tokensOf(id) + int(seams[id].tokens)
 		last = id
 	}
+	// The texts around the gap meet now.
 	before, after, ok := c.text.neighbours(first, last)
 	if !ok || len(before)+len(after) == 0 { // the whole text disappears
 		return 0, false
@@ -53,7 +56,7 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 	for id := first; id >= 0 && inGone(id); id = seams[id].after {
 		seams[id].pass = removedPass
 	}
-	return old + c.text.rejoin(before, after, func() {}), true
+	return freed + c.text.rejoin(before, after, func() {}), true
 }
 
 // replaceText calls become, which replaces a text of a message by another one, and returns by how many tokens the

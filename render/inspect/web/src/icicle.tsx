@@ -149,7 +149,7 @@ export function Icicle({ tree, fit, zoom, selected, found, onSelect, onZoom }: P
           g.rect(x, y, all - 4, level);
           g.clip();
           const label = `${tree.nodes[i].piece ? sign + " " : ""}${tree.label(i)}`.slice(0, 200);
-          if (keeps < all) { // on a ground that can be read on
+          if (keeps < all) { // a background makes the label readable
             g.fillStyle = paper;
             g.fillRect(x + 2, y + 4, Math.min(all - 6, g.measureText(label).width + 6), level - 9);
           }

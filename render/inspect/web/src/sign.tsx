@@ -1,6 +1,6 @@
 import { stateWords, type State } from "./tree";
 
-/** Sign is the sign of a state, and the word for who does not see it. */
+/** Sign is the sign of a state, with its word for screen readers. */
 export function Sign({ state }: { state: State }) {
   const [sign, word] = stateWords[state];
   return (
