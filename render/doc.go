@@ -21,9 +21,9 @@
 // exact count fits. These rules choose the next piece from the tree that is left. They are those of @vscode/prompt-tsx
 // 0.4, except for rule 7.
 //
-//  1. From the container down, the child with the lowest priority is chosen, then the one among its children, until
-//     something is found that is removed whole: a text, another part, a tool, a [elements.Chunk], or an element without
-//     children.
+//  1. In the container, the child with the lowest priority is chosen, then the child with the lowest priority in that,
+//     and so on, until something is found that is removed whole: a text, another part, a tool, a [elements.Chunk], or an
+//     element without children.
 //  2. An unset priority is the highest. Text, line breaks and opaque values have the priority of the element around
 //     them. An element that passes its priority on has 0 if its own is not set.
 //  3. Among children of equal priority, the one whose own children hold the lowest priority is chosen. A text, part or
@@ -35,7 +35,7 @@
 //     equals. If it is in a chunk, the whole chunk is removed.
 //  6. If the choice is among messages, or among the direct contents of one, candidates before the last cache breakpoint
 //     among them are passed over, and so is the breakpoint. An element holds a breakpoint if a message in it does. If
-//     nothing can be removed from the candidate that is chosen, that is an error, even if its siblings could give way.
+//     nothing can be removed from the chosen candidate, that is an error, even if something in its siblings could be.
 //  7. Required pieces are passed over, and so are elements that hold nothing else. See "Required pieces" below.
 //  8. An element in which only white space is left is removed, with the white space. So is a message, unless it still
 //     calls tools.

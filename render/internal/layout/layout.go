@@ -113,20 +113,20 @@ type account struct {
 const MaxBudget = 1<<53 - 1
 
 // left returns what later elements may be offered.
-func (r *account) left() int { return max(0, r.budget-r.used) }
+func (a *account) left() int { return max(0, a.budget-a.used) }
 
 // cost returns the tokens that were charged, and those that count besides.
-func (r *account) cost() int { return r.used + r.lines + r.uncharged }
+func (a *account) cost() int { return a.used + a.lines + a.uncharged }
 
 // charge charges the account of an element to this one.
-func (r *account) charge(of account) {
-	r.used += of.consumed()
-	r.lines += of.lines
-	r.uncharged += of.uncharged
+func (a *account) charge(of account) {
+	a.used += of.consumed()
+	a.lines += of.lines
+	a.uncharged += of.uncharged
 }
 
 // consumed returns the tokens that the parent is charged: never more than the share that it offered.
-func (r *account) consumed() int { return min(r.used, r.budget) }
+func (a *account) consumed() int { return min(a.used, a.budget) }
 
 // element lays out an element in a site of its own, whose account then says what it took.
 func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error {
