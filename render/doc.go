@@ -22,8 +22,8 @@
 // 0.4, except for rule 7.
 //
 //  1. In the container, the child with the lowest priority is chosen, then the child with the lowest priority in that,
-//     and so on, until something is found that is removed whole: a text, another part, a tool, a [elements.Chunk], or an
-//     element without children.
+//     and so on, until something is found that is removed whole: a text, another part, a tool, a [elements.Chunk], or
+//     an element without children.
 //  2. An unset priority is the highest. Text, line breaks and opaque values have the priority of the element around
 //     them. An element that passes its priority on has 0 if its own is not set.
 //  3. Among children of equal priority, the one whose own children hold the lowest priority is chosen. A text, part or

@@ -279,7 +279,7 @@ func TestHistoryCanBeMadeDroppable(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, steps(t, tt.root, render.FitOptions{History: render.HistoryDroppable}))
-			for budget := 1; budget < 60; budget++ { // as if it were laid out so, whatever was fitted before
+			for budget := 1; budget < 60; budget++ { // the same result as that of a new layout with these options
 				layout := laid(t, tt.root, render.Options{History: render.HistoryDroppable, Tokenizer: summing{runes}})
 				other := laid(t, tt.root, render.Options{Tokenizer: summing{runes}})
 				_, _ = other.Fit(t.Context(), 30)
@@ -477,7 +477,7 @@ func checkOffered(t *testing.T, seed uint64) {
 	m := marker{r: r}
 	root := m.node(grown, false, true)
 	if r.IntN(2) == 0 {
-		root, m.texts = grown, nil // with its limits, which take what they need
+		root, m.texts = grown, nil // unmarked, with its limits
 	}
 	tokenizers := append(joiners(t), runes, words, dear{runes}, summing{runes}, framing{summing{runes}})
 	opts := render.Options{Budget: 200, Tokenizer: tokenizers[r.IntN(len(tokenizers))], Backfill: r.IntN(4) == 0, LowWater: []float64{0, 0.7}[r.IntN(2)]}

@@ -22,7 +22,7 @@ const (
 	ReasonEmptied  Reason = "emptied"  // nothing but white space was left around it
 )
 
-// PieceKind says what a piece is.
+// PieceKind is the kind of a piece.
 type PieceKind string
 
 // The kinds of pieces.

@@ -144,7 +144,7 @@ func TestToolsReduceTheBudgetThatElementsAreTold(t *testing.T) {
 		before := told
 		rendered(t, root, 1000)
 		if before > 0 {
-			require.Equal(t, before-(runes.CountTools(list)-4), told, "without what is around the list")
+			require.Equal(t, before-(runes.CountTools(list)-4), told, "without the frame of the list")
 		}
 	}
 }

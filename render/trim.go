@@ -41,7 +41,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 		return notTrimmed
 	}
 	tokens := func(i int) int {
-		if i == 0 { // nothing is left of the text, so it is not kept: see below
+		if i == 0 { // nothing of the text but its mark: never kept, so it need not be counted
 			return 0
 		}
 		f.count.Trim(text, i)

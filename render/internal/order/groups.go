@@ -13,7 +13,7 @@ import (
 type groups struct {
 	byKey    map[*elements.Group]int32
 	of       []int32 // group by node, 0 for none
-	all      []group // all[0] stands for no group
+	all      []group // all[0] is unused: 0 means no group
 	members  []member
 	removing []int32 // stack of the groups that are being removed
 	indexes  []int32 // stack of their members, as indexes in members

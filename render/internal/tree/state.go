@@ -132,7 +132,7 @@ func (s *State) RemoveCall(message ID, call int) (removed bool) {
 	return true
 }
 
-// attach tells the parent of n that n was removed (by is -1) or is present again (by is 1).
+// attach records in the parent of n that n was removed (by is -1) or is present again (by is 1).
 func (s *State) attach(n ID, by int32) {
 	p := s.Tree.Nodes[n].Parent
 	s.nodes[p].left += by
