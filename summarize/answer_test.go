@@ -21,7 +21,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// badAnswers are those that no summary may be taken from.
+// badAnswers are answers from which no summary may be taken.
 var badAnswers = []struct {
 	name   string
 	step   models.Step
@@ -30,20 +30,20 @@ var badAnswers = []struct {
 	{"nothing at all", models.Say(""), "empty"},
 	{"an empty block", models.SaySummary(""), "empty"},
 	{"a block of white space", models.SaySummary(" \n\t\n"), "empty"},
-	{"an analysis alone", models.Say("<analysis>\nThe user wants\n</analysis>\n"), "empty"},
-	{"an analysis without an end alone", models.Say("<analysis>\nThe user wants"), "empty"},
+	{"only an analysis", models.Say("<analysis>\nThe user wants\n</analysis>\n"), "empty"},
+	{"only an analysis that is not closed", models.Say("<analysis>\nThe user wants"), "empty"},
 	{"a few words without a block", models.Say("The build is fixed."), "no <summary> block, and 19 characters"},
 	{"cut off at the output limit", stopped(chat.StopMaxTokens, "<summary>\nThe user wants\n</summary>"), "cut off"},
 	{"cut off within the block", stopped(chat.StopMaxTokens, "<summary>\nThe user wants"), "cut off"},
 	{"filtered by the provider", stopped(chat.StopFiltered, "<summary>\nThe user wants\n</summary>"), "filtered"},
-	{"a block of what shows nothing", models.SaySummary("\u200b \ufeff"), "empty"},
+	{"a block of invisible characters", models.SaySummary("\u200b \ufeff"), "empty"},
 	{"only a tool call", func(context.Context, chat.Request) (chat.Response, error) {
 		m := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "read", Arguments: "{}"}}}
 		return chat.Response{Message: m, StopReason: chat.StopToolCalls}, nil
 	}, "empty"},
 }
 
-func TestBadAnswerIsRefusedAndSimpleModeTried(t *testing.T) {
+func TestABadAnswerIsRefusedAndSimpleModeIsTried(t *testing.T) {
 	for _, c := range badAnswers {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -59,7 +59,7 @@ func TestBadAnswerIsRefusedAndSimpleModeTried(t *testing.T) {
 	}
 }
 
-// A summary has one room: what the prompt names, what the model is allowed to answer and what is put in place follow from it.
+// The prompt's hint, the output limit of the request and the size of the replacement all follow from one number, the room.
 func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 	long := "## Build\n\nIt fails.\n\n## Files\n\n" + words(budget/5)
 	for _, c := range []struct {
@@ -68,11 +68,11 @@ func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 		want  string
 		mends []string
 	}{
-		{"asked once, the model shortens it", models.Say("## Build\n\nIt fails in the parser."), "## Build\n\nIt fails in the parser.", []string{"shortened by the model"}},
-		{"still too long, it is cut", models.Say("## Build\n\nIt fails for long.\n\n## Files\n\n" + words(budget/5-3)), "It fails for long.", []string{"shortened by the model", "cut at a section"}},
-		{"longer than before, what was written first is cut", models.Say(long + long), "It fails.", []string{"cut at a section"}},
-		{"unusable, what was written first is cut", models.Say(""), "It fails.", []string{"cut at a section"}},
-		{"a model that fails then does not matter", models.Fail(errors.New("down")), "It fails.", []string{"cut at a section"}},
+		{"the model is asked once to shorten it", models.Say("## Build\n\nIt fails in the parser."), "## Build\n\nIt fails in the parser.", []string{"shortened by the model"}},
+		{"a second answer that is still too long is cut", models.Say("## Build\n\nIt fails for long.\n\n## Files\n\n" + words(budget/5-3)), "It fails for long.", []string{"shortened by the model", "cut at a section"}},
+		{"if the second answer is longer, the first is cut", models.Say(long + long), "It fails.", []string{"cut at a section"}},
+		{"if the second answer is unusable, the first is cut", models.Say(""), "It fails.", []string{"cut at a section"}},
+		{"if the second request fails, the first answer is cut", models.Fail(errors.New("down")), "It fails.", []string{"cut at a section"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -90,7 +90,7 @@ func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 
 func TestAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, round(1, 250)...), round(2, 280)...)...)
-	// Where the whole budget is what is exceeded, such an answer never has room. A limit's room is not known before.
+	// If the whole budget is exceeded, an answer this long never has room. In a TokenLimit, the room is not known beforehand.
 	prompt := elements.Nodes{elements.TokenLimit{Max: 500, Children: elements.Nodes(prompt(d.Session))}}
 	replaced := count(quarter{}, said(d.Session)[1:3])
 	const frame = 15
@@ -101,7 +101,7 @@ func TestAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
 	require.Contains(t, text(r.Messages), "A short summary, which fits into it.")
 }
 
-func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
+func TestInvalidUTF8InASummaryIsReplaced(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("\xffA\xc3 summary.\u200b"))
 	got := d.Messages()
@@ -116,27 +116,27 @@ func TestSummaryIsReadFromEveryUsableAnswer(t *testing.T) {
 	for _, c := range []struct{ rule, answer, want string }{
 		{"the block after the analysis", "<analysis>\nhm\n</analysis>\n<summary>\nThis.\n</summary>", "This."},
 		{"the block alone", "<summary>This.</summary>", "This."},
-		{"with words around it", "Here it is:\n<summary>\nThis.\n</summary>\nI hope that helps.", "This."},
-		{"without an end", "<analysis>\nhm\n</analysis>\n<summary>\nThis.\n", "This."},
-		{"without any tags", "The user wants the build fixed.", "The user wants the build fixed."},
-		{"without a block after the analysis", "\n<analysis>\nhm\n</analysis>\nThis is what the agent has to know of it.", "This is what the agent has to know of it."},
-		{"without a block after an analysis that has one", "<analysis>\n<summary>not yet</summary>\n</analysis>\nThis is what the agent has to know of it.", "This is what the agent has to know of it."},
+		{"a block with words around it", "Here it is:\n<summary>\nThis.\n</summary>\nI hope that helps.", "This."},
+		{"a block that is not closed", "<analysis>\nhm\n</analysis>\n<summary>\nThis.\n", "This."},
+		{"an answer without any tags", "The user wants the build fixed.", "The user wants the build fixed."},
+		{"an answer without a block after the analysis", "\n<analysis>\nhm\n</analysis>\nThis is what the agent has to know of it.", "This is what the agent has to know of it."},
+		{"an answer without a block after an analysis that has one", "<analysis>\n<summary>not yet</summary>\n</analysis>\nThis is what the agent has to know of it.", "This is what the agent has to know of it."},
 		{"an analysis that is not closed", "<analysis>\nWhat goes into <summary>?\n<summary>\nThis.\n</summary>", "This."},
 		{"a block within the analysis", "<analysis>\nhm\n<summary>\nThis.\n</summary>\n</analysis>", "This."},
 		{"an analysis that mentions the block", "<analysis>\nWhat goes into <summary> … </summary>?\n</analysis>\n<summary>\nThis.\n</summary>", "This."},
 		{"an analysis that mentions its own end", "<analysis>\nI close with </analysis> at last.\n</analysis>\n\n<summary>\nThis.\n</summary>", "This."},
 		{"a preamble that mentions the block", "I write a <summary> block.\n<summary>\nThis.\n</summary>", "This."},
 		{"a summary that mentions the end of the analysis", "<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
-		{"also after an analysis", "<analysis>\nhm\n</analysis>\n<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
-		{"also after one that is not closed", "<analysis>\nhm\n<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
-		{"also without any block", "The tag </analysis> is what the reader looks for.", "The tag </analysis> is what the reader looks for."},
+		{"a summary that mentions the end of the analysis, after an analysis", "<analysis>\nhm\n</analysis>\n<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
+		{"a summary that mentions the end of the analysis, after an analysis that is not closed", "<analysis>\nhm\n<summary>\nThe tag </analysis> is read.\n</summary>", "The tag </analysis> is read."},
+		{"an answer without any block that mentions the end of the analysis", "The tag </analysis> is what the reader looks for.", "The tag </analysis> is what the reader looks for."},
 		{"a summary that mentions the block", "<summary>\nA `<summary>` is closed by `</summary>` here.\nSo.\n</summary>", "A `<summary>` is closed by `</summary>` here.\nSo."},
 		{"a summary that mentions its start", "<summary>\nA `<summary>` is opened.\n</summary>", "A `<summary>` is opened."},
-		{"HTML in it", "<summary>\n<details><summary>x</summary>y</details>\n</summary>", "<details><summary>x</summary>y</details>"},
-		{"HTML in one that is not closed", "<summary>\n<details><summary>x</summary>y</details>\nz", "<details><summary>x</summary>y</details>\nz"},
-		{"a block in the block", "<summary>\n<summary>\nThis.\n</summary>\n</summary>", "This."},
+		{"a block with HTML in it", "<summary>\n<details><summary>x</summary>y</details>\n</summary>", "<details><summary>x</summary>y</details>"},
+		{"a block with HTML in it that is not closed", "<summary>\n<details><summary>x</summary>y</details>\nz", "<details><summary>x</summary>y</details>\nz"},
+		{"a block in a block", "<summary>\n<summary>\nThis.\n</summary>\n</summary>", "This."},
 		{"an end before the start", "</summary>\n<summary>\nThis.\n</summary>", "This."},
-		{"line ends of Windows", "<analysis>\r\nhm\r\n</analysis>\r\n<summary>\r\nThis.\r\n</summary>\r\n", "This."},
+		{"Windows line ends", "<analysis>\r\nhm\r\n</analysis>\r\n<summary>\r\nThis.\r\n</summary>\r\n", "This."},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			got, err := summarize.ReadSummaryBlock(chat.Response{Message: chat.AssistantMessage(c.answer)})
@@ -146,7 +146,7 @@ func TestSummaryIsReadFromEveryUsableAnswer(t *testing.T) {
 	}
 }
 
-func TestBothModesFail(t *testing.T) {
+func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 	for _, c := range badAnswers {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFileDesk(t, overflowing()...)
@@ -171,7 +171,7 @@ func TestBothModesFail(t *testing.T) {
 			require.Equal(t, []int{over.Needed, over.Budget}, []int{got.Needed, got.Budget})
 			equal(t, before, viewOf(t, d.Session))
 
-			// Nobody is asked the same again, here or once the session is opened elsewhere.
+			// The same request is not sent again.
 			for range 3 {
 				require.ErrorIs(t, d.Fails(), summarize.ErrNobodyToAsk)
 			}
@@ -196,7 +196,7 @@ func TestModelThatFailsIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 	require.Len(t, failed.Reasons, 1)
 	require.Equal(t, "started refused/full failed", kinds(*d.Heard))
 
-	bad := newDesk(t, overflowing()...) // what is wrong with one request may be right in another
+	bad := newDesk(t, overflowing()...) // a request that is invalid in one mode may be valid in the other
 	bad.Answers(models.Fail(status(400)), models.SaySummary("In one text."))
 	require.Contains(t, bad.Messages()[1].Text(), "In one text.")
 	require.Equal(t, "started refused/full done/simple", kinds(*bad.Heard))
@@ -211,7 +211,7 @@ func TestLeakedTagsAreMadeHarmlessAndTheAnswerIsUsed(t *testing.T) {
 	d.Request()
 }
 
-func TestWhatCannotHelpAsksNobody(t *testing.T) {
+func TestNoModelIsAskedIfACompactionCannotHelp(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(words(budget)))
 	for range 2 {
 		require.ErrorIs(t, d.Fails(), summarize.ErrNothingToCompact)
@@ -221,12 +221,12 @@ func TestWhatCannotHelpAsksNobody(t *testing.T) {
 	d.Messages()
 }
 
-func TestFailureThatMayPassIsTriedAgainByTheNextRender(t *testing.T) {
+func TestATransientFailureIsRetriedByTheNextRender(t *testing.T) {
 	for name, err := range map[string]error{
-		"the model asks to come again": &chat.TransientError{Err: errors.New("busy")},
-		"the model's own time-out":     context.DeadlineExceeded,
-		"a request the model gave up":  fmt.Errorf("streaming: %w", context.Canceled),
-		"of one mode alone":            nil,
+		"the model is busy":                       &chat.TransientError{Err: errors.New("busy")},
+		"the model's own timeout":                 context.DeadlineExceeded,
+		"the model cancels its own request":       fmt.Errorf("streaming: %w", context.Canceled),
+		"only simple mode's failure is transient": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFileDesk(t, overflowing()...)
@@ -244,7 +244,7 @@ func TestFailureThatMayPassIsTriedAgainByTheNextRender(t *testing.T) {
 	}
 }
 
-func TestOneModeAlone(t *testing.T) {
+func TestIfThePolicyNamesAModeTheOtherIsNotTried(t *testing.T) {
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -313,21 +313,21 @@ user:   Fix the build, please:`), got)
 
 func TestSimpleModeCutsToolResultsNoMoreThanItMust(t *testing.T) {
 	for _, c := range []struct {
-		rule             string
-		set, window      int
-		least, most      int // tokens of a result that is shown
-		cut, all, filled bool
+		rule                 string
+		simpleResult, window int
+		least, most          int // tokens of a result that is shown
+		cut, all, filled     bool
 	}{
-		{"where there is room nothing is cut", 0, 10_000, 650, 700, false, true, false},
-		{"results share what there is", 0, 4_000, 400, 600, true, true, true},
-		{"and what there is less of", 0, 2_200, 210, 330, true, true, true},
-		{"where there is none they are cut to 200", 0, 1_500, 150, 200, true, false, false},
-		{"or to what is set", 50, 850, 40, 52, true, true, false},
-		{"which is a lower bound", 50, 4_000, 400, 600, true, true, true},
+		{"if there is room nothing is cut", 0, 10_000, 650, 700, false, true, false},
+		{"results share the room", 0, 4_000, 400, 600, true, true, true},
+		{"results share less room too", 0, 2_200, 210, 330, true, true, true},
+		{"if there is no room results are cut to 200 tokens", 0, 1_500, 150, 200, true, false, false},
+		{"or to the tokens of Ask.SimpleResult", 50, 850, 40, 52, true, true, false},
+		{"Ask.SimpleResult is a lower bound", 50, 4_000, 400, 600, true, true, true},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			d := simple(t, overflowing()...)
-			d.Policy.Ask.SimpleResult = c.set
+			d.Policy.Ask.SimpleResult = c.simpleResult
 			d.TakesIn(c.window)
 			d.Answers(models.SaySummary("short"))
 			d.Messages()
@@ -370,10 +370,10 @@ func TestSimpleModeIsPackedIntoTheWindow(t *testing.T) {
 			require.Contains(t, got, "user: The first request, which stays.\n")
 			if shown := outputs(got); len(shown) > 0 {
 				for n := range 7 {
-					require.Contains(t, got, fmt.Sprintf("More request %d.", n), "what the user said outlasts what was done about it")
+					require.Contains(t, got, fmt.Sprintf("More request %d.", n), "no user message is left out before the results are")
 				}
-				require.Equal(t, 72, shown[len(shown)-1], "the newest stays longest")
-				require.GreaterOrEqual(t, len(shown), len(asked), "more room shows no less")
+				require.Equal(t, 72, shown[len(shown)-1], "the newest result stays longest")
+				require.GreaterOrEqual(t, len(shown), len(asked), "more room shows no fewer results")
 				asked = shown
 			}
 		})
@@ -401,8 +401,8 @@ func TestSimpleModeShowsWhatTheUserSaidOrFails(t *testing.T) {
 		messages []chat.Message
 		want     string
 	}{
-		{"of a user", append([]chat.Message{chat.UserMessage("Keep this. " + words(20))}, rounds(1, 6, roundTokens)...), "user: Keep this."},
-		{"of a session that starts without a user", rounds(1, 6, roundTokens), "assistant: Step 5."},
+		{"a session that starts with the user", append([]chat.Message{chat.UserMessage("Keep this. " + words(20))}, rounds(1, 6, roundTokens)...), "user: Keep this."},
+		{"a session that starts with the assistant", rounds(1, 6, roundTokens), "assistant: Step 5."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := 0
@@ -412,7 +412,7 @@ func TestSimpleModeShowsWhatTheUserSaidOrFails(t *testing.T) {
 				model := saying("Made of something.")
 				d.Target.Model = model
 				if _, err := d.Render(t.Context(), prompt(d.Session)); err != nil {
-					require.LessOrEqual(t, model.asked(), 1, "a first piece may fit where none after it does")
+					require.LessOrEqual(t, model.asked(), 1, "the first piece may fit and the next one not")
 					require.Empty(t, compactions(d.Session))
 					continue
 				}
@@ -435,9 +435,9 @@ func TestSimpleModeCutsATextLargerThanTheWindow(t *testing.T) {
 		name     string
 		messages []chat.Message
 	}{
-		{"of the user, first", append([]chat.Message{chat.UserMessage("start " + words(1500) + " finish")}, rounds(1, 4, roundTokens)...)},
-		{"of the user, later", append(append(overflowing()[:5:5], chat.UserMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...)},
-		{"of the assistant", append(append(overflowing()[:5:5], chat.AssistantMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...)},
+		{"the first user message", append([]chat.Message{chat.UserMessage("start " + words(1500) + " finish")}, rounds(1, 4, roundTokens)...)},
+		{"a later user message", append(append(overflowing()[:5:5], chat.UserMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...)},
+		{"an assistant message", append(append(overflowing()[:5:5], chat.AssistantMessage("start "+words(1500)+" finish")), rounds(1, 2, roundTokens)...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, append(c.messages, round(7, 500)...)...)
@@ -455,25 +455,25 @@ func TestSimpleModeCutsATextLargerThanTheWindow(t *testing.T) {
 	}
 }
 
-func TestModelIsCancelled(t *testing.T) {
+func TestARenderThatIsCancelledAsksNobodyElseAndChangesNothing(t *testing.T) {
 	enough := errors.New("enough of this")
 	for _, c := range []struct {
 		name  string
 		steps func(cancel context.CancelCauseFunc) []models.Step
 	}{
-		{"while it answers in full mode", func(cancel context.CancelCauseFunc) []models.Step {
+		{"while the model answers in full mode", func(cancel context.CancelCauseFunc) []models.Step {
 			return []models.Step{func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 				cancel(enough)
 				return chat.Response{}, ctx.Err()
 			}}
 		}},
-		{"and answers all the same", func(cancel context.CancelCauseFunc) []models.Step {
+		{"though the model answers all the same", func(cancel context.CancelCauseFunc) []models.Step {
 			return []models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				cancel(enough)
 				return models.SaySummary("too late")(ctx, r)
 			}}
 		}},
-		{"while it answers in simple mode", func(cancel context.CancelCauseFunc) []models.Step {
+		{"while the model answers in simple mode", func(cancel context.CancelCauseFunc) []models.Step {
 			return []models.Step{models.Say("no"), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 				cancel(enough)
 				return chat.Response{}, ctx.Err()
@@ -501,7 +501,7 @@ func TestModelIsCancelled(t *testing.T) {
 	}
 }
 
-func TestCancelledBeforeItStarts(t *testing.T) {
+func TestARenderThatIsCancelledBeforeItStartsAsksNoModel(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -510,9 +510,9 @@ func TestCancelledBeforeItStarts(t *testing.T) {
 	require.Empty(t, d.Requests())
 }
 
-func TestErrorsOfTheModelComeThrough(t *testing.T) {
+func TestTheModelsErrorIsFoundInTheErrorOfTheRender(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Answers(models.Fail(&chat.ContextLimitError{Limit: 1, Tokens: 2})) // in which nothing fits, in whatever mode
+	d.Answers(models.Fail(&chat.ContextLimitError{Limit: 1, Tokens: 2})) // no request fits into 1 token, in any mode
 	_, ok := errors.AsType[*chat.ContextLimitError](error(d.Fails()))
 	require.True(t, ok)
 	d = newDesk(t, overflowing()...)
@@ -521,14 +521,14 @@ func TestErrorsOfTheModelComeThrough(t *testing.T) {
 	require.True(t, ok)
 }
 
-func TestWhatIsSaidWhileTheModelAnswersStays(t *testing.T) {
+func TestMessagesAppendedWhileTheModelAnswersStay(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		late   []chat.Message
-		newest []chat.Message // that must be shown, besides the late ones
+		newest []chat.Message // must be shown before the late ones
 	}{
 		{"a round", round(50, 100), []chat.Message{chat.UserMessage(task)}},
-		{"a user message, of a turn of its own", []chat.Message{chat.UserMessage("Wait!")}, []chat.Message{chat.UserMessage(task)}},
+		{"a user message, which starts a turn", []chat.Message{chat.UserMessage("Wait!")}, []chat.Message{chat.UserMessage(task)}},
 		{"a turn and rounds", append([]chat.Message{chat.UserMessage("Wait!")}, rounds(50, 52, 100)...), []chat.Message{chat.UserMessage(task)}},
 	} {
 		for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
@@ -560,7 +560,7 @@ func TestWhatIsSaidWhileTheModelAnswersStays(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidWhileTheModelAnswersIsTooMuch(t *testing.T) {
+func TestMessagesAppendedWhileTheModelAnswersMayNotFit(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	late := func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		if err := d.Session.Append(ctx, rounds(10*len(d.Requests()), 10*len(d.Requests())+5, roundTokens)...); err != nil {
@@ -576,7 +576,7 @@ func TestWhatIsSaidWhileTheModelAnswersIsTooMuch(t *testing.T) {
 	require.Equal(t, []int{15}, outputs(text(d.Messages())))
 }
 
-func TestSessionThatCannotBeWritten(t *testing.T) {
+func TestASessionThatCannotBeWrittenAsksNoModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)

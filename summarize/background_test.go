@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// slowly answers after a time, or not at all where the request is cancelled first.
+// slowly returns a step that answers after a time, or fails if the request is cancelled first.
 func slowly(after time.Duration, step models.Step) models.Step {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		select {
@@ -29,8 +29,8 @@ func slowly(after time.Duration, step models.Step) models.Step {
 	}
 }
 
-// behind returns a desk that compacts in the background at four fifths, with this much said.
-func behind(t testing.TB, tokens int) desk {
+// backgroundDesk returns a desk with about that many tokens of history, which is compacted in the background from 80% of the budget on.
+func backgroundDesk(t testing.TB, tokens int) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, (tokens-40)/4)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
@@ -41,10 +41,10 @@ func behind(t testing.TB, tokens int) desk {
 
 func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		require.Equal(t, summarize.PendingNone, d.PendingNow())
-		before := d.Messages() // gives all of it at once
+		before := d.Messages() // does not wait
 		equal(t, said(d.Session), before[1:])
 		require.Equal(t, summarize.PendingRunning, d.PendingNow())
 
@@ -54,14 +54,14 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		require.Equal(t, summarize.PendingReady, d.PendingNow())
-		require.Empty(t, compactions(d.Session), "nothing changes by itself")
+		require.Empty(t, compactions(d.Session), "nothing changes before the next render")
 
 		d.Say(round(6, 100)...)
 		all := said(d.Session)
 		got := d.Messages()
 		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
-		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // what came meanwhile stays
-		require.NotContains(t, text(d.Request().Messages), "Step 5.", "and was not summarised")
+		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // messages appended meanwhile stay
+		require.NotContains(t, text(d.Request().Messages), "Step 5.", "and are not summarised")
 		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		require.Equal(t, "started ready/full done/full", kinds(*d.Heard))
 		for _, e := range *d.Heard {
@@ -72,7 +72,7 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	})
 }
 
-func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
+func TestARenderWaitsForABackgroundSummaryOnlyNearTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		more int // tokens said meanwhile
@@ -80,11 +80,11 @@ func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
 	}{
 		{"not while there is room", 200, false},
 		{"near the limit", 450, true},
-		{"where the prompt does not fit", 900, true},
+		{"if the prompt does not fit", 900, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := behind(t, 3400)
+				d := backgroundDesk(t, 3400)
 				d.Answers(slowly(30*time.Second, models.SaySummary("Made meanwhile.")))
 				d.Messages()
 				d.Say(round(5, c.more)...)
@@ -98,25 +98,25 @@ func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWaitForBackgroundWork(t *testing.T) {
+func TestWaitReturnsOnceTheSummaryIsReadyOrItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		require.NoError(t, d.Wait(t.Context()), "there is nothing to wait for")
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		d.Messages()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
 		defer cancel()
 		require.ErrorContains(t, d.Wait(ctx), "no time")
-		require.Equal(t, summarize.PendingRunning, d.PendingNow(), "it goes on")
+		require.Equal(t, summarize.PendingRunning, d.PendingNow(), "the summary is still being made")
 		require.NoError(t, d.Wait(t.Context()))
 		require.Equal(t, summarize.PendingReady, d.PendingNow())
 		require.Contains(t, d.Messages()[1].Text(), "Made meanwhile.")
 	})
 }
 
-func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
+func TestABackgroundSummaryThatIsNotNeededIsDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Answers(models.SaySummary("Made in vain."))
 		d.Messages()
 		synctest.Wait()
@@ -129,9 +129,9 @@ func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 	})
 }
 
-func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
+func TestABackgroundFailureIsNoErrorOfTheRenderAndIsRetriedAfterAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3300)
+		d := backgroundDesk(t, 3300)
 		d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
 		d.Messages()
 		synctest.Wait()
@@ -149,9 +149,9 @@ func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
 	})
 }
 
-func TestBackgroundFailureIsTriedAgainAfterATime(t *testing.T) {
+func TestABackgroundFailureIsRetriedAfterRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3300)
+		d := backgroundDesk(t, 3300)
 		d.Policy.RetryAfter = time.Hour
 		d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}), models.SaySummary("Now."))
 		d.Messages()
@@ -167,11 +167,11 @@ func TestBackgroundFailureIsTriedAgainAfterATime(t *testing.T) {
 
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		ended := make(chan error, 1)
 		d.Answers(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			<-ctx.Done()
-			time.Sleep(time.Minute) // it takes a while to stop
+			time.Sleep(time.Minute) // slow to stop
 			ended <- context.Cause(ctx)
 			return chat.Response{}, ctx.Err()
 		})
@@ -193,7 +193,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 
 func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("All the same.")))
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := d.Render(ctx, prompt(d.Session))
@@ -206,7 +206,7 @@ func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 
 func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Answers(slowly(2*time.Minute, models.SaySummary("At last.")))
 		d.Messages()
 		d.Say(round(5, 900)...)
@@ -220,9 +220,9 @@ func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	})
 }
 
-func TestPromptThatDoesNotFitWaitsForALimitedTimeAndIsCompactedThen(t *testing.T) {
+func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutAndIsThenCompacted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Policy.Background.Timeout = 10 * time.Second
 		d.Answers(slowly(time.Hour, models.SaySummary("At last.")), models.SaySummary("In its place."))
 		d.Messages()
@@ -236,7 +236,7 @@ func TestPromptThatDoesNotFitWaitsForALimitedTimeAndIsCompactedThen(t *testing.T
 
 func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
 		d.Messages()
 		require.NoError(t, d.Session.Branch(t.Context(), "e3"))
@@ -259,8 +259,8 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 		late []chat.Message
 		fits bool
 	}{
-		{"to where it fits", "e3", []chat.Message{chat.UserMessage("Rather this.")}, true},
-		{"to where it does not", "e3", append([]chat.Message{chat.UserMessage("Rather this.")}, rounds(20, 26, roundTokens)...), false},
+		{"to an entry from which the prompt fits", "e3", []chat.Message{chat.UserMessage("Rather this.")}, true},
+		{"to an entry from which the prompt does not fit", "e3", append([]chat.Message{chat.UserMessage("Rather this.")}, rounds(20, 26, roundTokens)...), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -279,13 +279,13 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				_, ok := errors.AsType[*history.BoundaryError](failed)
 				require.True(t, ok)
 			}
-			require.Len(t, d.Requests(), 1, "another answer would be for nothing too")
+			require.Len(t, d.Requests(), 1, "another answer would be dropped too")
 			require.Equal(t, "started dropped", kinds(*d.Heard))
 			require.Empty(t, compactions(d.Session))
 			equal(t, append(overflowing(), c.late...), said(d.Session))
 
 			d.Answers(models.SaySummary("Of what is there."))
-			got := d.Messages() // the next is as any other
+			got := d.Messages() // the next render compacts as usual
 			equal(t, !c.fits, strings.Contains(text(got), "Of what is there."))
 		})
 	}
@@ -293,7 +293,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 
 func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
 		d.Answers(models.SaySummary("one"))
 		d.Messages()
@@ -304,7 +304,7 @@ func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	})
 }
 
-func TestWhereSummariesAreAlwaysBegunInTheBackgroundOnePromptIsTheLastResorts(t *testing.T) {
+func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		resort summarize.LastResort
@@ -312,7 +312,7 @@ func TestWhereSummariesAreAlwaysBegunInTheBackgroundOnePromptIsTheLastResorts(t 
 	}{
 		{"truncated", summarize.ResortTruncate, "started truncated"},
 		{"droppable", summarize.ResortDrop, "started let go"},
-		{"the error is none, so it is compacted at once", summarize.ResortError, "started done/full"},
+		{"an error would be no prompt, so it is compacted at once", summarize.ResortError, "started done/full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -326,15 +326,15 @@ func TestWhereSummariesAreAlwaysBegunInTheBackgroundOnePromptIsTheLastResorts(t 
 				d.Messages()
 				require.Equal(t, c.first, kinds(*d.Heard))
 				d.Say(round(7, 100)...)
-				require.Contains(t, text(d.Messages()), "Done.", "the next one waits")
+				require.Contains(t, text(d.Messages()), "Done.", "the next render waits")
 			})
 		})
 	}
 }
 
-func TestAModeThatIsForcedLeavesTheForkInTheBackground(t *testing.T) {
+func TestAForcedModeStillForksInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := background(t)
+		d := copilotDesk(t)
 		fork := summarize.ForkPrompt()
 		fork.Background = true
 		d.Policy.Ask.Prompts = []summarize.Prompt{fork, summarize.FullPrompt(), summarize.SimplePrompt()}

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// BenchmarkCompaction renders a prompt that does not fit, compacts it with Offline and renders it again.
+// BenchmarkCompaction renders a prompt that does not fit, with models.Offline as the summariser.
 func BenchmarkCompaction(b *testing.B) {
 	counter := tiktoken.O200k()
 	var messages []chat.Message
@@ -37,8 +37,7 @@ func BenchmarkCompaction(b *testing.B) {
 	}
 }
 
-// overfull returns a session in memory with the first messages that are together more than a number of tokens, up to a tool
-// result.
+// overfull returns a session in memory with the first messages that take more than that many tokens, up to the end of a round.
 func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, tokens int) *history.Session {
 	n := 0
 	for i, m := range messages {
@@ -53,7 +52,7 @@ func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, 
 	return nil
 }
 
-// BenchmarkRender renders a prompt that fits, as nearly all do.
+// BenchmarkRender renders a prompt that fits, as nearly all prompts do.
 func BenchmarkRender(b *testing.B) {
 	counter := tiktoken.O200k()
 	var messages []chat.Message

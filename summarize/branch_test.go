@@ -30,9 +30,9 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 	}{
 		{"not unless the policy or the caller says so", false, nil, nil, 0, "", false},
 		{"if the caller says so", false, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
-		{"where it says so", true, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
+		{"if the policy says so", true, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
 		{"by a hook", true, &history.Summary{Text: "The hook's."}, nil, 0, "The hook's.", false},
-		{"or the session stays where it is", true, nil, models.Fail(errors.New("down")), 1, "", true},
+		{"if the model fails the session stays where it is", true, nil, models.Fail(errors.New("down")), 1, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
@@ -98,24 +98,24 @@ func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
 
 	_, err = d.Navigate(t.Context(), list[0].Compaction, summarize.Navigation{})
 	require.NoError(t, err)
-	require.Contains(t, content(t, filepath.Join(dir, "index.md")), "\n1 more where the conversation has gone another way since.\n", "what was left stands apart")
+	require.Contains(t, content(t, filepath.Join(dir, "index.md")), "\n1 more where the conversation has gone another way since.\n", "checkpoints of the branch that was left are counted apart")
 }
 
 func TestTitleOfASummary(t *testing.T) {
 	for _, c := range []struct{ rule, summary, want string }{
 		{"the first heading", "# Fixing the build\n\n## Goal\nx", "Fixing the build"},
-		{"also where it is not first", "Here is the account:\n\n#  Fixing \t the build \n", "Fixing the build"},
-		{"not one of a section", "The build was fixed.\n\n## Files\n", "The build was fixed."},
-		{"unless it is the first line", "## Goal\n\nFix it.", "Goal"},
-		{"else the first line, without what begins a list", "\n\n1. I fixed #12 of the build.\nAnd more.", "I fixed #12 of the build."},
+		{"the first heading, after other lines", "Here is the account:\n\n#  Fixing \t the build \n", "Fixing the build"},
+		{"the first line, before a section's heading", "The build was fixed.\n\n## Files\n", "The build was fixed."},
+		{"a section's heading, if it is the first line", "## Goal\n\nFix it.", "Goal"},
+		{"the first line, without its list marker", "\n\n1. I fixed #12 of the build.\nAnd more.", "I fixed #12 of the build."},
 		{"cut to 80 bytes", "# " + strings.Repeat("ä", 60), strings.Repeat("ä", 40) + "…"},
-		{"of nothing is nothing", " \n", ""},
+		{"none of an empty summary", " \n", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, summarize.TitleOf(c.summary)) })
 	}
 }
 
-func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {
+func TestACheckpointThatCannotBeWrittenDoesNotStopTheCompaction(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -30,7 +30,7 @@ func pricedDesk(t *testing.T) desk {
 	return d
 }
 
-// send renders a prompt and appends the next round, with what a provider reports that takes 1.5 tokens for each of ours.
+// send renders a prompt and appends the next round, with the usage that a provider reports whose count is 1.5 times ours.
 func send(d desk, prompt elements.Node) {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), prompt)
@@ -46,7 +46,7 @@ func send(d desk, prompt elements.Node) {
 	d.Say(said[1])
 }
 
-// foretold measures the prompt once more, as another compactor does that is given the same session.
+// foretold returns the measurement of the prompt, which another compactor of the session must agree with.
 func foretold(d desk, prompt elements.Node) summarize.Measurement {
 	d.T.Helper()
 	var m [2]summarize.Measurement
@@ -64,11 +64,11 @@ func foretold(d desk, prompt elements.Node) summarize.Measurement {
 	return m[0]
 }
 
-func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
+func TestTheCachedTokensOfAPromptAreForetold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := pricedDesk(t)
 		first := foretold(d, prompt(d.Session))
-		require.False(t, first.Cold, "nothing was reported of the answers that the session has, and the newest is new")
+		require.False(t, first.Cold, "no usage was reported for the answers in the session, and the newest answer is recent")
 		require.Zero(t, first.Foretold.CacheRead)
 		require.Equal(t, first.Foretold.Input, first.Foretold.CacheWrite)
 
@@ -80,7 +80,7 @@ func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		warm := foretold(d, prompt(d.Session))
 		require.False(t, warm.Cold)
-		require.Equal(t, sent.CacheRead+sent.CacheWrite, warm.Foretold.CacheRead, "what the request before read and wrote")
+		require.Equal(t, sent.CacheRead+sent.CacheWrite, warm.Foretold.CacheRead, "the tokens that the request before read and wrote")
 		require.InDelta(t, float64(warm.Count+warm.Tools)*1.5, float64(warm.Foretold.Input), 2)
 		require.Contains(t, d.Explain(t.Context()).String(), "of them cached")
 
@@ -88,7 +88,7 @@ func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
 		cold := foretold(d, prompt(d.Session))
 		require.True(t, cold.Cold)
 		require.Zero(t, cold.Foretold.CacheRead)
-		require.Empty(t, *d.Heard, "that a cache expires is nothing that a prompt does")
+		require.Empty(t, *d.Heard, "no prompt broke the cache: it expired")
 	})
 }
 
@@ -107,7 +107,7 @@ func TestAMeasurementGoesByTheSessionsClock(t *testing.T) {
 	require.Equal(t, now, m.Time)
 }
 
-func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
+func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T) {
 	clock := func(text string, s *history.Session) elements.Node {
 		tree := prompt(s)
 		tree[0] = elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + text)}}
@@ -116,10 +116,10 @@ func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		change func(d desk) elements.Node
-		want   sizing.Change // none: nothing is told
+		want   sizing.Change // ChangeNone: there is no event
 		why    string
 	}{
-		{"nothing but more history", func(d desk) elements.Node { return prompt(d.Session) }, sizing.ChangeNone, ""},
+		{"more history breaks nothing", func(d desk) elements.Node { return prompt(d.Session) }, sizing.ChangeNone, ""},
 		{"a clock in the system prompt", func(d desk) elements.Node { return clock("It is 12:01.", d.Session) }, sizing.ChangeSystem, "such as a clock"},
 		{"tools in another order", func(d desk) elements.Node {
 			d.Target.Tools[0], d.Target.Tools[1] = d.Target.Tools[1], d.Target.Tools[0]
@@ -133,13 +133,13 @@ func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 			tree := prompt(d.Session)
 			return append(elements.Nodes{tree[0], elements.UserMessage{Children: elements.Nodes{elements.Text("retrieved")}}}, tree[1:]...)
 		}, sizing.ChangeMessages, "context in front of the history"},
-		{"a clearing is the compactor's own", func(d desk) elements.Node {
+		{"a clearing causes no event, since the compactor made it", func(d desk) elements.Node {
 			d.Policy.Clear = a3s.Policy().Clear
 			d.Policy.Clear.Rule.Keep, d.Policy.Clear.Always = 1, true
 			d.T.Cleanup(func() { require.Contains(d.T, kinds(*d.Heard), "cleared") })
 			return prompt(d.Session)
 		}, sizing.ChangeNone, ""},
-		{"so is a compaction", func(d desk) elements.Node {
+		{"a compaction causes no event either", func(d desk) elements.Node {
 			d.Answers(models.SaySummary("What was done."))
 			_, err := d.Compact(d.T.Context(), "")
 			require.NoError(d.T, err)
@@ -150,11 +150,11 @@ func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 			d.Target.Name = "other"
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
-		{"what expired is not broken", func(d desk) elements.Node {
+		{"a cache that expired cannot be broken", func(d desk) elements.Node {
 			time.Sleep(time.Hour)
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
-		{"without prices nothing is known", func(d desk) elements.Node {
+		{"without prices nothing is foretold", func(d desk) elements.Node {
 			d.Target.Prices = sizing.Prices{}
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
@@ -225,7 +225,7 @@ func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T
 		require.Contains(t, d.Explain(t.Context()).String(), "carried $")
 		_, err = d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
-		require.Len(t, compactions(d.Session), 1, "what was carried is counted anew")
+		require.Len(t, compactions(d.Session), 1, "the carrying cost is counted anew")
 	})
 }
 
@@ -247,7 +247,7 @@ func TestTheCarryRuleCompactsEarlierIfTheCacheIsCold(t *testing.T) {
 			if loss == 0 {
 				require.Len(t, compactions(d.Session), 1)
 			} else {
-				require.Empty(t, compactions(d.Session), "but not what is dear")
+				require.Empty(t, compactions(d.Session), "but not if the summary's loss is higher")
 			}
 		})
 	}
@@ -259,29 +259,29 @@ func TestAConditionWithCarry(t *testing.T) {
 	}
 	over := func(m *summarize.Measurement) { m.Fits, m.Occasion = false, summarize.OnBudgetExceeded }
 	for _, tt := range []struct {
-		rule      string
-		condition summarize.Condition
-		moment    summarize.Measurement
-		holds     bool
-		why       string
+		rule        string
+		condition   summarize.Condition
+		measurement summarize.Measurement
+		holds       bool
+		why         string
 	}{
-		{"holds at the cost", summarize.Condition{Carry: 1}, moment(50_000, worth(0.21, 0.21)), true, "carried $0.2100, which is 1 of the $0.2100 that compacting costs"},
-		{"not below it", summarize.Condition{Carry: 1}, moment(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
-		{"half of it", summarize.Condition{Carry: 0.5}, moment(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
-		{"the loss counts", summarize.Condition{Carry: 1, Loss: 0.3}, moment(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
-		{"nothing is carried without prices", summarize.Condition{Carry: 1}, moment(50_000), false, "carrying the history has cost nothing that is known"},
-		{"a limit besides must be reached too", summarize.Condition{Carry: 1, Ratio: 0.6}, moment(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
-		{"what does not fit is compacted anyway", summarize.Condition{Carry: 1}, moment(110_000, over), true, "whatever is used"},
+		{"holds at the cost", summarize.Condition{Carry: 1}, measured(50_000, worth(0.21, 0.21)), true, "carried $0.2100, which is 1 of the $0.2100 that compacting costs"},
+		{"does not hold below the cost", summarize.Condition{Carry: 1}, measured(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
+		{"holds at half the cost if Carry is 0.5", summarize.Condition{Carry: 0.5}, measured(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
+		{"adds Loss to the cost", summarize.Condition{Carry: 1, Loss: 0.3}, measured(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
+		{"does not hold without prices", summarize.Condition{Carry: 1}, measured(50_000), false, "carrying the history has cost nothing that is known"},
+		{"needs its other limit too", summarize.Condition{Carry: 1, Ratio: 0.6}, measured(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
+		{"holds anyway if the prompt does not fit", summarize.Condition{Carry: 1}, measured(110_000, over), true, "whatever is used"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			d := summarize.Policy{Trigger: summarize.Trigger{tt.condition}}.Decide(tt.moment)
+			d := summarize.Policy{Trigger: summarize.Trigger{tt.condition}}.Decide(tt.measurement)
 			require.Equal(t, tt.holds, d.Findings[0].Holds)
 			require.Contains(t, d.Findings[0].Why, tt.why)
 		})
 	}
 }
 
-func TestPricesThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidPricesAreRefused(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Prices.Output = -1
 	_, err := d.Render(t.Context(), prompt(d.Session))
@@ -296,7 +296,7 @@ func clearDesk(t *testing.T) desk {
 	return d
 }
 
-// cleared counts the events of clearings.
+// cleared returns the number of clearings that d heard of.
 func cleared(d desk) (n int) {
 	for _, e := range *d.Heard {
 		if e.Kind == summarize.EventCleared {
@@ -306,7 +306,7 @@ func cleared(d desk) (n int) {
 	return n
 }
 
-func TestOutputIsClearedInBatchesOnceCarryingItHasCostTheBreak(t *testing.T) {
+func TestOutputIsClearedInBatchesOnceCarryingItHasCostWhatTheCacheBreakCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := clearDesk(t)
 		last, gaps := 0, []int(nil)
@@ -319,7 +319,7 @@ func TestOutputIsClearedInBatchesOnceCarryingItHasCostTheBreak(t *testing.T) {
 			}
 		}
 		require.Greater(t, len(gaps), 2)
-		require.Greater(t, gaps[len(gaps)-1], 2, "a batch, and not a round at a time: %v", gaps)
+		require.Greater(t, gaps[len(gaps)-1], 2, "several rounds at a time: %v", gaps)
 		d.Policy.Off = true
 		m := foretold(d, prompt(d.Session))
 		require.Positive(t, m.CarriedOutput)
@@ -332,7 +332,7 @@ func TestOutputIsClearedInBatchesOnceCarryingItHasCostTheBreak(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		_, err = d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
-		require.Equal(t, n+1, cleared(d), "all of it once the cache is cold")
+		require.Equal(t, n+1, cleared(d), "all the rest is cleared once the cache is cold")
 	})
 }
 
@@ -342,7 +342,7 @@ func TestACompactionAndAClearingBreakTheCacheOnce(t *testing.T) {
 		Occasion: summarize.OnRender, Fits: true, Base: 100_000, Used: 50_000, Covered: 40_000, Room: 1000,
 		Carried: 1, Compacting: 0.5, Clearable: 5000, CarriedOutput: 1, Breaking: 0.5,
 	}
-	require.Equal(t, summarize.ActCompact, d.Decide(m).Do, "it goes first")
+	require.Equal(t, summarize.ActCompact, d.Decide(m).Do, "the compaction goes first")
 	m.Tried = true
 	require.Equal(t, summarize.ActClear, d.Decide(m).Do)
 	m.Tried, m.Carried = false, 0.1
@@ -350,10 +350,10 @@ func TestACompactionAndAClearingBreakTheCacheOnce(t *testing.T) {
 	m.CarriedOutput = 0.4
 	require.Equal(t, summarize.ActNothing, d.Decide(m).Do)
 	m.Fits, m.Occasion = false, summarize.OnBudgetExceeded
-	require.Equal(t, summarize.ActClear, d.Decide(m).Do, "what does not fit is cleared anyway")
+	require.Equal(t, summarize.ActClear, d.Decide(m).Do, "output is cleared anyway if the prompt does not fit")
 }
 
-func TestTheCheapestWritesTheSummary(t *testing.T) {
+func TestTheCheapestModelWritesTheSummary(t *testing.T) {
 	rates := func(input, output float64) sizing.Prices {
 		return sizing.Prices{Rates: sizing.Rates{Input: input, Output: output}, Lifetime: 5 * time.Minute}
 	}
@@ -362,9 +362,9 @@ func TestTheCheapestWritesTheSummary(t *testing.T) {
 		other sizing.Prices
 		want  string
 	}{
-		{"one that is cheaper", rates(0.5, 2), "other"},
-		{"not one that is dearer", rates(50, 200), ""},
-		{"nor one whose prices nobody knows", sizing.Prices{}, ""},
+		{"a cheaper model", rates(0.5, 2), "other"},
+		{"not a dearer model", rates(50, 200), ""},
+		{"not a model without prices", sizing.Prices{}, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			d := carryDesk(t)

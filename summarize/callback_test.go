@@ -24,301 +24,301 @@ import (
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
-// deed is what a function of a caller's does while it is sick.
-type deed string
+// fault says how a caller's function misbehaves.
+type fault string
 
 const (
-	panics   deed = "panics"
-	exits    deed = "exits"
-	hangs    deed = "hangs"
-	nonsense deed = "nonsense"
+	panics   fault = "panics"
+	exits    fault = "exits"
+	hangs    fault = "hangs"
+	nonsense fault = "nonsense"
 )
 
-// patient is a desk one of whose functions is sick for a time.
-type patient struct {
+// faultyDesk is a desk with one function that misbehaves while faulty is set.
+type faultyDesk struct {
 	desk
-	deed    deed
-	sick    atomic.Bool
-	met     atomic.Bool // it was called meanwhile
+	fault   fault
+	faulty  atomic.Bool
+	called  atomic.Bool // the function was called while it was faulty
 	release chan struct{}
 }
 
-// acts is called at the start of a function that is sick, and reports whether it is to return nonsense.
-func (p *patient) acts() bool {
-	if !p.sick.Load() {
+// misbehave is called first in the faulty function. It reports whether the function is to return nonsense.
+func (d *faultyDesk) misbehave() bool {
+	if !d.faulty.Load() {
 		return false
 	}
-	p.met.Store(true)
-	switch p.deed {
+	d.called.Store(true)
+	switch d.fault {
 	case panics:
 		panic("boom")
 	case exits:
 		runtime.Goexit()
 	case hangs:
-		<-p.release
+		<-d.release
 	}
-	return p.deed == nonsense
+	return d.fault == nonsense
 }
 
-// sickTokenizer counts as quarter does.
-type sickTokenizer struct {
+// faultyTokenizer counts as quarter does while it is not faulty.
+type faultyTokenizer struct {
 	quarter
-	p *patient
+	d *faultyDesk
 }
 
-func (t *sickTokenizer) CountMessage(m chat.Message) int {
-	if t.p.acts() {
+func (t *faultyTokenizer) CountMessage(m chat.Message) int {
+	if t.d.misbehave() {
 		return -3
 	}
 	return t.quarter.CountMessage(m)
 }
 
-func (t *sickTokenizer) CountTools(tools []chat.Tool) int {
-	if t.p.acts() {
+func (t *faultyTokenizer) CountTools(tools []chat.Tool) int {
+	if t.d.misbehave() {
 		return 1 << 40
 	}
 	return t.quarter.CountTools(tools)
 }
 
-// sickHandler logs nothing.
-type sickHandler struct {
+// faultyHandler is a handler of logs, which it drops.
+type faultyHandler struct {
 	slog.Handler
-	p *patient
+	d *faultyDesk
 }
 
-func (h sickHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h faultyHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h sickHandler) Handle(context.Context, slog.Record) error {
-	if h.p.acts() {
+func (h faultyHandler) Handle(context.Context, slog.Record) error {
+	if h.d.misbehave() {
 		return errDown
 	}
 	return nil
 }
 
-type sickTracer struct{ p *patient }
+type faultyTracer struct{ d *faultyDesk }
 
-func (t sickTracer) TraceStart(context.Context, summarize.Work) context.Context {
-	t.p.acts()
+func (t faultyTracer) TraceStart(context.Context, summarize.Work) context.Context {
+	t.d.misbehave()
 	return nil
 }
-func (t sickTracer) TraceEvent(context.Context, summarize.Event)     { t.p.acts() }
-func (t sickTracer) TraceEnd(context.Context, *render.Result, error) { t.p.acts() }
+func (t faultyTracer) TraceEvent(context.Context, summarize.Event)     { t.d.misbehave() }
+func (t faultyTracer) TraceEnd(context.Context, *render.Result, error) { t.d.misbehave() }
 
-// sickFunctions are by the names that errors and events call them by; says is what an error or event says of the nonsense,
-// "" where there is none.
-var sickFunctions = []struct {
-	name, says string
-	set        func(p *patient)
+// faultyFunctions are a caller's functions, by the names that errors and events give them. Complaint is part of the error about
+// nonsense that the function returns, "" if it cannot return any.
+var faultyFunctions = []struct {
+	name, complaint string
+	set             func(d *faultyDesk)
 }{
-	{"OnEvent", "", func(p *patient) {
-		hear := p.OnEvent
-		p.OnEvent = func(e summarize.Event) { hear(e); p.acts() }
+	{"OnEvent", "", func(d *faultyDesk) {
+		hear := d.OnEvent
+		d.OnEvent = func(e summarize.Event) { hear(e); d.misbehave() }
 	}},
-	{"Logger", "", func(p *patient) { p.Logger = slog.New(sickHandler{slog.DiscardHandler, p}) }},
-	{"Tracer", "", func(p *patient) { p.Tracer = sickTracer{p} }},
-	{"hook BeforeCompact", "the summary of a hook: summarize: the answer cannot be used: it is empty", func(p *patient) {
-		p.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
-			if p.acts() {
+	{"Logger", "", func(d *faultyDesk) { d.Logger = slog.New(faultyHandler{slog.DiscardHandler, d}) }},
+	{"Tracer", "", func(d *faultyDesk) { d.Tracer = faultyTracer{d} }},
+	{"hook BeforeCompact", "the summary of a hook: summarize: the answer cannot be used: it is empty", func(d *faultyDesk) {
+		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
+			if d.misbehave() {
 				i.Summary = &history.Summary{Text: " \xff\u200b"[:1]}
 			}
 			return i, nil
 		}
 	}},
-	{"hook AfterCompact", "connection refused", func(p *patient) {
-		p.Hooks.AfterCompact = func(context.Context, history.Entry) error { return p.err() }
+	{"hook AfterCompact", "connection refused", func(d *faultyDesk) {
+		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { return d.errIfFaulty() }
 	}},
-	{"hook Interrupt", "connection refused", func(p *patient) { p.Hooks.Interrupt = func(context.Context) error { return p.err() } }},
-	{"hook Workspace", "connection refused", func(p *patient) {
-		p.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, p.err() }
+	{"hook Interrupt", "connection refused", func(d *faultyDesk) { d.Hooks.Interrupt = func(context.Context) error { return d.errIfFaulty() } }},
+	{"hook Workspace", "connection refused", func(d *faultyDesk) {
+		d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, d.errIfFaulty() }
 	}},
-	{"hook BeforeBranch", "connection refused", func(p *patient) {
-		p.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
-			return summarize.Intervention{}, p.err()
+	{"hook BeforeBranch", "connection refused", func(d *faultyDesk) {
+		d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
+			return summarize.Intervention{}, d.errIfFaulty()
 		}
 	}},
-	{"hook AfterBranch", "connection refused", func(p *patient) {
-		p.Hooks.AfterBranch = func(context.Context, string, string, *history.BranchSummary) error { return p.err() }
+	{"hook AfterBranch", "connection refused", func(d *faultyDesk) {
+		d.Hooks.AfterBranch = func(context.Context, string, string, *history.BranchSummary) error { return d.errIfFaulty() }
 	}},
-	{"Prompt.Request", "it returned a prompt without a message", func(p *patient) {
-		ask := &p.Policy.Ask.Prompts[0]
-		ask.Request = p.tree(ask.Request)
-		p.Policy.Branch.Prompt = summarize.BranchPrompt()
-		p.Policy.Branch.Prompt.Request = p.tree(p.Policy.Branch.Prompt.Request)
+	{"Prompt.Request", "it returned a prompt without a message", func(d *faultyDesk) {
+		ask := &d.Policy.Ask.Prompts[0]
+		ask.Request = d.tree(ask.Request)
+		d.Policy.Branch.Prompt = summarize.BranchPrompt()
+		d.Policy.Branch.Prompt.Request = d.tree(d.Policy.Branch.Prompt.Request)
 	}},
-	{"Prompt.Prefix", "it returned a prompt without a message", func(p *patient) {
-		p.Policy.Ask.Prompts[0].Prefix = p.tree(p.Policy.Ask.Prompts[0].Prefix)
+	{"Prompt.Prefix", "it returned a prompt without a message", func(d *faultyDesk) {
+		d.Policy.Ask.Prompts[0].Prefix = d.tree(d.Policy.Ask.Prompts[0].Prefix)
 	}},
-	{"Prompt.Title", "it returned a prompt without a message", func(p *patient) {
-		p.Policy.Ask.Prompts[0].Title = p.tree(p.Policy.Ask.Prompts[0].Title)
+	{"Prompt.Title", "it returned a prompt without a message", func(d *faultyDesk) {
+		d.Policy.Ask.Prompts[0].Title = d.tree(d.Policy.Ask.Prompts[0].Title)
 	}},
-	{"Prompt.Merge", "it is empty", func(p *patient) {
-		merge := p.Policy.Ask.Prompts[0].Merge
-		p.Policy.Ask.Prompts[0].Merge = func(history, prefix string) string {
-			if p.acts() {
+	{"Prompt.Merge", "it is empty", func(d *faultyDesk) {
+		merge := d.Policy.Ask.Prompts[0].Merge
+		d.Policy.Ask.Prompts[0].Merge = func(history, prefix string) string {
+			if d.misbehave() {
 				return "\u200b"
 			}
 			return merge(history, prefix)
 		}
 	}},
-	{"Prompt.Read", "it is empty", func(p *patient) {
+	{"Prompt.Read", "it is empty", func(d *faultyDesk) {
 		read := func(r chat.Response) (string, error) {
-			if p.acts() {
+			if d.misbehave() {
 				return " ", nil
 			}
 			return summarize.ReadAll(r)
 		}
-		p.Policy.Ask.Prompts[0].Read, p.Policy.Branch.Prompt = read, summarize.BranchPrompt()
-		p.Policy.Branch.Prompt.Read = read
+		d.Policy.Ask.Prompts[0].Read, d.Policy.Branch.Prompt = read, summarize.BranchPrompt()
+		d.Policy.Branch.Prompt.Read = read
 	}},
-	{"Ask.Checks[0]", "connection refused", func(p *patient) {
-		p.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { return p.err() }}
+	{"Ask.Checks[0]", "connection refused", func(d *faultyDesk) {
+		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { return d.errIfFaulty() }}
 	}},
-	{"Place.Replacement", "what is put in place is messages of the user", func(p *patient) {
-		p.Policy.Place.Replacement = func(m summarize.Material) elements.Node {
-			if p.acts() {
+	{"Place.Replacement", "what is put in place is messages of the user", func(d *faultyDesk) {
+		d.Policy.Place.Replacement = func(m summarize.Material) elements.Node {
+			if d.misbehave() {
 				return elements.SystemMessage{Children: elements.Nodes{elements.Text("Obey.")}}
 			}
 			return summarize.ConversationSummary(m)
 		}
 	}},
-	{"Place.FileTools", "", func(p *patient) {
-		p.Policy.Place.FileTools = history.FileTools{"read": func(string) history.Files { p.acts(); return history.Files{} }}
+	{"Place.FileTools", "", func(d *faultyDesk) {
+		d.Policy.Place.FileTools = history.FileTools{"read": func(string) history.Files { d.misbehave(); return history.Files{} }}
 	}},
-	{"Clear.Rule", "", func(p *patient) {
-		p.Policy.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {
-			p.acts()
+	{"Clear.Rule", "", func(d *faultyDesk) {
+		d.Policy.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {
+			d.misbehave()
 			return "[cleared]"
 		}}}
 	}},
-	{"Runner", "connection refused", func(p *patient) {
-		p.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return p.err() })
+	{"Runner", "connection refused", func(d *faultyDesk) {
+		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return d.errIfFaulty() })
 	}},
-	{"model gpt", `a message of the role "user"`, func(p *patient) {
-		healthy := p.Target.Model
-		p.Target.Model = chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
-			if p.acts() {
+	{"model gpt", `a message of the role "user"`, func(d *faultyDesk) {
+		working := d.Target.Model
+		d.Target.Model = chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			if d.misbehave() {
 				return chat.Response{Message: chat.UserMessage("Me again.")}, nil
 			}
-			return healthy.Generate(ctx, req)
+			return working.Generate(ctx, req)
 		})
 	}},
-	{"Target.Tokenizer", "it counted", func(p *patient) { p.Target.Tokenizer = &sickTokenizer{p: p} }},
+	{"Target.Tokenizer", "it counted", func(d *faultyDesk) { d.Target.Tokenizer = &faultyTokenizer{d: d} }},
 }
 
-// err returns what a function returns that returns nothing but an error.
-func (p *patient) err() error {
-	if p.acts() {
+// errIfFaulty is the body of a function whose only result is an error.
+func (d *faultyDesk) errIfFaulty() error {
+	if d.misbehave() {
 		return errDown
 	}
 	return nil
 }
 
-// tree returns a function of a prompt.
-func (p *patient) tree(healthy func(summarize.Material) elements.Node) func(summarize.Material) elements.Node {
+// tree returns a function of a prompt that returns no tree while it is faulty.
+func (d *faultyDesk) tree(working func(summarize.Material) elements.Node) func(summarize.Material) elements.Node {
 	return func(m summarize.Material) elements.Node {
-		if p.acts() {
+		if d.misbehave() {
 			return nil
 		}
-		return healthy(m)
+		return working(m)
 	}
 }
 
-// sickCalls are calls of a compactor that compact. Each begins with what is healthy.
-var sickCalls = map[string]func(ctx context.Context, p *patient) error{
-	"render": func(ctx context.Context, p *patient) error {
-		p.sick.Store(true)
-		_, err := p.Render(ctx, prompt(p.Session))
+// compactingCalls are a compactor's calls that may compact. Each sets faulty once the desk is prepared.
+var compactingCalls = map[string]func(ctx context.Context, d *faultyDesk) error{
+	"render": func(ctx context.Context, d *faultyDesk) error {
+		d.faulty.Store(true)
+		_, err := d.Render(ctx, prompt(d.Session))
 		return err
 	},
-	"background": func(ctx context.Context, p *patient) error {
-		p.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
-		p.Target.Budget = 100_000
-		p.sick.Store(true)
-		_, first := p.Render(ctx, prompt(p.Session))
-		waited := p.Wait(ctx)
-		_, then := p.Render(ctx, prompt(p.Session))
+	"background": func(ctx context.Context, d *faultyDesk) error {
+		d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
+		d.Target.Budget = 100_000
+		d.faulty.Store(true)
+		_, first := d.Render(ctx, prompt(d.Session))
+		waited := d.Wait(ctx)
+		_, then := d.Render(ctx, prompt(d.Session))
 		return errors.Join(first, waited, then)
 	},
-	"recover": func(ctx context.Context, p *patient) error {
-		p.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
-		p.Target.Budget = 100_000
-		p.sick.Store(true)
-		_, err := p.Recover(ctx, prompt(p.Session), &chat.ContextLimitError{Limit: 4000, Tokens: 4500}, "")
+	"recover": func(ctx context.Context, d *faultyDesk) error {
+		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
+		d.Target.Budget = 100_000
+		d.faulty.Store(true)
+		_, err := d.Recover(ctx, prompt(d.Session), &chat.ContextLimitError{Limit: 4000, Tokens: 4500}, "")
 		return err
 	},
-	"switch model": func(ctx context.Context, p *patient) error {
-		small := p.Target
-		p.Target.Budget = 100_000
-		p.sick.Store(true)
-		_, err := p.SwitchModel(ctx, prompt(p.Session), small)
+	"switch model": func(ctx context.Context, d *faultyDesk) error {
+		small := d.Target
+		d.Target.Budget = 100_000
+		d.faulty.Store(true)
+		_, err := d.SwitchModel(ctx, prompt(d.Session), small)
 		return err
 	},
-	"on demand": func(ctx context.Context, p *patient) error {
-		p.Target.Budget = 100_000
-		if _, err := p.Render(ctx, prompt(p.Session)); err != nil {
+	"on demand": func(ctx context.Context, d *faultyDesk) error {
+		d.Target.Budget = 100_000
+		if _, err := d.Render(ctx, prompt(d.Session)); err != nil {
 			return err
 		}
-		p.sick.Store(true)
-		_, err := p.Compact(ctx, "")
+		d.faulty.Store(true)
+		_, err := d.Compact(ctx, "")
 		return err
 	},
-	"after turn": func(ctx context.Context, p *patient) error {
-		p.sick.Store(true)
-		_, err := p.AfterTurn(ctx, prompt(p.Session))
+	"after turn": func(ctx context.Context, d *faultyDesk) error {
+		d.faulty.Store(true)
+		_, err := d.AfterTurn(ctx, prompt(d.Session))
 		return err
 	},
-	"navigate": func(ctx context.Context, p *patient) error {
-		p.sick.Store(true)
-		_, err := p.Navigate(ctx, "e1", summarize.Navigation{Summarise: true})
+	"navigate": func(ctx context.Context, d *faultyDesk) error {
+		d.faulty.Store(true)
+		_, err := d.Navigate(ctx, "e1", summarize.Navigation{Summarise: true})
 		return err
 	},
-	"close": func(ctx context.Context, p *patient) error {
-		p.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
-		p.Target.Budget = 100_000
-		p.sick.Store(true)
-		_, err := p.Render(ctx, prompt(p.Session))
+	"close": func(ctx context.Context, d *faultyDesk) error {
+		d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
+		d.Target.Budget = 100_000
+		d.faulty.Store(true)
+		_, err := d.Render(ctx, prompt(d.Session))
 		return err
 	},
 }
 
-// Each function of a caller's misbehaves during each call: the call returns, an error or an event has the function's name, and
-// the session is compacted as soon as the function is healthy again.
+// Each function misbehaves in each way during each call: the call returns, an error or an event names the function, and the
+// session is compacted as soon as the function works again.
 func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
-	deeds := []deed{panics, exits, hangs, nonsense}
-	met, all := make([]bool, len(deeds)), 0 // by some function
-	for _, f := range sickFunctions {
-		everMet, ran := false, 0
-		for call, run := range sickCalls {
-			for i, do := range deeds {
-				if do == nonsense && f.says == "" || race && do != hangs { // the others leave nothing that could race
+	faults := []fault{panics, exits, hangs, nonsense}
+	called, all := make([]bool, len(faults)), 0 // each fault, by some function; functions that ran
+	for _, f := range faultyFunctions {
+		everCalled, ran := false, 0
+		for call, run := range compactingCalls {
+			for i, do := range faults {
+				if do == nonsense && f.complaint == "" || race && do != hangs { // the others leave nothing that could race
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", f.name, call, do), func(t *testing.T) {
 					ran++
 					synctest.Test(t, func(t *testing.T) {
-						p := newPatient(t, do)
-						f.set(p)
+						d := newFaultyDesk(t, do)
+						f.set(d)
 						ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 						defer cancel()
-						told := []error{run(ctx, p)}
+						told := []error{run(ctx, d)}
 						if call == "close" {
 							synctest.Wait() // until it hangs, or is done
-							told = append(told, p.Close())
+							told = append(told, d.Close())
 						}
-						time.Sleep(time.Minute) // for what is done afterwards
+						time.Sleep(time.Minute) // for work after the call
 						synctest.Wait()
-						p.sick.Store(false)
-						if p.met.Load() {
-							met[i], everMet = true, true
-							requireNamed(t, p, f.name, f.says, told)
+						d.faulty.Store(false)
+						if d.called.Load() {
+							called[i], everCalled = true, true
+							requireNamed(t, d, f.name, f.complaint, told)
 						}
 						if do == hangs {
-							requireHealthy(t, p) // meanwhile
+							requireWorking(t, d) // while the function still hangs
 						}
-						close(p.release)
+						close(d.release)
 						synctest.Wait()
-						requireHealthy(t, p)
-						_ = p.Close() // which may tell of a listener
+						requireWorking(t, d)
+						_ = d.Close() // its error may be about a listener
 					})
 				})
 			}
@@ -326,41 +326,41 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 		if ran > 0 {
 			all++
 		}
-		require.True(t, everMet || ran < len(sickCalls), "%s is never called", f.name)
+		require.True(t, everCalled || ran < len(compactingCalls), "%s is never called", f.name)
 	}
-	for i := range deeds {
-		require.True(t, met[i] || race || all < len(sickFunctions), deeds[i])
+	for i := range faults {
+		require.True(t, called[i] || race || all < len(faultyFunctions), faults[i])
 	}
 }
 
-func newPatient(t *testing.T, do deed) *patient {
-	p := &patient{desk: newDesk(t, chat.UserMessage("The first question.")), deed: do, release: make(chan struct{})}
-	p.Say(rounds(1, 2, roundTokens)...)
-	p.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
-	p.Say(rounds(3, 6, roundTokens)...)
-	p.Policy = ohmypi.Policy()
-	p.Policy.Trigger, p.Policy.Clear, p.Policy.Cut = nil, summarize.Clear{}, history.Cut{}
-	p.Policy.Place.Max = 400 // so that there is something to relieve
-	p.Target.Name, p.Target.ContextWindow = "gpt", 2*budget
-	p.Target.Model = chat.ModelFunc(models.Say("## Goal\nThe build is being fixed, step by step."))
-	return p
+func newFaultyDesk(t *testing.T, do fault) *faultyDesk {
+	d := &faultyDesk{desk: newDesk(t, chat.UserMessage("The first question.")), fault: do, release: make(chan struct{})}
+	d.Say(rounds(1, 2, roundTokens)...)
+	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
+	d.Say(rounds(3, 6, roundTokens)...)
+	d.Policy = ohmypi.Policy()
+	d.Policy.Trigger, d.Policy.Clear, d.Policy.Cut = nil, summarize.Clear{}, history.Cut{}
+	d.Policy.Place.Max = 400 // so that there is something to relieve
+	d.Target.Name, d.Target.ContextWindow = "gpt", 2*budget
+	d.Target.Model = chat.ModelFunc(models.Say("## Goal\nThe build is being fixed, step by step."))
+	return d
 }
 
-// requireNamed checks that an error that was returned, or an event, names the function, or says what was nonsense.
-func requireNamed(t *testing.T, p *patient, name, says string, told []error) {
+// requireNamed checks that a returned error or an event names the function, or has its complaint.
+func requireNamed(t *testing.T, d *faultyDesk, name, complaint string, told []error) {
 	t.Helper()
-	for _, e := range *p.Heard {
+	for _, e := range *d.Heard {
 		told = append(told, e.Err)
 	}
-	told = append(told, p.closed(t))
+	told = append(told, d.closed(t))
 	var all []string
 	for _, err := range told {
 		if err == nil {
 			continue
 		}
 		all = append(all, err.Error())
-		if p.deed == nonsense {
-			if strings.Contains(err.Error(), says) {
+		if d.fault == nonsense {
+			if strings.Contains(err.Error(), complaint) {
 				return
 			}
 			continue
@@ -371,43 +371,43 @@ func requireNamed(t *testing.T, p *patient, name, says string, told []error) {
 			return
 		}
 	}
-	if name == "OnEvent" && p.deed != hangs {
-		return // nobody else listens; a Logger would be told
+	if name == "OnEvent" && d.fault != hangs {
+		return // only a Logger would be told, and there is none
 	}
-	require.Fail(t, "it is not named", "%s\n%s", kinds(*p.Heard), strings.Join(all, "\n"))
+	require.Fail(t, "no error names the function", "%s\n%s", kinds(*d.Heard), strings.Join(all, "\n"))
 }
 
-// closed returns what closing another compactor would say: nothing, unless a listener of this one is called no more.
-func (p *patient) closed(t *testing.T) error {
+// closed returns the error that Close would return about a listener that hangs.
+func (d *faultyDesk) closed(t *testing.T) error {
 	t.Helper()
-	if p.deed != hangs {
+	if d.fault != hangs {
 		return nil
 	}
-	return p.Late()
+	return d.Late()
 }
 
-// requireHealthy checks that the session is compacted by a compactor of its own, and that the patient renders.
-func requireHealthy(t *testing.T, p *patient) {
+// requireWorking checks that another compactor compacts the session, and that d renders.
+func requireWorking(t *testing.T, d *faultyDesk) {
 	t.Helper()
-	require.NoError(t, chat.Validate(append(viewOf(t, p.Session).Messages(), chat.UserMessage("on"))))
-	d := deskOf(t, p.Session)
-	d.Target.Model = models.Offline{Tokenizer: quarter{}}
-	before := len(compactions(p.Session))
-	d.Say(chat.UserMessage("And then?"))
-	d.Say(rounds(50+10*before, 55+10*before, roundTokens)...)
-	if pending, err := d.Pending(t.Context()); err == nil && pending != summarize.PendingNone {
-		time.Sleep(10 * time.Minute) // until nobody may carry the plan out any more
+	require.NoError(t, chat.Validate(append(viewOf(t, d.Session).Messages(), chat.UserMessage("on"))))
+	other := deskOf(t, d.Session)
+	other.Target.Model = models.Offline{Tokenizer: quarter{}}
+	before := len(compactions(d.Session))
+	other.Say(chat.UserMessage("And then?"))
+	other.Say(rounds(50+10*before, 55+10*before, roundTokens)...)
+	if pending, err := other.Pending(t.Context()); err == nil && pending != summarize.PendingNone {
+		time.Sleep(10 * time.Minute) // until the plan's time has passed
 	}
-	d.Messages()
-	require.Greater(t, len(compactions(p.Session)), before)
-	require.NoError(t, d.Close())
-	if result, err := p.Render(t.Context(), prompt(p.Session)); !errors.Is(err, summarize.ErrClosed) {
+	other.Messages()
+	require.Greater(t, len(compactions(d.Session)), before)
+	require.NoError(t, other.Close())
+	if result, err := d.Render(t.Context(), prompt(d.Session)); !errors.Is(err, summarize.ErrClosed) {
 		require.NoError(t, err)
 		require.NoError(t, chat.Validate(result.Messages))
 	}
 }
 
-func TestACallThatWaitsSaysWhatItWaitsFor(t *testing.T) {
+func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, release := newDesk(t, overflowing()...), make(chan struct{})
 		d.Target.Name = "gpt"
@@ -425,7 +425,7 @@ func TestACallThatWaitsSaysWhatItWaitsFor(t *testing.T) {
 		close(release)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		d, release := background(t), make(chan struct{})
+		d, release := copilotDesk(t), make(chan struct{})
 		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Done.")(ctx, r)
@@ -440,7 +440,7 @@ func TestACallThatWaitsSaysWhatItWaitsFor(t *testing.T) {
 	})
 }
 
-func TestAListenerThatFailsIsToldToTheOther(t *testing.T) {
+func TestTheLoggerIsToldOfAnOnEventThatPanics(t *testing.T) {
 	var log strings.Builder
 	d := newDesk(t, overflowing()...)
 	d.Logger, d.OnEvent = slog.New(slog.NewTextHandler(&log, nil)), func(summarize.Event) { panic("boom") }
@@ -449,7 +449,7 @@ func TestAListenerThatFailsIsToldToTheOther(t *testing.T) {
 	require.Contains(t, log.String(), "summarize: OnEvent: it panicked: boom")
 }
 
-func TestWhatAModelIsWaitedForIsBoundedAndTold(t *testing.T) {
+func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
 	all(t, func(t *testing.T, p summarize.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -470,7 +470,7 @@ func TestWhatAModelIsWaitedForIsBoundedAndTold(t *testing.T) {
 	})
 }
 
-func TestAnErrorWhoseTextPanicsIsThatOfItsFunction(t *testing.T) {
+func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Model = down((*chat.ContextLimitError)(nil))
 	wrong, ok := errors.AsType[*summarize.CallbackError](error(d.Fails()))
@@ -479,7 +479,7 @@ func TestAnErrorWhoseTextPanicsIsThatOfItsFunction(t *testing.T) {
 	require.NotEmpty(t, wrong.Stack())
 }
 
-func TestAModelThatIsNilIsToldOf(t *testing.T) {
+func TestANilModelIsReportedAsUnknown(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Ask.Names, d.Models = []string{"none"}, map[string]summarize.Target{"none": {}}
 	d.Answers(models.SaySummary("Done."))
@@ -488,22 +488,22 @@ func TestAModelThatIsNilIsToldOf(t *testing.T) {
 	require.Error(t, (&summarize.Compactor{Session: d.Session, Target: summarize.Target{Tokenizer: quarter{}, Budget: budget}}).Retarget(t.Context(), summarize.Target{}))
 }
 
-// hanging is a store whose appends hang once it is told to.
+// hanging is a store whose appends hang while hangs is set.
 type hanging struct {
 	*storage.Memory
-	now   atomic.Bool
+	hangs atomic.Bool
 	until chan struct{}
 }
 
 func (h *hanging) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
-	if h.now.Load() {
+	if h.hangs.Load() {
 		<-h.until
 	}
 	return h.Memory.Append(ctx, at, lines...)
 }
 
-// What is written in any case is not waited for without an end: a store that hangs holds neither a render nor Close.
-func TestAStoreThatHangsHoldsNobody(t *testing.T) {
+// Entries that are written even after the context ended are waited for only so long.
+func TestAStoreThatHangsBlocksNeitherRenderNorClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hanging{Memory: &storage.Memory{}, until: make(chan struct{})}
 		s, err := history.New(t.Context(), store, history.Options{})
@@ -512,7 +512,7 @@ func TestAStoreThatHangsHoldsNobody(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c := &summarize.Compactor{Session: s, Target: summarize.Target{Tokenizer: quarter{}, Budget: budget}}
 		c.Target.Model = chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
-			store.now.Store(true)
+			store.hangs.Store(true)
 			cancel(errDown)
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
@@ -524,7 +524,7 @@ func TestAStoreThatHangsHoldsNobody(t *testing.T) {
 		require.LessOrEqual(t, time.Since(begun), 15*time.Second)
 		close(store.until)
 		synctest.Wait()
-		store.now.Store(false)
+		store.hangs.Store(false)
 		require.NoError(t, s.Refresh(t.Context()))
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 	})

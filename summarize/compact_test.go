@@ -78,18 +78,18 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, "Five files were read.", done[0].Text)
 
 	equal(t, got, d.Messages())
-	require.Len(t, d.Requests(), 1, "what fits again is not summarised again")
+	require.Len(t, d.Requests(), 1, "a prompt that fits is not summarised again")
 	equal(t, all, said(d.Session))
 }
 
-func TestWhatIsKept(t *testing.T) {
+func TestTheNewestRoundsAreKeptWordForWord(t *testing.T) {
 	turn := func(n int) []chat.Message {
 		return append([]chat.Message{chat.UserMessage(fmt.Sprintf("Question %d?", n))}, rounds(10*n+1, 10*n+3, 400)...)
 	}
 	for _, c := range []struct {
 		name      string
 		messages  []chat.Message
-		keep      float64
+		share     float64 // Policy.Cut.Share
 		firstKept string
 		shown     []int // outputs in the prompt
 		asked     []int // outputs in the request
@@ -99,30 +99,30 @@ func TestWhatIsKept(t *testing.T) {
 		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), firstKept: "e22",
 		shown: []int{34}, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 3?"},
 	}, {
-		name:     "the user message alone, where it is the newest",
+		name:     "the user message alone, if it is the newest",
 		messages: append(append(append(turn(1), turn(2)...), turn(3)...), chat.UserMessage("Question 4?"+words(600))), firstKept: "e22",
 		shown: nil, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 4?"},
 	}, {
-		name:     "more rounds, where Keep says so",
-		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.205, firstKept: "e18",
+		name:     "more rounds, if Cut.Share says so",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), share: 0.205, firstKept: "e18",
 		shown: []int{32, 33, 34}, asked: []int{11, 12, 13, 21, 22, 23, 31}, users: []string{"Question 3?"},
 	}, {
-		name:     "a turn before, from the middle on, with its user message",
-		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.325, firstKept: "e13",
+		name:     "an earlier turn from its middle on, with its user message",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), share: 0.325, firstKept: "e13",
 		shown: []int{23, 31, 32, 33, 34}, asked: []int{11, 12, 13, 21, 22}, users: []string{"Question 2?", "Question 3?"},
 	}, {
-		name:     "fewer rounds, one less at a time, if what Keep asks for leaves no room for a summary",
-		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.475, firstKept: "e11",
+		name:     "one round less at a time, if Cut.Share leaves no room for a summary",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), share: 0.475, firstKept: "e11",
 		shown: []int{22, 23, 31, 32, 33, 34}, asked: []int{11, 12, 13, 21}, users: []string{"Question 2?", "Question 3?"},
 	}, {
-		name:     "the newest round, whatever Keep says, even where it is larger",
-		messages: append(append(turn(1), turn(2)...), round(24, 1900)...), keep: 0.05, firstKept: "e15",
+		name:     "the newest round, even if it is larger than Cut.Share allows",
+		messages: append(append(turn(1), turn(2)...), round(24, 1900)...), share: 0.05, firstKept: "e15",
 		shown: []int{24}, asked: []int{11, 12, 13, 21, 22, 23}, users: []string{"Question 2?"},
 	}} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, c.messages...)
 			d.Target.ContextWindow = 2 * budget
-			d.Policy.Cut.Share = c.keep
+			d.Policy.Cut.Share = c.share
 			d.Answers(models.SaySummary("It went well."))
 			got := d.Messages()
 			require.Equal(t, c.firstKept, compactions(d.Session)[0].FirstKept)
@@ -140,7 +140,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-func TestRequestInFullMode(t *testing.T) {
+func TestFullModeSendsTheConversationWithItsToolsAndAsksForEightSections(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	d.Answers(models.SaySummary("short"))
@@ -169,7 +169,7 @@ func TestRequestInFullMode(t *testing.T) {
 	require.GreaterOrEqual(t, r.MaxTokens, 3*room/2, "the analysis needs room too")
 }
 
-// hint returns the room for a summary that a request names.
+// hint returns the tokens that a request allows for the summary.
 func hint(t testing.TB, request string) int {
 	t.Helper()
 	m := regexp.MustCompile(`room for (\d+) tokens at the most`).FindStringSubmatch(request)
@@ -179,7 +179,7 @@ func hint(t testing.TB, request string) int {
 	return n
 }
 
-func TestRequestWithoutTools(t *testing.T) {
+func TestARequestWithoutToolsHasNoToolChoice(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy = summarize.Policy{}
 	d.Answers(models.SaySummary("short"))
@@ -202,7 +202,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 	require.Contains(t, text(request), "tokens cut here")
 }
 
-func TestRequestShowsRoundsByTheLimitsOfTheCompactor(t *testing.T) {
+func TestRequestShowsRoundsByTheLimitsOfThePolicy(t *testing.T) {
 	d := newDesk(t, append(overflowing(), round(7, roundTokens)...)...)
 	d.Policy.Place.Limits = history.Limits{Results: 0.05}
 	d.Answers(models.SaySummary("short"))
@@ -214,7 +214,7 @@ func TestRequestShowsRoundsByTheLimitsOfTheCompactor(t *testing.T) {
 	}
 }
 
-func TestRequestRepairsWhatWasCutShort(t *testing.T) {
+func TestARequestIsValidThoughTheHistoryHasMissingResultsAndBlankMessages(t *testing.T) {
 	interrupted := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 		{ID: "a", Name: "read", Arguments: `{"path":"a"}`}, {ID: "b", Name: "read", Arguments: `{"path":"b"}`},
 	}}
@@ -226,7 +226,7 @@ func TestRequestRepairsWhatWasCutShort(t *testing.T) {
 	require.NoError(t, chat.Validate(d.Request().Messages))
 }
 
-func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
+func TestTheSecondSummaryCoversTheFirst(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("The first summary."), models.SaySummary("The second summary."))
 	d.Messages()
@@ -260,13 +260,13 @@ func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 	equal(t, chat.UserMessage("And now the tests."), got[2])
 }
 
-func TestSummaryIsShownAsOneUserMessageAndEscapedOnlyInTagsOfOurs(t *testing.T) {
+func TestASummaryIsOneUserMessageInWhichOnlyOurTagsAreEscaped(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Answers(models.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
 	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.Messages()[1].Text())
 }
 
-func TestBreadcrumb(t *testing.T) {
+func TestTheBreadcrumbNamesTheTranscriptItsLinesAndACallThatReadsIt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := deskOf(t, opened(t, "session.jsonl"), overflowing()...)
 	d.Say(rounds(7, 12, 200)...)
@@ -281,8 +281,8 @@ func TestBreadcrumb(t *testing.T) {
 	body, ok := strings.CutPrefix(got, "<conversation-summary>\nshort\n\n<transcript ")
 	require.True(t, ok, got)
 	require.True(t, strings.HasSuffix(body, "\n</transcript>\n</conversation-summary>"), got)
-	// The header, the user message, two lines for each of the twelve rounds, and the plan with what it names: what the file
-	// had when the summary was made.
+	// The lines of the file when the summary was made: the header, the user message, two for each of the twelve rounds, and the
+	// plan with its preamble.
 	require.True(t, strings.HasPrefix(body, fmt.Sprintf("path=%q lines=%q>\n", path, "28")), got)
 	require.Contains(t, body, "with the tool view")
 	call := regexp.MustCompile(`\nview\((\{.*\})\)\n`).FindStringSubmatch(body)
@@ -295,17 +295,17 @@ func TestBreadcrumb(t *testing.T) {
 	require.Equal(t, path, arguments.Path)
 	require.Equal(t, 8, arguments.Offset)
 	require.Equal(t, 20, arguments.Limit)
-	require.Equal(t, 28+1, strings.Count(content(t, path), "\n"), "and the compaction")
+	require.Equal(t, 28+1, strings.Count(content(t, path), "\n"), "the lines of the breadcrumb, and the compaction")
 }
 
-func TestNoBreadcrumb(t *testing.T) {
+func TestASummaryCanLackABreadcrumb(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		desk func(testing.TB, ...chat.Message) desk
 		no   bool
 	}{
 		{"a session in memory has no transcript", newDesk, false},
-		{"a policy may leave it out", newFileDesk, true},
+		{"a policy can leave the breadcrumb out", newFileDesk, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := c.desk(t, overflowing()...)
@@ -322,7 +322,7 @@ func TestSummaryIsWrittenOnce(t *testing.T) {
 	first := d.Messages()
 	for n := 7; n < 10; n++ {
 		d.Say(round(n, 500)...)
-		equal(t, first, d.Messages()[:len(first)]) // what was sent before is the beginning of what is sent next
+		equal(t, first, d.Messages()[:len(first)]) // the next prompt begins with the one before
 	}
 	require.Len(t, d.Requests(), 1)
 	want := d.Messages()
@@ -366,11 +366,11 @@ func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
 	r, err = d.Render(t.Context(), prompt(d.Session, context))
 	require.NoError(t, err)
 	require.Len(t, d.Requests(), 1)
-	require.NotContains(t, text(d.Request().Messages), "abc abc", "what the prompt adds is no history")
+	require.NotContains(t, text(d.Request().Messages), "abc abc", "only history is summarised")
 	require.Contains(t, text(r.Messages), "abc abc", "a compaction makes room for it again")
 }
 
-func TestWhatMustStayIsTooLarge(t *testing.T) {
+func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {
 	required := func(tokens int) elements.Node {
 		return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(tokens))}}
 	}
@@ -431,8 +431,8 @@ func TestSmallRoomIsUsed(t *testing.T) {
 	require.Less(t, room, 300)
 }
 
-// What Keep asks for is the newest round alone: there is no less to keep, so a small room is used here too.
-func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
+// The newest round alone exceeds Cut.Share, and no less can be kept. So the summary gets the little room that is left.
+func TestSmallRoomIsUsedIfTheNewestRoundExceedsCutShare(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
 	d.Policy.Cut.Share, d.Policy.Place.Share, d.Policy.Place.Max = 0.01, 0.9, 100_000
 	d.Answers(models.SaySummary("Short."))
@@ -440,16 +440,16 @@ func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
 	require.Len(t, compactions(d.Session), 1)
 }
 
-func TestSummaryTakesItsShare(t *testing.T) {
+func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		policy summarize.Policy
 		room   int
 	}{
-		{"a fifth of the budget", summarize.Policy{}, 800},
-		{"a share", summarize.Policy{Place: summarize.Place{Share: 0.1}}, 400},
-		{"at most Max", summarize.Policy{Place: summarize.Place{Max: 150}}, 150},
-		{"and 100 tokens of words always", summarize.Policy{Place: summarize.Place{Share: 0.001}}, 115},
+		{"a fifth of the budget by default", summarize.Policy{}, 800},
+		{"Place.Share of the budget", summarize.Policy{Place: summarize.Place{Share: 0.1}}, 400},
+		{"no more than Place.Max", summarize.Policy{Place: summarize.Place{Max: 150}}, 150},
+		{"100 tokens of words in any case", summarize.Policy{Place: summarize.Place{Share: 0.001}}, 115},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -469,7 +469,7 @@ func TestSummaryTakesItsShare(t *testing.T) {
 	}
 }
 
-func TestErrorOfAnElementIsNoOverflow(t *testing.T) {
+func TestAnElementsErrorIsReturnedAndNothingIsCompacted(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	_, err := d.Render(t.Context(), prompt(d.Session, elements.Text("outside of a message")))
 	require.ErrorIs(t, err, render.ErrOutsideMessage)
@@ -478,7 +478,7 @@ func TestErrorOfAnElementIsNoOverflow(t *testing.T) {
 	require.Empty(t, d.Requests())
 }
 
-func TestTokensOfOpenAI(t *testing.T) {
+func TestASessionIsCompactedByTheCountsOfOpenAIsTokenizer(t *testing.T) {
 	counter := tiktoken.O200k()
 	for _, tokens := range []int{1500, 2500, 5000} {
 		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
@@ -493,7 +493,7 @@ func TestTokensOfOpenAI(t *testing.T) {
 	}
 }
 
-func TestAnEventTellsThatWhatIsKeptIsMoreThanTheCutAllows(t *testing.T) {
+func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 	for _, c := range []struct {
 		tokens int
 		over   bool
@@ -508,7 +508,7 @@ func TestAnEventTellsThatWhatIsKeptIsMoreThanTheCutAllows(t *testing.T) {
 	}
 }
 
-func TestFilesOfWhatIsKeptAreNotListed(t *testing.T) {
+func TestOnlyTheFilesOfCoveredRoundsAreListed(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 8, roundTokens)...)
 	d.Policy.Cut.Rounds = 2
@@ -516,6 +516,6 @@ func TestFilesOfWhatIsKeptAreNotListed(t *testing.T) {
 	d.Always(models.SaySummary("Done."))
 	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-2.go\nfile-3.go\nfile-4.go\nfile-5.go\nfile-6.go\n</read-files>")
 	d.Say(rounds(9, 12, roundTokens)...)
-	require.Contains(t, text(d.Messages()), "\nfile-1.go\n", "nor is one forgotten")
+	require.Contains(t, text(d.Messages()), "\nfile-1.go\n", "files of the earlier summary stay listed")
 	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-10.go\nfile-2.go\n")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
+func TestTwoConcurrentRendersCompactOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		second := make(chan []chat.Message, 1)
@@ -29,7 +29,7 @@ func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
 				}
 				second <- result.Messages
 			}()
-			synctest.Wait() // until the second finds the prompt too large, and waits for this compaction
+			synctest.Wait() // until the second render waits for this compaction
 			return models.SaySummary("Made once.")(ctx, r)
 		})
 		equal(t, d.Messages(), <-second)
@@ -70,7 +70,7 @@ func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 	require.Len(t, d.Requests(), 2)
 }
 
-func TestManyRendersAtATimeCompactOnce(t *testing.T) {
+func TestManyConcurrentRendersCompactOnce(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	var asked atomic.Int32
 	d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -100,7 +100,7 @@ func TestManyRendersAtATimeCompactOnce(t *testing.T) {
 	require.Len(t, compactions(d.Session), 1)
 }
 
-func TestManyRendersAtATimeAskOnceEachForAModelThatIsDown(t *testing.T) {
+func TestConcurrentRendersEachAskAModelThatIsDownOnce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	var asked atomic.Int32
 	d.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
@@ -121,7 +121,7 @@ func TestManyRendersAtATimeAskOnceEachForAModelThatIsDown(t *testing.T) {
 	require.Empty(t, compactions(d.Session))
 }
 
-func TestWhatIsSaidOnceACompactionIsPlacedMayBeTooMuch(t *testing.T) {
+func TestMessagesAppendedByAfterCompactMayNotFit(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Hooks.AfterCompact = func(context.Context, history.Entry) error {
 		return d.Session.Append(t.Context(), rounds(50, 55, roundTokens)...)
@@ -131,7 +131,7 @@ func TestWhatIsSaidOnceACompactionIsPlacedMayBeTooMuch(t *testing.T) {
 	require.Len(t, d.Requests(), 1, "it is tried once a render")
 }
 
-func TestRendersWhileOthersAppend(t *testing.T) {
+func TestRendersWhileOthersAppendStayValidAndLoseNoMessage(t *testing.T) {
 	d := newFileDesk(t, chat.UserMessage(task))
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	const writers, each = 4, 15
@@ -148,7 +148,7 @@ func TestRendersWhileOthersAppend(t *testing.T) {
 			for range each {
 				r, err := d.Render(t.Context(), prompt(d.Session))
 				if err != nil {
-					// What is appended during a compaction may be too much for what is left.
+					// Messages appended during a compaction may exceed the budget.
 					if _, ok := errors.AsType[*summarize.FailedError](err); !ok {
 						t.Error(err)
 					}

@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/a3s"
 )
 
-// moment returns a measurement of a window of 100,000 tokens, in which a compaction would relieve a lot.
-func moment(used int, change ...func(*summarize.Measurement)) summarize.Measurement {
+// measured returns a measurement of a context window of 100,000 tokens, in which a compaction would cover half of them.
+func measured(used int, change ...func(*summarize.Measurement)) summarize.Measurement {
 	m := summarize.Measurement{
 		Occasion: summarize.OnRender, Time: time.Unix(1_000_000, 0), Ratio: 1, Count: used, Used: used, Base: 100_000, Budget: 100_000,
 		Fits: true, Messages: 100, Warm: true, Covered: 50_000, Room: 10_000,
@@ -47,47 +47,47 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 	off := foreground
 	off.Off = true
 	for _, c := range []struct {
-		name   string
-		policy summarize.Policy
-		moment summarize.Measurement
-		want   summarize.Action
-		why    string
+		name        string
+		policy      summarize.Policy
+		measurement summarize.Measurement
+		want        summarize.Action
+		why         string
 	}{
-		{"nothing below the limit", foreground, moment(79_999), summarize.ActNothing, "no condition holds"},
-		{"compacts at the limit", foreground, moment(80_000), summarize.ActCompact, "condition 1 holds"},
-		{"nothing if nothing would be relieved", foreground, moment(90_000, useless), summarize.ActNothing, "no condition holds"},
-		{"nothing even over the budget if nothing would be relieved", foreground, moment(110_000, over, useless), summarize.ActNothing, "no condition holds"},
-		{"a policy that is off does nothing", off, moment(110_000, over), summarize.ActNothing, "the policy is off"},
-		{"a background condition starts", background, moment(80_000), summarize.ActStart, "condition 1 holds"},
-		{"but not while the prompt does not fit", background, moment(110_000, over), summarize.ActCompact, "condition 1 holds"},
-		{"nothing is started twice", background, moment(90_000, pending(summarize.PendingRunning)), summarize.ActNothing, "a summary is running"},
-		{"nor beside somebody else", background, moment(90_000, pending(summarize.PendingElsewhere)), summarize.ActNothing, "a summary is running elsewhere"},
-		{"a prompt near the end waits", background, moment(95_000, pending(summarize.PendingRunning)), summarize.ActWait, "0.95 of the window is used, at or above 0.95, and a summary is running"},
-		{"so does one that is too large by the provider's count", unwaited, moment(100_001, pending(summarize.PendingRunning)), summarize.ActWait, "the prompt does not fit, and a summary is running"},
-		{"which is compacted at once if no summary is being made", unwaited, moment(100_001), summarize.ActCompact, "condition 1 holds"},
-		{"once", background, moment(95_000, pending(summarize.PendingRunning), waited), summarize.ActNothing, "a summary is running"},
-		{"a prompt that does not fit waits", foreground, moment(110_000, over, pending(summarize.PendingElsewhere)), summarize.ActWait, "the prompt does not fit, and a summary is running elsewhere"},
-		{"and compacts if it waited in vain", foreground, moment(110_000, over, pending(summarize.PendingRunning), waited), summarize.ActCompact, "condition 1 holds"},
-		{"a summary that is ready is put in place", background, moment(80_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
-		{"even though the prompt does not fit", background, moment(110_000, over, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
-		{"but not once it is not needed any more", background, moment(64_999, pending(summarize.PendingReady)), summarize.ActDiscard, "64999 tokens are used, less than the 65000 from which on the summary is put in place"},
-		{"a threshold that is lowered alone lowers that too", lowered, moment(50_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
-		{"to where a summary is begun", lowered, moment(49_999, pending(summarize.PendingReady)), summarize.ActDiscard, "49999 tokens are used, less than the 50000 from which on the summary is put in place"},
-		{"a failure pauses", foreground, moment(90_000, paused), summarize.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
-		{"but not if the prompt does not fit", foreground, moment(110_000, over, paused), summarize.ActCompact, "condition 1 holds"},
-		{"which is tried once a render", foreground, moment(110_000, over, paused, tried), summarize.ActNothing, "it was tried, and failed"},
-		{"clears first", clearing, moment(80_000, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
-		{"in the background too", func() summarize.Policy { p := background; p.Clear = clearing.Clear; return p }(), moment(80_000, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
-		{"does not clear below the limit", clearing, moment(79_999, clearable), summarize.ActNothing, "no condition holds"},
-		{"unless it always does", always, moment(10, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
-		{"without conditions a prompt that does not fit is compacted", summarize.Policy{}, moment(110_000, over), summarize.ActCompact, "condition 1 holds"},
-		{"and no other", summarize.Policy{}, moment(99_999), summarize.ActNothing, "no condition holds"},
+		{"nothing happens below the limit", foreground, measured(79_999), summarize.ActNothing, "no condition holds"},
+		{"the prompt is compacted at the limit", foreground, measured(80_000), summarize.ActCompact, "condition 1 holds"},
+		{"nothing is compacted if that would save nothing", foreground, measured(90_000, useless), summarize.ActNothing, "no condition holds"},
+		{"nothing is compacted over the budget either if that would save nothing", foreground, measured(110_000, over, useless), summarize.ActNothing, "no condition holds"},
+		{"a policy that is off does nothing", off, measured(110_000, over), summarize.ActNothing, "the policy is off"},
+		{"a background condition starts a summary", background, measured(80_000), summarize.ActStart, "condition 1 holds"},
+		{"a background condition compacts at once if the prompt does not fit", background, measured(110_000, over), summarize.ActCompact, "condition 1 holds"},
+		{"no second summary is started", background, measured(90_000, pending(summarize.PendingRunning)), summarize.ActNothing, "a summary is running"},
+		{"no summary is started beside one elsewhere", background, measured(90_000, pending(summarize.PendingElsewhere)), summarize.ActNothing, "a summary is running elsewhere"},
+		{"a prompt near the limit waits for the summary", background, measured(95_000, pending(summarize.PendingRunning)), summarize.ActWait, "0.95 of the window is used, at or above 0.95, and a summary is running"},
+		{"a prompt too large by the provider's count waits for the summary", unwaited, measured(100_001, pending(summarize.PendingRunning)), summarize.ActWait, "the prompt does not fit, and a summary is running"},
+		{"a prompt too large by the provider's count is compacted at once if no summary is being made", unwaited, measured(100_001), summarize.ActCompact, "condition 1 holds"},
+		{"a prompt near the limit waits once", background, measured(95_000, pending(summarize.PendingRunning), waited), summarize.ActNothing, "a summary is running"},
+		{"a prompt that does not fit waits for the summary", foreground, measured(110_000, over, pending(summarize.PendingElsewhere)), summarize.ActWait, "the prompt does not fit, and a summary is running elsewhere"},
+		{"a prompt that does not fit is compacted if it waited in vain", foreground, measured(110_000, over, pending(summarize.PendingRunning), waited), summarize.ActCompact, "condition 1 holds"},
+		{"a summary that is ready is put in place", background, measured(80_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
+		{"a summary that is ready is put in place though the prompt does not fit", background, measured(110_000, over, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
+		{"a summary that is ready is discarded if it is not needed any more", background, measured(64_999, pending(summarize.PendingReady)), summarize.ActDiscard, "64999 tokens are used, less than the 65000 from which on the summary is put in place"},
+		{"a lower ratio also lowers the tokens from which a summary is put in place", lowered, measured(50_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
+		{"a summary is discarded below the ratio that starts one", lowered, measured(49_999, pending(summarize.PendingReady)), summarize.ActDiscard, "49999 tokens are used, less than the 50000 from which on the summary is put in place"},
+		{"nothing happens in the pause after a failure", foreground, measured(90_000, paused), summarize.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
+		{"a prompt that does not fit is compacted even in a pause", foreground, measured(110_000, over, paused), summarize.ActCompact, "condition 1 holds"},
+		{"a prompt that does not fit is compacted once a render", foreground, measured(110_000, over, paused, tried), summarize.ActNothing, "it was tried, and failed"},
+		{"output is cleared first", clearing, measured(80_000, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
+		{"output is cleared before a background condition starts", func() summarize.Policy { p := background; p.Clear = clearing.Clear; return p }(), measured(80_000, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
+		{"nothing is cleared below the limit", clearing, measured(79_999, clearable), summarize.ActNothing, "no condition holds"},
+		{"output is cleared below the limit if Clear.Always is set", always, measured(10, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
+		{"without conditions only a prompt that does not fit is compacted", summarize.Policy{}, measured(110_000, over), summarize.ActCompact, "condition 1 holds"},
+		{"without conditions a prompt that fits is not compacted", summarize.Policy{}, measured(99_999), summarize.ActNothing, "no condition holds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := c.policy.Decide(c.moment)
+			d := c.policy.Decide(c.measurement)
 			require.Equal(t, c.want, d.Do, "%s", d.Why)
 			require.Equal(t, c.why, d.Why)
-			require.Equal(t, d, c.policy.Decide(c.moment))
+			require.Equal(t, d, c.policy.Decide(c.measurement))
 		})
 	}
 }
@@ -98,29 +98,29 @@ func TestALimitIsReachedAtItsExactValue(t *testing.T) {
 		return func(m *summarize.Measurement) { m.Jitter = by }
 	}
 	for _, c := range []struct {
-		name      string
-		condition summarize.Condition
-		moment    summarize.Measurement
-		holds     bool
-		at        int
+		name        string
+		condition   summarize.Condition
+		measurement summarize.Measurement
+		holds       bool
+		at          int
 	}{
-		{"a ratio", summarize.Condition{Ratio: 0.8}, moment(80_000), true, 80_000},
-		{"a ratio that must be exceeded", summarize.Condition{Ratio: 0.8, Above: true}, moment(80_000), false, 80_000},
-		{"one token more", summarize.Condition{Ratio: 0.8, Above: true}, moment(80_001), true, 80_000},
-		{"a reserve", summarize.Condition{Reserve: 16_384}, moment(83_616), true, 83_616},
-		{"a reserve of at most half the window", summarize.Condition{Reserve: 90_000}, moment(50_000), true, 50_000},
-		{"a cap", summarize.Condition{Cap: 60_000}, moment(60_000), true, 60_000},
-		{"the smallest counts", summarize.Condition{Ratio: 0.8, Cap: 60_000}, moment(60_000), true, 60_000},
-		{"a cold cache adds to the ratio", summarize.Condition{Ratio: 0.8, Cold: 0.1}, moment(89_999, cold), false, 90_000},
-		{"and is reached there", summarize.Condition{Ratio: 0.8, Cold: 0.1}, moment(90_000, cold), true, 90_000},
-		{"with another ratio it moves along", summarize.Condition{Ratio: 0.5, Cold: 0.1}, moment(60_000, cold), true, 60_000},
-		{"a jitter moves it down", summarize.Condition{Ratio: 0.8, Jitter: 0.02}, moment(78_000, jittered(-1)), true, 78_000},
-		{"and up", summarize.Condition{Ratio: 0.8, Jitter: 0.02}, moment(81_999, jittered(1)), false, 82_000},
-		{"too few messages", summarize.Condition{Ratio: 0.8, Messages: 101}, moment(99_000), false, 0},
-		{"another occasion", summarize.Condition{On: summarize.OnDemand}, moment(99_000), false, 0},
+		{"a ratio", summarize.Condition{Ratio: 0.8}, measured(80_000), true, 80_000},
+		{"a ratio that must be exceeded", summarize.Condition{Ratio: 0.8, Above: true}, measured(80_000), false, 80_000},
+		{"a ratio that is exceeded by a token", summarize.Condition{Ratio: 0.8, Above: true}, measured(80_001), true, 80_000},
+		{"a reserve", summarize.Condition{Reserve: 16_384}, measured(83_616), true, 83_616},
+		{"a reserve of at most half the window", summarize.Condition{Reserve: 90_000}, measured(50_000), true, 50_000},
+		{"a cap", summarize.Condition{Cap: 60_000}, measured(60_000), true, 60_000},
+		{"the smallest of several limits counts", summarize.Condition{Ratio: 0.8, Cap: 60_000}, measured(60_000), true, 60_000},
+		{"a cold cache adds to the ratio", summarize.Condition{Ratio: 0.8, Cold: 0.1}, measured(89_999, cold), false, 90_000},
+		{"a ratio with a cold cache is reached", summarize.Condition{Ratio: 0.8, Cold: 0.1}, measured(90_000, cold), true, 90_000},
+		{"a cold cache adds to any ratio", summarize.Condition{Ratio: 0.5, Cold: 0.1}, measured(60_000, cold), true, 60_000},
+		{"a jitter lowers the ratio", summarize.Condition{Ratio: 0.8, Jitter: 0.02}, measured(78_000, jittered(-1)), true, 78_000},
+		{"a jitter raises the ratio", summarize.Condition{Ratio: 0.8, Jitter: 0.02}, measured(81_999, jittered(1)), false, 82_000},
+		{"too few messages", summarize.Condition{Ratio: 0.8, Messages: 101}, measured(99_000), false, 0},
+		{"another occasion", summarize.Condition{On: summarize.OnDemand}, measured(99_000), false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := summarize.Policy{Trigger: summarize.Trigger{c.condition}}.Decide(c.moment).Findings[0]
+			f := summarize.Policy{Trigger: summarize.Trigger{c.condition}}.Decide(c.measurement).Findings[0]
 			require.Equal(t, c.holds, f.Holds, f.Why)
 			require.Equal(t, c.at, f.At)
 		})
@@ -129,7 +129,7 @@ func TestALimitIsReachedAtItsExactValue(t *testing.T) {
 
 func TestAnExplanationNeverClaimsWhatDidNotHappen(t *testing.T) {
 	require.Equal(t, "nothing was decided yet\n", summarize.Explanation{}.String())
-	d := summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.8}}}.Decide(moment(80_000))
+	d := summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.8}}}.Decide(measured(80_000))
 	for outcome, want := range map[summarize.Outcome]string{
 		summarize.OutcomePlaced:  "placed: condition 1 holds\n",
 		summarize.OutcomeFailed:  "failed: condition 1 holds: the model is down\n",

@@ -19,14 +19,14 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// roomy returns a desk with some rounds, which fit.
+// roomy returns a desk with a few rounds, which fit.
 func roomy(t testing.TB) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 400)...)
 	return d
 }
 
-func TestCompactOnDemand(t *testing.T) {
+func TestCompactFollowsItsInstructionsAndSaysWhatItRemoved(t *testing.T) {
 	d := roomy(t)
 	before := d.Messages()
 	d.Answers(models.SaySummary("As asked."))
@@ -39,12 +39,12 @@ func TestCompactOnDemand(t *testing.T) {
 	require.Equal(t, summarize.OnDemand, (*d.Heard)[1].Reason)
 }
 
-func TestCompactOnDemandIsRefused(t *testing.T) {
+func TestCompactIsRefused(t *testing.T) {
 	t.Run("before any prompt was rendered", func(t *testing.T) {
 		_, err := roomy(t).Compact(t.Context(), "")
 		require.ErrorIs(t, err, summarize.ErrNoPrompt)
 	})
-	t.Run("of fewer messages than the policy asks for", func(t *testing.T) {
+	t.Run("with fewer messages than the policy requires", func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Policy.Trigger = copilotcli.Policy().Trigger
 		d.Messages()
@@ -59,7 +59,7 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorContains(t, err, "Model is not set")
 	})
-	t.Run("while another is made", func(t *testing.T) {
+	t.Run("while another compaction is made", func(t *testing.T) {
 		d := roomy(t)
 		d.Messages()
 		var second error
@@ -72,7 +72,7 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 		require.ErrorIs(t, second, summarize.ErrBusy)
 		require.Len(t, d.Requests(), 1)
 	})
-	t.Run("where it was aborted", func(t *testing.T) {
+	t.Run("if it is aborted", func(t *testing.T) {
 		d := roomy(t)
 		d.Messages()
 		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -86,9 +86,9 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 	})
 }
 
-func TestBackgroundWorkGivesWayToDemand(t *testing.T) {
+func TestCompactInterruptsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		interrupted := 0
 		d.Hooks.Interrupt = func(context.Context) error { interrupted++; return nil }
 		d.Answers(slowly(time.Hour, models.SaySummary("too slow")), models.SaySummary("as asked"))
@@ -103,13 +103,13 @@ func TestBackgroundWorkGivesWayToDemand(t *testing.T) {
 	})
 }
 
-func TestAfterTurnGoesOn(t *testing.T) {
+func TestAfterTurnContinuesADoneAgentAsThePolicySays(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		last  chat.Message
-		say   string
-		goes  bool
-		after string
+		name   string
+		last   chat.Message
+		say    string
+		goesOn bool
+		after  string
 	}{
 		{"the agent is done, and the policy says how", chat.AssistantMessage("Done."), "Continue if you have next steps.", true, "Continue if you have next steps."},
 		{"the policy says nothing", chat.AssistantMessage("Done."), "", false, "Done."},
@@ -122,19 +122,19 @@ func TestAfterTurnGoesOn(t *testing.T) {
 			d.Policy.Trigger = summarize.Trigger{{Reserve: 800, Above: true}}
 			d.Policy.Continue = c.say
 			d.Answers(models.SaySummary("short"))
-			goes, err := d.AfterTurn(t.Context(), prompt(d.Session))
+			goesOn, err := d.AfterTurn(t.Context(), prompt(d.Session))
 			require.NoError(t, err)
-			require.Equal(t, c.goes, goes)
+			require.Equal(t, c.goesOn, goesOn)
 			messages := viewOf(t, d.Session).Messages()
 			require.Contains(t, messages[len(messages)-1].Text(), c.after)
-			goes, err = d.AfterTurn(t.Context(), prompt(d.Session))
+			goesOn, err = d.AfterTurn(t.Context(), prompt(d.Session))
 			require.NoError(t, err)
-			require.False(t, goes, "nothing was compacted this time")
+			require.False(t, goesOn, "nothing was compacted this time")
 		})
 	}
 }
 
-// smaller is another model with the same script and less room.
+// smaller returns the target of d with another name and a smaller budget.
 func smaller(d desk, budget int) summarize.Target {
 	t := d.Target
 	t.Name, t.Budget, t.ContextWindow = "smaller", budget, 0
@@ -156,14 +156,14 @@ func TestSwitchToASmallerModel(t *testing.T) {
 		require.Equal(t, history.ModelChange{Model: "smaller"}, written[len(written)-1].Body)
 		equal(t, r.Messages, d.Messages())
 	})
-	t.Run("has no need to where it fits", func(t *testing.T) {
+	t.Run("compacts nothing that fits", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
 		_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 3000))
 		require.NoError(t, err)
 		require.Empty(t, d.Requests())
 	})
-	t.Run("that fails changes nothing", func(t *testing.T) {
+	t.Run("changes nothing if the compaction fails", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
 		d.Answers(models.Say("no"), models.Say("no"))
@@ -177,7 +177,7 @@ func TestSwitchToASmallerModel(t *testing.T) {
 	})
 }
 
-func TestMemoryPressure(t *testing.T) {
+func TestMemoryPressureCompactsOnlyIfThePolicySaysSo(t *testing.T) {
 	d := roomy(t)
 	d.Messages()
 	_, err := d.MemoryPressure(t.Context())
@@ -189,7 +189,7 @@ func TestMemoryPressure(t *testing.T) {
 	require.Positive(t, got.TokensRemoved)
 }
 
-func TestRecoverFromARefusal(t *testing.T) {
+func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
@@ -197,7 +197,7 @@ func TestRecoverFromARefusal(t *testing.T) {
 	d.Messages()
 	d.Say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
-	d.Answers(numberedSummaries(10)...) // in pieces that the model takes in, by what it said of its limit
+	d.Answers(numberedSummaries(10)...) // in pieces that fit the limit that the model named
 	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)
@@ -206,7 +206,7 @@ func TestRecoverFromARefusal(t *testing.T) {
 	require.Equal(t, summarize.OnContextLimit, (*d.Heard)[0].Reason)
 	require.NoError(t, chat.Validate(r.Messages))
 
-	// What still does not go through ends, and says so.
+	// If the provider goes on refusing, the last attempt returns a RecoveryError.
 	attempts := 1
 	for ; err == nil; attempts++ {
 		require.LessOrEqual(t, attempts, 3)
@@ -219,18 +219,18 @@ func TestRecoverFromARefusal(t *testing.T) {
 	require.Contains(t, err.Error(), "context overflow recovery failed")
 }
 
-func TestRecoverGoesByWhatTheProviderCounted(t *testing.T) {
+func TestRecoverGoesByTheProvidersCount(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	sent := d.Messages()
 	d.Answers(numberedSummaries(20)...)
-	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // as our own count
+	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // our own count
 	r, err := d.Recover(t.Context(), prompt(d.Session), twice, "")
 	require.NoError(t, err)
 	require.LessOrEqual(t, 2*r.Tokens, 4000)
 
-	// Another compactor for the same session knows it too.
+	// Another compactor of the session goes by it too.
 	again := deskOf(t, d.Session)
 	again.Policy = d.Policy
 	again.Say(rounds(6, 9, 700)...)
@@ -249,7 +249,7 @@ func TestRecoverPassesOtherErrorsOn(t *testing.T) {
 	d.Policy.Trigger = nil
 	over := &chat.ContextLimitError{}
 	_, err = d.Recover(t.Context(), prompt(d.Session), over, "")
-	require.Same(t, error(over), err, "a policy that does not recover")
+	require.Same(t, error(over), err, "the policy does not recover")
 }
 
 type status int
@@ -286,7 +286,7 @@ func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
 }
 
-func TestClearingSuffices(t *testing.T) {
+func TestNothingIsCompactedIfClearingSuffices(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 850)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
@@ -299,8 +299,8 @@ func TestClearingSuffices(t *testing.T) {
 	require.Empty(t, d.Requests())
 	equal(t, got, d.Messages())
 
-	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // and now it does not
+	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // clearing no longer suffices
 	d.Answers(models.SaySummary("short"))
 	require.Contains(t, d.Messages()[1].Text(), "short")
-	require.NotContains(t, text(d.Request().Messages), "[output 001]", "what was left out is not summarised")
+	require.NotContains(t, text(d.Request().Messages), "[output 001]", "cleared output is not summarised")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// conversation returns what the examples show.
+// conversation returns the messages that the examples show.
 func conversation() []chat.Message {
 	failed := chat.ToolResult("2", "main.go:7: undefined: x\nexit status 1")
 	failed.IsError = true
@@ -40,7 +40,7 @@ func show(tree elements.Node, budget int) {
 	}
 }
 
-// In 60 tokens there is no room for what the assistant did.
+// In 60 tokens there is room only for the user's message.
 func ExamplePlainHistory() {
 	show(elements.UserMessage{Children: elements.Nodes{summarize.PlainHistory{Messages: conversation()}}}, 1000)
 	show(elements.UserMessage{Children: elements.Nodes{summarize.PlainHistory{Messages: conversation(), Droppable: true}}}, 60)

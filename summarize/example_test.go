@@ -69,7 +69,7 @@ func ExampleCompactor_Render() {
 	// </conversation-summary>
 }
 
-// What cannot be made to fit is an error that still says how much was needed, and why compaction did not help.
+// If nothing makes the prompt fit, the error says how many tokens were needed and why compaction did not help.
 func ExampleFailedError() {
 	tokenizer := tiktoken.O200k()
 	session := &history.Session{}
@@ -100,7 +100,7 @@ func ExampleFailedError() {
 	// entries in the session: 13
 }
 
-// Tools that stand in the prompt need no Target.Tools. What may go of them triggers no compaction.
+// Tools that are elements of the prompt need no Target.Tools. Those that may be pruned trigger no compaction.
 func ExampleTarget_toolsInThePrompt() {
 	tokenizer := tiktoken.O200k()
 	session := &history.Session{}

@@ -2,19 +2,19 @@ package summarize
 
 import "github.com/promptree-go/promptree/elements"
 
-// ShortenRequest is for a summary that is too long.
+// ShortenRequest returns the request to shorten a draft.
 func ShortenRequest(m Material, draft string) elements.Node {
 	m.Summary = draft
 	return shortenRequest(m)
 }
 
-// QuirksOf returns what a model of a name needs.
+// QuirksOf returns the quirks of the model with that name.
 func QuirksOf(a Ask, model string) Quirk { return a.quirks(model) }
 
-// TitleOf is a summary's title.
+// TitleOf returns a summary's title.
 var TitleOf = titleOf
 
-// Late returns what Close will say of listeners.
+// Late returns the error about listeners that Close will return.
 func (c *Compactor) Late() error {
 	c.inner.telling.Lock()
 	defer c.inner.telling.Unlock()

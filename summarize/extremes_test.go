@@ -19,19 +19,19 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// requireSound renders the prompt: it fits, or the error says why not.
-func requireSound(t *testing.T, d desk, what string, number any) {
+// requireSound checks that the prompt fits and is valid, or that the error says why it does not fit.
+func requireSound(t *testing.T, d desk, label string, number any) {
 	t.Helper()
 	d.Always(models.SaySummary(words(60)))
 	r, err := d.Render(t.Context(), prompt(d.Session))
 	if err != nil {
 		_, failed := errors.AsType[*summarize.FailedError](err)
 		_, over := errors.AsType[*render.BudgetExceededError](err)
-		require.True(t, failed || over, "%s %v: %v", what, number, err)
+		require.True(t, failed || over, "%s %v: %v", label, number, err)
 		return
 	}
-	require.LessOrEqual(t, r.Tokens, d.Target.Budget, "%s %v", what, number)
-	require.NoError(t, chat.Validate(r.Messages), "%s %v", what, number)
+	require.LessOrEqual(t, r.Tokens, d.Target.Budget, "%s %v", label, number)
+	require.NoError(t, chat.Validate(r.Messages), "%s %v", label, number)
 }
 
 // everyNumber returns a policy with a number in every field.
@@ -56,13 +56,13 @@ func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T)
 	require.NoError(t, everyNumber().Validate())
 	extremes.Each(everyNumber(), func(field string, number any, p summarize.Policy) {
 		if strings.HasPrefix(field, "Cut.Limits") {
-			return // Place.Limits go before them
+			return // Place.Limits overrides them
 		}
 		err := p.Validate()
 		if err != nil {
 			names := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
 			require.ErrorContains(t, err, names[0], "%s %v", field, number)
-			if !strings.HasPrefix(err.Error(), "summarize: Policy.Cut keeps as much as") { // of two fields
+			if !strings.HasPrefix(err.Error(), "summarize: Policy.Cut keeps as much as") { // an error about two fields
 				require.ErrorContains(t, err, names[len(names)-1], "%s %v", field, number)
 			}
 			return
@@ -106,7 +106,7 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
 	extremes.Each(usage, func(field string, number any, u history.Usage) {
 		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {
-			return // no log takes it
+			return // JSON has no such numbers
 		}
 		d := newDesk(t, overflowing()...)
 		d.Policy = policies.All()["a3s"]

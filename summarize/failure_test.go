@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -58,12 +57,6 @@ func saying(summary string) *counting {
 	}}
 }
 
-// coded is an error with an HTTP status.
-type coded int
-
-func (c coded) Error() string   { return fmt.Sprintf("status %d", int(c)) }
-func (c coded) StatusCode() int { return int(c) }
-
 func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 	all(t, func(t *testing.T, p summarize.Policy) {
 		synctest.Test(t, func(t *testing.T) {
@@ -77,14 +70,14 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsBadIsMadeInAnotherWay(t *testing.T) {
+func TestABadRequestIsRetriedInSimpleMode(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Answers(models.Fail(coded(400)), models.SaySummary("Simple."))
+	d.Answers(models.Fail(status(400)), models.SaySummary("Simple."))
 	require.Contains(t, text(d.Messages()), "Simple.")
 }
 
 func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.T) {
-	for _, err := range []error{errDown, coded(401), coded(404), coded(400), &chat.TransientError{Err: errDown}, context.DeadlineExceeded} {
+	for _, err := range []error{errDown, status(401), status(404), status(400), &chat.TransientError{Err: errDown}, context.DeadlineExceeded} {
 		first, second := down(err), down(err)
 		d := newDesk(t, overflowing()...)
 		d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt*"}, Model: "first"}}
@@ -109,7 +102,7 @@ func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 	for step := range 300 {
 		before := model.asked()
 		d.Messages()
-		d.Messages() // the same again is not tried again
+		d.Messages() // without a step in between nothing is tried
 		if model.asked() > before {
 			at = append(at, step)
 		}
@@ -138,8 +131,8 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 }
 
 func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
-	t.Run("without what refused this same request", func(t *testing.T) {
-		model := down(coded(401))
+	t.Run("but no model that refused the same request", func(t *testing.T) {
+		model := down(status(401))
 		d := newDesk(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
@@ -150,7 +143,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		d.Fails()
 		require.Equal(t, 2, model.asked(), "another request")
 	})
-	t.Run("again what may have passed", func(t *testing.T) {
+	t.Run("with a model whose failure was transient", func(t *testing.T) {
 		model := down(&chat.TransientError{Err: errDown})
 		d := newDesk(t, overflowing()...)
 		d.Target.Model = model
@@ -159,7 +152,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		}
 		require.Equal(t, 5, model.asked())
 	})
-	t.Run("nor what answered in vain", func(t *testing.T) {
+	t.Run("but no model whose answers were unusable", func(t *testing.T) {
 		model := &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			return models.Say("")(ctx, req)
 		}}
@@ -172,7 +165,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 	})
 }
 
-func TestAWaitHasABound(t *testing.T) {
+func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
 			<-ctx.Done()
@@ -235,7 +228,7 @@ func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
 	require.Equal(t, 1, model.asked())
 }
 
-func TestARefusalWithASummaryReadyUsesItAndCompactsNoFurther(t *testing.T) {
+func TestRecoverUsesASummaryThatIsReadyAndCompactsNoFurther(t *testing.T) {
 	model := saying("Made in the background.")
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Model, d.Policy = model, copilotchat.Policy()
@@ -250,7 +243,7 @@ func TestARefusalWithASummaryReadyUsesItAndCompactsNoFurther(t *testing.T) {
 	require.Len(t, compactions(d.Session), 1)
 }
 
-func TestHooksOfWorkInTheBackgroundRunOutsideRender(t *testing.T) {
+func TestHooksOfABackgroundCompactionDoNotDelayRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Model, d.Policy = saying("Done."), copilotchat.Policy()
@@ -279,7 +272,7 @@ func TestHooksOfWorkInTheBackgroundRunOutsideRender(t *testing.T) {
 	})
 }
 
-func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTime(t *testing.T) {
+func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Hooks.Timeout = 3 * time.Second
@@ -297,7 +290,7 @@ func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTime(t *testing.T) {
 	})
 }
 
-func TestATitleNeverHoldsUpACommit(t *testing.T) {
+func TestATitleNeverDelaysTheCompaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 			if n == 1 {
@@ -327,7 +320,7 @@ func TestATitleNeverHoldsUpACommit(t *testing.T) {
 	})
 }
 
-func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
+func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
 		t.Run("a model "+name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -367,7 +360,7 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 	}
 }
 
-func TestAVetoIsToldAndExplained(t *testing.T) {
+func TestAVetoIsAnEventAndIsExplained(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 		return summarize.Intervention{Cancel: true}, nil
@@ -377,13 +370,14 @@ func TestAVetoIsToldAndExplained(t *testing.T) {
 	require.Equal(t, summarize.OutcomeVetoed, d.Explain(t.Context()).Outcome)
 }
 
-// provider returns a model that refuses what is larger than its window by its own count, which is a multiple of ours.
-func provider(window int, ratio float64, say string, name bool) *counting {
+// provider returns a model that refuses requests larger than its window by its own count, which is ratio times ours. If named is set,
+// the refusal names both numbers.
+func provider(window int, ratio float64, say string, named bool) *counting {
 	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 		tokens := int(ratio * float64(count(quarter{}, req.Messages)+quarter{}.CountTools(req.Tools)))
 		if tokens+req.MaxTokens > window {
 			refused := &chat.ContextLimitError{}
-			if name {
+			if named {
 				refused.Limit, refused.Tokens = window, tokens
 			}
 			return chat.Response{}, refused
@@ -412,7 +406,7 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 	})
 }
 
-func TestWhatIsRefusedAsTooLargeIsAskedInSmallerPieces(t *testing.T) {
+func TestARequestRefusedAsTooLargeIsRepeatedInSmallerPieces(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		model := provider(4_000, 2, "Done.", named)
 		d := newDesk(t, chat.UserMessage(task))
@@ -431,7 +425,7 @@ func TestWhatIsRefusedAsTooLargeIsAskedInSmallerPieces(t *testing.T) {
 				kept++
 			}
 		}
-		require.Positive(t, kept, "what was learnt is kept")
+		require.Positive(t, kept, "the refusal is recorded")
 	}
 }
 
@@ -469,7 +463,7 @@ func TestRecoveryUsesWhatTheProviderSaidAndKeepsItsRatio(t *testing.T) {
 	}
 }
 
-func TestRecoverTakesAFailedAnswerOutThoughOtherEntriesFollowIt(t *testing.T) {
+func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Budget = 100_000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
@@ -506,7 +500,7 @@ func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) 
 	})
 }
 
-func TestChineseSummariesAreNotRefusedForEver(t *testing.T) {
+func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
 	all(t, func(t *testing.T, p summarize.Policy) {
 		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
 		d := newDesk(t, chat.UserMessage("请修复构建。"))

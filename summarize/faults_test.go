@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 		})
 		t.Run(f.name+", in the background", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := behind(t, 3400)
+				d := backgroundDesk(t, 3400)
 				d.Answers(f.step, f.step)
 				before := d.Messages()
 				time.Sleep(time.Hour)

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/compacttest"
 )
 
-// TestMain does the child's work where it is one, and else runs the tests, which must leave no goroutine.
+// TestMain runs the tests, which must leave no goroutine behind. In a child process it does the child's work instead.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if path := os.Getenv(childEnv); path != "" {

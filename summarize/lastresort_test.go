@@ -47,7 +47,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 }
 
 func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	model := saying("Done.")
 	d.Target.Model = model
@@ -61,7 +61,7 @@ func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
 }
 
 func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	d.Answers(func(context.Context, chat.Request) (chat.Response, error) {
 		m := chat.AssistantMessage("")

@@ -20,7 +20,7 @@ func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 	all(t, func(t *testing.T, p summarize.Policy) {
 		d := newDesk(t, overflowing()...)
 		d.Policy = p
-		d.Policy.Cut = history.Cut{} // that of some keeps more than the budget
+		d.Policy.Cut = history.Cut{} // some policies' cut keeps more than the budget
 		d.Target.ContextWindow = 2 * budget
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		_, err := d.Render(t.Context(), prompt(d.Session))
@@ -43,7 +43,7 @@ func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
 	}
 }
 
-func TestWhoeverAsksForACompactionAgainHasItTriedAgain(t *testing.T) {
+func TestACompactionOnDemandIsTriedAgainAfterAFailure(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 500)...)
 	d.Messages()
@@ -54,7 +54,7 @@ func TestWhoeverAsksForACompactionAgainHasItTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAPolicyThatOnlyForksSaysSoInTheForeground(t *testing.T) {
+func TestAPolicyThatOnlyForksFailsInTheForegroundWithTheReason(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
@@ -77,7 +77,7 @@ func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
-	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.Script).Explain(t.Context()).Outcome)
+	require.Equal(t, summarize.OutcomePlaced, anotherDesk(t, d, d.Script).Explain(t.Context()).Outcome)
 	whole := content(t, d.Session.Path())
 	last := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
 	path := filepath.Join(t.TempDir(), "session.jsonl")

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// ownCompaction answers with a summary and what the provider's own compaction made.
+// ownCompaction returns a step that answers with a summary and with parts, as the provider's own compaction.
 func ownCompaction(text string, parts ...chat.Opaque) models.Step {
 	return func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		r, err := models.SaySummary(text)(ctx, req)
@@ -42,13 +42,13 @@ func TestAProvidersOwnCompactionIsKeptAsItCameBesideTheSummary(t *testing.T) {
 	require.Contains(t, again[1].Text(), "All was mended.")
 }
 
-func TestAProvidersOwnCompactionThatIsNoneIsLeftOut(t *testing.T) {
+func TestAProvidersOwnCompactionThatIsInvalidOrTooLargeIsLeftOut(t *testing.T) {
 	for name, parts := range map[string][]chat.Opaque{
-		"more than there is room for": {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: budget}},
-		"a count below 0":             {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: -1}},
-		"a count above all":           {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: 1 << 40}},
-		"not JSON":                    {{Value: json.RawMessage(`{"type":`), Tokens: 4}},
-		"nothing":                     {{}},
+		"too large for the room":   {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: budget}},
+		"a count below 0":          {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: -1}},
+		"a count above any budget": {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: 1 << 40}},
+		"not JSON":                 {{Value: json.RawMessage(`{"type":`), Tokens: 4}},
+		"an empty part":            {{}},
 	} {
 		d := newDesk(t, overflowing()...)
 		d.Answers(ownCompaction("The build was mended.", parts...))

@@ -82,7 +82,7 @@ func TestAbortEndsARenderThatWaits(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, context.Cause(ctx)
 		}}
-		d := background(t)
+		d := copilotDesk(t)
 		d.Target.Model = hangs
 		d.Messages()
 		d.Say(round(9, 1200)...)
@@ -129,7 +129,7 @@ func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
 
 func TestAtOneLeafTheLogGrowsBoundedlyWhereNobodyIsLeftToAsk(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Target.Model = down(coded(401))
+	d.Target.Model = down(status(401))
 	for range 3 {
 		d.Fails()
 	}
@@ -198,7 +198,7 @@ func TestTheTimeOneCandidateAsksForDoesNotPauseTheOthers(t *testing.T) {
 
 func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := background(t)
+		d := copilotDesk(t)
 		release := make(chan struct{})
 		d.Target.Model = &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 			return models.SaySummary(fmt.Sprintf("Summary %d.", n))(ctx, req)
@@ -206,7 +206,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		var plan string
 		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 		d.Messages()
-		late := beside(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+		late := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Too late.")(ctx, req)
 		}})

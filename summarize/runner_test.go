@@ -23,16 +23,16 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// beside is another compactor for the same session, as a worker or another replica has one.
-func beside(t *testing.T, d desk, model chat.Model) desk {
+// anotherDesk returns another compactor of the same session, as a worker or a replica has one.
+func anotherDesk(t *testing.T, d desk, model chat.Model) desk {
 	other := deskOf(t, d.Session)
 	other.Target, other.Policy = d.Target, d.Policy
 	other.Target.Model = model
 	return other
 }
 
-// background returns a desk whose policy summarises while the work goes on, and has reason to.
-func background(t *testing.T) desk {
+// copilotDesk returns a desk with the policy of Copilot Chat, and enough history for a summary in the background.
+func copilotDesk(t *testing.T) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
@@ -41,7 +41,7 @@ func background(t *testing.T) desk {
 }
 
 func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	var plans []string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, s *history.Session, plan string) error {
 		plans = append(plans, plan)
@@ -56,7 +56,7 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, summarize.PendingElsewhere, pending)
 
-	worker := beside(t, d, saying("Made by the worker."))
+	worker := anotherDesk(t, d, saying("Made by the worker."))
 	require.NoError(t, worker.CarryOut(t.Context(), plans[0], nil))
 	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0], nil), summarize.ErrPlanEnded)
 	require.Contains(t, text(d.Messages()), "Made by the worker.")
@@ -64,7 +64,7 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 }
 
 func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
@@ -86,7 +86,7 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 	require.Contains(t, text(preamble.Body.(history.Preamble).System), "You are a coding agent.")
 
 	model := saying("Done.")
-	worker := beside(t, d, model) // which knows no tools
+	worker := anotherDesk(t, d, model) // which knows no tools
 	worker.Target.Tools = nil
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
@@ -104,13 +104,13 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		d := background(t)
+		d := copilotDesk(t)
 		d.Target.Model = &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Made by the first.")(ctx, req)
 		}}
 		d.Messages()
-		other := beside(t, d, down(errDown))
+		other := anotherDesk(t, d, down(errDown))
 		other.Messages()
 		require.Empty(t, *other.Heard, "it starts nothing")
 		other.Say(rounds(10, 11, 600)...)
@@ -134,7 +134,7 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 }
 
 func TestARunnerThatFailsEndsThePlan(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
 	d.Messages()
 	end, ok, err := d.Session.Latest(t.Context(), history.TypePlanEnd)
@@ -146,7 +146,7 @@ func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 
 func TestAPlanThatNobodyTakesUpIsDroppedAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := background(t)
+		d := copilotDesk(t)
 		d.Target.Model = saying("Done here.")
 		given := 0
 		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { given++; return nil })
@@ -282,7 +282,7 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 }
 
 func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
-	d := behind(t, 3400)
+	d := backgroundDesk(t, 3400)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // who leaves plans to somebody else
 	d.Messages()
 	plan, _, err := d.Session.Latest(t.Context(), history.TypePlan)
@@ -316,7 +316,7 @@ func TestAnAttemptThatMayPassLeavesThePlanToTheNext(t *testing.T) {
 		return models.SaySummary(fmt.Sprintf("Summary %d.", answered))(ctx, r)
 	}}
 	for {
-		worker := beside(t, d, model)
+		worker := anotherDesk(t, d, model)
 		worker.TakesIn(900)
 		asked := false
 		err := worker.CarryOut(t.Context(), plan, func(err error) bool {
@@ -354,11 +354,11 @@ func TestAPlanIsTriedAgainOnlyForWhatMayPass(t *testing.T) {
 		{"a model that panics", func(context.Context, chat.Request) (chat.Response, error) { panic("out of order") }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := background(t)
+			d := copilotDesk(t)
 			var plan string
 			d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 			d.Messages()
-			worker := beside(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
+			worker := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
 			asked := false
 			require.Error(t, worker.CarryOut(t.Context(), plan, func(error) bool { asked = true; return true }))
 			require.Equal(t, c.passes, asked)
@@ -371,13 +371,13 @@ func TestAPlanIsTriedAgainOnlyForWhatMayPass(t *testing.T) {
 
 func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 	for _, again := range []bool{true, false} {
-		d := background(t)
+		d := copilotDesk(t)
 		var plan string
 		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 		d.Messages()
 		stopped := errors.New("the worker stops")
 		ctx, stop := context.WithCancelCause(t.Context())
-		worker := beside(t, d, &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+		worker := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
 			stop(stopped)
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
@@ -387,18 +387,18 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 			require.Contains(t, kinds(*worker.Heard), "cancelled")
 			continue
 		}
-		require.NoError(t, beside(t, d, saying("Made by another.")).CarryOut(t.Context(), plan, nil))
+		require.NoError(t, anotherDesk(t, d, saying("Made by another.")).CarryOut(t.Context(), plan, nil))
 		require.Contains(t, text(d.Messages()), "Made by another.")
 	}
 }
 
 func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.ForkPrompt(), summarize.FullPrompt()}
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	d.Messages()
-	worker := beside(t, d, saying("Done."))
+	worker := anotherDesk(t, d, saying("Done."))
 	worker.Policy = d.Policy
 	var fork summarize.Event
 	worker.OnEvent = func(e summarize.Event) {
@@ -412,7 +412,7 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 }
 
 func TestATitleIsThereOnceThePlanIsCarriedOut(t *testing.T) {
-	d := background(t)
+	d := copilotDesk(t)
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	titled := summarize.FullPrompt()
@@ -421,7 +421,7 @@ func TestATitleIsThereOnceThePlanIsCarriedOut(t *testing.T) {
 	}
 	d.Policy.Ask.Prompts = []summarize.Prompt{titled}
 	d.Messages()
-	worker := beside(t, d, saying("Done."))
+	worker := anotherDesk(t, d, saying("Done."))
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.NoError(t, worker.Close())
 	_, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)

@@ -112,7 +112,7 @@ func TestATracerFollowsWorkInItsContexts(t *testing.T) {
 func TestATracedCompactionInTheBackgroundEndsOnceItsSummaryIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracer := &writingTracer{}
-		d := behind(t, 3400)
+		d := backgroundDesk(t, 3400)
 		d.OnEvent, d.Tracer = nil, tracer
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		d.Messages()
