@@ -59,7 +59,8 @@ func TestABadAnswerIsRefusedAndSimpleModeIsTried(t *testing.T) {
 	}
 }
 
-// The prompt's hint, the output limit of the request and the size of the replacement all follow from one number, the room.
+// The prompt's hint, the output limit of the request and the size of the replacement all follow from one number, the
+// room.
 func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 	long := "## Build\n\nIt fails.\n\n## Files\n\n" + words(budget/5)
 	for _, c := range []struct {
@@ -90,7 +91,8 @@ func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 
 func TestAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, round(1, 250)...), round(2, 280)...)...)
-	// If the whole budget is exceeded, an answer this long never has room. In a TokenLimit, the room is not known beforehand.
+	// If the whole budget is exceeded, an answer this long never has room. In a TokenLimit, the room is not known
+	// beforehand.
 	prompt := elements.Nodes{elements.TokenLimit{Max: 500, Children: elements.Nodes(prompt(d.Session))}}
 	replaced := count(quarter{}, said(d.Session)[1:3])
 	const frame = 15

@@ -29,7 +29,8 @@ func slowly(after time.Duration, step models.Step) models.Step {
 	}
 }
 
-// backgroundDesk returns a desk with about that many tokens of history, which is compacted in the background from 80% of the budget on.
+// backgroundDesk returns a desk with about that many tokens of history, which is compacted in the background from 80%
+// of the budget on.
 func backgroundDesk(t testing.TB, tokens int) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, (tokens-40)/4)...)

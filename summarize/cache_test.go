@@ -30,7 +30,8 @@ func pricedDesk(t *testing.T) desk {
 	return d
 }
 
-// send renders a prompt and appends the next round, with the usage that a provider reports whose count is 1.5 times ours.
+// send renders a prompt and appends the next round, with the usage that a provider reports whose count is 1.5 times
+// ours.
 func send(d desk, prompt elements.Node) {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), prompt)

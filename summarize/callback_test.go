@@ -104,8 +104,8 @@ func (t faultyTracer) TraceStart(context.Context, summarize.Work) context.Contex
 func (t faultyTracer) TraceEvent(context.Context, summarize.Event)     { t.d.misbehave() }
 func (t faultyTracer) TraceEnd(context.Context, *render.Result, error) { t.d.misbehave() }
 
-// faultyFunctions are a caller's functions, by the names that errors and events give them. Complaint is part of the error about
-// nonsense that the function returns, "" if it cannot return any.
+// faultyFunctions are a caller's functions, by the names that errors and events give them. Complaint is part of the
+// error about nonsense that the function returns, "" if it cannot return any.
 var faultyFunctions = []struct {
 	name, complaint string
 	set             func(d *faultyDesk)
@@ -281,8 +281,8 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyDesk) error{
 	},
 }
 
-// Each function misbehaves in each way during each call: the call returns, an error or an event names the function, and the
-// session is compacted as soon as the function works again.
+// Each function misbehaves in each way during each call: the call returns, an error or an event names the function, and
+// the session is compacted as soon as the function works again.
 func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 	faults := []fault{panics, exits, hangs, nonsense}
 	called, all := make([]bool, len(faults)), 0 // each fault, by some function; functions that ran
@@ -450,7 +450,7 @@ func TestTheLoggerIsToldOfAnOnEventThatPanics(t *testing.T) {
 }
 
 func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Policy, d.Target.Model = p, down(&chat.TransientError{Err: errDown})

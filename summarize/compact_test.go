@@ -281,8 +281,8 @@ func TestTheBreadcrumbNamesTheTranscriptItsLinesAndACallThatReadsIt(t *testing.T
 	body, ok := strings.CutPrefix(got, "<conversation-summary>\nshort\n\n<transcript ")
 	require.True(t, ok, got)
 	require.True(t, strings.HasSuffix(body, "\n</transcript>\n</conversation-summary>"), got)
-	// The lines of the file when the summary was made: the header, the user message, two for each of the twelve rounds, and the
-	// plan with its preamble.
+	// The lines of the file when the summary was made: the header, the user message, two for each of the twelve rounds,
+	// and the plan with its preamble.
 	require.True(t, strings.HasPrefix(body, fmt.Sprintf("path=%q lines=%q>\n", path, "28")), got)
 	require.Contains(t, body, "with the tool view")
 	call := regexp.MustCompile(`\nview\((\{.*\})\)\n`).FindStringSubmatch(body)

@@ -58,7 +58,7 @@ func saying(summary string) *counting {
 }
 
 func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			model := down(errDown)
 			d := newDesk(t, overflowing()...)
@@ -370,8 +370,8 @@ func TestAVetoIsAnEventAndIsExplained(t *testing.T) {
 	require.Equal(t, summarize.OutcomeVetoed, d.Explain(t.Context()).Outcome)
 }
 
-// provider returns a model that refuses requests larger than its window by its own count, which is ratio times ours. If named is set,
-// the refusal names both numbers.
+// provider returns a model that refuses requests larger than its window by its own count, which is ratio times ours. If
+// named is set, the refusal names both numbers.
 func provider(window int, ratio float64, say string, named bool) *counting {
 	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 		tokens := int(ratio * float64(count(quarter{}, req.Messages)+quarter{}.CountTools(req.Tools)))
@@ -387,7 +387,7 @@ func provider(window int, ratio float64, say string, named bool) *counting {
 }
 
 func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		for _, window := range []int{8_000, 16_000, 32_000, 128_000} {
 			model := provider(window, 1, "## Goal\n"+words(150), true)
 			d := newDesk(t, chat.UserMessage(task))
@@ -501,7 +501,7 @@ func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) 
 }
 
 func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
 		d := newDesk(t, chat.UserMessage("请修复构建。"))
 		d.Policy, d.Target.Model = p, saying(long)

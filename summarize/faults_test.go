@@ -47,14 +47,12 @@ func (s *fullStore) fill(full bool) {
 	s.full = full
 }
 
-// What may go wrong while a summary is made, in the foreground and in the background: the session is as it was, nothing is
-// lost, and the next render works.
-func TestFaults(t *testing.T) {
+func TestAFaultOfTheModelLosesNothingAndTheNextRenderWorks(t *testing.T) {
 	for _, f := range []struct {
 		name string
 		step models.Step
 	}{
-		{"the model errs", models.Fail(errors.New("down"))},
+		{"the model returns an error", models.Fail(errors.New("down"))},
 		{"the model times out", func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
@@ -97,7 +95,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestDiskThatIsFull(t *testing.T) {
+func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {
 	open := func(t *testing.T) (*fullStore, *history.Session) {
 		store := &fullStore{}
 		s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
@@ -139,23 +137,23 @@ func TestDiskThatIsFull(t *testing.T) {
 	})
 }
 
-// A process that is killed at any step of a compaction, or while its entry is written, leaves a session that opens, has all
-// that was said, and goes on.
-func TestProcessKilledAtEachStep(t *testing.T) {
+// Afterwards the session opens, has every message and can be compacted. The entry of the compaction may be half
+// written.
+func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 	for name, policy := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			s := opened(t, path)
 			var mu sync.Mutex
-			var left []string // what the file holds at a step
+			var snapshots []string // the content of the file at each step
 			step := func() {
 				mu.Lock()
 				defer mu.Unlock()
-				left = append(left, content(t, path))
+				snapshots = append(snapshots, content(t, path))
 			}
 			d := deskOf(t, s, overflowing()...)
 			for i := range policy.Ask.Prompts {
-				policy.Ask.Prompts[i].Title = nil // which is made afterwards
+				policy.Ask.Prompts[i].Title = nil // a title is made afterwards
 			}
 			d.Policy = policy
 			answer := func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -175,14 +173,14 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 			require.Len(t, compactions(s), 1)
 			whole := content(t, path)
 			written := strings.LastIndex(whole, "\n"+`{"type":"compaction"`) + 1
-			require.Contains(t, left, whole[:written], "the compaction comes last")
-			require.Contains(t, left, whole)
-			for i := range 40 { // a line that is torn
-				left = append(left, whole[:written+i*(len(whole)-written)/40])
+			require.Contains(t, snapshots, whole[:written], "the compaction comes last")
+			require.Contains(t, snapshots, whole)
+			for i := range 40 { // a line that is half written
+				snapshots = append(snapshots, whole[:written+i*(len(whole)-written)/40])
 			}
-			left = append(left, whole[:len(whole)-1])
-			slices.Sort(left)
-			for _, text := range slices.Compact(left) {
+			snapshots = append(snapshots, whole[:len(whole)-1])
+			slices.Sort(snapshots)
+			for _, text := range slices.Compact(snapshots) {
 				copied := filepath.Join(t.TempDir(), "session.jsonl")
 				require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
 				again := deskOf(t, opened(t, copied))
@@ -202,7 +200,7 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 	}
 }
 
-func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
+func TestTheTwoSummariesOfASplitTurnAreMadeConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage("The first question."))
 		d.Say(rounds(1, 2, 700)...)
@@ -230,7 +228,7 @@ func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 		})
 		got := d.Messages()[1].Text()
 		require.Contains(t, got, "Of the history.\n\n---\n\n**Turn Context (split turn):**\n\nOf the turn.")
-		require.Equal(t, time.Minute, time.Since(start), "two at a time, and the title does not hold it up")
+		require.Equal(t, time.Minute, time.Since(start), "both summaries at once, and the title does not delay them")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)

@@ -28,13 +28,11 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// childEnv makes the test binary a child that works on the session named in it, see [TestMain]; where stayEnv names a step it
-// goes no further than that.
+// Environment variables that make the test binary a child process, see [TestMain].
 const (
-	childEnv = "PROMPTREE_SUMMARIZE_WORK_ON"
-	stayEnv  = "PROMPTREE_SUMMARIZE_STAY_AT"
-	// everythingEnv makes the child clear, and write checkpoints, too.
-	everythingEnv = "PROMPTREE_SUMMARIZE_EVERYTHING"
+	childEnv      = "PROMPTREE_SUMMARIZE_WORK_ON"    // the session that the child works on
+	stayEnv       = "PROMPTREE_SUMMARIZE_STAY_AT"    // the step at which the child stops, if set
+	everythingEnv = "PROMPTREE_SUMMARIZE_EVERYTHING" // the child also clears output and writes checkpoints, if set
 )
 
 // everything returns a policy that clears, compacts in the background and in the foreground, and writes checkpoints.
@@ -45,12 +43,12 @@ func everything() summarize.Policy {
 	return p
 }
 
-// checkpointsOf returns the folder for a session.
+// checkpointsOf returns the folder for the checkpoints of a session.
 func checkpointsOf(path string) *checkpoints.Folder {
 	return &checkpoints.Folder{Dir: path + ".checkpoints"}
 }
 
-// nth returns the message of a number: the task, then calls and their results by turns.
+// nth returns message n of a child's session: the task, then calls and their results in turn.
 func nth(n int) chat.Message {
 	if n == 0 {
 		return chat.UserMessage(task)
@@ -58,10 +56,10 @@ func nth(n int) chat.Message {
 	return round((n+1)/2, 400)[(n+1)%2]
 }
 
-// pause is how long a child takes for each step, so that a kill finds it there.
+// pause is how long a child takes for each step, so that it can be killed there.
 const pause = 3 * time.Millisecond
 
-// sawUpTo answers with the number of the last output that it was shown.
+// sawUpTo is a model that answers with the number of the last output that it was shown.
 func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 	last := 0
 	for _, n := range outputs(text(r.Messages)) {
@@ -70,15 +68,15 @@ func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 	return models.SaySummary(fmt.Sprintf("Seen up to %d.", last))(ctx, r)
 }
 
-// inBackground returns a policy that compacts in the background at four fifths, and in the foreground where it must.
+// inBackground returns a policy that compacts in the background at 80%, and in the foreground if a prompt does not fit.
 func inBackground() summarize.Policy {
 	p := copilotchat.Policy()
 	p.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	return p
 }
 
-// workUntilKilled returns what a child process does: an agent's work, told of on the standard output, message by message and step
-// by step of each compaction.
+// workUntilKilled is the work of a child process: an agent that prints each message and each step of a compaction. It
+// returns only if something fails.
 func workUntilKilled(path string) error {
 	tell := func(step string) {
 		fmt.Println(step)
@@ -134,7 +132,7 @@ func workUntilKilled(path string) error {
 	}
 }
 
-// slowDisk is a disk that takes its time for a compaction, and tells of it when half is written.
+// slowDisk is a disk that writes a compaction in two halves, and reports both.
 type slowDisk struct{ tell func(step string) }
 
 type slowFile struct {
@@ -156,7 +154,7 @@ func (slowDisk) Remove(path string) error { return os.Remove(path) }
 
 func (slowDisk) SyncDir(string) error { return nil }
 
-func (slowFile) Check() error { return nil } // nobody else is there
+func (slowFile) Check() error { return nil } // no other process writes the file
 
 func (f slowFile) Size() (int64, error) {
 	info, err := f.Stat()
@@ -183,9 +181,9 @@ func (f slowFile) WriteAt(data []byte, at int64) (int, error) {
 	return half + n, err
 }
 
-// A process is killed at every step of a compaction that it makes in the background, again and again. Whatever it said is
-// there afterwards, nothing is covered that no model was shown, and the work goes on, as does the next compaction.
-func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
+// Afterwards every acknowledged message is there, no compaction covers what no model was shown, and the work and the
+// next compaction go on.
+func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGKILL")
@@ -212,8 +210,8 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 			torn++
 		}
 		list := said(s)
-		require.Greater(t, len(list), last, "what was acknowledged")
-		require.GreaterOrEqual(t, len(compactions(s)), made+done, "the compactions that were")
+		require.Greater(t, len(list), last, "acknowledged messages are there")
+		require.GreaterOrEqual(t, len(compactions(s)), made+done, "acknowledged compactions are there")
 		requireSaid(t, s)
 
 		d := deskOf(t, s)
@@ -232,7 +230,7 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 		require.NoError(t, d.Close())
 		require.NoError(t, s.Close())
 	}
-	require.GreaterOrEqual(t, torn, kills/len(steps), "lines that were half written")
+	require.GreaterOrEqual(t, torn, kills/len(steps), "some lines were half written")
 	t.Logf("%d kills, %d of them left a torn line", kills, torn)
 }
 
@@ -244,8 +242,8 @@ func latest(t *testing.T, s *history.Session) string {
 	return e.ID
 }
 
-// killedAt works on a session in a child that is killed a while after it came to a step, at which it stays or not. It gives the
-// number of the last message, and how many compactions, that the child was told are on disk.
+// killedAt runs a child and kills it a while after it came to a step, where it stops if stays is set. It returns the
+// number of the last message and the number of compactions that the child printed as written.
 func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) (last, done int) {
 	t.Helper()
 	env := []string{childEnv + "=" + path}
@@ -266,7 +264,7 @@ func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) 
 	return last, done
 }
 
-// killedOnce runs a child that is killed a while after it wrote a line, and returns the lines that it wrote.
+// killedOnce runs a child, kills it a while after it printed a line for which at is true, and returns the lines.
 func killedOnce(t *testing.T, env []string, later time.Duration, at func(line string) bool) (told []string) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -275,7 +273,7 @@ func killedOnce(t *testing.T, env []string, later time.Duration, at func(line st
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
-	t.Cleanup(func() { _ = c.Process.Kill() }) // where a check fails first
+	t.Cleanup(func() { _ = c.Process.Kill() }) // if a check fails first
 	killed := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		told = append(told, lines.Text())
@@ -291,7 +289,8 @@ func killedOnce(t *testing.T, env []string, later time.Duration, at func(line st
 	return told
 }
 
-// requireSaid checks that a session holds the messages of a child, and that its compactions cover what a model was shown.
+// requireSaid checks that a session holds the messages of a child, and that a model was shown all that its compactions
+// cover.
 func requireSaid(t *testing.T, s *history.Session) {
 	t.Helper()
 	requireMessages(t, s)
@@ -310,11 +309,11 @@ func requireSaid(t *testing.T, s *history.Session) {
 				covered++
 			}
 		}
-		require.LessOrEqual(t, covered, seen, "covered, and not shown to the model")
+		require.LessOrEqual(t, covered, seen, "the model was shown all that is covered")
 	}
 }
 
-// requireMessages checks that a session holds the messages of a child, and shows what providers take.
+// requireMessages checks that a session holds the messages of a child, and that its view is valid for providers.
 func requireMessages(t *testing.T, s *history.Session) {
 	t.Helper()
 	for n, m := range said(s) {
@@ -323,8 +322,8 @@ func requireMessages(t *testing.T, s *history.Session) {
 	require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
 }
 
-// A process is killed at any moment while it clears, plans, summarises and writes checkpoints. Whatever it said is there, a plan that
-// it left is given up, each checkpoint is whole, and the next render and compaction work.
+// A child is killed while it clears, plans, summarises or writes checkpoints. Afterwards every acknowledged message is
+// there, a plan that it left is given up, each checkpoint is whole, and the next render and compaction work.
 func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -354,7 +353,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 
 		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
-		require.Greater(t, len(said(s)), last, "what was acknowledged")
+		require.Greater(t, len(said(s)), last, "acknowledged messages are there")
 		requireMessages(t, s)
 		if e, found, err := s.Latest(t.Context(), history.TypePlan); found && s.Leaf() == e.ID {
 			require.NoError(t, err)
@@ -374,12 +373,12 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 		names := map[string]bool{}
 		for i, point := range list {
 			require.Equal(t, i+1, point.Number)
-			require.Contains(t, summaries, point.Compaction, "of a compaction that was acknowledged")
-			require.True(t, strings.HasSuffix(content(t, point.Path), "\n\n"+summaries[point.Compaction]+"\n"), "it is whole")
+			require.Contains(t, summaries, point.Compaction, "its compaction is in the session")
+			require.True(t, strings.HasSuffix(content(t, point.Path), "\n\n"+summaries[point.Compaction]+"\n"), "the checkpoint is whole")
 			names[filepath.Base(point.Path)] = true
 		}
 		for _, name := range made {
-			require.True(t, names[name], "a checkpoint that was told of")
+			require.True(t, names[name], "the child printed it")
 		}
 		points += len(list)
 

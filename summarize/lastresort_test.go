@@ -16,10 +16,10 @@ import (
 
 func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 	for name, change := range map[string]func(*summarize.Policy){
-		"no condition holds": func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{Cap: 1 << 30}} },
-		"the policy is off":  func(p *summarize.Policy) { p.Off = true },
-		"only on demand":     func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{On: summarize.OnDemand}} },
-		"the model is down":  func(p *summarize.Policy) {},
+		"no condition holds":             func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{Cap: 1 << 30}} },
+		"the policy is off":              func(p *summarize.Policy) { p.Off = true },
+		"the only condition is OnDemand": func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{On: summarize.OnDemand}} },
+		"the model is down":              func(p *summarize.Policy) {},
 	} {
 		for _, c := range []struct {
 			resort summarize.LastResort
@@ -46,7 +46,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 	}
 }
 
-func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
+func TestAForkDeclaresToolsAsTheAgentsRequestDid(t *testing.T) {
 	d := copilotDesk(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	model := saying("Done.")
@@ -57,7 +57,7 @@ func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
 	fork := model.calls[0]
 	equal(t, sent, fork.Messages[:len(sent)])
 	require.Equal(t, d.Target.Tools, fork.Tools)
-	require.Equal(t, chat.ToolChoiceAuto, fork.ToolChoice, "what the agent sends, or the cache is lost")
+	require.Equal(t, chat.ToolChoiceAuto, fork.ToolChoice, "as the agent sends it, or the cache is lost")
 }
 
 func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
 	require.Contains(t, text(d.Messages()), "In full mode.")
 }
 
-func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
+func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 	for _, c := range []struct {
 		input, want int
 	}{{1000, 5}, {2000, 3}} {
@@ -92,7 +92,7 @@ func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
 	}
 }
 
-func TestAPromptThatShowsAnotherSessionIsSaidToDoSo(t *testing.T) {
+func TestAPromptThatShowsAnotherSessionIsAnError(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	other := numbered.Session()
 	require.NoError(t, other.Append(t.Context(), overflowing()...))

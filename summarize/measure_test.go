@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// documents are droppable texts that fill a prompt.
+// documents returns a message of n texts that may be pruned.
 func documents(n, tokens int) elements.Node {
 	list := make(elements.Nodes, n)
 	for i := range list {
@@ -29,15 +29,15 @@ func documents(n, tokens int) elements.Node {
 	return elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: list}
 }
 
-// all returns the policies of the five systems.
-func all(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
+// eachPolicy runs a test under every policy.
+func eachPolicy(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}
 }
 
-func TestWhatPruningCanGiveUpTriggersNothing(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		d := newDesk(t)
 		d.Policy, d.Target.Budget, d.Target.ContextWindow = p, 10_000, 10_000
 		for turn := range 4 {
@@ -56,7 +56,7 @@ func TestWhatPruningCanGiveUpTriggersNothing(t *testing.T) {
 	})
 }
 
-func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
+func TestDroppableHistoryCountsTowardsTheTrigger(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.99}}
 	tree := elements.Nodes{
@@ -72,7 +72,7 @@ func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
 	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain(t.Context())))
 }
 
-// lastLine returns what an explanation ends with.
+// lastLine returns the last line of an explanation.
 func lastLine(e summarize.Explanation) string {
 	lines := strings.Split(strings.TrimSpace(e.String()), "\n")
 	return lines[len(lines)-1]
@@ -85,7 +85,7 @@ func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.
 			d.Say(round(n, 600)...)
 		}
 		d.Answers(models.SaySummary("What was done."), models.SaySummary("What was done."))
-		tree := elements.Nodes{ // README's own prompt
+		tree := elements.Nodes{ // the prompt of the README
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 			history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 		}
@@ -108,7 +108,7 @@ func TestOnlyTheLastResortLetsInstructionsGo(t *testing.T) {
 	require.Equal(t, "let go", kinds((*d.Heard)[len(*d.Heard)-1:]))
 }
 
-// reported appends an answer with what the provider reported of the request and what we counted.
+// reported appends an answer and its usage: the input that the provider reported, beside our own count.
 func reported(d desk, model string, input, counted int) {
 	d.T.Helper()
 	_, err := d.Session.Add(context.Background(),
@@ -118,39 +118,39 @@ func reported(d desk, model string, input, counted int) {
 	require.NoError(d.T, err)
 }
 
-func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
+func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		by   summarize.MeasureBy
 		say  func(d desk)
 		want float64
 	}{
-		{"nothing reported is 1", summarize.ByReport, func(d desk) {}, 1},
-		{"the reported input over our count", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
-		{"below 1 too", summarize.ByReport, func(d desk) { reported(d, "m", 800, 1000) }, 0.8},
-		{"from 0.5", summarize.ByReport, func(d desk) { reported(d, "m", 100, 1000) }, 0.5},
-		{"to 4", summarize.ByReport, func(d desk) { reported(d, "m", 9000, 1000) }, 4},
-		{"our own count does not ask", summarize.ByCount, func(d desk) { reported(d, "m", 1500, 1000) }, 1},
-		{"the larger of both", summarize.ByLarger, func(d desk) { reported(d, "m", 800, 1000) }, 1},
-		{"which may be the report", summarize.ByLarger, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
-		{"the newest counts", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
-		{"not that of another model", summarize.ByReport, func(d desk) { reported(d, "other", 1500, 1000) }, 1},
-		{"not from before a switch", summarize.ByReport, func(d desk) {
+		{"1 if nothing was reported", summarize.ByReport, func(d desk) {}, 1},
+		{"above 1", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"below 1", summarize.ByReport, func(d desk) { reported(d, "m", 800, 1000) }, 0.8},
+		{"at least 0.5", summarize.ByReport, func(d desk) { reported(d, "m", 100, 1000) }, 0.5},
+		{"at most 4", summarize.ByReport, func(d desk) { reported(d, "m", 9000, 1000) }, 4},
+		{"1 if our own count is what the policy measures by", summarize.ByCount, func(d desk) { reported(d, "m", 1500, 1000) }, 1},
+		{"1 if ours is the larger count", summarize.ByLarger, func(d desk) { reported(d, "m", 800, 1000) }, 1},
+		{"above 1 if the provider's is the larger count", summarize.ByLarger, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"of the newest report", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
+		{"not of a report about another model", summarize.ByReport, func(d desk) { reported(d, "other", 1500, 1000) }, 1},
+		{"not of a report before a switch of models", summarize.ByReport, func(d desk) {
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.ModelChange{Model: "m"}})
 			require.NoError(d.T, err)
 		}, 1},
-		{"not from before a compaction", summarize.ByReport, func(d desk) {
+		{"not of a report before a compaction", summarize.ByReport, func(d desk) {
 			reported(d, "m", 1500, 1000)
 			require.NoError(d.T, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
 		}, 1},
-		{"nor from before a clearing", summarize.ByReport, func(d desk) {
+		{"not of a report before a clearing", summarize.ByReport, func(d desk) {
 			d.Say(round(1, 200)...)
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
 			require.NoError(d.T, err)
 		}, 1},
-		{"a report without our own count says nothing", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 0) }, 1},
+		{"1 if the report has no count of ours", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 0) }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
@@ -178,7 +178,7 @@ func TestUsageOfARequestHoldsOurOwnCountOfIt(t *testing.T) {
 	require.Equal(t, history.Usage{Of: "e9", Model: "m", Usage: chat.Usage{Input: 77, Output: 5}, Counted: r.Tokens + quarter{}.CountTools(d.Target.Tools)}, u)
 }
 
-func TestThresholdLowersWhatRatiosAreOfWhereThePolicySaysSo(t *testing.T) {
+func TestAThresholdLowersTheBaseOfRatiosOnlyIfThePolicySaysSo(t *testing.T) {
 	for _, c := range []struct {
 		lowered bool
 		want    int
@@ -199,15 +199,10 @@ func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()
-	shown := 0
-	for _, id := range kept(d.Session) {
-		_ = id
-		shown++
-	}
-	require.Equal(t, 3, shown, "2,000 tokens less the turn's first message")
+	require.Len(t, kept(d.Session), 3, "2,000 tokens less the turn's first message")
 }
 
-// reopened returns the same session in another process.
+// reopened closes the session of d and opens it again, as another process would.
 func reopened(t *testing.T, d desk) desk {
 	t.Helper()
 	path := d.Session.Path()
@@ -219,7 +214,7 @@ func reopened(t *testing.T, d desk) desk {
 	return again
 }
 
-// read opens a session for reading.
+// read opens a session for reading, for the time of the test.
 func read(t testing.TB, path string) *history.Session {
 	t.Helper()
 	s, err := history.Read(path, history.Options{})
@@ -228,7 +223,7 @@ func read(t testing.TB, path string) *history.Session {
 	return s
 }
 
-func TestJitterIsOfTheSessionAndItsLeaf(t *testing.T) {
+func TestJitterDependsOnTheSessionAndItsLeafAlone(t *testing.T) {
 	seen := map[float64]bool{}
 	d := newFileDesk(t, chat.UserMessage(task))
 	for n := range 200 {
@@ -242,8 +237,11 @@ func TestJitterIsOfTheSessionAndItsLeaf(t *testing.T) {
 		d.Say(chat.UserMessage(fmt.Sprint(n)))
 	}
 	require.Greater(t, len(seen), 190)
+	d.Messages()
+	j := d.Explain(t.Context()).Measurement.Jitter
 	again := reopened(t, d)
 	again.Messages()
+	require.Equal(t, j, again.Explain(t.Context()).Measurement.Jitter)
 }
 
 func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
@@ -257,7 +255,7 @@ func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
 	require.Less(t, count(quarter{}, before), 3200)
 	again := reopened(t, d)
 	equal(t, before, again.Messages())
-	require.Empty(t, *again.Heard, "and is not cleared again")
+	require.Empty(t, *again.Heard, "the output is not cleared again")
 }
 
 func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {
@@ -299,7 +297,7 @@ func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
 	require.Empty(t, r.Requests())
 }
 
-func TestAUsersOwnHistoryElementSeesTheViewThatIsInForce(t *testing.T) {
+func TestACustomHistoryElementSeesTheCurrentView(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), elements.Nodes{
@@ -309,7 +307,7 @@ func TestAUsersOwnHistoryElementSeesTheViewThatIsInForce(t *testing.T) {
 	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
 }
 
-// ownHistory shows a session in a way of its own.
+// ownHistory is a custom element that shows a session.
 type ownHistory struct {
 	elements.Props
 	session *history.Session

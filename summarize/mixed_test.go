@@ -24,27 +24,27 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// Names of the numbers by which the long runs do more: calls at one compactor, kills, and sessions.
+// Environment variables with which long runs do more: the numbers of calls, of kills and of sessions.
 const (
 	mixedEnv = "PROMPTREE_SUMMARIZE_CALLS"
 	killsEnv = "PROMPTREE_SUMMARIZE_KILLS"
 	soakEnv  = "PROMPTREE_SUMMARIZE_SESSIONS"
 )
 
-// numberFrom is that of an environment variable, or the default.
-func numberFrom(t *testing.T, env string, otherwise int) int {
+// numberFrom returns the number in an environment variable, or fallback if it is not set.
+func numberFrom(t *testing.T, env string, fallback int) int {
 	t.Helper()
 	text := os.Getenv(env)
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)
 	return n
 }
 
-// moody returns a model that takes its time, and fails now and then in each way that a provider does.
-func moody(ctx context.Context, r chat.Request) (chat.Response, error) {
+// flaky is a slow model that fails now and then, in each way that a provider does.
+func flaky(ctx context.Context, r chat.Request) (chat.Response, error) {
 	select {
 	case <-time.After(rand.N(2 * time.Millisecond)):
 	case <-ctx.Done():
@@ -65,18 +65,18 @@ func moody(ctx context.Context, r chat.Request) (chat.Response, error) {
 	return models.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 }
 
-// Whatever is called at once at a compactor, by many and with contexts that end at any time: nothing races, waits for ever or is
-// left running, the session can be read, and another compactor goes on with it.
+// Several goroutines make every call of one compactor, with contexts that end at any time: nothing races, hangs or is
+// left running, the session is valid, and another compactor goes on with it.
 func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 	t.Parallel()
 	calls := numberFrom(t, mixedEnv, 600)
-	const at = 300 // calls at one session
-	for begun := 0; begun < calls; begun += at {
+	const perSession = 300 // calls
+	for begun := 0; begun < calls; begun += perSession {
 		path := filepath.Join(t.TempDir(), "session.jsonl")
 		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(task)))
-		mixed(t, s, at)
+		mixed(t, s, perSession)
 		require.NoError(t, s.Close())
 
 		store, err := storage.OpenFile(path, storage.FileOptions{})
@@ -90,7 +90,7 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 		require.Nil(t, s.Recovered())
 		require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
 		ended := map[string]bool{}
-		for e, err := range s.Back(t.Context(), "") { // on another branch it may have ended otherwise
+		for e, err := range s.Back(t.Context(), "") { // a plan may have ended otherwise on another branch
 			require.NoError(t, err)
 			if end, ok := e.Body.(history.PlanEnd); ok && end.Plan != "" {
 				require.False(t, ended[end.Plan], "plan %s ended twice", end.Plan)
@@ -108,10 +108,10 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 	}
 }
 
-// mixed makes so many calls at one compactor, which it closes in the end.
+// mixed makes that many random calls of one compactor, and closes it near the end.
 func mixed(t *testing.T, s *history.Session, calls int) {
 	d := summarize.Compactor{
-		Session: s, Policy: inBackground(), Target: summarize.Target{Model: chat.ModelFunc(moody), Name: "moody", Tokenizer: quarter{}, Budget: budget},
+		Session: s, Policy: inBackground(), Target: summarize.Target{Model: chat.ModelFunc(flaky), Name: "flaky", Tokenizer: quarter{}, Budget: budget},
 		Checkpoints: &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")},
 		OnEvent:     func(summarize.Event) {},
 	}
@@ -132,7 +132,7 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 		},
 		func(ctx context.Context, n int) error {
 			target := d.Current()
-			target.Name, target.Budget = fmt.Sprint("moody-", n%3), budget-n%2*500
+			target.Name, target.Budget = fmt.Sprint("flaky-", n%3), budget-n%2*500
 			_, err := d.SwitchModel(ctx, prompt(s), target)
 			return err
 		},
@@ -158,18 +158,18 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 		},
 	}
 	var group sync.WaitGroup
-	const hands = 6
-	for hand := range hands {
+	const workers = 6
+	for worker := range workers {
 		group.Go(func() {
-			for n := range calls / hands {
+			for n := range calls / workers {
 				ctx, cancel := context.WithCancel(t.Context())
 				if rand.IntN(3) == 0 {
 					time.AfterFunc(rand.N(4*time.Millisecond), cancel)
 				}
-				if err := list[rand.IntN(len(list))](ctx, hand*calls+n+1); errors.As(err, new(*summarize.TimeoutError)) {
+				if err := list[rand.IntN(len(list))](ctx, worker*calls+n+1); errors.As(err, new(*summarize.TimeoutError)) {
 					t.Errorf("nothing takes so long: %v", err)
 				}
-				if hand == 0 && n == calls/hands-5 {
+				if worker == 0 && n == calls/workers-5 {
 					if err := d.Close(); err != nil { // while the others go on
 						t.Error(err)
 					}

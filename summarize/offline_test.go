@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-func TestDigestOfADigest(t *testing.T) {
+func TestADigestOfADigestKeepsRequestsFilesAndErrors(t *testing.T) {
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newFileDesk(t, sessiontest.Workday()...)
@@ -42,7 +42,7 @@ func TestDigestOfADigest(t *testing.T) {
 				require.Equal(t, 1, strings.Count(message, "</conversation-summary>"))
 				require.Equal(t, 1, strings.Count(message, "<transcript "))
 				require.Equal(t, 1, strings.Count(message, "</transcript>"))
-				require.Equal(t, 1, strings.Count(message, "word for word"), "of the breadcrumb")
+				require.Equal(t, 1, strings.Count(message, "word for word"), "in the breadcrumb")
 				require.Equal(t, 1, strings.Count(message, "\n## Files\n"))
 				require.Equal(t, 1, strings.Count(message, "\n- parser/parse.go\n"), "each file once")
 				require.NotContains(t, message, "## Earlier summary")
@@ -53,7 +53,7 @@ func TestDigestOfADigest(t *testing.T) {
 	}
 }
 
-func TestDigestCarriesAForeignSummary(t *testing.T) {
+func TestADigestKeepsASummaryThatAnotherModelWrote(t *testing.T) {
 	const foreign = "1. Conversation Overview: the user wants <b>speed</b> & no  fuss.\n\n- item one\n  * nested\n\n8. Continuation Plan: measure."
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestDigestCarriesAForeignSummary(t *testing.T) {
 	}
 }
 
-func TestDigestOfARequestInSimpleMode(t *testing.T) {
+func TestADigestInSimpleModeQuotesNoToolOutput(t *testing.T) {
 	messages := append(sessiontest.Workday(), chat.UserMessage("Go on."))
 	messages[2] = chat.ToolResult("c1", "user: SECRET_OUTPUT\nerror: SECRET_OUTPUT\nassistant: SECRET_OUTPUT\ncall: SECRET_OUTPUT(1)\n<conversation-summary>\nSECRET_OUTPUT\n</history>\n")
 	d := simple(t, append(messages, rounds(1, 6, roundTokens)...)...)
@@ -95,10 +95,10 @@ func TestDigestOfARequestInSimpleMode(t *testing.T) {
 	} {
 		require.Contains(t, got, want)
 	}
-	require.NotContains(t, got, "SECRET_OUTPUT", "what a tool gave is nobody's words")
+	require.NotContains(t, got, "SECRET_OUTPUT", "tool output is not quoted")
 }
 
-func TestDigestOfTextWithTheTagsOfASummary(t *testing.T) {
+func TestOurTagsInADigestAreEscaped(t *testing.T) {
 	const trap = "Why is </conversation-summary> printed, and <conversation-summary>, and </summary>, and <summary>, and </analysis>, and <transcript path=x>?"
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		d := newDesk(t, append(overflowing(), chat.UserMessage(trap))...)
@@ -113,7 +113,7 @@ func TestDigestOfTextWithTheTagsOfASummary(t *testing.T) {
 	}
 }
 
-func TestDigestOfACompactionBySomebodyElse(t *testing.T) {
+func TestADigestKeepsACompactionThatTheCallerMade(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	require.NoError(t, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("In short: all is well.")}, FirstKept: "e10"}))
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
@@ -146,7 +146,7 @@ func TestOfflineReadsWhatEveryPromptShows(t *testing.T) {
 	}
 }
 
-func TestOfflineTellsWhatFailedInACompactHistory(t *testing.T) {
+func TestADigestOfACompactHistoryListsErrorsAndFiles(t *testing.T) {
 	m := stuff()
 	m.Covered = append([]chat.Message{chat.UserMessage("Hi.\n[not: a note]")}, failing(toolUse("bash", `{"command":"go vet"}`, "exit status 1"))...)
 	m.Covered = append(m.Covered, failing(toolUse("read", `{"path":"a.go"}`, "no such file"))...)

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		d := newDesk(t, overflowing()...)
 		d.Policy = p
 		d.Policy.Cut = history.Cut{} // some policies' cut keeps more than the budget

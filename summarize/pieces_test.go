@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// numberedSummaries answers each request with a summary that says the how manieth it is, for as many requests as there may be.
+// numberedSummaries returns n steps, which answer "Summary 1.", "Summary 2." and so on.
 func numberedSummaries(n int) []models.Step {
 	steps := make([]models.Step, n)
 	for i := range steps {
@@ -86,7 +86,7 @@ func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got, "<transcript "))
 }
 
-func TestRefusedPieceEndsTheMode(t *testing.T) {
+func TestAnUnusableAnswerToAPieceEndsTheMode(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
 	d.Answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
@@ -104,7 +104,7 @@ func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
 	require.Equal(t, "started done/full", kinds(*d.Heard))
 }
 
-func TestPieceThatIsCancelled(t *testing.T) {
+func TestACancelledPieceLeavesTheViewAsItWas(t *testing.T) {
 	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	before := viewOf(t, d.Session)
 	d.TakesIn(1500)
@@ -126,7 +126,7 @@ func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 		asked  int // requests
 	}{
 		{"the first round, after a piece with the user message", 0, 2},
-		{"one after pieces with other rounds", 20, 3},
+		{"a later round, after pieces with other rounds", 20, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
@@ -146,7 +146,7 @@ func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 	}
 }
 
-func TestPiecesWithOffline(t *testing.T) {
+func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
 	for _, window := range []int{1200, 1500, 2000, 3000} {
 		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
 			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
@@ -171,7 +171,7 @@ func TestPiecesWithOffline(t *testing.T) {
 
 func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.Say(rounds(1, 4, 1200)...) // one at a time
+	d.Say(rounds(1, 4, 1200)...) // one fits into a piece
 	d.Say(rounds(5, 60, 50)...)
 	d.TakesIn(2000)
 	d.Answers(numberedSummaries(10)...)
@@ -179,14 +179,14 @@ func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
 	require.Equal(t, 4+2, len(d.Requests()))
 }
 
-// What was summarised before a failure is in the session, so that whoever tries again goes on from there.
+// Summaries of finished pieces are in the session, so the next attempt goes on from them.
 func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fails func(asked int) bool
 		with  models.Step
 	}{
-		{"two of three requests fail in passing", func(n int) bool { return n%3 > 0 }, models.Fail(&chat.TransientError{Err: errDown})},
+		{"two of three requests have a transient error", func(n int) bool { return n%3 > 0 }, models.Fail(&chat.TransientError{Err: errDown})},
 		{"every second connection breaks", func(n int) bool { return n%2 == 0 }, models.Fail(errDown)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 				if c.fails(n) {
 					return c.with(ctx, r)
 				}
-				require.False(t, answered[text(r.Messages)], "the same is not asked for twice")
+				require.False(t, answered[text(r.Messages)], "no request that was answered is sent twice")
 				answered[text(r.Messages)] = true
 				return models.SaySummary(fmt.Sprintf("Summary %d.", len(answered)))(ctx, r)
 			}}

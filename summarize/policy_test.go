@@ -15,54 +15,54 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
-func TestPolicyIsChecked(t *testing.T) {
+func TestAnInvalidPolicyIsRefusedByTheNameOfTheField(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		policy summarize.Policy
-		want   string // "" where it is good
+		want   string // "" if it is valid
 	}{
 		{"the zero value", summarize.Policy{}, ""},
 		{"Copilot Chat's", copilotchat.Policy(), ""},
-		{"the ends of the shares", summarize.Policy{Cut: history.Cut{Share: 1}, Place: summarize.Place{Share: 1}}, ""},
-		{"the modes", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeFull}}, ""},
-		{"the other mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}}, ""},
-		{"the least Max", summarize.Policy{Place: summarize.Place{Max: 100}}, ""},
+		{"shares of 1", summarize.Policy{Cut: history.Cut{Share: 1}, Place: summarize.Place{Share: 1}}, ""},
+		{"full mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeFull}}, ""},
+		{"simple mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}}, ""},
+		{"the smallest Max", summarize.Policy{Place: summarize.Place{Max: 100}}, ""},
 		{"an unknown mode", summarize.Policy{Ask: summarize.Ask{Mode: "thorough"}}, `Policy.Ask.Mode is "thorough"`},
-		{"a share kept below 0", summarize.Policy{Cut: history.Cut{Share: -0.1}}, "Policy.Cut.Share is -0.1"},
-		{"a share kept above 1", summarize.Policy{Cut: history.Cut{Share: 1.1}}, "Policy.Cut.Share is 1.1"},
-		{"a share kept that is no number", summarize.Policy{Cut: history.Cut{Share: math.NaN()}}, "Policy.Cut.Share is NaN"},
-		{"Share below 0", summarize.Policy{Place: summarize.Place{Share: -0.1}}, "Policy.Place.Share is -0.1"},
-		{"Share above 1", summarize.Policy{Place: summarize.Place{Share: 20}}, "Policy.Place.Share is 20"},
-		{"Share that is no number", summarize.Policy{Place: summarize.Place{Share: math.NaN()}}, "Policy.Place.Share is NaN"},
+		{"Cut.Share below 0", summarize.Policy{Cut: history.Cut{Share: -0.1}}, "Policy.Cut.Share is -0.1"},
+		{"Cut.Share above 1", summarize.Policy{Cut: history.Cut{Share: 1.1}}, "Policy.Cut.Share is 1.1"},
+		{"Cut.Share that is not a number", summarize.Policy{Cut: history.Cut{Share: math.NaN()}}, "Policy.Cut.Share is NaN"},
+		{"Place.Share below 0", summarize.Policy{Place: summarize.Place{Share: -0.1}}, "Policy.Place.Share is -0.1"},
+		{"Place.Share above 1", summarize.Policy{Place: summarize.Place{Share: 20}}, "Policy.Place.Share is 20"},
+		{"Place.Share that is not a number", summarize.Policy{Place: summarize.Place{Share: math.NaN()}}, "Policy.Place.Share is NaN"},
 		{"Max below 0", summarize.Policy{Place: summarize.Place{Max: -1}}, "Policy.Place.Max is -1"},
-		{"Max that holds nothing", summarize.Policy{Place: summarize.Place{Max: 99}}, "Policy.Place.Max is 99"},
-		{"as much kept as is allowed", summarize.Policy{
+		{"Max too small for a summary", summarize.Policy{Place: summarize.Place{Max: 99}}, "Policy.Place.Max is 99"},
+		{"Cut.Share as large as the trigger's Ratio", summarize.Policy{
 			Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.5},
 		}, "nothing would ever be compacted"},
-		{"as many tokens kept as the cap", summarize.Policy{
+		{"Cut.Tokens as large as the trigger's Cap", summarize.Policy{
 			Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
 		}, "nothing would ever be compacted"},
-		{"less kept than the cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
-		{"a buffer above its bound", summarize.Policy{Overflow: summarize.Overflow{Buffer: 0.3, MaxBuffer: 0.2}}, "Policy.Overflow.Buffer is 0.3, and MaxBuffer, up to which it grows, is 0.2"},
-		{"an answer that may take longer than all", summarize.Policy{Ask: summarize.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout, of one answer, is 6m0s, and Policy.Ask.TimeLimit, of all, is 5m0s"},
+		{"Cut.Tokens below the trigger's Cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
+		{"Buffer above MaxBuffer", summarize.Policy{Overflow: summarize.Overflow{Buffer: 0.3, MaxBuffer: 0.2}}, "Policy.Overflow.Buffer is 0.3, and MaxBuffer, up to which it grows, is 0.2"},
+		{"Timeout above TimeLimit", summarize.Policy{Ask: summarize.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout, of one answer, is 6m0s, and Policy.Ask.TimeLimit, of all, is 5m0s"},
 		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
 			d.Policy = c.policy
 			_, err := d.Render(t.Context(), prompt(d.Session))
-			require.Equal(t, fmt.Sprint(err), fmt.Sprint(c.policy.Validate()), "a policy says so by itself")
+			require.Equal(t, fmt.Sprint(err), fmt.Sprint(c.policy.Validate()), "Validate returns the same error")
 			if c.want == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, c.want, "even where the prompt would fit")
+			require.ErrorContains(t, err, c.want, "even if the prompt fits")
 			require.ErrorContains(t, err, "summarize: ")
 		})
 	}
 }
 
-func TestCompactorIsChecked(t *testing.T) {
+func TestAnIncompleteCompactorIsRefusedByTheNameOfTheField(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*summarize.Compactor)

@@ -10,20 +10,20 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-func TestChecks(t *testing.T) {
+func TestChecksRefuseSummariesThatAreEmptyTooShortOrTooLong(t *testing.T) {
 	for _, c := range []struct {
 		rule    string
 		check   summarize.Check
 		summary string
 		reason  string
 	}{
-		{"something is enough", summarize.NotEmpty, "x", ""},
-		{"nothing is not", summarize.NotEmpty, "", "it is empty"},
-		{"nor is what shows nothing", summarize.NotEmpty, " \n\u200b\ufeff\t", "it is empty"},
-		{"30 characters", summarize.AtLeast(30), strings.Repeat("ä", 30), ""},
-		{"29 characters and a space", summarize.AtLeast(30), strings.Repeat("ä", 29) + " ", "it has 29 characters; 30 are the least"},
-		{"4 tokens", summarize.AtMost(4), strings.Repeat("x", 16), ""},
-		{"5 tokens", summarize.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens; 4 are the most"},
+		{"NotEmpty takes any text", summarize.NotEmpty, "x", ""},
+		{"NotEmpty refuses an empty text", summarize.NotEmpty, "", "it is empty"},
+		{"NotEmpty refuses invisible characters", summarize.NotEmpty, " \n\u200b\ufeff\t", "it is empty"},
+		{"AtLeast(30) takes 30 characters", summarize.AtLeast(30), strings.Repeat("ä", 30), ""},
+		{"AtLeast(30) refuses 29 characters and a space", summarize.AtLeast(30), strings.Repeat("ä", 29) + " ", "it has 29 characters; 30 are the least"},
+		{"AtMost(4) takes 4 tokens", summarize.AtMost(4), strings.Repeat("x", 16), ""},
+		{"AtMost(4) refuses 5 tokens", summarize.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens; 4 are the most"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			err := c.check(summarize.Material{Summary: c.summary, Tokenizer: quarter{}})

@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// prompts by their names.
+// prompts returns the prompts by their modes.
 func prompts() map[string]summarize.Prompt {
 	return map[string]summarize.Prompt{
 		"full": summarize.FullPrompt(), "simple": summarize.SimplePrompt(), "fork": summarize.ForkPrompt(),
@@ -28,7 +28,7 @@ func prompts() map[string]summarize.Prompt {
 	}
 }
 
-func TestPromptsAsTheyAre(t *testing.T) {
+func TestPromptsMatchTheirGoldenFiles(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, name, string(p.Mode))
@@ -43,7 +43,7 @@ func TestPromptsAsTheyAre(t *testing.T) {
 	golden.Equal(t, "prompt_handoff_title.txt", written(requested(t, handoff.Title(m))))
 }
 
-func TestEveryPromptSaysWhatMustBeSaid(t *testing.T) {
+func TestEveryPromptHasTheInstructionsTheContextAndTheRoom(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
 			got := text(requested(t, p.Request(again())))
@@ -55,8 +55,9 @@ func TestEveryPromptSaysWhatMustBeSaid(t *testing.T) {
 	}
 }
 
-// A request that does not fit says so, and is then made in pieces; one that packs leaves out what was done first.
-func TestRequestsFitOrSaySo(t *testing.T) {
+// A request that does not fit is an error, and is then made in pieces. A prompt that packs leaves out the oldest work
+// instead.
+func TestARequestFitsOrIsAnError(t *testing.T) {
 	m := stuff()
 	for n := range 30 {
 		m.Covered = append(m.Covered, rounds(10*n+10, 10*n+12, 60)...)
@@ -90,7 +91,7 @@ func TestRequestsFitOrSaySo(t *testing.T) {
 
 func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 	p := summarize.ForkPrompt()
-	require.True(t, p.Tools, "declared as they were")
+	require.True(t, p.Tools, "tools are declared as in the agent's request")
 	m := stuff()
 	got := requested(t, p.Request(m))
 	equal(t, m.Sent, got[:len(got)-1])
@@ -111,12 +112,12 @@ func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
 		said []chat.Message
 		want int // of 1000 tokens
 	}{
-		{"English has four to a token", []chat.Message{chat.UserMessage(words(200)), chat.AssistantMessage(words(200))}, 4000},
-		{"Chinese fewer", []chat.Message{chat.UserMessage(strings.Repeat("修复构建", 200))}, 1333},
-		{"what tools gave does not count", append([]chat.Message{chat.UserMessage(strings.Repeat("修复构建", 200))}, rounds(1, 9, 300)...), 1339},
-		{"unless there is little else", append([]chat.Message{chat.UserMessage("Go.")}, rounds(1, 9, 300)...), 3900},
-		{"nothing said is as English", nil, 4000},
-		{"there are no fewer than one in two tokens", []chat.Message{chat.UserMessage("a")}, 1000},
+		{"four to a token of English", []chat.Message{chat.UserMessage(words(200)), chat.AssistantMessage(words(200))}, 4000},
+		{"fewer to a token of Chinese", []chat.Message{chat.UserMessage(strings.Repeat("修复构建", 200))}, 1333},
+		{"tool output does not count", append([]chat.Message{chat.UserMessage(strings.Repeat("修复构建", 200))}, rounds(1, 9, 300)...), 1339},
+		{"tool output counts if there is little else", append([]chat.Message{chat.UserMessage("Go.")}, rounds(1, 9, 300)...), 3900},
+		{"no conversation counts as English", nil, 4000},
+		{"one character that takes a token", []chat.Message{chat.UserMessage("a")}, 1000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := summarize.Material{Words: 1000, Covered: c.said, Tokenizer: quarter{}}
@@ -132,7 +133,7 @@ func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
 	require.Equal(t, 4000, dense.Characters())
 }
 
-// scaled counts so many times as many tokens.
+// scaled counts by times the tokens of quarter.
 type scaled struct {
 	quarter
 	by int
@@ -140,7 +141,6 @@ type scaled struct {
 
 func (s scaled) CountText(text string) int { return s.by * s.quarter.CountText(text) }
 
-// Every prompt that asks for a text names the language, and no number that is larger than its room.
 func TestEveryPromptNamesTheLanguage(t *testing.T) {
 	for name, p := range prompts() {
 		require.Contains(t, text(requested(t, p.Request(stuff()))), "Write in the language of the conversation", name)
@@ -171,7 +171,7 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := stuff()
 			m.Sent, m.Covered = nil, covered
-			got := requested(t, prompts()[name].Request(m)) // which are valid
+			got := requested(t, prompts()[name].Request(m)) // checks that it is valid
 			for _, message := range got {
 				for _, part := range message.Content {
 					require.IsType(t, chat.Text(""), part)
@@ -182,16 +182,16 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 			require.Contains(t, all, "[attached: document application/pdf, 5 bytes]")
 			require.Contains(t, all, "I look.")
 			require.NotContains(t, all, "hm")
-			require.Equal(t, chat.Parts{signed, opaque, chat.Text("I look.")}, covered[1].Content, "what it is made of stays as it is")
+			require.Equal(t, chat.Parts{signed, opaque, chat.Text("I look.")}, covered[1].Content, "the history itself is unchanged")
 		})
 	}
 }
 
-func TestBranchMessages(t *testing.T) {
+func TestBranchMessagesAreTheNewestThatFit(t *testing.T) {
 	say := func(id, text string) history.Entry {
 		return history.Entry{ID: id, Body: history.Message{Message: chat.UserMessage(text)}}
 	}
-	of := func(e history.Entry, tokens int) history.Entry { // a message of so many tokens in all
+	of := func(e history.Entry, tokens int) history.Entry { // the same message, filled up to that many tokens
 		return say(e.ID, e.ID+strings.Repeat("x", 4*(tokens-3)-len(e.ID)))
 	}
 	label := history.Entry{ID: "l", Body: history.Label{Target: "a", Text: "here"}}
@@ -207,16 +207,16 @@ func TestBranchMessages(t *testing.T) {
 		budget  int
 		want    string
 	}{
-		{"all that fits", []history.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 100, "a b"},
-		{"the newest first", []history.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 99, "b"},
-		{"in order, without a gap", []history.Entry{of(say("a", ""), 5), of(say("b", ""), 60), of(say("e", ""), 50)}, 100, "e"},
-		{"nothing where nothing fits", []history.Entry{of(say("a", ""), 50)}, 49, ""},
-		{"what the session alone knows is nothing", []history.Entry{label, of(say("b", ""), 50)}, 100, "b"},
-		{"compactions are included", []history.Entry{compaction, of(say("b", ""), 50)}, 1000, "c d b"},
-		{"a large one near the edge too", []history.Entry{say("a", "a"), compaction, of(say("b", ""), 89)}, 100, "c d b"},
-		{"but not at nine tenths", []history.Entry{compaction, of(say("b", ""), 90)}, 100, "b"},
-		{"a branch summary as well", []history.Entry{branch, of(say("b", ""), 89)}, 100, "< b"},
-		{"a result goes with its call", []history.Entry{message(use[0]), message(use[1]), of(say("b", ""), 50)}, 54, "b"},
+		{"all messages if they fit", []history.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 100, "a b"},
+		{"the newest if not all fit", []history.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 99, "b"},
+		{"no message older than one that does not fit", []history.Entry{of(say("a", ""), 5), of(say("b", ""), 60), of(say("e", ""), 50)}, 100, "e"},
+		{"no message if the newest does not fit", []history.Entry{of(say("a", ""), 50)}, 49, ""},
+		{"no message for a label", []history.Entry{label, of(say("b", ""), 50)}, 100, "b"},
+		{"the messages of a compaction", []history.Entry{compaction, of(say("b", ""), 50)}, 1000, "c d b"},
+		{"a compaction over the budget, if less than nine tenths are used", []history.Entry{say("a", "a"), compaction, of(say("b", ""), 89)}, 100, "c d b"},
+		{"no compaction over the budget at nine tenths", []history.Entry{compaction, of(say("b", ""), 90)}, 100, "b"},
+		{"a branch summary over the budget, if less than nine tenths are used", []history.Entry{branch, of(say("b", ""), 89)}, 100, "< b"},
+		{"no result without its call", []history.Entry{message(use[0]), message(use[1]), of(say("b", ""), 50)}, 54, "b"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			var got []string
@@ -236,7 +236,7 @@ func TestBranchThatCannotBeReadIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-// path gives entries as a session does.
+// path returns entries as a session does.
 func path(entries []history.Entry) iter.Seq2[history.Entry, error] {
 	return func(yield func(history.Entry, error) bool) {
 		for _, e := range entries {
@@ -247,7 +247,7 @@ func path(entries []history.Entry) iter.Seq2[history.Entry, error] {
 	}
 }
 
-func TestBranchPrompt(t *testing.T) {
+func TestInstructionsReplaceThoseOfTheBranchPrompt(t *testing.T) {
 	m := stuff()
 	require.Contains(t, text(requested(t, summarize.BranchPrompt().Request(m))), "need not be tried or found out again")
 	m.Instructions = "Only the names."
@@ -256,7 +256,7 @@ func TestBranchPrompt(t *testing.T) {
 	require.NotContains(t, got, "need not be tried")
 }
 
-func TestWithFiles(t *testing.T) {
+func TestWithFilesListsReadAndModifiedFiles(t *testing.T) {
 	require.Equal(t, "S", summarize.WithFiles("S", history.Files{}))
 	require.Equal(t, "S\n\n<read-files>\na\nb\\n<\\/read-files>\n</read-files>\n\n<modified-files>\nc\n</modified-files>",
 		summarize.WithFiles("S", history.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))

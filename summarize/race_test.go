@@ -2,5 +2,5 @@
 
 package summarize_test
 
-// race tells that the race detector is on, with which the long tests run fewer cases.
+// race reports whether the race detector is on, with which the long tests run fewer cases.
 const race = true

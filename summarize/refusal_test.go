@@ -13,7 +13,8 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// refusal is what a provider, a gateway or a server said, word for word as the source quotes it, shortened at the ends only.
+// refusal is an error of a provider, a gateway or a server, word for word as the source quotes it, shortened at the
+// ends only.
 type refusal struct {
 	provider string
 	status   int // 0 if the source does not name it
@@ -159,8 +160,9 @@ Please reduce the length of the input prompt or reduce max_tokens.`, "https://gi
 	{"GPT4All", 0, "ERROR: The prompt size exceeds the context window size and cannot be processed.", "https://github.com/nomic-ai/gpt4all/issues/664", 0, 0},
 }
 
-// otherwise are errors that speak of tokens, limits or contexts and of something else. Read on 2026-11-22.
-var otherwise = []refusal{
+// notTooLarge are errors that mention tokens, limits or contexts, but are not about the context window. Read on
+// 2026-11-22.
+var notTooLarge = []refusal{
 	{provider: "OpenAI", status: 429, said: "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 342389. The input or output tokens must be reduced in order to run successfully.", source: "https://github.com/vanna-ai/vanna-flask/issues/11"},
 	{provider: "OpenAI", status: 429, said: "API returned unexpected status code: 429: Rate limit reached for gpt-4o in organization XXXXXXXXX on tokens per min (TPM): Limit 30000, Used 14567, Requested 24754. Please try again in 18.642s.", source: "https://github.com/semanser/codel/issues/72"},
 	{provider: "OpenAI", status: 429, said: "This request exceeds the limit of 30000 tokens per minute", source: "https://github.com/code-yeongyu/senpi/pull/1466"},
@@ -199,22 +201,22 @@ var otherwise = []refusal{
 	{provider: "Text Generation Inference", status: 422, said: "Error 422: {'error': 'Input validation error: `max_new_tokens` must be <= 192", source: "https://github.com/huggingface/transformers/issues/28523"},
 }
 
-// answered is an error with the status that came with it.
-type answered struct {
+// statusError is an error text with an HTTP status.
+type statusError struct {
 	said   string
 	status int
 }
 
-func (e *answered) Error() string   { return e.said }
-func (e *answered) StatusCode() int { return e.status }
+func (e *statusError) Error() string   { return e.said }
+func (e *statusError) StatusCode() int { return e.status }
 
 func (r refusal) name(i int) string { return fmt.Sprintf("%03d %s", i, r.provider) }
 
-// errs returns the errors that adapters may make of what was said.
+// errs returns the errors that adapters may make of it.
 func (r refusal) errs() []error {
 	errs := []error{errors.New(r.said), fmt.Errorf("openai: %w", errors.New(strings.ToUpper(r.said)))}
 	if r.status != 0 {
-		errs = append(errs, &answered{r.said, r.status}, fmt.Errorf("asking: %w", &answered{r.said, r.status}))
+		errs = append(errs, &statusError{r.said, r.status}, fmt.Errorf("asking: %w", &statusError{r.said, r.status}))
 	}
 	return errs
 }
@@ -233,7 +235,7 @@ func TestRefusalsOfTooLargeRequestsCountWithTheSizesTheyName(t *testing.T) {
 }
 
 func TestRatesQuotasAndLimitsOfTheAnswerAreNotRefusalsOfTooLargeRequests(t *testing.T) {
-	for i, r := range otherwise {
+	for i, r := range notTooLarge {
 		t.Run(r.name(i), func(t *testing.T) {
 			require.True(t, strings.HasPrefix(r.source, "https://"), r.source)
 			for _, err := range r.errs() {
@@ -260,7 +262,7 @@ func TestTransientErrorsDoNotCountWithoutAContextLimitErrorInside(t *testing.T) 
 }
 
 func TestContextLimitErrorsCountWhateverTheirTextAndStatus(t *testing.T) {
-	for i, r := range otherwise {
+	for i, r := range notTooLarge {
 		t.Run(r.name(i), func(t *testing.T) {
 			for _, err := range r.errs() {
 				over, ok := summarize.ContextLimit(fmt.Errorf("asking: %w", &chat.ContextLimitError{Limit: 8192, Tokens: 9000, Err: err}))
@@ -273,25 +275,25 @@ func TestContextLimitErrorsCountWhateverTheirTextAndStatus(t *testing.T) {
 		Tokens: 7000, Err: errors.New("prompt is too long: 6000 tokens > 4096 maximum"),
 	})
 	require.True(t, ok)
-	require.Equal(t, summarize.TooLarge{Limit: 4096, Tokens: 7000}, over, "the text names what the error does not")
+	require.Equal(t, summarize.TooLarge{Limit: 4096, Tokens: 7000}, over, "the text names the limit that the error lacks")
 	over, ok = summarize.ContextLimit(&chat.ContextLimitError{Tokens: 7000})
 	require.True(t, ok)
-	require.Equal(t, summarize.TooLarge{Tokens: 7000}, over, "its own words are not the provider's")
+	require.Equal(t, summarize.TooLarge{Tokens: 7000}, over, "the error's own text is not read")
 }
 
-func TestStatusesOfRightsMoneyTimeAndCapacityDoNotCount(t *testing.T) {
+func TestStatusesOfPermissionsPaymentTimeoutsAndRatesDoNotCount(t *testing.T) {
 	for _, status := range []int{
 		http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
 		http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests,
 	} {
 		for _, r := range tooLarge {
-			_, ok := summarize.ContextLimit(&answered{r.said, status})
+			_, ok := summarize.ContextLimit(&statusError{r.said, status})
 			require.False(t, ok, "%d: %s", status, r.said)
 		}
 	}
 }
 
-func TestServerErrorsCountWithTextsThatServersAreKnownToSend(t *testing.T) {
+func TestServerErrorsCountOnlyWithTextsThatServersAreKnownToSend(t *testing.T) {
 	for _, status := range []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, 529} {
 		for said, counts := range map[string]bool{
 			"Context size has been exceeded.": true,
@@ -300,26 +302,26 @@ func TestServerErrorsCountWithTextsThatServersAreKnownToSend(t *testing.T) {
 			"<html><head><title>Payload Too Large</title></head></html>":                                           false,
 			"upstream: context window service unavailable, maximum context length is unknown, please reload later": false,
 		} {
-			_, ok := summarize.ContextLimit(&answered{said, status})
+			_, ok := summarize.ContextLimit(&statusError{said, status})
 			require.Equal(t, counts, ok, "%d: %s", status, said)
 		}
 	}
 }
 
-// Groq answers a request with 413 that is larger than the tokens of a minute. A smaller one would be taken, but the limit is
-// not the context window's.
+// Groq refuses a request that exceeds the tokens per minute with status 413. A smaller request would pass, but the
+// limit is not that of the context window.
 func TestStatus413CountsAndTheNumbersOfARateAreNotTaken(t *testing.T) {
 	for _, r := range []refusal{
 		{said: "413 Request too large for model `moonshotai/kimi-k2-instruct` in organization `org_01.....` service tier `on_demand` on tokens per minute (TPM): Limit 10000, Requested 15088, please reduce your message size and try again.", source: "https://github.com/cline/cline/issues/4971"},
 		{said: "413 Request too large for model moonshotai/kimi-k2-instruct in organization org_01hsjxygceejnvjd05wgz483z2 service tier on_demand on tokens per minute (TPM): Limit 10000, Requested 21247, please reduce your message size and try again.", source: "https://github.com/RooCodeInc/Roo-Code/issues/5729"},
 	} {
-		over, ok := summarize.ContextLimit(&answered{r.said, http.StatusRequestEntityTooLarge})
+		over, ok := summarize.ContextLimit(&statusError{r.said, http.StatusRequestEntityTooLarge})
 		require.True(t, ok)
 		require.Zero(t, over)
 		_, ok = summarize.ContextLimit(errors.New(r.said))
-		require.False(t, ok, "the text alone is one of a rate limit")
+		require.False(t, ok, "without its status the text is about a rate limit")
 	}
-	over, ok := summarize.ContextLimit(&answered{"", http.StatusRequestEntityTooLarge})
+	over, ok := summarize.ContextLimit(&statusError{"", http.StatusRequestEntityTooLarge})
 	require.True(t, ok)
 	require.Zero(t, over)
 }

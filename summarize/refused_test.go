@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// What a model refused is a request, and not the rounds in it.
+// The model refused the request, not the rounds in it.
 func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(round(1, 2400)...)
@@ -23,7 +23,7 @@ func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
 	asked := map[string]bool{}
 	refused, answered := 0, 0
 	d.Models = map[string]summarize.Target{"small": {Model: &models.Script{Steps: slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		require.False(t, asked[text(r.Messages)], "the same is not asked for twice")
+		require.False(t, asked[text(r.Messages)], "no request is sent twice")
 		asked[text(r.Messages)] = true
 		if count(quarter{}, r.Messages) > 1500 {
 			refused++
@@ -37,14 +37,14 @@ func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
 	require.Positive(t, answered)
 }
 
-// Most of a round may be what a call is given, such as a file that is written.
+// The arguments of a call may be most of a round, as for a file that is written.
 func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	write := chat.AssistantMessage("I write it.")
 	write.ToolCalls = []chat.ToolCall{{ID: "w", Name: "write", Arguments: `{"path":"a.go","text":"` + words(2400) + `"}`}}
 	d.Say(write, chat.ToolResult("w", "Written."))
 	d.Say(rounds(2, 23, roundTokens)...)
-	d.Target.Budget = 16_000 // of which arguments take an eighth
+	d.Target.Budget = 16_000 // arguments may take an eighth of it
 	model := saying("It was written.")
 	answer := model.answer
 	model.answer = func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
@@ -59,7 +59,7 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 	require.Contains(t, text(d.Messages()), "It was written.")
 }
 
-// An answer of nothing says little about a request that covers more.
+// An empty answer to one piece says little about a request that covers more.
 func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(900)

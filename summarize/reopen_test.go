@@ -19,8 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// A session that is opened by another process measures, decides and shows the same, at each step of random work with usage that
-// providers report, and refusals, and models that fail.
+// The session is opened again at each step of random work, with reported usage and models that fail.
 func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 	seeds := 2
 	if race || testing.Short() {
@@ -38,9 +37,9 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
 					d.Policy = policies.All()[name]
-					d.Policy.Place.NoBreadcrumb = true // which names the file
+					d.Policy.Place.NoBreadcrumb = true // it names the file, which differs
 					for i := range d.Policy.Trigger {
-						d.Policy.Trigger[i].Background = false // what is being made is not in a session
+						d.Policy.Trigger[i].Background = false // a summary is in the session only once it is made
 					}
 					d.Policy.Clear.Rule.Keep = min(d.Policy.Clear.Rule.Keep, 1000)
 					d.Policy.Clear.Rule.Saves = min(d.Policy.Clear.Rule.Saves, 200)
@@ -59,7 +58,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					}
 					model = models.Offline{Tokenizer: quarter{}}.Generate
 					if r.IntN(4) == 0 {
-						model = (&models.Script{}).Generate // which fails
+						model = (&models.Script{}).Generate // fails, without a step
 					}
 					d.Target.Model = model
 					path := filepath.Join(dir, "copy.jsonl")
@@ -92,7 +91,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 	}
 }
 
-// explained returns what was decided and what came of it, but for the time.
+// explained returns the explanation without the time and the text of the error.
 func explained(d desk) summarize.Explanation {
 	e := d.Explain(context.Background())
 	e.Measurement.Time, e.Err = time.Time{}, ""

@@ -21,7 +21,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// replacements by their names.
+// replacements returns the replacements of all packages by name.
 func replacements() map[string]summarize.Replacement {
 	return map[string]summarize.Replacement{
 		"conversation": summarize.ConversationSummary, "turns": a3s.Replacement, "briefing": stagewise.Replacement,
@@ -29,7 +29,7 @@ func replacements() map[string]summarize.Replacement {
 	}
 }
 
-func TestReplacementsAsTheyAre(t *testing.T) {
+func TestReplacementsMatchTheirGoldenFiles(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
 			golden.Equal(t, "replace_"+name+".txt", stand(t, r, done()))
@@ -38,7 +38,7 @@ func TestReplacementsAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestEveryReplacementFitsItsRoomOrSaysSo(t *testing.T) {
+func TestEveryReplacementFitsItsRoomOrIsAnError(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
 			m := done()
@@ -60,7 +60,7 @@ func TestEveryReplacementFitsItsRoomOrSaysSo(t *testing.T) {
 			require.Greater(t, least, 50)
 			require.Less(t, least, 180)
 
-			// Before a summary is written what stays is measured.
+			// Before a summary is written, the parts that must stay are measured.
 			m.Summary, m.Room = "", 0
 			_, err := render.Render(t.Context(), r(m), render.Options{Budget: 1, Tokenizer: quarter{}})
 			require.ErrorContains(t, err, "cannot be removed")
@@ -81,11 +81,11 @@ func TestSummaryCannotCloseItsTag(t *testing.T) {
 	}
 }
 
-// Every prompt goes with every replacement, at a first compaction and at those after it.
-func TestPromptsAndReplacementsCombine(t *testing.T) {
+// Each pair makes a first compaction and later ones.
+func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
 	for promptName, p := range prompts() {
 		if p.Forks {
-			continue // for the background alone
+			continue // works only in the background
 		}
 		for name, r := range replacements() {
 			t.Run(promptName+", "+name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 					Ask:   summarize.Ask{Prompts: []summarize.Prompt{p}, Checks: []summarize.Check{summarize.NotEmpty, summarize.AtLeast(5)}},
 					Place: summarize.Place{Replacement: r},
 				}
-				var number atomic.Int64 // titles are asked for behind the test's back
+				var number atomic.Int64 // titles are asked for concurrently
 				d.Answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 					summary := fmt.Sprintf("Summary %d, of <some> words.", number.Load())
 					if strings.Contains("full simple", promptName) {
@@ -115,8 +115,8 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 						for _, r := range d.Requests()[before:] {
 							asked.WriteString(text(r.Messages))
 						}
-						require.True(t, strings.Contains(asked.String(), fmt.Sprintf("Summary %d,", n)), "the summary before is carried on")
-						require.False(t, strings.Contains(asked.String(), "[output 001]"), "and what it covers is not summarised again")
+						require.True(t, strings.Contains(asked.String(), fmt.Sprintf("Summary %d,", n)), "the earlier summary is in the request")
+						require.False(t, strings.Contains(asked.String(), "[output 001]"), "the rounds that it covers are not")
 					}
 					d.Say(rounds(10*n+10, 10*n+15, roundTokens)...)
 				}
@@ -125,8 +125,8 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 	}
 }
 
-// What may be left out, such as copies of what the user said, goes rather than that a compaction is refused as no smaller.
-func TestWhatIsPutInPlaceIsSmallerThanWhatItReplaces(t *testing.T) {
+// Optional parts, such as copies of user messages, are left out before a compaction is refused as no smaller.
+func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
 	d.Say(chat.UserMessage("And now?"))
 	d.Policy = copilotcli.Policy()
@@ -140,6 +140,6 @@ func TestWhatIsPutInPlaceIsSmallerThanWhatItReplaces(t *testing.T) {
 	require.NoError(t, err)
 	got := compactions(d.Session)[0]
 	require.Contains(t, got.Messages[0].Text(), "Both were answered.")
-	require.Contains(t, got.Messages[0].Text(), "abc", "what there is room for stays")
+	require.Contains(t, got.Messages[0].Text(), "abc", "parts for which there is room stay")
 	require.Less(t, count(quarter{}, d.Messages()), before)
 }

@@ -23,8 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// Sessions of the size of a long day's work: one made up, and a real one that lies beside the repository, in shared/,
-// where there is one.
+// Sessions of a long day's work: one made up, and a real one that may lie beside the repository, in shared/.
 const (
 	generated = "../history/importer/testdata/generated.jsonl"
 	recorded  = "../../shared/sessions/pi-before-compaction.jsonl"
@@ -46,8 +45,8 @@ func recording(t testing.TB, path string) []spoken {
 	return all
 }
 
-// numberedParts returns what was recorded, with the number of each thing that the agent said or a tool gave at its start, so that it is
-// found again in whatever form it is shown.
+// numberedParts returns a recording in which each text of the assistant or of a tool begins with its number, so that it
+// can be found in whatever form it is shown.
 func numberedParts(all []spoken) []spoken {
 	list := slices.Clone(all)
 	for i, e := range list {
@@ -68,7 +67,7 @@ func numberedParts(all []spoken) []spoken {
 
 var saidMark = regexp.MustCompile(`\[said (\d+)\]`)
 
-// marks returns the numbers of what messages show.
+// marks returns the numbers that messages show.
 func marks(messages []chat.Message) map[int]bool {
 	found := map[int]bool{}
 	for _, m := range messages {
@@ -80,21 +79,21 @@ func marks(messages []chat.Message) map[int]bool {
 	return found
 }
 
-// replayed is a session that is replayed under a policy, and what is known of its summaries.
+// replayed is a session that is replayed under a policy. It records what its requests for summaries show.
 type replayed struct {
 	desk
 	path string
 
 	mu       sync.Mutex
-	asked    int          // summaries
-	shown    map[int]bool // marks of what requests for them showed
-	covered  map[int]bool // marks of what was compacted
-	again    []string     // that a later compaction saw
-	standing []chat.Message
+	asked    int            // requests for summaries
+	shown    map[int]bool   // marks that the requests showed
+	covered  map[int]bool   // marks that were compacted
+	again    []string       // marks that a request showed though they were compacted
+	standing []chat.Message // messages of the latest compaction
 }
 
-// answer returns a summary of its own for each request, in the form that is asked for. It quotes nothing, so that a mark in a
-// request is that of a message.
+// answer returns a different summary for each request, in the form that the request asks for. It quotes nothing, so
+// that a mark in a request is always that of a message.
 func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +111,7 @@ func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response,
 	return models.Say(words)(ctx, req)
 }
 
-// A long session under every policy, in a window so small that it is compacted again and again.
-func TestReplay(t *testing.T) {
+func TestALongSessionIsCompactedManyTimesUnderEveryPolicy(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
@@ -127,7 +125,7 @@ func TestReplay(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if (race || testing.Short()) && c.path == recorded {
-				t.Skip("takes too long with the race detector")
+				t.Skip("takes minutes")
 			}
 			entries := numberedParts(recording(t, c.path))
 			for name, policy := range policies.All() {
@@ -140,13 +138,13 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// replay renders the prompt before each assistant message, as it would have been sent, and checks what is promised.
+// replay renders and checks the prompt before each assistant message, as it would have been sent.
 func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window int, policy summarize.Policy) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	r := &replayed{desk: deskOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
 	r.Target.Tokenizer, r.Target.Budget, r.Policy, r.Target.Model = counter, window, policy, chat.ModelFunc(r.answer)
-	var unsaid []chat.Message // that are appended at once, before the next render
-	var asked chat.Message    // by the user, last
+	var unsaid []chat.Message // are appended before the next render
+	var asked chat.Message    // the user's latest message
 	for _, e := range entries {
 		if e.Message.Role == chat.RoleAssistant {
 			r.Say(unsaid...)
@@ -161,9 +159,9 @@ func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window in
 	}
 	r.Say(unsaid...)
 
-	require.Greater(t, len(r.shown), len(r.covered)/4, "the marks are found: a prompt shows what was said, though not what each tool gave")
-	require.Empty(t, r.again, "what one compaction covered the next does not see")
-	require.GreaterOrEqual(t, len(compactions(r.Session)), 5, "one after the other")
+	require.Greater(t, len(r.shown), len(r.covered)/4, "requests show the marks, though not those of all tool output")
+	require.Empty(t, r.again, "no later request shows what was compacted")
+	require.GreaterOrEqual(t, len(compactions(r.Session)), 5, "the session is compacted many times")
 	require.NotContains(t, kinds(*r.Heard), "failed")
 	var all []chat.Message
 	for _, e := range entries {
@@ -183,7 +181,7 @@ func (r *replayed) request(line int, asked chat.Message) {
 	require.Equal(r.T, chat.SystemMessage("You are a coding agent."), got[0], "line %d", line)
 	if asked.Role != "" {
 		has := slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, asked) })
-		require.True(r.T, has, "line %d: what the user asks now stays as it is", line)
+		require.True(r.T, has, "line %d: the user's latest message stays as it is", line)
 	}
 	made := compactions(r.Session)
 	if len(made) == 0 {
@@ -197,10 +195,10 @@ func (r *replayed) request(line int, asked chat.Message) {
 		require.Contains(r.T, text(last.Messages), last.Text)
 		r.cover(last.FirstKept)
 	}
-	equal(r.T, r.standing, got[1:1+len(r.standing)]) // as it was written, byte for byte
+	equal(r.T, r.standing, got[1:1+len(r.standing)]) // byte for byte
 }
 
-// cover notes what was said before an entry.
+// cover records the marks before an entry.
 func (r *replayed) cover(firstKept string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,7 +27,7 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 			d.Policy.Ask.Prompts = []summarize.Prompt{p}
 			d.Answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.Messages()), "Done.")
-			synctest.Wait() // for the title, which is asked for afterwards
+			synctest.Wait() // for the title, which is made afterwards
 			require.Contains(t, kinds(*d.Heard), "hook failed")
 		})
 	})
@@ -44,7 +44,7 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 	})
 }
 
-func TestAnErrorOfTheConnectionHealsWithTheNextRender(t *testing.T) {
+func TestAConnectionErrorIsRetriedByTheNextRender(t *testing.T) {
 	model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 		if n == 1 {
 			return chat.Response{}, errDown
@@ -57,7 +57,7 @@ func TestAnErrorOfTheConnectionHealsWithTheNextRender(t *testing.T) {
 	require.Contains(t, text(d.Messages()), "It is back.")
 }
 
-func TestWhatIsTooLargeWithoutANumberIsNotAskedAgain(t *testing.T) {
+func TestARequestRefusedAsTooLargeWithoutNumbersIsNotRepeated(t *testing.T) {
 	model := down(&chat.ContextLimitError{Err: errors.New("413 status code (no body)")})
 	d := newDesk(t, overflowing()...)
 	d.Target.Model = model
@@ -114,7 +114,7 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 }
 
 func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Policy, d.Target.Budget = p, 100_000
 		d.Policy.Clear, d.Policy.Ask.Names = summarize.Clear{}, nil
@@ -127,7 +127,7 @@ func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
 	})
 }
 
-func TestAtOneLeafTheLogGrowsBoundedlyWhereNobodyIsLeftToAsk(t *testing.T) {
+func TestFailuresAddNoEntriesOnceNoModelIsLeftToAsk(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Model = down(status(401))
 	for range 3 {
@@ -140,7 +140,7 @@ func TestAtOneLeafTheLogGrowsBoundedlyWhereNobodyIsLeftToAsk(t *testing.T) {
 	require.Equal(t, n, len(entries(t, d.Session)))
 }
 
-func TestALimitIsBelievedUntilItIsContradicted(t *testing.T) {
+func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Budget = "m", 40_000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
@@ -156,7 +156,7 @@ func TestALimitIsBelievedUntilItIsContradicted(t *testing.T) {
 	require.Equal(t, 40_000, d.Explain(t.Context()).Measurement.Budget)
 }
 
-func TestWhatIsSaidEndsASeriesOfRefusals(t *testing.T) {
+func TestANewMessageEndsASeriesOfRefusals(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Budget = 6000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
@@ -177,7 +177,7 @@ func TestWhatIsSaidEndsASeriesOfRefusals(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTheTimeOneCandidateAsksForDoesNotPauseTheOthers(t *testing.T) {
+func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 	late := down(&chat.TransientError{RetryAfter: 24 * time.Hour, Err: errors.New("quota")})
 	own := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 		if n == 1 {
@@ -231,7 +231,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 	})
 }
 
-func TestAListenerThatHangsIsToldNoMore(t *testing.T) {
+func TestAListenerThatHangsIsCalledNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		told, release := 0, make(chan struct{})
@@ -248,7 +248,7 @@ func TestAListenerThatHangsIsToldNoMore(t *testing.T) {
 	})
 }
 
-func TestAHookMayNotHideWhatNobodySummarised(t *testing.T) {
+func TestAHookMayNotHideMessagesThatWereNotSummarised(t *testing.T) {
 	for _, id := range []string{"e999", "e14"} {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Policy.Cut = history.Cut{Rounds: 3}

@@ -63,7 +63,7 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 	require.Contains(t, kinds(*worker.Heard), "done/full", "a fork runs only where the prompt was sent")
 }
 
-func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
+func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
 	d := copilotDesk(t)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
 	var plan string
@@ -86,7 +86,7 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 	require.Contains(t, text(preamble.Body.(history.Preamble).System), "You are a coding agent.")
 
 	model := saying("Done.")
-	worker := anotherDesk(t, d, model) // which knows no tools
+	worker := anotherDesk(t, d, model) // whose target has no tools
 	worker.Target.Tools = nil
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
@@ -98,7 +98,7 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 			n++
 		}
 	}
-	require.Equal(t, 1, n, "what has not changed is stored once")
+	require.Equal(t, 1, n, "an unchanged preamble is stored once")
 }
 
 func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
@@ -112,7 +112,7 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 		d.Messages()
 		other := anotherDesk(t, d, down(errDown))
 		other.Messages()
-		require.Empty(t, *other.Heard, "it starts nothing")
+		require.Empty(t, *other.Heard, "the other starts nothing")
 		other.Say(rounds(10, 11, 600)...)
 		done := make(chan []chat.Message)
 		go func() {
@@ -144,7 +144,7 @@ func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 	require.Contains(t, end.Body.(history.PlanEnd).Error, "the queue is full")
 }
 
-func TestAPlanThatNobodyTakesUpIsDroppedAfterItsTime(t *testing.T) {
+func TestAPlanThatNoWorkerTakesIsDroppedAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := copilotDesk(t)
 		d.Target.Model = saying("Done here.")
@@ -160,15 +160,15 @@ func TestAPlanThatNobodyTakesUpIsDroppedAfterItsTime(t *testing.T) {
 	})
 }
 
-func TestOptionsOfTheRenderingAreHandedOn(t *testing.T) {
+func TestRenderOptionsArePassedOn(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Options = render.Options{LowWater: 0.5}
 	full, err := d.Render(t.Context(), prompt(d.Session, documents(20, 300)))
 	require.NoError(t, err)
-	require.LessOrEqual(t, full.Tokens, budget*6/10, "pruning goes down to the low water")
+	require.LessOrEqual(t, full.Tokens, budget*6/10, "pruning goes down to LowWater")
 }
 
-func TestASwitchOfModelTellsAllThatChanges(t *testing.T) {
+func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
 	old, next := saying("From the model that answered so far."), saying("From the new one.")
 	d := newDesk(t, chat.UserMessage(task))
 	d.Policy = copilotcli.Policy()
@@ -206,7 +206,7 @@ func TestASwitchThatFailsChangesNothing(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestUsageIsToldOfEveryPromptThatIsReturned(t *testing.T) {
+func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 	var told []summarize.Event
 	d := newDesk(t, overflowing()...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}}
@@ -242,7 +242,7 @@ func TestUsageIsToldOfEveryPromptThatIsReturned(t *testing.T) {
 	last(done.Result)
 }
 
-func TestAnEventIsPrintedInWordsWithoutWhatItDoesNotSay(t *testing.T) {
+func TestAnEventIsPrintedInWordsWithoutItsEmptyFields(t *testing.T) {
 	e := summarize.Event{Kind: summarize.EventStarted, Reason: summarize.OnRender, Covered: 10}
 	require.Equal(t, "[kind=started reason=render covered=10]", fmt.Sprint(e))
 }
@@ -283,7 +283,7 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 
 func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	d := backgroundDesk(t, 3400)
-	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // who leaves plans to somebody else
+	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // leaves plans to another process
 	d.Messages()
 	plan, _, err := d.Session.Latest(t.Context(), history.TypePlan)
 	require.NoError(t, err)
@@ -296,7 +296,7 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	require.Contains(t, d.Explain(t.Context()).Why, "busy")
 }
 
-func TestAnAttemptThatMayPassLeavesThePlanToTheNext(t *testing.T) {
+func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.Policy = copilotchat.Policy()
 	d.Policy.Ask.Attempts = 1
@@ -336,20 +336,20 @@ func TestAnAttemptThatMayPassLeavesThePlanToTheNext(t *testing.T) {
 		require.Less(t, attempts, 30)
 	}
 	require.Greater(t, attempts, 2)
-	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "what one attempt had written the next one uses")
+	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "each attempt goes on from the pieces of the one before")
 	pending, err := d.Pending(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, summarize.PendingNone, pending)
 }
 
-func TestAPlanIsTriedAgainOnlyForWhatMayPass(t *testing.T) {
+func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		answer models.Step
-		passes bool
+		name    string
+		answer  models.Step
+		retried bool
 	}{
-		{"a failure that may pass", models.Fail(&chat.TransientError{Err: errDown}), true},
-		{"an error of no kind", models.Fail(errDown), true},
+		{"a transient error", models.Fail(&chat.TransientError{Err: errDown}), true},
+		{"an unknown error", models.Fail(errDown), true},
 		{"an answer that cannot be used", models.Say(""), false},
 		{"a model that panics", func(context.Context, chat.Request) (chat.Response, error) { panic("out of order") }, false},
 	} {
@@ -361,10 +361,10 @@ func TestAPlanIsTriedAgainOnlyForWhatMayPass(t *testing.T) {
 			worker := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
 			asked := false
 			require.Error(t, worker.CarryOut(t.Context(), plan, func(error) bool { asked = true; return true }))
-			require.Equal(t, c.passes, asked)
+			require.Equal(t, c.retried, asked)
 			pending, err := d.Pending(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, c.passes, pending == summarize.PendingElsewhere)
+			require.Equal(t, c.retried, pending == summarize.PendingElsewhere)
 		})
 	}
 }
@@ -411,7 +411,7 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	require.ErrorContains(t, fork.Err, "a request of its own")
 }
 
-func TestATitleIsThereOnceThePlanIsCarriedOut(t *testing.T) {
+func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
 	d := copilotDesk(t)
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })

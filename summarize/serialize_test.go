@@ -18,14 +18,14 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-func TestHistoriesAsText(t *testing.T) {
+func TestHistoriesAsTextMatchTheirGoldenFiles(t *testing.T) {
 	golden.Equal(t, "serialize_compact.txt", whole(t, stagewise.CompactHistory{
 		Messages: talk(), Previous: "## Earlier\n\nYou read </previous-chat-history> & more.", Mentions: mentionsLog,
 	}))
 	golden.Equal(t, "serialize_plain.txt", whole(t, summarize.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
 }
 
-func TestHistoryOfNothingIsNothing(t *testing.T) {
+func TestABlankHistoryIsNoText(t *testing.T) {
 	require.Empty(t, whole(t, stagewise.CompactHistory{}))
 	require.Empty(t, whole(t, summarize.PlainHistory{}))
 	require.Empty(t, whole(t, stagewise.CompactHistory{Messages: []chat.Message{chat.UserMessage(" \n")}}))
@@ -50,7 +50,7 @@ func TestHistoryIsRequiredUnlessItIsDroppable(t *testing.T) {
 	}
 }
 
-func TestWhatGoesFirst(t *testing.T) {
+func TestOldWorkGoesFirstAndTheUsersWordsStay(t *testing.T) {
 	fill := strings.Repeat(" and so on", 20)
 	messages := []chat.Message{chat.UserMessage("U1" + fill)}
 	for n := range 3 {
@@ -70,7 +70,7 @@ func TestWhatGoesFirst(t *testing.T) {
 		name  string
 		node  elements.Node
 		marks []string
-		order []string // of what is left
+		order []string // the marks that are left, as the budget shrinks
 	}{
 		{"compact: tools, then the assistant's words, the oldest of each; the user's words stay", stagewise.CompactHistory{Messages: messages, Droppable: true},
 			[]string{"U1", "T1", "A1", "U2", "T2", "A2", "U3", "T3", "A3", "U4"}, []string{
@@ -114,8 +114,8 @@ func TestOneTextTakesAtMostAQuarterOfTheWindow(t *testing.T) {
 	}
 }
 
-// Results that fill the room share it: what is short is whole, what is long is cut to the same length.
-func TestResultsFillTheRoomTogether(t *testing.T) {
+// Short results stay whole, and long ones are cut to one length.
+func TestResultsShareTheRoomThatTheyFill(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Go.")}
 	for i, tokens := range []int{50, 900, 120, 1900, 900} {
 		messages = append(messages, toolUse("deploy", "{}", fmt.Sprintf("start %d %s finish %d", i, words(tokens), i))...)
@@ -137,7 +137,7 @@ func TestResultsFillTheRoomTogether(t *testing.T) {
 			require.Contains(t, got, words(50))
 			least := budget * 80 / 100 // none takes more than a quarter
 			if budget == 8000 {
-				least = 3800 // it is all there is
+				least = 3800 // the whole history
 				require.NotContains(t, got, "cut here")
 			}
 			require.Greater(t, quarter{}.CountText(got), least, "in %d", budget)
@@ -145,7 +145,7 @@ func TestResultsFillTheRoomTogether(t *testing.T) {
 	}
 	got, err := shown(t, summarize.PlainHistory{Messages: messages, Results: 60}, 8000)
 	require.NoError(t, err)
-	require.Equal(t, 4, strings.Count(got, "cut here"), "only if it is asked for")
+	require.Equal(t, 4, strings.Count(got, "cut here"), "results fill the room only if Fill is set")
 }
 
 func FuzzPlainHistory(f *testing.F) {
@@ -163,9 +163,9 @@ func FuzzPlainHistory(f *testing.F) {
 		require.True(t, ok)
 		body, ok = strings.CutSuffix(body, "\n</conversation>")
 		require.True(t, ok)
-		require.Len(t, regexp.MustCompile(`</?conversation[\s/>]`).FindAllString(got, -1), 2, "no tag but those")
+		require.Len(t, regexp.MustCompile(`</?conversation[\s/>]`).FindAllString(got, -1), 2, "no other tags of the history")
 
-		// Each thing that was said begins on a line of its own, and nothing else does.
+		// Each message, call and result begins on a line of its own, and nothing else does.
 		var things []string
 		for line := range strings.SplitSeq(body, "\n") {
 			if further, ok := strings.CutPrefix(line, "  "); ok && len(things) > 0 {

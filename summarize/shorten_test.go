@@ -22,7 +22,7 @@ func TestShortenRequestShowsTheDraftAndItsRoom(t *testing.T) {
 	} {
 		require.Contains(t, got, want)
 	}
-	require.NotContains(t, got, "Fix the build", "it needs the draft alone")
+	require.NotContains(t, got, "Fix the build", "the request shows the draft alone")
 }
 
 func TestOfflineShortensADigest(t *testing.T) {

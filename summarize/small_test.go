@@ -12,14 +12,14 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// What a policy keeps, such as 20,000 tokens, may be more than a small window has: it gives way, and the session is compacted
-// where the policy says, not once nothing fits any more.
-func TestASmallWindowIsCompactedWhereThePolicySays(t *testing.T) {
+// A policy may keep more than a small window has, such as 20,000 tokens. Then less is kept, so that the session is
+// compacted at the policy's threshold and not once nothing fits any more.
+func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
 	for _, window := range []int{4000, 8000, 16_000} {
-		all(t, func(t *testing.T, p summarize.Policy) {
+		eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 			t.Run(fmt.Sprint(window), func(t *testing.T) {
 				d := newDesk(t)
 				d.Policy, d.Target.Budget, d.Target.ContextWindow = p, window, window

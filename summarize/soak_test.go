@@ -22,23 +22,23 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// turning is a session that is open for a time.
-type turning struct {
+// openSession is a session that is open for a number of rounds.
+type openSession struct {
 	path       string
 	session    *history.Session
 	compactor  *summarize.Compactor
-	rounds, at int // a round is 400 tokens
+	rounds, at int // the rounds until it is closed, and those so far
 }
 
-// Sessions that are opened, compacted several times and closed, a hundred at a time, take no more memory the longer it goes on.
+// Sessions are opened, compacted several times and closed, a hundred at a time.
 func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 	sessions := numberFrom(t, soakEnv, 40)
-	const hands, each = 4, 25
+	const workers, each = 4, 25
 	const most = 1 << 30 // bytes
 	names := slices.Sorted(maps.Keys(policies.All()))
 	dir, before := t.TempDir(), runtime.NumGoroutine()
-	open := func(n int) (turning, error) {
-		one := turning{path: filepath.Join(dir, fmt.Sprint(n, ".jsonl")), rounds: 20 + n%20}
+	open := func(n int) (openSession, error) {
+		one := openSession{path: filepath.Join(dir, fmt.Sprint(n, ".jsonl")), rounds: 20 + n%20}
 		store, err := storage.OpenFile(one.path, storage.FileOptions{Sync: storage.SyncNever})
 		if err != nil {
 			return one, err
@@ -54,7 +54,7 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 		}
 		return one, one.session.Append(t.Context(), chat.UserMessage(task))
 	}
-	shut := func(one turning) error {
+	closeDown := func(one openSession) error {
 		if err := one.compactor.Close(); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 		}
 		return os.Remove(one.path)
 	}
-	turn := func(one *turning) error {
+	addRound := func(one *openSession) error {
 		if err := one.session.Append(t.Context(), round(one.at, 400)...); err != nil {
 			return err
 		}
@@ -84,29 +84,29 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 		peak, held = max(peak, m.Sys), max(held, m.HeapInuse)
 	}
 	var group sync.WaitGroup
-	for hand := range hands {
+	for worker := range workers {
 		group.Go(func() {
-			ring := make([]turning, 0, each)
-			for n, done := hand, 0; n < sessions || len(ring) > 0; done++ {
-				for ; len(ring) < each && n < sessions; n += hands {
+			opened := make([]openSession, 0, each)
+			for n, done := worker, 0; n < sessions || len(opened) > 0; done++ {
+				for ; len(opened) < each && n < sessions; n += workers {
 					one, err := open(n)
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					ring = append(ring, one)
+					opened = append(opened, one)
 				}
 				if done%500 == 0 {
 					watch()
 				}
-				at := done % len(ring)
-				name := ring[at].compactor.Policy.Name
-				err := turn(&ring[at])
-				if err == nil && ring[at].at == ring[at].rounds {
-					err = shut(ring[at])
-					ring[at] = ring[len(ring)-1]
-					ring[len(ring)-1] = turning{}
-					ring = ring[:len(ring)-1]
+				at := done % len(opened)
+				name := opened[at].compactor.Policy.Name
+				err := addRound(&opened[at])
+				if err == nil && opened[at].at == opened[at].rounds {
+					err = closeDown(opened[at])
+					opened[at] = opened[len(opened)-1]
+					opened[len(opened)-1] = openSession{}
+					opened = opened[:len(opened)-1]
 				}
 				if err != nil {
 					t.Errorf("%s: %v", name, err)

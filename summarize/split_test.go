@@ -18,7 +18,7 @@ import (
 
 var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
 
-// newSplitDesk returns a desk whose session is cut within a turn, after one that is over.
+// newSplitDesk returns a desk whose history is cut within its second turn.
 func newSplitDesk(t testing.TB) desk {
 	t.Helper()
 	d := newDesk(t, chat.UserMessage("The first question."))
@@ -31,8 +31,8 @@ func newSplitDesk(t testing.TB) desk {
 	return d
 }
 
-// Two summaries share the room of one: each is told its part, and answers that fill their parts are taken.
-func TestSplitTurnSharesTheRoom(t *testing.T) {
+// Each request names its part of the room, and answers that fill their parts are taken.
+func TestTheTwoSummariesOfASplitTurnShareTheRoomOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newSplitDesk(t)
 		var mu sync.Mutex
@@ -59,7 +59,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 		require.Less(t, rooms[0]+rooms[1], took)
 		require.LessOrEqual(t, took, budget/5)
 
-		// The turn goes on: one summary brings what is known of it up to date.
+		// When the turn goes on, one summary replaces both.
 		rooms = nil
 		d.Say(rounds(7, 11, roundTokens)...)
 		d.Messages()
@@ -70,8 +70,8 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 	})
 }
 
-// Where there is little room two summaries would be of no use.
-func TestSplitTurnInLittleRoomHasOneSummary(t *testing.T) {
+// In little room two summaries would be too short to be of use.
+func TestASplitTurnHasOneSummaryInLittleRoom(t *testing.T) {
 	d := newSplitDesk(t)
 	d.Policy.Place.Max = 250
 	d.Answers(models.Say("Of all."), models.Say("I did it."))

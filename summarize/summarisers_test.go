@@ -14,8 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// A session under every policy goes on whatever its summariser does.
-func TestASessionOutlivesItsSummariser(t *testing.T) {
+func TestASessionGoesOnUnderEveryPolicyWhateverItsSummariserDoes(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
@@ -24,13 +23,13 @@ func TestASessionOutlivesItsSummariser(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer func(ctx context.Context, n int, r chat.Request) (chat.Response, error)
-		tries  int // of each prompt
-		lost   int // prompts in a hundred that may fail for all that
+		tries  int // renders of each prompt
+		lost   int // the percentage of prompts that may fail
 	}{
 		{"it answers", func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
 			return offline.Generate(ctx, r)
 		}, 1, 0},
-		{"two of three requests fail in passing", func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+		{"two of three requests have a transient error", func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
 			if n%3 > 0 {
 				return chat.Response{}, busy
 			}
@@ -62,14 +61,14 @@ func TestASessionOutlivesItsSummariser(t *testing.T) {
 		}, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all(t, func(t *testing.T, p summarize.Policy) {
+			eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					p.Ask.Names = nil
-					for i := range p.Ask.Prompts { // one request after the other, so that it does not depend on chance which fails
+					for i := range p.Ask.Prompts { // one request at a time, so that the same ones fail in every run
 						p.Ask.Prompts[i].Title, p.Ask.Prompts[i].Prefix = nil, nil
 					}
-					steps, lost := outlive(t, p, c.tries, &counting{answer: c.answer})
+					steps, lost := replayPrompts(t, p, c.tries, &counting{answer: c.answer})
 					require.Positive(t, steps)
 					require.LessOrEqual(t, 100*lost, c.lost*steps, "%d of %d prompts", lost, steps)
 				})
@@ -78,8 +77,8 @@ func TestASessionOutlivesItsSummariser(t *testing.T) {
 	}
 }
 
-// outlive replays a session, and returns how many prompts it took and how many of them were not made to fit.
-func outlive(t *testing.T, p summarize.Policy, tries int, model *counting) (steps, lost int) {
+// replayPrompts replays a session. It returns the number of prompts, and of those that were not made to fit.
+func replayPrompts(t *testing.T, p summarize.Policy, tries int, model *counting) (steps, lost int) {
 	const window = 8000
 	said := recording(t, generated)[:200]
 	if race {
@@ -89,7 +88,7 @@ func outlive(t *testing.T, p summarize.Policy, tries int, model *counting) (step
 	d.Policy, d.Target.Budget, d.Target.Model = p, window, model
 	answer, refused := model.answer, map[string]bool{}
 	model.answer = func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
-		require.False(t, refused[text(r.Messages)], "what was refused as too large is asked again")
+		require.False(t, refused[text(r.Messages)], "no request that was refused as too large is sent again")
 		response, err := answer(ctx, n, r)
 		if _, large := summarize.ContextLimit(err); large {
 			refused[text(r.Messages)] = true

@@ -43,7 +43,7 @@ func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
 	}
 }
 
-func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
+func TestAPolicyThatIsOffCompactsOnlyOnDemand(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Off = true
 	_, err := d.Render(t.Context(), prompt(d.Session))
@@ -56,7 +56,7 @@ func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestForkIsThePrefixOfTheRequestBeforeIt(t *testing.T) {
+func TestAForkBeginsWithTheRequestBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Say(rounds(1, 4, 820)...)
@@ -75,7 +75,7 @@ func TestForkIsThePrefixOfTheRequestBeforeIt(t *testing.T) {
 	})
 }
 
-func TestQuirksOfModels(t *testing.T) {
+func TestRequestsFollowTheQuirksOfTheModel(t *testing.T) {
 	search := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s", Name: "tool_search", Arguments: "{}"}}}
 	for _, c := range []struct {
 		model                    string
@@ -114,9 +114,9 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 		other       models.Step
 		want        string
 	}{
-		{"an agent of the list", "gpt-5", models.SaySummary("of the other"), "of the other"},
-		{"an agent that is not", "claude", models.SaySummary("of the other"), "of its own"},
-		{"another model that fails", "gpt-5", models.Fail(errors.New("down")), "of its own"},
+		{"an agent that the route names", "gpt-5", models.SaySummary("of the other"), "of the other"},
+		{"an agent that the route does not name", "claude", models.SaySummary("of the other"), "of its own"},
+		{"a routed model that fails", "gpt-5", models.Fail(errors.New("down")), "of its own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -129,8 +129,8 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 	}
 }
 
-func TestHooks(t *testing.T) {
-	t.Run("that fail never block", func(t *testing.T) {
+func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
+	t.Run("hooks that fail block nothing", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
@@ -150,25 +150,25 @@ func TestHooks(t *testing.T) {
 		d.Answers(steps...)
 		return d
 	}
-	t.Run("may call it off", func(t *testing.T) {
+	t.Run("a hook may cancel it", func(t *testing.T) {
 		d := decide(t, summarize.Intervention{Cancel: true})
 		require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
 		require.Empty(t, d.Requests())
 	})
-	t.Run("may supply the summary", func(t *testing.T) {
+	t.Run("a hook may supply the summary", func(t *testing.T) {
 		d := decide(t, summarize.Intervention{Summary: &history.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
 		require.Contains(t, d.Messages()[1].Text(), "Supplied.")
 		require.Empty(t, d.Requests())
 		require.True(t, compactions(d.Session)[0].Extension)
 		require.JSONEq(t, `{"by":"me"}`, string(compactions(d.Session)[0].Data))
 	})
-	t.Run("may add context and data", func(t *testing.T) {
+	t.Run("a hook may add context and data", func(t *testing.T) {
 		d := decide(t, summarize.Intervention{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, models.SaySummary("short"))
 		d.Messages()
 		require.Contains(t, text(d.Request().Messages), "Mind the gap.")
 		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
 	})
-	t.Run("may ask in their own way", func(t *testing.T) {
+	t.Run("a hook may replace the prompts", func(t *testing.T) {
 		p := summarize.FullPrompt()
 		p.Mode, p.Read = "mine", nil
 		d := decide(t, summarize.Intervention{Prompts: []summarize.Prompt{p}}, models.Say("plain"))
@@ -177,8 +177,8 @@ func TestHooks(t *testing.T) {
 	})
 }
 
-// Every trigger, preparation, cut, prompt and replacement goes with every other.
-func TestPartsCombine(t *testing.T) {
+// Every trigger, clearing, cut, prompt and replacement works with every other.
+func TestPartsOfThePoliciesCombine(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
@@ -204,7 +204,7 @@ func TestPartsCombine(t *testing.T) {
 					p.Clear, p.Cut, p.Place.Replacement = all[before].Clear, all[cut].Cut, all[replacement].Place.Replacement
 					p.Ask.Prompts, p.Ask.Checks = all[prompts].Ask.Prompts, all[prompts].Ask.Checks
 					if p.Clear.Rule.Keep > 0 {
-						p.Clear.Rule.Keep, p.Clear.Rule.Saves = 600, 100 // of a small session
+						p.Clear.Rule.Keep, p.Clear.Rule.Saves = 600, 100 // the session is small
 					}
 					d := newDesk(t, chat.UserMessage(task))
 					d.Policy, d.Target.Model = p, offline
@@ -230,15 +230,14 @@ func TestPartsCombine(t *testing.T) {
 	require.Equal(t, 6*6*6*6, n)
 }
 
-// waitFor lets what is made in the background end.
+// waitFor waits until no summary is being made in the background.
 func waitFor(d desk) {
 	for d.PendingNow() == summarize.PendingRunning {
 		time.Sleep(50 * time.Microsecond)
 	}
 }
 
-// Each system carries a session through five compactions: what the system says and what the user asked last stay as they are.
-func TestFiveCompactionsOfEachSystem(t *testing.T) {
+func TestTheSystemMessageAndTheUsersRequestStayThroughFiveCompactionsOfEachPolicy(t *testing.T) {
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage(task))
@@ -278,8 +277,8 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 	}
 }
 
-// A session ten times the window of the model that summarises it takes no more requests than its size asks for.
-func TestTenWindowsOfEachSystem(t *testing.T) {
+// The summariser's window is a tenth of the session.
+func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
@@ -314,7 +313,7 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 			})
 			_, err := d.Compact(t.Context(), "")
 			require.NoError(t, err)
-			q := d.Policy.Ask.Prompts[len(d.Policy.Ask.Prompts)-1] // the mode that was taken: the first that is no background's
+			q := d.Policy.Ask.Prompts[len(d.Policy.Ask.Prompts)-1] // the mode that was taken: the first that works in the foreground
 			for i, p := range d.Policy.Ask.Prompts {
 				if !p.Background && p.Mode != summarize.ModeSimple {
 					q = d.Policy.Ask.Prompts[i]

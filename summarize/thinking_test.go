@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// thought is signed thinking of so many tokens.
+// thought returns signed thinking of a little more than that many tokens.
 func thought(name string, tokens int) chat.Thinking {
 	return chat.Thinking{Text: name + words(tokens), Signature: "sig+/=" + name}
 }
@@ -33,7 +33,7 @@ func thinking(n, tokens int, thoughts ...chat.Thinking) []chat.Message {
 	return list
 }
 
-// thoughts returns what each assistant message in a list begins with.
+// thoughts returns the thinking with which each assistant message begins.
 func thoughts(messages []chat.Message) [][]chat.Thinking {
 	var list [][]chat.Thinking
 	for _, m := range messages {
@@ -51,26 +51,26 @@ func thoughts(messages []chat.Message) [][]chat.Thinking {
 	return list
 }
 
-func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
+func TestTheLastThinkingThatIsCoveredStaysAfterTheSummary(t *testing.T) {
 	first, last, own := thought("first", 40), thought("last", 40), thought("own", 40)
 	hidden := chat.Thinking{Encrypted: "b3BhcXVl"}
 	cutOff := chat.Thinking{Text: "I was"}
 	plain := func(from, to int) []chat.Message { return rounds(from, to, roundTokens) }
 	for _, c := range []struct {
 		rule  string
-		model string // defaults to one that checks thinking
+		model string // defaults to a model that requires it
 		said  [][]chat.Message
 		want  [][]chat.Thinking // of the rounds that are kept
 	}{
-		{"the last of what is covered", "", [][]chat.Message{thinking(1, 700, first), plain(2, 2), thinking(3, 700, last), plain(4, 6)}, [][]chat.Thinking{{last}}},
-		{"all of the message that has it", "", [][]chat.Message{thinking(1, 700, first, hidden, last), plain(2, 6)}, [][]chat.Thinking{{first, hidden, last}}},
+		{"the last thinking that is covered", "", [][]chat.Message{thinking(1, 700, first), plain(2, 2), thinking(3, 700, last), plain(4, 6)}, [][]chat.Thinking{{last}}},
+		{"all thinking of that message", "", [][]chat.Message{thinking(1, 700, first, hidden, last), plain(2, 6)}, [][]chat.Thinking{{first, hidden, last}}},
 		{"hidden thinking", "", [][]chat.Message{thinking(1, 700, hidden), plain(2, 6)}, [][]chat.Thinking{{hidden}}},
-		{"not what was cut off", "", [][]chat.Message{thinking(1, 700, first), thinking(2, 700, cutOff), plain(3, 6)}, [][]chat.Thinking{{first}}},
-		{"nothing where there was none", "", [][]chat.Message{plain(1, 6)}, [][]chat.Thinking{nil}},
-		{"nothing where what is kept has its own", "", [][]chat.Message{thinking(1, 700, first), plain(2, 5), thinking(6, 700, own)}, [][]chat.Thinking{{own}}},
-		{"nothing of a turn before", "", [][]chat.Message{thinking(1, 700, first), {chat.AssistantMessage("Done."), chat.UserMessage("And now?")}, plain(2, 6)}, [][]chat.Thinking{nil}},
-		{"nothing of a model that does not ask for it", "gpt-5", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
-		{"nothing of a model without a name", "-", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
+		{"no thinking that was cut off", "", [][]chat.Message{thinking(1, 700, first), thinking(2, 700, cutOff), plain(3, 6)}, [][]chat.Thinking{{first}}},
+		{"nothing if there was none", "", [][]chat.Message{plain(1, 6)}, [][]chat.Thinking{nil}},
+		{"nothing if a kept round has its own", "", [][]chat.Message{thinking(1, 700, first), plain(2, 5), thinking(6, 700, own)}, [][]chat.Thinking{{own}}},
+		{"nothing of an earlier turn", "", [][]chat.Message{thinking(1, 700, first), {chat.AssistantMessage("Done."), chat.UserMessage("And now?")}, plain(2, 6)}, [][]chat.Thinking{nil}},
+		{"nothing for a model that does not require it", "gpt-5", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
+		{"nothing for a model without a name", "-", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage(task))
@@ -94,7 +94,7 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 			require.Equal(t, strings.HasPrefix(c.rule, "nothing"), len(made.Thinking) == 0, "only what is shown is recorded")
 			equal(t, got, d.Messages())
 
-			// Opened again, and once more was said, it is sent byte for byte.
+			// It is sent byte for byte, also by a session that is opened again and after more messages.
 			again, err := history.Read(d.Session.Path(), history.Options{})
 			require.NoError(t, err)
 			equal(t, viewOf(t, d.Session), viewOf(t, again))
@@ -107,8 +107,7 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 	}
 }
 
-// What the first compaction left at the start goes on to the second, until the model thinks again.
-func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
+func TestThinkingStaysFromCompactionToCompactionUntilTheModelThinksAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	d := deskOf(t, opened(t, path), chat.UserMessage(task))
 	d.Target.Name, d.Target.ContextWindow = "claude-opus-4-5", 2*budget
@@ -126,7 +125,7 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	require.Contains(t, got[1].Text(), "two")
 	asked := d.Requests()[1].Messages
 	require.NoError(t, chat.Validate(asked))
-	require.Empty(t, thoughts(asked)[0], "a model that summarises is not shown it")
+	require.Empty(t, thoughts(asked)[0], "the summariser is not shown it")
 
 	d.Say(thinking(12, roundTokens, second)...)
 	d.Say(rounds(13, 16, roundTokens)...)
@@ -134,7 +133,7 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	got = d.Messages()
 	equal(t, [][]chat.Thinking{{second}}, thoughts(got))
 
-	// Who goes back to the first summary has its thinking, and before it there is what was said.
+	// Back at the first compaction its thinking is shown, and before it the rounds as they were.
 	require.NoError(t, d.Session.Branch(t.Context(), afterFirst))
 	equal(t, [][]chat.Thinking{{first}}, thoughts(d.Messages()))
 	require.NoError(t, d.Session.Branch(t.Context(), "e3"))
@@ -143,8 +142,8 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	require.Empty(t, thoughts(d.Messages()))
 }
 
-// Thinking that is shown on takes of what a compaction saves: where it is all that was covered, a summary helps nobody.
-func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
+// Nearly all of the covered history is thinking that stays, so the compaction would save nothing.
+func TestThinkingThatStaysIsNotCountedAsSaved(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Name = "claude-sonnet-4-5"
 	d.Say(thinking(1, 20, thought("long", 1500))...)
@@ -157,8 +156,7 @@ func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
 	equal(t, before, d.Messages())
 }
 
-// The summary has the room that is left beside the thinking.
-func TestThinkingTakesRoom(t *testing.T) {
+func TestTheSummaryHasTheRoomThatIsLeftBesideTheThinking(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.ContextWindow = "claude-sonnet-4-5", 2*budget
 	d.Say(thinking(1, 2000, thought("long", 1500))...)
@@ -177,7 +175,7 @@ func TestThinkingTakesRoom(t *testing.T) {
 	require.Greater(t, count(quarter{}, got), budget*9/10)
 }
 
-func TestThinkingOfASummaryMadeInTheBackground(t *testing.T) {
+func TestABackgroundCompactionKeepsTheLastThinking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Name, d.Policy.Ask.Quirks = "claude-sonnet-4-5", copilotchat.Policy().Ask.Quirks

@@ -13,22 +13,22 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// needed and offered are tools of which the one may go.
+// needed is a tool that must stay, and offered one that may be pruned.
 var (
 	needed  = chat.Tool{Name: "read_transcript", Description: words(40)}
 	offered = chat.Tool{Name: "browse", Description: words(60)}
 )
 
-// toolsAt are tools in a tree, of a priority if there is one.
+// toolsAt returns tools as elements, with a priority if it is not nil.
 func toolsAt(priority *int, tools ...chat.Tool) elements.Node {
 	return el.Each(tools, func(t chat.Tool) elements.Node {
 		return elements.Tool{Props: elements.Props{Priority: priority}, Tool: t}
 	})
 }
 
-func TestToolsInThePromptAreAsThoseOfTheTarget(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
-		p.Measure.Threshold = 0 // it keeps a tenth of another budget
+func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		p.Measure.Threshold = 0 // with tools in the prompt, a tenth of it is kept free
 		var before summarize.Measurement
 		var requests []chat.Request
 		var sent []chat.Message

@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// writingTracer writes down what it is told, each line with the work that it is part of.
+// writingTracer records each call in a line that begins with the work to which it belongs.
 type writingTracer struct {
 	mu    sync.Mutex
 	lines []string
@@ -26,7 +26,7 @@ type writingTracer struct {
 
 type withinKey struct{}
 
-// within returns the work that a context is of, such as "render/compaction".
+// within returns the work to which a context belongs, such as "render/compaction".
 func within(ctx context.Context) string {
 	path, _ := ctx.Value(withinKey{}).(string)
 	return path
@@ -54,7 +54,7 @@ func (t *writingTracer) TraceEnd(ctx context.Context, result *render.Result, err
 	t.write(ctx, "ends with a result: %t, an error: %t", result != nil, err != nil)
 }
 
-// traced returns what a tracer was told since it was asked last.
+// traced returns the lines since the last call.
 func (t *writingTracer) traced() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *writingTracer) traced() []string {
 	return lines
 }
 
-// asked returns a step that says in which work the model was asked.
+// asked returns a step that records in which work the model is asked.
 func (t *writingTracer) asked(step models.Step) models.Step {
 	return func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		t.write(ctx, "the model is asked")
@@ -71,7 +71,7 @@ func (t *writingTracer) asked(step models.Step) models.Step {
 	}
 }
 
-// tracedElement says in which work it is rendered.
+// tracedElement records in which work it is rendered.
 type tracedElement struct{ t *writingTracer }
 
 func (e tracedElement) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {

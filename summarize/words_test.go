@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -19,19 +18,17 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-var said17 = regexp.MustCompile(`\[said \d+\]`)
-
-// hearing is a model that summarises, and notes which of the user's words it was shown.
+// hearing is a model that summarises, and records which of the user's messages it was shown.
 type hearing struct {
 	mu    sync.Mutex
 	heard map[string]bool
-	long  bool
+	long  bool // its summaries are too long
 }
 
 func (h *hearing) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	h.mu.Lock()
 	for _, m := range req.Messages {
-		for _, mark := range said17.FindAllString(m.Text(), -1) {
+		for _, mark := range saidMark.FindAllString(m.Text(), -1) {
 			h.heard[mark] = true
 		}
 	}
@@ -46,15 +43,14 @@ func (h *hearing) Generate(ctx context.Context, req chat.Request) (chat.Response
 	return models.SaySummary(summary)(ctx, req)
 }
 
-// TestNoWordOfTheUsersIsLost: by a compaction no message of the user's is neither shown, nor copied, nor covered by a summary
-// that was told to carry it.
+// After a compaction each user message is shown, or copied, or covered by a summary whose model was shown it.
 func TestNoWordOfTheUsersIsLost(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
 	cuts := []history.Cut{{}, {Messages: 3}, {Messages: 20, First: 2}, {Tokens: 900}, {Rounds: 2}, {ToolBoundary: true}, {Tokens: 1200, SinceCompaction: true}}
 	const seeds = 24
-	all(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		made := 0
 		for seed := range seeds {
 			r := rand.New(rand.NewPCG(uint64(seed), 1))
@@ -69,7 +65,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 			d.Policy.Clear.Rule.Keep = min(d.Policy.Clear.Rule.Keep, 800)
 			d.Policy.Clear.Rule.Saves = 0
 			if seed%3 == 0 {
-				d.Policy.Ask.Mode = "" // all of them
+				d.Policy.Ask.Mode = "" // any mode
 			} else if seed%3 == 1 && p.Name == "copilot-chat" {
 				d.Policy.Ask.Mode = summarize.ModeSimple
 			}
@@ -109,13 +105,13 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 				require.NoError(t, d.Wait(t.Context()))
 				shown := map[string]bool{}
 				for _, m := range viewOf(t, d.Session).Messages() {
-					for _, mark := range said17.FindAllString(m.Text(), -1) {
+					for _, mark := range saidMark.FindAllString(m.Text(), -1) {
 						shown[mark] = true
 					}
 				}
 				for e, err := range d.Session.PathTo(t.Context(), "") {
 					require.NoError(t, err)
-					if mark := said17.FindString(e.Message().Text()); mark != "" && e.Message().Role == chat.RoleUser {
+					if mark := saidMark.FindString(e.Message().Text()); mark != "" && e.Message().Role == chat.RoleUser {
 						require.True(t, shown[mark] || model.heard[mark], "seed %d step %d: %s is lost", seed, step, mark)
 					}
 				}
@@ -128,10 +124,6 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 }
 
 func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
-	d := newDesk(t)
-	d.Target.Budget = 10_000
-	d.Policy = a3s.Policy()
-	d.Policy.Clear = summarize.Clear{}
 	last := 0
 	for size := 500; size < 1100; size += 20 {
 		d := deskOf(t, numbered.Session(), chat.UserMessage(task))
@@ -151,7 +143,7 @@ func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 	require.Greater(t, last, 4)
 }
 
-func TestARuleThatKeepsEverythingMeansThatNothingIsCompacted(t *testing.T) {
+func TestNothingIsCompactedIfTheCutKeepsEverything(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Policy = a3s.Policy()
 	d.Policy.Clear = summarize.Clear{}
@@ -163,6 +155,6 @@ func TestARuleThatKeepsEverythingMeansThatNothingIsCompacted(t *testing.T) {
 	require.ErrorIs(t, err, summarize.ErrNothingToCompact)
 
 	d.Answers(models.Say("What was done, in short, for who goes on."))
-	d.Say(round(6, 690)...) // and now it does not fit
+	d.Say(round(6, 690)...) // now the prompt does not fit
 	require.Contains(t, text(d.Messages()), "What was done, in short")
 }
