@@ -1,33 +1,35 @@
-// Package policies has the policies of all systems, and promptree's own, by their names. Each is in a package of its own, whose page says
-// what the system does and where the policy differs.
+// Package policies has the policies of all systems, and promptree's own, by their names. Each is in a package of its
+// own, whose page says what the system does and where the policy differs.
 //
 // When they compact:
 //
-//	copilotchat  80% of the window with a warm prompt cache, 90% with a cold one, in the background; if a prompt does not fit
+//	copilotchat  80% of the window with a warm prompt cache, 90% with a cold one, in the background;
+//	             if a prompt does not fit
 //	copilotcli   80%, in the background; after a refusal by the provider; before a smaller window
 //	a3s          80%, if clearing old tool output does not suffice
 //	stagewise    65%, at most 200,000 tokens, in the background
-//	frugal       once carrying the history has cost what compacting it costs, earlier if the prompt cache is cold; 80% at most
+//	frugal       once carrying the history has cost what compacting it costs, earlier if the prompt cache
+//	             is cold; 80% at most
 //	ohmypi       16,384 tokens before the end; after a refusal by the provider
 //
 // What stays word for word:
 //
 //	copilotchat  the newest round
-//	copilotcli   the newest round, and what the user said as a copy
+//	copilotcli   the newest round, and copies of the user's messages
 //	a3s          the first 2 and the newest 20 messages
 //	stagewise    the newest 10 messages
-//	frugal       8,000 tokens and more, by what a loss is worth
+//	frugal       8,000 tokens, and more if a loss is worth more
 //	ohmypi       the newest 20,000 tokens
 //
-// What is asked for:
+// What the model is asked for:
 //
-//	copilotchat  a handoff, first at the end of the request that the cache holds
+//	copilotchat  a handoff, first at the end of the request that the cache has
 //	copilotcli   an account under a title
 //	a3s          what must still be known
 //	stagewise    a briefing in prose, by a small model
-//	frugal       notes, by whoever writes them for least
+//	frugal       notes, by the cheapest model
 //	ohmypi       notes, brought up to date each time, and a list of files
 //
-// If nothing makes the prompt fit, a3s, stagewise and ohmypi return the error. With copilotchat, history is pruned from this request, the
-// oldest rounds first. With copilotcli and frugal, the oldest messages are left out of this request.
+// If nothing makes the prompt fit, a3s, stagewise and ohmypi return the error. With copilotchat, history is pruned from
+// this request, the oldest rounds first. With copilotcli and frugal, the oldest messages are left out of this request.
 package policies

@@ -27,14 +27,14 @@ func All() map[string]summarize.Policy {
 	}
 }
 
-// Names returns the names of the policies, in their order.
+// Names returns the names of the policies, in alphabetical order.
 func Names() []string { return slices.Sorted(maps.Keys(All())) }
 
-// Named returns the policy of a name, a new value each time. The error of an unknown one lists those there are.
+// Named returns the policy with that name, a new value each time. The error about an unknown name lists the known ones.
 func Named(name string) (summarize.Policy, error) {
 	p, ok := All()[name]
 	if !ok {
-		return p, fmt.Errorf("policies: there is no policy %q: it is one of %s", name, strings.Join(Names(), ", "))
+		return p, fmt.Errorf("policies: unknown policy %q: use one of %s", name, strings.Join(Names(), ", "))
 	}
 	return p, nil
 }

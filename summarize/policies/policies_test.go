@@ -24,10 +24,10 @@ func TestAPolicyIsFoundByItsName(t *testing.T) {
 		require.Equal(t, name, p.Name)
 	}
 	_, err := policies.Named("best")
-	require.EqualError(t, err, `policies: there is no policy "best": it is one of a3s, copilot-chat, copilot-cli, frugal, oh-my-pi, stagewise`)
+	require.EqualError(t, err, `policies: unknown policy "best": use one of a3s, copilot-chat, copilot-cli, frugal, oh-my-pi, stagewise`)
 }
 
-func TestWhoChangesAPolicyChangesNobodyElses(t *testing.T) {
+func TestAChangeToAPolicyDoesNotShowInTheNextValue(t *testing.T) {
 	for name, p := range policies.All() {
 		for i := range p.Trigger {
 			p.Trigger[i].Ratio = 0.01
