@@ -1,33 +1,35 @@
-// Package a3s holds the compaction policy of A3S Code, as its documentation describes it, as a value of [summarize.Policy].
+// Package a3s has the policy by which A3S Code compacts its history, as its documentation describes it.
 //
 //	compactor := &summarize.Compactor{Session: session, Target: target, Policy: a3s.Policy()}
 //
 // # What it does
 //
-//   - When: before a request whose tokens, as the provider counts them, reach 80% of the context window. [summarize.Compactor.AfterTurn]
-//     holds the same condition against the session once the agent has finished.
-//   - What goes first: tool output older than the newest 40,000 tokens of it. Each result is replaced by "[output pruned —
-//     re-read file or re-run command if needed]", and no model is asked. If the prompt is below the threshold then, that is all.
-//   - Where it cuts: the first 2 messages and the newest 20 stay as they are; what is between them is summarised.
-//   - What a model is asked: the turns between as text, with the summary before them, and what must still be known of them
-//     ([Prompt]). The agent's own model is asked.
-//   - What is put in place: the user's words of the first 2 messages, then one message with what the agent did there and
-//     the summary ([Replacement]).
-//   - What is told: [summarize.EventCleared] and [summarize.EventDone], with the number of messages before and after.
+//   - When: before a request whose tokens, as the provider counts them, reach 80% of the context window.
+//     [summarize.Compactor.AfterTurn] checks the same condition once the agent has finished.
+//   - What goes first: tool output older than the newest 40,000 tokens of it. Each result is replaced by "[output
+//     pruned — re-read file or re-run command if needed]", and no model is asked. If the prompt is then below the
+//     threshold, nothing is summarised.
+//   - Where it cuts: the first 2 messages and the newest 20 stay as they are. The messages between them are summarised.
+//   - What the model is asked: the agent's own model is shown the turns between as text, with the summary before them,
+//     and writes down what must still be known of them ([Prompt]).
+//   - What is put in place: the user's words of the first 2 messages, then one message with what the agent did there
+//     and the summary ([Replacement]).
+//   - Events: [summarize.EventCleared] and [summarize.EventDone], with the number of messages before and after.
 //
-// There it is off unless a session is opened with it; here, to take the value is to ask for it. The threshold is
-// Trigger[0].Ratio.
+// In A3S Code compaction is off unless a session is opened with it; here, using the policy turns it on. The threshold
+// is Trigger[0].Ratio.
 //
 // # What differs
 //
 //   - A prompt that does not fit is compacted whatever the threshold says, as under every policy.
-//   - Output is cleared when the threshold is reached, by an entry of the session, and stays cleared. The prefix of the prompt
-//     changes then and at no other time, so the provider's cache is lost once for each clearing and once for each compaction.
-//   - A first message of the user that takes more than a quarter of the room for the summary is cut in its middle, with a
-//     mark: kept whole, it could leave no room for a summary at all. What the agent said at the start is told as text in the
-//     summary's message, because what stands for history is the user's.
-//   - The cut moves back to the start of a turn, or to a round, so that no call loses its result: 20 messages are the fewest that
-//     are kept if there is room for them. If there is not, fewer are kept, a round at a time.
-//   - A summary that is empty, too long or not smaller than what it replaces is not put in place, and failures are followed by
-//     a pause; the documentation is silent about both.
+//   - Output is cleared when the threshold is reached, by an entry of the session, and stays cleared. The prefix of the
+//     prompt changes then and at no other time, so the provider's cache is lost once for each clearing and once for
+//     each compaction.
+//   - A first message of the user that takes more than a quarter of the room for the summary is cut in its middle, with
+//     a mark: kept whole, it could leave no room for a summary at all. What the agent said at the start becomes text in
+//     the summary's message, because everything in a replacement is a user message.
+//   - The cut moves back to the start of a turn, or to a round, so that no call loses its result: at least 20 messages
+//     are kept if there is room for them. If there is not, fewer are kept, one round less at a time.
+//   - A summary that is empty, too long or not smaller than what it replaces is not put in place, and a failure is
+//     followed by a pause. The documentation says nothing about either.
 package a3s

@@ -8,7 +8,7 @@ import (
 // Name of the policy.
 const Name = "a3s"
 
-// Policy returns the policy of A3S, a new value each time.
+// Policy returns the policy of A3S Code, a new value each time.
 func Policy() summarize.Policy {
 	return summarize.Policy{
 		Name:    Name,

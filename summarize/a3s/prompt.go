@@ -22,8 +22,8 @@ const ask = `Write down what the agent must still know of the turns above to go 
 If there is an earlier summary, take over what still holds and correct what no longer does. Keep names, paths, numbers and
 error messages exact. Plain text, without an introduction; neither continue the conversation nor answer it.`
 
-// Prompt shows the old turns as one text, tool results cut to [summarize.Material.ResultTokens], and asks for what must still
-// be known of them. The answer is the summary.
+// Prompt returns the prompt. It shows the old turns as one text, tool results cut to [summarize.Material.ResultTokens],
+// and asks for what must still be known of them. The answer is the summary.
 func Prompt() summarize.Prompt { return summarize.Prompt{Mode: Mode, Request: request} }
 
 func request(m summarize.Material) elements.Node {

@@ -11,11 +11,12 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Replacement puts in place what is kept of the very start, and the summary of the turns after it.
+// Replacement returns the first messages of the session and the summary of the turns after them.
 //
-// What the user said there is a message of its own, word for word; one that takes more than a quarter of the room, or than the
-// summary leaves, is cut in its middle, with a mark. What the agent said and did there is told in the text of the summary's
-// message, for what stands for history is the user's. Where there is no room the start goes, first what the agent did.
+// Each first message of the user stays a message, word for word. If it takes more than a quarter of the room, or more
+// than the summary leaves, it is cut in its middle, with a mark. What the agent said and did there becomes text in the
+// summary's message, because a replacement has only user messages. If there is too little room the start is left out,
+// the agent's part first.
 func Replacement(m summarize.Material) elements.Node {
 	var users elements.Nodes
 	var others []chat.Message
@@ -41,7 +42,7 @@ func Replacement(m summarize.Material) elements.Node {
 	}
 }
 
-// size returns about how many tokens a message of these texts takes, or a little more.
+// size returns the tokens of a message of these texts, or a little more.
 func size(m summarize.Material, texts elements.Nodes) int {
 	if m.Tokenizer == nil {
 		return 0
@@ -65,11 +66,11 @@ func size(m summarize.Material, texts elements.Nodes) int {
 	return m.Tokenizer.CountMessage(chat.UserMessage(all.String()))
 }
 
-// leastClip is the least number of tokens in which a message is worth showing that is cut.
+// leastClip is the fewest tokens to which a message is cut. A shorter one is not worth showing.
 const leastClip = 24
 
-// clipMessage cuts the middle out of the text of a message that takes more tokens in all, with a mark. If there is no room
-// for text, or nothing to cut, the message stays as it is.
+// clipMessage cuts the middle of the text of a message that takes more than that many tokens, with a mark. If there is
+// no room for text, or no text, the message stays as it is.
 func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Message {
 	if m.Tokenizer == nil || m.Room <= 0 {
 		return said
@@ -87,7 +88,7 @@ func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Messa
 	return said
 }
 
-// start returns what the agent said and did at the very start, which goes in one piece; nothing where it did nothing.
+// start returns what the agent said and did at the very start, as one piece, or nil if that is nothing.
 func start(m summarize.Material, messages []chat.Message) elements.Node {
 	var lines []string
 	clip := func(text string) string { return m.Clip(text, m.Room/8) }

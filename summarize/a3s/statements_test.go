@@ -15,21 +15,21 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// desk returns a session under the policy in a window of so many tokens, which is the budget too.
+// desk returns a desk under the policy in a window of that many tokens, which is the budget too.
 func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.New(t, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = a3s.Policy(), window, window
 	return d
 }
 
-// filled is such a session whose prompt takes so many tokens.
+// filled returns a desk whose prompt takes that many tokens.
 func filled(t *testing.T, tokens, window int) compacttest.Desk {
 	d := desk(t, window)
 	d.Fill(tokens)
 	return d
 }
 
-// tools returns a session of rounds whose output takes so many tokens each.
+// tools returns a desk with rounds whose output takes that many tokens each.
 func tools(t *testing.T, window, rounds, tokens int) compacttest.Desk {
 	d := desk(t, window, chat.UserMessage(compacttest.Task))
 	for n := 1; n <= rounds; n++ {
@@ -48,7 +48,7 @@ const (
 func TestStatements(t *testing.T) {
 	statements.Run(t, []statements.Statement{
 		{
-			Says: "it compacts when used tokens reach 80% of the window",
+			Says: "it compacts when the tokens used reach 80% of the window",
 			Check: func(t *testing.T) {
 				d := filled(t, 7999, 10_000)
 				d.Messages()
@@ -74,7 +74,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: policy, Old: "{Ratio: 0.80}", New: "{Ratio: 0.80, Messages: 1000}"}},
 		},
 		{
-			Says: "what is used is what the provider reported",
+			Says: "the tokens used are those that the provider reported",
 			Check: func(t *testing.T) {
 				d := filled(t, 5000, 10_000)
 				d.Say(chat.AssistantMessage("Yes."))
@@ -98,7 +98,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: policy, Old: "40_000", New: "400_000"}},
 		},
 		{
-			Says: "that is tool output older than the most recent 40,000 tokens",
+			Says: "tool output older than the most recent 40,000 tokens goes",
 			Check: func(t *testing.T) {
 				d := tools(t, 100_000, 33, 2600)
 				list := compacttest.Outputs(compacttest.Text(d.Messages()))
@@ -110,7 +110,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "it is replaced with a placeholder",
+			Says: "it is replaced by a placeholder",
 			Check: func(t *testing.T) {
 				d := tools(t, 100_000, 30, 2900)
 				require.Contains(t, compacttest.Text(d.Messages()), "\n[output pruned — re-read file or re-run command if needed]\n")
@@ -118,7 +118,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: policy, Old: "[output pruned — re-read", New: "[output pruned - re-read"}},
 		},
 		{
-			Says: "if it is still over the threshold old turns are summarised by a model",
+			Says: "if the prompt is still over the threshold a model summarises old turns",
 			Check: func(t *testing.T) {
 				d := desk(t, 100_000)
 				for range 80 {
@@ -178,7 +178,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "an event tells how many messages there were before and after",
+			Says: "an event has the number of messages before and after",
 			Check: func(t *testing.T) {
 				d := filled(t, 8000, 10_000)
 				d.Always(models.Say("What was done."))
@@ -193,14 +193,14 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: engine + "carry.go", Old: "at.messages, len(result.Messages)", New: "at.messages, at.messages"}},
 		},
 		{
-			Says: "it is off unless somebody asks for it",
+			Says: "it is off unless the policy is used",
 			Check: func(t *testing.T) {
 				d := filled(t, 9000, 10_000)
 				d.Policy.Off = true
 				d.Messages()
 				require.Empty(t, d.Requests())
 				d = filled(t, 9000, 10_000)
-				d.Policy = summarize.Policy{} // who does not take the value does not have it
+				d.Policy = summarize.Policy{} // any other policy
 				d.Messages()
 				require.Empty(t, d.Requests())
 			},

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/a3s"
 )
 
-func TestTurnsSummaryKeepsTheStart(t *testing.T) {
+func TestTheReplacementKeepsTheStartIfThereIsRoom(t *testing.T) {
 	m := compacttest.Stuff()
 	m.Summary = "S"
 	m.Head = append([]chat.Message{m.Said[0], chat.UserMessage("And <so> on.")}, compacttest.Rounds(9, 9, 30)...)
@@ -21,7 +21,7 @@ func TestTurnsSummaryKeepsTheStart(t *testing.T) {
 	compacttest.Equal(t, m.Head[:2], got[:2])
 	require.True(t, strings.HasPrefix(got[2].Text(), "<conversation-start>\nassistant: Step 9.\ncall: read({"), got[2].Text())
 
-	// Where there is no room the start goes, what the agent did before what the user said.
+	// If there is too little room the start is left out, the agent's part before the user's.
 	size := compacttest.Count(compacttest.Quarter{}, got)
 	m.Room = size - 1
 	got, err = compacttest.Stands(t, a3s.Replacement, m)
@@ -34,17 +34,17 @@ func TestTurnsSummaryKeepsTheStart(t *testing.T) {
 	require.Len(t, got, 1)
 }
 
-func TestTurnsSummaryClipsAFirstMessageThatIsTooLong(t *testing.T) {
+func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 	for _, c := range []struct {
 		rule          string
 		summary, task int // tokens
 		room, most    int
 		whole, mark   bool
 	}{
-		{"one within its share is shown word for word", 100, 200, 1000, 250, true, false},
-		{"a longer one takes a quarter of the room", 100, 5000, 1000, 250, false, true},
-		{"or what the summary leaves", 900, 200, 1000, 80, false, true},
-		{"where that is too little it goes", 960, 200, 1000, 0, false, false},
+		{"a message within its share is shown word for word", 100, 200, 1000, 250, true, false},
+		{"a longer message takes a quarter of the room", 100, 5000, 1000, 250, false, true},
+		{"a message takes no more than the summary leaves", 900, 200, 1000, 80, false, true},
+		{"a message is left out if the summary leaves too little", 960, 200, 1000, 0, false, false},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := compacttest.Stuff()
@@ -65,7 +65,7 @@ func TestTurnsSummaryClipsAFirstMessageThatIsTooLong(t *testing.T) {
 			require.True(t, strings.HasSuffix(got[0].Text(), "finish"))
 		})
 	}
-	// What is no text stays.
+	// A picture stays.
 	m := compacttest.Stuff()
 	m.Summary, m.Room = "S", 600
 	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(compacttest.Words(900)), chat.Image{URL: "https://example.com/a.png"}}}}

@@ -1,8 +1,9 @@
-// Package copilotchat has the policy by which the agent of Copilot Chat compacts its history, as published descriptions of it say.
+// Package copilotchat has the policy by which the agent of Copilot Chat compacts its history, as published descriptions
+// of it say.
 //
-// The prompt is a tree of elements with priorities. If it is too large, the pieces of the lowest priority are pruned. If that is not
-// enough, a model writes a summary, which takes the place of everything but the newest round. Most summaries are made in the
-// background, before the prompt is full.
+// The prompt is a tree of elements with priorities. If it is too large, the pieces of the lowest priority are pruned.
+// If that is not enough, a model writes a summary, which replaces everything but the newest round. Most summaries are
+// made in the background, before the prompt is full.
 //
 //	prompt := el.Prompt(
 //		instructions,
@@ -14,111 +15,125 @@
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt)
 //
-// [Policy] returns the policy. Its prompts and what it puts in place are parts of package summarize, which the zero policy uses too:
-// [summarize.ForkPrompt], [summarize.FullPrompt], [summarize.SimplePrompt] and [summarize.ConversationSummary].
+// [Policy] returns the policy. Its prompts and its replacement are parts of package summarize, which the zero policy
+// uses too: [summarize.ForkPrompt], [summarize.FullPrompt], [summarize.SimplePrompt] and
+// [summarize.ConversationSummary].
 //
 // # When it compacts
 //
-//   - In the background, once a prompt takes about 80% of the window, if the prompt cache is warm: the agent has completed a round of
-//     tool calls in this turn. The exact place lies between 78% and 82% and varies.
+//   - In the background, once a prompt takes about 80% of the window, if the prompt cache is warm: the agent has
+//     completed a round of tool calls in this turn. The exact limit varies between 78% and 82%.
 //   - In the background at 90% if the cache is cold.
-//   - In the foreground, before the prompt is returned, if the prompt does not fit although everything that may be pruned has been.
+//   - In the foreground, before the prompt is returned, if the prompt does not fit although everything that may be
+//     pruned has been.
 //   - When somebody asks for it, by [summarize.Compactor.Compact].
 //
-// What a prompt takes is the larger of our own count and what the provider's latest report makes of it, tools included. The window is
-// [summarize.Target].ContextWindow, or what Measure.Threshold lowers it to: a ratio above 0 and up to 1, or a number of tokens from
-// 100 on, of which what is above the window does not count. Anything else is a [*sizing.ThresholdError]. With a threshold the prompt
-// has the budget that [sizing.Window] works out: of what the tools leave, a tenth is kept free.
+// The size of a prompt is the larger of our own count and the count that follows from the provider's latest report,
+// tools included. The window is [summarize.Target].ContextWindow. Measure.Threshold lowers it: a ratio above 0 and up
+// to 1, or a number of tokens from 100 on, of which at most the window counts. Any other threshold is a
+// [*sizing.ThresholdError]. With a threshold the prompt has the budget that [sizing.Window] works out: a tenth of what
+// the tools leave is kept free.
 //
 // # Where it cuts
 //
-// The newest round stays word for word, and so does what the user asked in this turn. Everything before that round is summarised,
-// back to the summary before. If the round is the only one of its turn, the turns before it are summarised. What is said while the
-// summary is made stays too.
+// The newest round and the user's message of this turn stay word for word. Everything from the summary before up to
+// that round is summarised. If the round is the only one of its turn, the turns before it are summarised. Messages that
+// are appended while the summary is made stay too.
 //
-// Nothing is cleared. A tool result that takes more than half of the budget loses its middle: of what stays, 40% is from its start
-// and 60% from its end.
+// Nothing is cleared. A tool result that takes more than half of the budget loses its middle: 40% of what stays is from
+// its start and 60% from its end.
 //
 // # What the model is shown and asked for
 //
-// The agent's own model is asked, at temperature 0, for an <analysis> block, and then for a <summary> block in eight sections, from
-// "Conversation Overview" to "Continuation Plan". Only the <summary> block counts. There are three ways to ask, each used if the one
-// before it brought no summary:
+// The agent's own model is asked, at temperature 0, for an <analysis> block, and then for a <summary> block in eight
+// sections, from "Conversation Overview" to "Continuation Plan". Only the <summary> block counts. There are three ways
+// to ask, each used if the one before it brought no summary:
 //
-//   - Fork, in the background only: the request that the agent has just sent, with its tools, and the question at its end. The
-//     provider's prompt cache serves everything but the question.
-//   - Full: the history as messages, with the summary before it as the first of them, and the tools declared and not to be called.
+//   - Fork, in the background only: the request that the agent has just sent, with its tools, and the question at its
+//     end. The provider's prompt cache serves everything but the question.
+//   - Full: the history as messages, of which the summary before is the first. The tools are declared but may not be
+//     called.
 //   - Simple: the history as one text, without tools.
 //
-// Ask.Mode leaves one of full and simple out, and the fork as it is. Ask.Routes names another model to be asked first for agents
-// of some models.
+// Ask.Mode forces full or simple mode, and leaves the fork as it is. Ask.Routes names another model to be asked first,
+// for agents of some models.
 //
 // Some models need more:
 //
-//   - Claude Opus is told besides not to call tools and to write text only.
-//   - The last thinking of a Claude in what is summarised of the current turn stands at the start of the round that stays, if that
-//     has none of its own.
+//   - Claude Opus is also told not to call tools and to write text only.
+//   - The last thinking of a Claude in the covered part of the current turn is put at the start of the round that
+//     stays, if that has none of its own.
 //   - Full and simple mode leave out a Claude's calls of tool_search, with their results.
 //   - GPT-4.1 is reminded after the summary to keep going.
 //
 // # What is put in place
 //
-// One message of the user's: the summary in <conversation-summary>. If the session is in a file, a breadcrumb follows in the same
-// message: the path of the transcript, how many lines it has, the agent's tool that reads files, and an example of a call. The
-// message is written once, and replayed byte for byte from then on.
+// One user message: the summary in <conversation-summary>. If the session is in a file, a breadcrumb follows in the
+// same message: the path of the transcript, its number of lines, the agent's tool that reads files, and an example of a
+// call. The message is written once, and replayed byte for byte from then on.
 //
-// A summary that was made in the background is put in place by the next prompt. It is thrown away if that takes less than 65% of the
-// window, as after a switch to a model with a larger one, or less than the place at which one is begun, if that is set lower.
+// A summary that was made in the background is put in place by the next prompt. It is discarded if that prompt takes
+// less than 65% of the window, as after a switch to a model with a larger one. If the limit at which a summary is begun
+// is set below 65%, that limit counts.
 //
 // # What happens on failure
 //
-//   - In the background nothing but an event tells of it ([summarize.EventFailed]), and the prompt is sent as it is.
-//   - In the foreground the prompt is rendered once more with its history droppable, the oldest rounds first. The session keeps them.
-//     If it does not fit then, there is an error, in which errors.AsType finds the [*render.BudgetExceededError].
-//   - A hook before a compaction ([summarize.Hooks].BeforeCompact), such as one that archives the transcript, never blocks it by an
-//     error.
-//   - If the provider refuses a request as too large, [summarize.Compactor.Recover] returns its error: the policy has no condition
-//     for it. Append one to Trigger with [summarize.OnContextLimit] to have the session compacted then.
+//   - In the background only an event tells of it ([summarize.EventFailed]), and the prompt is sent as it is.
+//   - In the foreground the prompt is rendered once more with its history droppable, the oldest rounds first. The
+//     session keeps them. If it does not fit then, there is an error, in which errors.AsType finds the
+//     [*render.BudgetExceededError].
+//   - A hook before a compaction ([summarize.Hooks].BeforeCompact), such as one that archives the transcript, never
+//     blocks it by an error.
+//   - If the provider refuses a request as too large, [summarize.Compactor.Recover] returns its error: the policy has
+//     no condition for it. Append one to Trigger with [summarize.OnContextLimit] to have the session compacted then.
 //
 // If Off is set, only Compact compacts. A prompt that does not fit is still rendered with its history droppable.
 //
 // # What differs
 //
-// Here and in descriptions of Copilot Chat, these are not the same:
+// The policy differs from descriptions of Copilot Chat in these points:
 //
-//   - History is pruned before it is compacted only if it is Droppable, as in the prompt above. Without it the elements of package
-//     history are required, so that nothing that was said is lost silently: a prompt that does not fit is compacted then. Other
-//     pieces with a priority are pruned in any case.
-//   - The jitter is not random but a hash of the session's id and its newest entry. A session that is opened in another process
-//     decides the same.
-//   - If the prompt fits, nothing is done unless what would be covered takes more than a summary may take: it might save nothing.
-//   - A summary may take a fifth of the budget, and at most 10,000 tokens. The model is told how much room there is. What is
-//     longer is shortened by the model once, and then cut at a section.
-//   - An answer without a <summary> block is taken whole, without its <analysis> block, if it has 30 characters or more.
-//   - A history that is larger than the model takes in is summarised in pieces, each with the summary of those before it.
-//   - The results of one round share half of the budget, and are not half of the window each: three parallel ones could not fit.
-//     The arguments of its calls share an eighth. [render.Options].Window sets what both are shares of.
-//   - Without a threshold the budget is [summarize.Target].Budget as the application sets it, and no tenth is taken off for tools.
-//     [sizing.Window] works it out as Copilot Chat does.
-//   - Simple mode is tried if the answer is not a summary, or if the provider refuses the request as invalid or too large. It is not
-//     tried if the model did not answer, as in an outage: a model that failed is not asked again for the same compaction.
-//   - A fork is the agent's own request. It shows the newest round, which stays word for word all the same, and calls of
-//     tool_search, which the provider has just taken in that very request. If a route names another model, nothing is forked.
-//   - A call without a result is not left out, for Gemini or any other model, but answered by a note that it was interrupted. A cut
-//     never parts a call from its result.
-//   - The newest models of Claude refuse thinking behind anything that changed, and so behind a summary. Package render/anthropic then
-//     has it dropped. Clear Thinking in Ask.Quirks to leave it out from the start.
-//   - A prompt that does not fit waits for a summary that is being made, for a minute at the most, and is compacted in the foreground
-//     then. Background.Wait makes it wait earlier.
-//   - After a failure the next attempt in the background is made after 1 step of the agent, then 2, then 4, up to 64. A prompt that
-//     does not fit is not held up by that.
-//   - If the session went back to before the place where the summary was begun, the summary is dropped ([summarize.EventDropped]).
-//   - The wording of the prompts and of the breadcrumb is our own. No model is named in Ask.Routes. Settings are fields.
+//   - History is pruned before it is compacted only if it is Droppable, as in the prompt above. Otherwise the elements
+//     of package history are required, so that no message is lost silently: a prompt that does not fit is compacted
+//     then. Other pieces with a priority are pruned in any case.
+//   - The jitter is not random but a hash of the session's id and its newest entry. A session that is opened in another
+//     process decides the same.
+//   - If the prompt fits, nothing is done unless the covered history takes more than a summary may take: it might save
+//     nothing.
+//   - A summary may take a fifth of the budget, and at most 10,000 tokens. The model is told how much room there is. A
+//     longer summary is shortened by the model once, and then cut at a section.
+//   - An answer without a <summary> block is taken whole, without its <analysis> block, if it has 30 characters or
+//     more.
+//   - A history that is larger than the model takes in is summarised in pieces, each with the summary of those before
+//     it.
+//   - The results of one round share half of the budget, and do not get half of the window each: three parallel ones
+//     could not fit. The arguments of its calls share an eighth. [render.Options].Window sets what both are shares of.
+//   - Without a threshold the budget is [summarize.Target].Budget as the application sets it, and no tenth is taken off
+//     for tools. [sizing.Window] works it out as Copilot Chat does.
+//   - Simple mode is tried if the answer is not a summary, or if the provider refuses the request as invalid or too
+//     large. It is not tried if the model did not answer, as in an outage: a model that failed is not asked again for
+//     the same compaction.
+//   - A fork is the agent's own request. So it shows the newest round, which stays word for word all the same, and
+//     calls of tool_search, which the provider has just accepted in that very request. If a route names another model,
+//     nothing is forked.
+//   - A call without a result is not left out, for Gemini or any other model, but answered by a note that it was
+//     interrupted. A cut never parts a call from its result.
+//   - The newest models of Claude refuse thinking after anything that changed, and so after a summary. Package
+//     render/anthropic then has it dropped. Clear Thinking in Ask.Quirks to leave it out from the start.
+//   - A prompt that does not fit waits for a summary that is being made, for at most a minute, and is then compacted in
+//     the foreground. Background.Wait makes it wait earlier.
+//   - After a failure the next attempt in the background is made after 1 step of the agent, then 2, then 4, up to 64. A
+//     prompt that does not fit is not held up by that.
+//   - If the session went back to an entry before the one at which the summary was begun, the summary is dropped
+//     ([summarize.EventDropped]).
+//   - The wording of the prompts and of the breadcrumb is our own. No model is named in Ask.Routes. Settings are
+//     fields.
 //
 // # What it costs
 //
-// A compaction changes the prompt right after the system's messages: the provider's cache breaks once. A fork reads the history from
-// the cache. Full and simple mode begin with a system message of their own, so that the whole history is read anew; foreground
-// compactions have no other way. Only the newest round stays, so the agent has to look up again what it still needs of those before
-// it; Cut.Share and Cut.Rounds keep more. The breadcrumb takes about 100 tokens in each prompt.
+// A compaction changes the prompt right after the system messages: the provider's cache breaks once. A fork reads the
+// history from the cache. Full and simple mode begin with a system message of their own, so that the whole history is
+// read anew; foreground compactions have no other way. Only the newest round stays, so the agent has to look up again
+// what it still needs of the rounds before it; Cut.Share and Cut.Rounds keep more. The breadcrumb takes about 100
+// tokens in each prompt.
 package copilotchat

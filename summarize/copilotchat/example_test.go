@@ -18,8 +18,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// prompt is that of Copilot Chat. What the user asks and what was done about it stay longer than what was said before, and have the
-// first claim on the room.
+// prompt returns the prompt of Copilot Chat. The current turn stays longer than the turns before it, and has the first
+// claim on the room.
 func prompt(s *history.Session) el.Node {
 	return el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
@@ -29,7 +29,7 @@ func prompt(s *history.Session) el.Node {
 	)
 }
 
-// Without a compactor the oldest rounds of the turns that are over go, as they do there before a summary is made.
+// Without a compactor the oldest rounds of earlier turns are pruned, as Copilot Chat does before it makes a summary.
 func Example_prompt() {
 	session := &history.Session{}
 	for n := 1; n <= 3; n++ {

@@ -8,14 +8,14 @@ import (
 // Name of the policy.
 const Name = "copilot-chat"
 
-// Policy returns the policy of Copilot Chat, a new value each time. What may be set there is a field here:
+// Policy returns the policy of Copilot Chat, a new value each time. The settings of Copilot Chat are fields:
 //
-//   - the master switch is Off, and the threshold is Measure.Threshold, a ratio or a number of tokens;
-//   - full or simple mode is forced by Ask.Mode;
-//   - compaction goes to another model by Ask.Routes, and falls back to the agent's own;
-//   - what models of some names need is Ask.Quirks, by [summarize.Target.Name].
+//   - Off is the master switch, and Measure.Threshold the threshold, a ratio or a number of tokens.
+//   - Ask.Mode forces full or simple mode.
+//   - Ask.Routes sends compactions to another model, with the agent's own as the fallback.
+//   - Ask.Quirks has what some models need, by [summarize.Target.Name].
 //
-// If a foreground compaction fails the prompt is rendered once more with its history droppable, as there.
+// If a foreground compaction fails, the prompt is rendered once more with its history droppable, as in Copilot Chat.
 func Policy() summarize.Policy {
 	fork := summarize.ForkPrompt()
 	fork.Background = true

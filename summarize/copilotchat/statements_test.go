@@ -29,8 +29,8 @@ import (
 // window of most rows, in tokens. It is the budget too.
 const window = 10_000
 
-// of returns a session under the policy, in a window of so many tokens.
-func of(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) compacttest.Desk {
+// deskOf returns a desk with a session under the policy, in a window of that many tokens.
+func deskOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget = copilotchat.Policy(), tokens
 	return d
@@ -43,23 +43,23 @@ func numbered(t *testing.T, number int) *history.Session {
 	return s
 }
 
-// fill appends a turn and a last message of the user's, so that the whole prompt takes so many tokens.
+// fill appends a turn and a last user message, so that the whole prompt takes that many tokens.
 func fill(d compacttest.Desk, tokens int) {
 	list := []chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage(compacttest.Task), chat.UserMessage("Go on.")}
 	left := tokens - compacttest.Count(d.Target.Tokenizer, append(list, chat.AssistantMessage("")))
 	d.Say(list[1], chat.AssistantMessage(compacttest.Words(left)), list[2])
 }
 
-// cold returns a session of so many tokens in which this turn completed no round of tool calls.
+// cold returns a desk with a prompt of that many tokens, whose turn completed no round of tool calls.
 func cold(t *testing.T, tokens int) compacttest.Desk {
-	d := of(t, numbered(t, 0), window)
+	d := deskOf(t, numbered(t, 0), window)
 	fill(d, tokens)
 	return d
 }
 
-// warm returns a session of so many tokens in which this turn completed a round of tool calls.
+// warm returns a desk with a prompt of that many tokens, whose turn completed a round of tool calls.
 func warm(t *testing.T, number, tokens int) compacttest.Desk {
-	d := of(t, numbered(t, number), window)
+	d := deskOf(t, numbered(t, number), window)
 	round := compacttest.Round(1, 300)
 	fill(d, tokens-compacttest.Count(d.Target.Tokenizer, round))
 	d.Say(round...)
@@ -76,23 +76,23 @@ func begins(d compacttest.Desk) (begun bool) {
 	return begun
 }
 
-// overflowing returns a session whose prompt does not fit, in memory or in a file.
+// overflowing returns a desk whose prompt does not fit.
 func overflowing(t *testing.T, s *history.Session, answers ...models.Step) compacttest.Desk {
-	d := of(t, s, compacttest.Budget, compacttest.Overflowing()...)
+	d := deskOf(t, s, compacttest.Budget, compacttest.Overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}
 	d.Answers(answers...)
 	return d
 }
 
-// compacted is such a session after a compaction, with the prompt that came out.
+// compacted returns an overflowing desk after a compaction, and its prompt.
 func compacted(t *testing.T) (compacttest.Desk, []chat.Message) {
 	d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
 	return d, d.Messages()
 }
 
-// named returns what a compaction asks an agent's model of this name, and the prompt that comes out.
+// named returns the request that a compaction makes to an agent's model of that name, and the prompt after it.
 func named(t *testing.T, model string, said ...chat.Message) (chat.Request, []chat.Message) {
-	d := of(t, numbered(t, 0), compacttest.Budget, append([]chat.Message{chat.UserMessage(compacttest.Task)}, said...)...)
+	d := deskOf(t, numbered(t, 0), compacttest.Budget, append([]chat.Message{chat.UserMessage(compacttest.Task)}, said...)...)
 	d.Say(compacttest.Rounds(1, 6, compacttest.RoundTokens)...)
 	d.Target.Name = model
 	d.Answers(models.SaySummary("What was done."))
@@ -100,12 +100,12 @@ func named(t *testing.T, model string, said ...chat.Message) (chat.Request, []ch
 	return d.Request(), got
 }
 
-// background runs a check on a session with a warm cache for which a summary is begun as soon as it is rendered. What
-// was sent then is the argument, and the summary takes as long as latency.
+// background runs a check on a session with a warm cache. The summary is begun by the first prompt, which is the
+// argument sent, and takes as long as latency.
 func background(check func(t *testing.T, d compacttest.Desk, sent []chat.Message)) func(*testing.T) {
 	return func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+			d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 9, 930)...)
 			d.Target.Tools = []chat.Tool{{Name: "read_file"}}
 			d.Answers(slowly(models.SaySummary("Made meanwhile.")))
@@ -114,10 +114,10 @@ func background(check func(t *testing.T, d compacttest.Desk, sent []chat.Message
 	}
 }
 
-// latency of a model.
+// latency is the time that a model takes for an answer.
 const latency = 30 * time.Second
 
-// slowly takes a step after that time.
+// slowly returns a step that answers after latency.
 func slowly(step models.Step) models.Step {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		select {
@@ -129,8 +129,8 @@ func slowly(step models.Step) models.Step {
 	}
 }
 
-// made waits until the summary is made.
-func made(t *testing.T, d compacttest.Desk) {
+// waitUntilReady waits until the summary is ready.
+func waitUntilReady(t *testing.T, d compacttest.Desk) {
 	require.NoError(t, d.Wait(t.Context()))
 	require.Equal(t, summarize.PendingReady, d.PendingNow())
 }
@@ -144,14 +144,14 @@ func calls(messages []chat.Message, tool string) bool {
 
 // rendered renders elements in one message under the policy, within a budget, and returns the text.
 func rendered(t *testing.T, budget int, children ...elements.Node) string {
-	d := of(t, numbered(t, 0), budget)
+	d := deskOf(t, numbered(t, 0), budget)
 	r, err := d.Render(t.Context(), elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: children})
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, budget)
 	return compacttest.Text(r.Messages)
 }
 
-// lines are pieces of text of 50 tokens each, which are called a, b, c and d.
+// lines returns texts of 50 tokens each, which begin with a, b, c and d.
 func lines(priority *int) elements.Nodes {
 	var list elements.Nodes
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -171,7 +171,7 @@ func shown(text string) string {
 	return strings.Join(list, " ")
 }
 
-// recorder is an element of so many tokens that records the budget that it is rendered with.
+// recorder is an element of that many tokens that records the budget with which it is rendered.
 type recorder struct {
 	elements.Props
 	tokens int
@@ -190,9 +190,9 @@ func thinking(n int, text string) chat.Message {
 	return m
 }
 
-// large returns a tool result that takes more than half of the window, as it is shown.
-func large(t *testing.T) string {
-	d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+// largeResult returns how a tool result is shown that takes more than half of the window.
+func largeResult(t *testing.T) string {
+	d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 	d.Say(compacttest.Round(1, 9000)...)
 	got := d.Messages()
 	return got[len(got)-1].Text()
@@ -217,11 +217,11 @@ func TestStatements(t *testing.T) {
 			Says: "over budget, instructions go first, then older history, then this turn's calls, and the user's message stays",
 			Check: func(t *testing.T) {
 				s := numbered(t, 0)
-				d := of(t, s, window, chat.UserMessage("Before."))
+				d := deskOf(t, s, window, chat.UserMessage("Before."))
 				d.Say(compacttest.Rounds(1, 2, 500)...)
 				d.Say(chat.AssistantMessage("It was so."), chat.UserMessage(compacttest.Task))
 				d.Say(compacttest.Rounds(3, 4, 500)...)
-				d.Policy.Off = true // so that nothing but pruning helps
+				d.Policy.Off = true // so that only pruning helps
 				prompt := append(compacttest.Prompt(s), elements.SystemMessage{
 					Props: elements.Props{Priority: new(600)}, Children: elements.Nodes{elements.Text("Instructions: " + compacttest.Words(300))},
 				})
@@ -249,10 +249,10 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "user's message and calls have the first claim on the room, and history is told what they leave",
+			Says: "the user's message and calls have the first claim on the room, and history is given what they leave",
 			Check: func(t *testing.T) {
 				var older, request, rounds int
-				d := of(t, numbered(t, 0), window)
+				d := deskOf(t, numbered(t, 0), window)
 				_, err := d.Render(t.Context(), elements.Nodes{
 					elements.SystemMessage{Children: elements.Nodes{elements.Text(compacttest.Words(997))}},
 					recorder{elements.Props{Priority: new(700), FlexGrow: 1}, 100, &older},
@@ -260,7 +260,7 @@ func TestStatements(t *testing.T) {
 					recorder{elements.Props{Priority: new(899), FlexGrow: 2}, 2997, &rounds},
 				})
 				require.NoError(t, err)
-				require.InDelta(t, 4500, request, 10, "half of what the instructions leave")
+				require.InDelta(t, 4500, request, 10, "half of the room that the instructions leave")
 				require.InDelta(t, 4500, rounds, 10)
 				require.InDelta(t, 4000, older, 20)
 			},
@@ -297,7 +297,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: "render/fit.go", Old: "if l.max > budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {", New: "if true {"}},
 		},
 		{
-			Says: "of a long text as much is kept as fits",
+			Says: "a long text is cut to what fits",
 			Check: func(t *testing.T) {
 				text := rendered(t, 500, elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(compacttest.Words(2000))}})
 				require.InDelta(t, 500, compacttest.Quarter{}.CountText(text), 10)
@@ -307,9 +307,9 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what has a priority is pruned before history is compacted",
+			Says: "pieces with a priority are pruned before history is compacted",
 			Check: func(t *testing.T) {
-				d := of(t, numbered(t, 0), compacttest.Budget, chat.UserMessage(compacttest.Task))
+				d := deskOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage(compacttest.Task))
 				d.Say(compacttest.Rounds(1, 4, compacttest.RoundTokens)...)
 				r, err := d.Render(t.Context(), compacttest.Prompt(d.Session, elements.UserMessage{
 					Props: elements.Props{Priority: new(600)}, Children: elements.Nodes{elements.Text("Nice to know: " + compacttest.Words(2000))},
@@ -325,9 +325,9 @@ func TestStatements(t *testing.T) {
 		},
 
 		{
-			Says: "if not even what has the highest priority fits, that is an error with what it needs",
+			Says: "if not even the piece of the highest priority fits, the error says how many tokens it needs",
 			Check: func(t *testing.T) {
-				d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Words(2*window)))
+				d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Words(2*window)))
 				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 				over, ok := errors.AsType[*render.BudgetExceededError](err)
 				require.True(t, ok, "%v", err)
@@ -341,7 +341,7 @@ func TestStatements(t *testing.T) {
 
 		// When it compacts.
 		{
-			Says: "in the foreground if a prompt does not fit, and the prompt that comes out fits",
+			Says: "it compacts in the foreground if a prompt does not fit, and the compacted prompt fits",
 			Check: func(t *testing.T) {
 				d, got := compacted(t)
 				require.Contains(t, compacttest.Text(got), "What was done.")
@@ -354,7 +354,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "in the background at 90% of the window if the cache is cold",
+			Says: "it compacts in the background at 90% of the window if the cache is cold",
 			Check: func(t *testing.T) {
 				require.False(t, begins(cold(t, 8999)))
 				require.True(t, begins(cold(t, 9000)))
@@ -368,7 +368,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "at about 80% if the cache is warm, from 78% to 82% and not always at the same place",
+			Says: "it compacts at about 80% if the cache is warm, and the exact limit varies from 78% to 82%",
 			Check: func(t *testing.T) {
 				const sessions = 100
 				share := func(tokens int) int {
@@ -401,7 +401,7 @@ func TestStatements(t *testing.T) {
 				require.False(t, begins(cold(t, 8500)))
 				d := warm(t, 0, 8300)
 				d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now? "+compacttest.Words(190)))
-				require.False(t, begins(d), "that was the turn before")
+				require.False(t, begins(d), "the round was in an earlier turn")
 				d = cold(t, 8500)
 				d.Say(compacttest.Round(1, 300)[0])
 				require.False(t, begins(d), "its call has no result")
@@ -414,7 +414,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "when somebody asks for it, whatever is used",
+			Says: "it compacts when somebody asks for it, however few tokens are used",
 			Check: func(t *testing.T) {
 				d := cold(t, 4000)
 				d.Messages()
@@ -426,7 +426,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{replace("{On: summarize.OnDemand}", "{On: summarize.OnDemand, Ratio: 0.5}")},
 		},
 		{
-			Says: "on no other occasion",
+			Says: "it compacts on no other occasion",
 			Check: func(t *testing.T) {
 				d := cold(t, 8000)
 				d.Messages()
@@ -448,7 +448,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a master switch turns off what the foreground and the background do",
+			Says: "a master switch turns compaction off in the foreground and in the background",
 			Check: func(t *testing.T) {
 				d := overflowing(t, numbered(t, 0))
 				d.Policy.Off = true
@@ -463,7 +463,7 @@ func TestStatements(t *testing.T) {
 
 		// The window, and what lowers it.
 		{
-			Says: "the window is the one that the user chose, and not what the model could take",
+			Says: "the window is the one that the user chose, and not the largest of the model",
 			Check: func(t *testing.T) {
 				d := cold(t, 5000)
 				d.Target.ContextWindow = 5556
@@ -474,7 +474,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: engine + "target.go", Old: "if t.ContextWindow > 0 {", New: "if false {"}},
 		},
 		{
-			Says: "a threshold lowers what ratios are of: a ratio of the window, or a number of tokens",
+			Says: "a threshold lowers the base of ratios: it is a ratio of the window, or a number of tokens",
 			Check: func(t *testing.T) {
 				for _, threshold := range []float64{0.5, 5000} {
 					for tokens, want := range map[int]bool{4499: false, 4500: true} {
@@ -491,10 +491,10 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a threshold is at most 1 or at least 100, and what is between is an error",
+			Says: "a threshold is at most 1 or at least 100, and one between is an error",
 			Check: func(t *testing.T) {
 				for threshold, want := range map[float64]int{0.5: 5000, 1: window, 100: 100, 101: 101, 1.001: 0, 50: 0, 99.99: 0, -0.5: 0} {
-					d := of(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+					d := deskOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 					d.Policy.Measure.Threshold = threshold
 					r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 					if want == 0 {
@@ -526,10 +526,10 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: "sizing/window.go", Old: "min(threshold, effective)", New: "threshold"}},
 		},
 		{
-			Says: "of what tools leave a tenth is kept free, and without tools nothing",
+			Says: "a tenth of the room that tools leave is kept free, and without tools none",
 			Check: func(t *testing.T) {
 				for tools, want := range map[int]int{0: window, 1: 8999, 7: 8993, 1000: 8100} {
-					d := of(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+					d := deskOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 					d.Policy.Measure.Threshold = window
 					if tools > 0 {
 						d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", tools)}}
@@ -550,7 +550,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a budget is never below one token",
 			Check: func(t *testing.T) {
-				d := of(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+				d := deskOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 				d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", 2*window)}}
 				d.Policy.Measure.Threshold = window
 				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
@@ -566,9 +566,9 @@ func TestStatements(t *testing.T) {
 
 		// In the background.
 		{
-			Says: "the background goes on from a copy of the request that was sent, for the prompt cache",
+			Says: "a background summary is asked for by a copy of the request that was sent, for the prompt cache",
 			Check: background(func(t *testing.T, d compacttest.Desk, sent []chat.Message) {
-				made(t, d)
+				waitUntilReady(t, d)
 				r := d.Request()
 				compacttest.Equal(t, sent, r.Messages[:len(r.Messages)-1])
 				require.Equal(t, chat.RoleUser, r.Messages[len(sent)].Role)
@@ -583,9 +583,9 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what is put in place is the answer's <summary> block",
+			Says: "the <summary> block of the answer is put in place",
 			Check: background(func(t *testing.T, d compacttest.Desk, _ []chat.Message) {
-				made(t, d)
+				waitUntilReady(t, d)
 				require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", d.Messages()[1].Text())
 			}),
 			Mutants: []statements.Mutant{
@@ -593,11 +593,11 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "it is put in place by the next render, beside what was said meanwhile",
+			Says: "the next render puts it in place, and messages that were appended meanwhile stay",
 			Check: background(func(t *testing.T, d compacttest.Desk, sent []chat.Message) {
 				require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, compacttest.Outputs(compacttest.Text(sent)), "the first one does not wait")
 				d.Say(compacttest.Round(10, 300)...)
-				made(t, d)
+				waitUntilReady(t, d)
 				got := compacttest.Text(d.Messages())
 				require.Contains(t, got, "Made meanwhile.")
 				require.Equal(t, []int{9, 10}, compacttest.Outputs(got))
@@ -612,7 +612,7 @@ func TestStatements(t *testing.T) {
 			Says: "a summary that is being made is waited for only if the prompt does not fit",
 			Check: background(func(t *testing.T, d compacttest.Desk, _ []chat.Message) {
 				for n, c := range []struct {
-					tokens int // said meanwhile
+					tokens int // appended meanwhile
 					waits  time.Duration
 				}{{1200, 0}, {700, latency}} {
 					d.Say(compacttest.Round(10+n, c.tokens)...)
@@ -629,14 +629,14 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a summary that is ready is thrown away if less than 65% of the window is used by then",
+			Says: "a summary that is ready is discarded if less than 65% of the window is used by then",
 			Check: func(t *testing.T) {
 				for larger, want := range map[int]string{13_846: "done/fork", 13_847: "discarded/fork"} { // 9000 tokens are 65% of 13,846.2
 					synctest.Test(t, func(t *testing.T) {
 						d := cold(t, 9000)
 						d.Answers(models.SaySummary("Made meanwhile."))
 						d.Messages()
-						made(t, d)
+						waitUntilReady(t, d)
 						d.Target.Budget = larger
 						got := compacttest.Text(d.Messages())
 						require.Equal(t, "started ready/fork "+want, compacttest.Kinds(*d.Heard))
@@ -650,10 +650,10 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a failure in the background disturbs nobody, and the foreground compacts if it comes to that",
+			Says: "a failure in the background is no error, and a prompt that does not fit is compacted in the foreground",
 			Check: func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+					d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 					d.Say(compacttest.Rounds(1, 9, 930)...)
 					d.Answers(models.Fail(errDown))
 					sent := d.Messages()
@@ -676,7 +676,7 @@ func TestStatements(t *testing.T) {
 
 		// What is cut, and what is kept.
 		{
-			Says: "the round that went over is not summarised and stays word for word, with what the user asked",
+			Says: "the round that exceeded the budget is not summarised and stays word for word, with the user's message",
 			Check: func(t *testing.T) {
 				d, got := compacted(t)
 				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(compacttest.Text(d.Request().Messages)))
@@ -690,7 +690,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "if it is the only round of its turn, the turns before it are summarised",
 			Check: func(t *testing.T) {
-				d := of(t, numbered(t, 0), compacttest.Budget, chat.UserMessage("Before."))
+				d := deskOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage("Before."))
 				d.Say(compacttest.Rounds(1, 5, compacttest.RoundTokens)...)
 				d.Say(chat.AssistantMessage("It was so."), chat.UserMessage(compacttest.Task))
 				d.Say(compacttest.Round(6, compacttest.RoundTokens)...)
@@ -704,7 +704,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: "history/cut.go", Old: "last < u.at && !behindStart {", New: "last < u.at {"}},
 		},
 		{
-			Says: "a compaction stops at the summary before it, and is shown that in place of what it covers",
+			Says: "a compaction is shown the summary before it, and nothing that it covers",
 			Check: func(t *testing.T) {
 				d, _ := compacted(t)
 				d.Say(compacttest.Rounds(7, 11, compacttest.RoundTokens)...)
@@ -724,7 +724,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "tool results take at most half of the window",
 			Check: func(t *testing.T) {
-				tokens := compacttest.Quarter{}.CountText(large(t))
+				tokens := compacttest.Quarter{}.CountText(largeResult(t))
 				require.LessOrEqual(t, tokens, window/2)
 				require.Greater(t, tokens, window/2*96/100)
 			},
@@ -734,9 +734,9 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a long one loses its middle: 40% of what stays is its head and 60% its tail",
+			Says: "a long tool result loses its middle: 40% of what stays is its head and 60% its tail",
 			Check: func(t *testing.T) {
-				head, rest, cut := strings.Cut(large(t), "\n[... ")
+				head, rest, cut := strings.Cut(largeResult(t), "\n[... ")
 				require.True(t, cut)
 				_, tail, cut := strings.Cut(rest, " ...]\n")
 				require.True(t, cut)
@@ -768,7 +768,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "at temperature 0",
+			Says: "the model is asked at temperature 0",
 			Check: func(t *testing.T) {
 				d, _ := compacted(t)
 				require.Zero(t, *d.Request().Temperature)
@@ -779,7 +779,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "nothing is said of streaming",
+			Says: "the request does not ask for streaming",
 			Check: func(t *testing.T) {
 				d, _ := compacted(t)
 				require.Nil(t, d.Request().Stream)
@@ -789,7 +789,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "an <analysis> block and then a <summary> block in eight sections",
+			Says: "the model is asked for an <analysis> block and then a <summary> block in eight sections",
 			Check: func(t *testing.T) {
 				d, _ := compacted(t)
 				messages := d.Request().Messages
@@ -848,7 +848,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "either mode may be forced, which leaves the background as it is",
+			Says: "full or simple mode may be forced, which does not change the background",
 			Check: func(t *testing.T) {
 				for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 					d := overflowing(t, numbered(t, 0), models.Say("No."), models.SaySummary("Of the other."))
@@ -861,7 +861,7 @@ func TestStatements(t *testing.T) {
 						d.Policy.Ask.Mode = mode
 						d.Answers(models.Say("No."), models.SaySummary("Made meanwhile."))
 						d.Messages()
-						made(t, d)
+						waitUntilReady(t, d)
 						require.Equal(t, "started refused/fork ready/"+string(mode), compacttest.Kinds(*d.Heard))
 					})
 				}
@@ -872,7 +872,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "compaction may go to a model of its own for agents of some models, and falls back to the agent's",
+			Says: "for agents of some models another model may summarise, with the agent's as the fallback",
 			Check: func(t *testing.T) {
 				for _, c := range []struct {
 					agent, want string
@@ -897,7 +897,7 @@ func TestStatements(t *testing.T) {
 		},
 
 		{
-			Says: "compaction in the background goes to that model too",
+			Says: "that model summarises in the background too",
 			Check: func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))
@@ -916,14 +916,14 @@ func TestStatements(t *testing.T) {
 
 		// What is put in place.
 		{
-			Says: "the summary is a message of the user's in place of the older turns, and survives the next turn and the process",
+			Says: "the summary is a user message that replaces the older turns, and outlives the next turn and the process",
 			Check: func(t *testing.T) {
 				d := overflowing(t, compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), models.SaySummary("What was done."))
 				got := d.Messages()
 				require.Equal(t, chat.RoleUser, got[1].Role)
 				require.True(t, strings.HasPrefix(got[1].Text(), "<conversation-summary>\nWhat was done.\n"))
 				require.True(t, strings.HasSuffix(got[1].Text(), "\n</conversation-summary>"))
-				require.Len(t, got, 5, "instructions, summary, what the user asked, and the round that went over")
+				require.Len(t, got, 5, "instructions, summary, the user's message, and the round that exceeded the budget")
 				d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
 				compacttest.Equal(t, got, d.Messages()[:len(got)])
 				again, err := history.Read(d.Session.Path(), history.Options{})
@@ -961,7 +961,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a session in memory has none",
+			Says: "a session in memory has no breadcrumb",
 			Check: func(t *testing.T) {
 				_, got := compacted(t)
 				require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
@@ -969,7 +969,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: engine + "plan.go", Old: `if kept.Name == "" || p.Place.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Place.NoBreadcrumb {`}},
 		},
 		{
-			Says: "the breadcrumb is written once, and the summary replayed byte for byte from then on",
+			Says: "summary and breadcrumb are written once, and replayed byte for byte from then on",
 			Check: func(t *testing.T) {
 				s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
 				d := overflowing(t, s, models.SaySummary("What was done."))
@@ -999,7 +999,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started refused/full failed let go", compacttest.Kinds(*d.Heard))
 				require.Contains(t, got, compacttest.Task)
 				require.Equal(t, []int{2, 3, 4, 5, 6}, compacttest.Outputs(got))
-				require.Len(t, compacttest.Said(d.Session), 13, "the session keeps all")
+				require.Len(t, compacttest.Said(d.Session), 13, "the session keeps all messages")
 			},
 			Mutants: []statements.Mutant{
 				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
@@ -1007,7 +1007,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a hook is called before a model is asked and may archive what is covered, and its errors never block",
+			Says: "a hook is called before a model is asked and may archive the covered history, and its errors never block",
 			Check: func(t *testing.T) {
 				for _, fail := range []func() error{func() error { return errDown }, func() error { panic("at once") }} {
 					d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
@@ -1030,7 +1030,7 @@ func TestStatements(t *testing.T) {
 
 		// What some models need.
 		{
-			Says: "Opus is told besides not to call tools and to write text only",
+			Says: "Opus is also told not to call tools and to write text only",
 			Check: func(t *testing.T) {
 				for model, want := range map[string]bool{"claude-opus-4-5": true, "claude-sonnet-4-5": false, "gpt-5": false} {
 					r, _ := named(t, model)
@@ -1044,7 +1044,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the last thinking of a Claude that is summarised stands first after the summary",
+			Says: "the last covered thinking of a Claude comes first after the summary",
 			Check: func(t *testing.T) {
 				for model, want := range map[string]bool{"claude-sonnet-4-5": true, "gpt-5": false} {
 					_, got := named(t, model, thinking(20, "first"), chat.ToolResult("call-20", "Yes."), thinking(21, "last"), chat.ToolResult("call-21", "No."))
@@ -1061,7 +1061,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "calls of tool_search are not shown to a Claude that summarises, nor their results",
+			Says: "a Claude that summarises is not shown calls of tool_search, nor their results",
 			Check: func(t *testing.T) {
 				search := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "search", Name: "tool_search", Arguments: "{}"}}}
 				for model, want := range map[string]bool{"claude-sonnet-4-5": false, "gpt-5": true} {
@@ -1080,7 +1080,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "no model is sent a call without its result, Gemini neither",
+			Says: "no model is sent a call without its result, nor is Gemini",
 			Check: func(t *testing.T) {
 				alone := compacttest.Round(20, 300)[0]
 				r, got := named(t, "gemini-3-pro", alone)

@@ -8,13 +8,13 @@ import (
 // Name of the policy.
 const Name = "copilot-cli"
 
-// Policy returns the policy of Copilot CLI, a new value each time. Its two environment variables count once
-// [summarize.Policy.WithEnv] has read them:
+// Policy returns the policy of Copilot CLI, a new value each time. [summarize.Policy.WithEnv] reads its two environment
+// variables:
 //
 //	policy, err := copilotcli.Policy().WithEnv(os.LookupEnv)
 //
-// A prompt that does not fit is compacted at once. There the summary is begun in the background and that one request is
-// truncated, which takes from it what a compaction would have kept; to have it so, set:
+// A prompt that does not fit is compacted at once. Copilot CLI begins a summary in the background and truncates that
+// one request, which loses part of what a compaction would have kept. To have it so, set:
 //
 //	policy.Background.Always = true
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Mode names [Prompt], in its requests too.
+// Mode names [Prompt], and is the tag of its requests.
 const Mode summarize.Mode = "conversation-compaction"
 
 const ask = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
@@ -30,21 +30,21 @@ Keep identifiers, paths, commands, numbers and messages of errors exactly as the
 
 const previousAsk = `Before the conversation above others were compacted. Their account follows; carry over into yours what still matters.`
 
-// Prompt shows the history as the messages that it consists of, with the tools declared and not to be called, and asks for
-// an account that begins with a title:
+// Prompt returns the prompt. It shows the history as messages, with the tools declared but not to be called, and asks
+// for an account that begins with a title:
 //
 //   - Images and documents are named, and thinking is left out.
-//   - System messages are no part of what is summarised: those of the agent ([summarize.Material.System]) stand apart before it, and any
-//     among the messages are left out.
-//   - The request is marked as conversation compaction by its tag, and so told from what a user says.
-//   - The account of an earlier compaction is recovered from what was put in place for it, and shown apart.
+//   - System messages are not summarised: those of the agent ([summarize.Material.System]) come before the history, and
+//     any in the history are left out.
+//   - The tag of the request marks it as conversation compaction, so that it does not look like a user's message.
+//   - The account of an earlier compaction is recovered from its replacement, and shown apart.
 //
 // The answer is the summary.
 func Prompt() summarize.Prompt {
 	return summarize.Prompt{Mode: Mode, Request: request, Tools: true}
 }
 
-// goesOn stands before a piece of the conversation that the user does not begin.
+// goesOn comes before a piece of the conversation that does not begin with a user message.
 const goesOn = "<" + string(Mode) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
 	string(Mode) + ">"
 

@@ -11,23 +11,24 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// CompactedSession puts one user message in place in which an agent finds what it works with: the summary, what the user said
-// in the user's own words, the plan, the list of things to do, the skills that were invoked and what a custom agent does. What
-// arrived after the cut follows it in any case. The zero value is usable.
+// CompactedSession makes a replacement of one user message with all that the agent works with: the summary, copies of
+// the user's messages, the plan, the todo list, the skills that were invoked and what a custom agent does. The zero
+// value is usable.
 //
-// The summary stays. Where there is no room for the rest it goes in this order: instructions of skills, the earliest
-// invoked first; messages of the user, the oldest first, but the very first one last; the agent; the plan; the list of
-// things to do; the names of the skills. A plan, a list or an agent of more than a quarter of the room is cut in its middle,
-// and so are the instructions of a skill of more than an eighth, each with a mark.
+// The summary always stays. If there is too little room, the other parts are left out in this order: instructions of
+// skills, the earliest invoked first; user messages, the oldest first, but the very first one last; the agent; the
+// plan; the todo list; the names of the skills. A plan, a todo list or an agent that takes more than a quarter of the
+// room is cut in its middle, and so are a skill's instructions that take more than an eighth, each with a mark.
 type CompactedSession struct {
-	// UserTokens is the most of a message of the user; a longer one is cut in its middle, with a mark. Defaults to 500.
+	// UserTokens is the most tokens of the copy of a user message. A longer one is cut in its middle, with a mark.
+	// Defaults to 500.
 	UserTokens int
-	// UserShare is the part of the room that they may take together, from 0 to 1. Where that is too little the first and
+	// UserShare is the share of the room that these copies may take, from 0 to 1. If that is too little, the first and
 	// the newest are shown, and a line says how many are left out between them. Defaults to 0.3.
 	UserShare float64
 }
 
-// Replacement returns the tree.
+// Replacement returns the replacement.
 func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
 	children := elements.Nodes{
 		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
@@ -45,7 +46,7 @@ func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
 	return elements.UserMessage{Children: append(children, m.Afterword())}
 }
 
-// users returns the messages of the user that are not shown any more.
+// users returns copies of the user messages that are covered.
 func (c CompactedSession) users(m summarize.Material) elements.Node {
 	each, share := c.UserTokens, c.UserShare
 	if each <= 0 {
@@ -89,7 +90,7 @@ func (c CompactedSession) users(m summarize.Material) elements.Node {
 	return textblock.List(elements.Props{Priority: new(2)}, "user-messages", list)
 }
 
-// skills returns those that were invoked: their names, and their instructions.
+// skills returns the names and the instructions of the skills that were invoked.
 func skills(m summarize.Material) elements.Node {
 	if len(m.Skills) == 0 {
 		return nil

@@ -15,22 +15,22 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 )
 
-func TestConversationCompactionRequest(t *testing.T) {
+func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing.T) {
 	p := copilotcli.Prompt()
 	m := compacttest.Again()
 	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
 	got := compacttest.Requested(t, p.Request(m))
 	compacttest.Equal(t, m.System, got[:1])
-	require.NotContains(t, compacttest.Text(got), "Be careful.", "system messages are no part of what is summarised")
+	require.NotContains(t, compacttest.Text(got), "Be careful.", "system messages are not summarised")
 	compacttest.Equal(t, append(m.Covered[:1:1], m.Covered[2:]...), got[1:len(got)-1])
 	last := got[len(got)-1].Text()
 	require.True(t, strings.HasPrefix(last, "<conversation-compaction>\n"), last)
 	require.True(t, strings.HasSuffix(last, "\n</conversation-compaction>"), last)
 
 	for rule, previous := range map[string]func(*summarize.Material){
-		"the words of the summary before": func(m *summarize.Material) { m.Previous = nil },
-		"or those in what stands for it":  func(m *summarize.Material) { m.PreviousSummary = "" },
-		"whatever its form": func(m *summarize.Material) {
+		"the account is the earlier summary": func(m *summarize.Material) { m.Previous = nil },
+		"or is found in its replacement":     func(m *summarize.Material) { m.PreviousSummary = "" },
+		"in whatever form": func(m *summarize.Material) {
 			m.PreviousSummary, m.Previous = "", []chat.Message{chat.UserMessage(m.PreviousSummary)}
 		},
 	} {
@@ -39,12 +39,12 @@ func TestConversationCompactionRequest(t *testing.T) {
 			previous(&m)
 			got := compacttest.Requested(t, p.Request(m))
 			require.Contains(t, got[len(got)-1].Text(), "<previous-summary>\n## Goal\n\nYou started a project in")
-			require.Len(t, got, len(m.Covered)+2, "and it is no message")
+			require.Len(t, got, len(m.Covered)+2, "the account is not a message")
 		})
 	}
 }
 
-func TestWhatGoesFirstOfASession(t *testing.T) {
+func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
 	m := compacttest.Done()
 	m.Said, m.Reminder, m.Breadcrumb = nil, "", summarize.Breadcrumb{}
@@ -65,7 +65,7 @@ func TestWhatGoesFirstOfASession(t *testing.T) {
 			break
 		}
 		got := compacttest.Text(r.Messages)
-		got = strings.ReplaceAll(got, `<skill name="NAME1">`, "") // the names stand in a line of their own
+		got = strings.ReplaceAll(got, `<skill name="NAME1">`, "") // the names are also in a line of their own
 		if left := compacttest.Marked(got, marks...); len(seen) == 0 || left != seen[len(seen)-1] {
 			seen = append(seen, left)
 		}
@@ -76,7 +76,7 @@ func TestWhatGoesFirstOfASession(t *testing.T) {
 	}, seen)
 }
 
-func TestSessionTellsWhatTheUserSaid(t *testing.T) {
+func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 	users := func(n, tokens int) []chat.Message {
 		list := make([]chat.Message, n)
 		for i := range list {
@@ -91,14 +91,14 @@ func TestSessionTellsWhatTheUserSaid(t *testing.T) {
 		want    string
 		note    string
 	}{
-		{"all, where there is room", copilotcli.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
-		{"nothing where all is shown", copilotcli.CompactedSession{}, nil, "", ""},
-		{"the first and the newest where there is less room", copilotcli.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
-		{"as much as is set", copilotcli.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
-		{"a long one is cut", copilotcli.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
-		{"as is set", copilotcli.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
-		{"none where not even the first has room", copilotcli.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
-		{"what is no text is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
+		{"all if there is room", copilotcli.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
+		{"none if none is covered", copilotcli.CompactedSession{}, nil, "", ""},
+		{"the first and the newest if there is less room", copilotcli.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
+		{"fewer if UserShare is lower", copilotcli.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
+		{"a long message is cut", copilotcli.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
+		{"a message is cut to UserTokens", copilotcli.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
+		{"none if not even the first has room", copilotcli.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
+		{"a picture is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}

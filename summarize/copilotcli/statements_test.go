@@ -25,7 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// account is the answer of most models, a summary with its title.
+// account is the answer of most models: a summary with its title.
 const account = "# The build\n\nIt compiles now."
 
 var (
@@ -36,7 +36,7 @@ var (
 // answerTime is how long a slow model takes for an answer.
 const answerTime = 10 * time.Second
 
-// slow answers after that time, unless its context ends before.
+// slow is a model that answers after answerTime, unless its context ends before.
 func slow(ctx context.Context, r chat.Request) (chat.Response, error) {
 	select {
 	case <-time.After(answerTime):
@@ -46,7 +46,7 @@ func slow(ctx context.Context, r chat.Request) (chat.Response, error) {
 	}
 }
 
-// uncancellable answers after that time whatever becomes of its context.
+// uncancellable is a model that answers after answerTime even if its context ends before.
 func uncancellable(ctx context.Context, r chat.Request) (chat.Response, error) {
 	time.Sleep(answerTime)
 	return good(context.WithoutCancel(ctx), r)
@@ -55,7 +55,7 @@ func uncancellable(ctx context.Context, r chat.Request) (chat.Response, error) {
 // window of most rows, in tokens. It is the budget too.
 const window = 100_000
 
-// deskOn returns a session under the policy.
+// deskOn returns a desk with a session under the policy.
 func deskOn(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = copilotcli.Policy(), window, window
@@ -63,19 +63,19 @@ func deskOn(t *testing.T, s *history.Session, messages ...chat.Message) compactt
 	return d
 }
 
-// desk is such a session in memory.
+// desk returns a desk with a session in memory under the policy.
 func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
 	return deskOn(t, numbered.Session(), messages...)
 }
 
-// filled is such a session whose prompt takes so many tokens.
+// filled returns a desk whose prompt takes that many tokens.
 func filled(t *testing.T, tokens int) compacttest.Desk {
 	d := desk(t)
 	fill(d, tokens)
 	return d
 }
 
-// fill adds turns, and a last message of the user's, so that the prompt takes so many tokens.
+// fill appends turns and a last user message, so that the prompt takes that many tokens.
 func fill(d compacttest.Desk, tokens int) {
 	d.T.Helper()
 	system := chat.SystemMessage("You are a coding agent.")
@@ -86,10 +86,10 @@ func fill(d compacttest.Desk, tokens int) {
 	d.Say(user(left))
 }
 
-// user returns a message of the user's that takes so many tokens.
+// user returns a user message that takes that many tokens.
 func user(tokens int) chat.Message { return chat.UserMessage(compacttest.Words(tokens - 3)) }
 
-// begun returns a session of 80,000 tokens whose summary is being made in the background, by a slow model.
+// begun returns a desk of 80,000 tokens whose summary is being made in the background, by a slow model.
 func begun(t *testing.T) compacttest.Desk {
 	t.Helper()
 	d := filled(t, 80_000)
@@ -100,7 +100,7 @@ func begun(t *testing.T) compacttest.Desk {
 	return d
 }
 
-// settled renders the prompt, waits for what is made in the background, and renders it again.
+// settled renders the prompt, waits for the summary in the background, and renders the prompt again.
 func settled(d compacttest.Desk) []chat.Message {
 	d.T.Helper()
 	d.Messages()
@@ -108,7 +108,7 @@ func settled(d compacttest.Desk) []chat.Message {
 	return d.Messages()
 }
 
-// demanded renders the prompt and compacts the session because somebody asks for it.
+// demanded renders the prompt and compacts the session on demand.
 func demanded(d compacttest.Desk) summarize.Compacted {
 	d.T.Helper()
 	d.Messages()
@@ -117,7 +117,7 @@ func demanded(d compacttest.Desk) summarize.Compacted {
 	return got
 }
 
-// recovered renders the prompt, which the provider refuses with an error, and returns what is sent then.
+// recovered renders the prompt, which the provider refuses with an error, and returns the next prompt.
 func recovered(d compacttest.Desk, refused error) []chat.Message {
 	d.T.Helper()
 	d.Messages()
@@ -126,7 +126,7 @@ func recovered(d compacttest.Desk, refused error) []chat.Message {
 	return r.Messages
 }
 
-// switched has the session answered by another model, which takes in so many tokens, from now on.
+// switched switches to another model with a window of that many tokens.
 func switched(d compacttest.Desk, tokens int) (sent []chat.Message, other *models.Script) {
 	d.T.Helper()
 	target := d.Target
@@ -138,7 +138,8 @@ func switched(d compacttest.Desk, tokens int) (sent []chat.Message, other *model
 	return r.Messages, other
 }
 
-// truncated returns the prompt of a session that does not fit a window of so many tokens, and that no model summarises.
+// truncated returns the prompt of a session that does not fit a window of that many tokens, and that no model
+// summarises.
 func truncated(t *testing.T, window int, messages ...chat.Message) ([]chat.Message, compacttest.Desk) {
 	t.Helper()
 	d := desk(t, messages...)
@@ -163,14 +164,14 @@ func has(t *testing.T, text, part string) {
 	}
 }
 
-// begins requires that the texts of messages begin so.
+// begins requires that the text of messages begins with a part.
 func begins(t *testing.T, messages []chat.Message, part string) {
 	t.Helper()
 	text := compacttest.Text(messages)
 	require.Equal(t, part, text[:min(len(text), len(part))])
 }
 
-// recorded returns the events of some kinds that are told from now on.
+// recorded returns the events of some kinds from now on.
 func recorded(d compacttest.Desk, kinds ...summarize.EventKind) *[]summarize.Event {
 	list, before := new([]summarize.Event), d.OnEvent
 	d.OnEvent = func(e summarize.Event) {
@@ -182,7 +183,7 @@ func recorded(d compacttest.Desk, kinds ...summarize.EventKind) *[]summarize.Eve
 	return list
 }
 
-// only returns the only event of a kind that was told.
+// only returns the only event of a kind.
 func only(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
 	d.T.Helper()
 	var list []summarize.Event
@@ -195,7 +196,7 @@ func only(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
 	return list[0]
 }
 
-// bubble returns a check within which time is virtual.
+// bubble returns a check in which time is virtual.
 func bubble(check func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, check) }
 }
@@ -221,8 +222,8 @@ const (
 	engine      = "summarize/"
 )
 
-// demands states that a request asks for something, in words that stand in the file of the prompt. Each of them is a mutation
-// if it is left out.
+// demands states that a request asks for something, in words from the file of the prompt. Leaving out any of them is a
+// mutation.
 func demands(says string, words ...string) statements.Statement {
 	s := statements.Statement{Says: says, Check: func(t *testing.T) {
 		d := filled(t, 80_000)
@@ -237,7 +238,7 @@ func demands(says string, words ...string) statements.Statement {
 	return s
 }
 
-// holds states that what is put in place of the history holds something of what the application knows.
+// holds states that the replacement has something that the application provides.
 func holds(says, part string, mutants ...statements.Mutant) statements.Statement {
 	return statements.Statement{
 		Says: says,
@@ -278,7 +279,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "definitions of tools are counted too",
+			Says: "the definitions of tools count too",
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{69_999: false, 70_000: true} {
 					d := filled(t, tokens)
@@ -290,7 +291,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"measure.go", "float64(clamp.Sum(s.Count, s.Tools))", "float64(s.Count)")},
 		},
 		{
-			Says: "a limit of the prompt that is below the window is what counts",
+			Says: "if the limit of the prompt is below the window, the limit counts",
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{39_999: false, 40_000: true} {
 					d := filled(t, tokens)
@@ -307,7 +308,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "for a model whose window is not known 128,000 tokens are taken",
+			Says: "a model whose window is unknown has 128,000 tokens",
 			Check: func(t *testing.T) {
 				unknown, err := sizing.Window{AllowUnknown: true}.Budget(0)
 				require.NoError(t, err)
@@ -336,7 +337,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the number of messages that it takes can be set",
+			Says: "the number of messages that it needs can be set",
 			Check: func(t *testing.T) {
 				d := desk(t, user(30_000), user(30_000), user(30_000))
 				d.Policy.Trigger[0].Messages = 3
@@ -345,7 +346,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")},
 		},
 		{
-			Says: "a summary that is ready is put in place before the next request, and nothing changes before",
+			Says: "a summary that is ready is put in place by the next request, and nothing changes before",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
 				before := d.Messages()
@@ -380,7 +381,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "until then requests are sent as they are, and no second summary is begun",
+			Says: "below 95% requests are sent as they are, and no second summary is begun",
 			Check: bubble(func(t *testing.T) {
 				d := begun(t)
 				for range 3 {
@@ -397,7 +398,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "at 95% too a summary is only begun if none is being made",
+			Says: "at 95% too a summary is begun only if none is being made",
 			Check: bubble(func(t *testing.T) {
 				d := filled(t, 96_000)
 				d.Always(slow)
@@ -430,7 +431,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "after the provider refused a request as too large the session is compacted before it is sent again",
+			Says: "if the provider refuses a request as too large, the session is compacted before it is sent again",
 			Check: func(t *testing.T) {
 				for _, refused := range []error{
 					statusError(413),
@@ -451,7 +452,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "no other error has the session compacted",
+			Says: "no other error causes a compaction",
 			Check: func(t *testing.T) {
 				for _, refused := range []error{statusError(500), errors.New("rate limit exceeded: 128000 tokens per minute")} {
 					d := filled(t, 60_000)
@@ -464,7 +465,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"recover.go", "if !ok || w.policy.Off", "if !ok && false || w.policy.Off")},
 		},
 		{
-			Says: "a summary that is being made is waited for if the provider refuses a request",
+			Says: "if the provider refuses a request, it waits for a summary that is being made",
 			Check: bubble(func(t *testing.T) {
 				d := begun(t)
 				require.Equal(t, answerTime, waits(func() { require.True(t, shows(recovered(d, statusError(413)))) }))
@@ -496,7 +497,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "an application that is short of memory has the session compacted if there are enough messages",
+			Says: "an application that is short of memory can have the session compacted if there are enough messages",
 			Check: func(t *testing.T) {
 				list := []chat.Message{user(20_000), chat.AssistantMessage("Yes."), chat.UserMessage("Go on.")}
 				d := desk(t, list...)
@@ -517,7 +518,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "for lack of memory too nothing is compacted before a prompt was rendered",
+			Says: "memory pressure too compacts nothing before a prompt was rendered",
 			Check: func(t *testing.T) {
 				_, err := filled(t, 60_000).MemoryPressure(t.Context())
 				require.ErrorIs(t, err, summarize.ErrNoPrompt)
@@ -527,7 +528,7 @@ func TestStatements(t *testing.T) {
 
 		// On demand.
 		{
-			Says: "on demand the session is compacted whatever is used, and the answer is how many messages and tokens went",
+			Says: "on demand the session is compacted however few tokens are used, and the result says how many messages and tokens it removed",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
@@ -545,7 +546,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a second demand is rejected while the first is met",
+			Says: "a second demand is refused while the first compacts",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				var second error
@@ -562,7 +563,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a demand takes 2 messages",
+			Says: "a demand needs 2 messages",
 			Check: func(t *testing.T) {
 				d := desk(t, user(30_000))
 				d.Messages()
@@ -578,7 +579,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a demand takes a model",
+			Says: "a demand needs a model",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				d.Messages()
@@ -589,7 +590,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"target.go", "case t.Model == nil:", "case false:")},
 		},
 		{
-			Says: "a demand takes a prompt that was rendered before",
+			Says: "a demand needs a prompt that was rendered before",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				_, err := d.Compact(t.Context(), "")
@@ -619,7 +620,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "it is told that a compaction starts, then hooks are heard, then the model is asked, and at last it is told that it is done",
+			Says: "an event tells of the start, then hooks are called, then the model is asked, and at last an event tells of the end",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				var order []string
@@ -648,7 +649,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "hooks are heard before every compaction, and may call it off",
+			Says: "hooks are called before every compaction, and may cancel it",
 			Check: func(t *testing.T) {
 				for reason, compacts := range map[summarize.Occasion]func(compacttest.Desk){
 					summarize.OnRender:         func(d compacttest.Desk) { fill(d, 80_000); settled(d) },
@@ -696,7 +697,7 @@ func TestStatements(t *testing.T) {
 				fill(d, 80_000)
 				settled(d)
 				said, asked := compacttest.Said(d.Session), d.Request().Messages
-				compacttest.Equal(t, said[:len(said)-1], asked[2:len(asked)-1]) // behind the system's, and a user's before the first round
+				compacttest.Equal(t, said[:len(said)-1], asked[2:len(asked)-1]) // after the system message, and a user message before the first round
 				require.Equal(t, chat.RoleUser, asked[len(asked)-1].Role)
 				has(t, asked[len(asked)-1].Text(), "write the account from which the session goes on")
 			},
@@ -706,7 +707,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what the system says to the agent stands apart before the history",
+			Says: "the agent's system messages come before the history",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
 				settled(d)
@@ -715,7 +716,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(prompt, "textblock.Messages(m.System),", "textblock.Messages(nil),")},
 		},
 		{
-			Says: "messages of the system are not among what is summarised",
+			Says: "system messages are not summarised",
 			Check: func(t *testing.T) {
 				m := compacttest.Again()
 				m.Covered = append([]chat.Message{chat.SystemMessage("Be careful.")}, m.Covered...)
@@ -759,7 +760,7 @@ func TestStatements(t *testing.T) {
 
 		// What is put in place.
 		{
-			Says: "the summary takes the place of the messages before",
+			Says: "the summary replaces the messages before the cut",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
 				said := compacttest.Said(d.Session)
@@ -786,7 +787,7 @@ func TestStatements(t *testing.T) {
 		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
 			statements.Change(replacement, `			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),`+"\n", "")),
 		{
-			Says: "a plan and a list that the session records are there",
+			Says: "the plan and the todo list of the session are in the replacement",
 			Check: func(t *testing.T) {
 				d := desk(t)
 				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Todos{Text: "Mend main.go.", Items: []history.Todo{{Text: "run the tests"}}}})
@@ -802,7 +803,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a long message of the user's is cut in its copy, with a mark",
+			Says: "a long user message is cut in its copy, with a mark",
 			Check: func(t *testing.T) {
 				d := desk(t, user(2000))
 				fill(d, 80_000)
@@ -820,9 +821,9 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if there is no room for all of the user's messages, a mark says how many are left out",
+			Says: "if there is no room for all user messages, a mark says how many are left out",
 			Check: func(t *testing.T) {
-				d := filled(t, 80_000) // of which the last is kept, and 39 of 500 tokens are copied as far as there is room
+				d := filled(t, 80_000) // the last is kept, and 39 of 500 tokens are copied as far as there is room
 				got := settled(d)[1].Text()
 				has(t, got, "[33 messages of the user left out here]")
 				require.Equal(t, 6, strings.Count(got, "<user-message>"))
@@ -834,7 +835,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what arrived while the summary was made follows it word for word",
+			Says: "messages that arrived while the summary was made follow it word for word",
 			Check: bubble(func(t *testing.T) {
 				d := begun(t)
 				late := compacttest.Rounds(90, 91, 1000)
@@ -848,7 +849,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"carry.go", "FirstKept: j.plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
 		},
 		{
-			Says: "the cut never lies between a call and its results, however late they came",
+			Says: "the cut is never between a call and its results, however late they came",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
 				round := compacttest.Round(90, 200)
@@ -861,7 +862,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change("history/cut.go", "if i > base && last < u.at && !behindStart {", "if i > base && !behindStart {")},
 		},
 		{
-			Says: "a call that runs while a summary is begun keeps its result",
+			Says: "a call that is running as a summary is begun keeps its result",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
 				round := compacttest.Round(90, 200)
@@ -875,7 +876,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(policy, "ToolBoundary: true", "ToolBoundary: false")},
 		},
 		{
-			Says: "who opens the session again sees it compacted",
+			Says: "a session that is opened again is compacted",
 			Check: func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "session.jsonl")
 				d := deskOn(t, compacttest.Opened(t, path))
@@ -925,7 +926,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if there is no folder for them, no checkpoint is written",
+			Says: "without a folder for checkpoints none is written",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				demanded(d)
@@ -935,7 +936,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"carry.go", "if c.checkpoints != nil && j.policy", "if j.policy")},
 		},
 		{
-			Says: "who goes back finds the checkpoints of what was left apart in the index",
+			Says: "after going back the index counts the checkpoints of the branch that was left apart",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				d.Checkpoints = &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")}
@@ -960,7 +961,7 @@ func TestStatements(t *testing.T) {
 
 		// The last guard.
 		{
-			Says: "compaction comes first, and what is too large after it is truncated",
+			Says: "compaction comes first, and a prompt that is too large after it is truncated",
 			Check: func(t *testing.T) {
 				d := filled(t, 101_000)
 				require.True(t, shows(d.Messages()))
@@ -976,7 +977,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if it is set so, a prompt that does not fit is truncated while its summary is begun, and the next one waits",
+			Says: "with Background.Always a prompt that does not fit is truncated while its summary is begun, and the next one waits",
 			Check: bubble(func(t *testing.T) {
 				d := filled(t, 101_000)
 				d.Policy.Background.Always = true
@@ -985,7 +986,7 @@ func TestStatements(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, "started truncated", compacttest.Kinds(*d.Heard))
 				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
-				// It is made in two pieces: the model does not take in the whole history beside an answer.
+				// The summary is made in two pieces: the history and an answer exceed the model's window.
 				require.Equal(t, 2*answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{
@@ -995,7 +996,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what goes first is what the assistant did before the latest message of the user's, the oldest first, with its results",
+			Says: "the assistant's work before the latest user message goes first, the oldest first, with its results",
 			Check: func(t *testing.T) {
 				list := append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 5, 1000)...)
 				got, _ := truncated(t, 5800, append(append(list, chat.UserMessage("Second.")), compacttest.Round(6, 1000)...)...)
@@ -1010,7 +1011,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "then older messages of the user's go, and what the assistant did since, but never the latest of the user's nor the system's",
+			Says: "then older user messages go, and the assistant's work since the latest, but neither the latest user message nor system messages",
 			Check: func(t *testing.T) {
 				list := append([]chat.Message{user(1000), chat.AssistantMessage("Yes."), chat.UserMessage("First.")}, compacttest.Rounds(1, 2, 1000)...)
 				list = append(append(list, chat.UserMessage("Second.")), compacttest.Rounds(3, 5, 1000)...)
@@ -1028,7 +1029,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what is left takes less than the limit, so that the next message fits",
+			Says: "a truncated prompt takes less than the limit, so that the next message fits",
 			Check: func(t *testing.T) {
 				d := desk(t)
 				for range 1000 {
@@ -1047,7 +1048,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a result without its call goes even if everything fits",
+			Says: "a result without its call is removed even if everything fits",
 			Check: func(t *testing.T) {
 				list := append([]chat.Message{chat.UserMessage("Go on.")}, compacttest.Round(1, 100)...)
 				got, report := (&history.Truncator{Tokenizer: compacttest.Quarter{}}).Truncate(append(list, chat.ToolResult("none", "late")), nil)
@@ -1055,7 +1056,7 @@ func TestStatements(t *testing.T) {
 				messages, _ := report.Removed()
 				require.Equal(t, 1, messages)
 				_, err := desk(t, list...).Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
-				require.ErrorContains(t, err, "answers no open tool call") // so a session shows none
+				require.ErrorContains(t, err, "answers no open tool call") // so a session has none
 			},
 			Mutants: []statements.Mutant{statements.Change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},
 		},
@@ -1075,7 +1076,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a limit that the provider names as it refuses is kept to from then on",
+			Says: "a limit that the provider names as it refuses holds from then on",
 			Check: func(t *testing.T) {
 				d := filled(t, 70_000)
 				used := recorded(d, summarize.EventUsage)
@@ -1105,7 +1106,7 @@ func TestStatements(t *testing.T) {
 					budgets = append(budgets, (r.Budget+50)/100)
 				}
 				require.Equal(t, []int{950, 850, 650, 300}, budgets[:4])
-				require.Less(t, 250, budgets[5], "what was refused bounds it besides")
+				require.Less(t, 250, budgets[5], "the size of the refused request is a bound too")
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.04"),
@@ -1115,9 +1116,9 @@ func TestStatements(t *testing.T) {
 			},
 		},
 
-		// What is told.
+		// Events.
 		{
-			Says: "what each request takes is told, by the system, the conversation and the tools, whether or not anything went",
+			Says: "an event says how many tokens of each request system, conversation and tools take, truncated or not",
 			Check: func(t *testing.T) {
 				for tokens, kinds := range map[int]string{20_000: "", 80_000: "done", 105_000: "truncated"} {
 					d := filled(t, tokens)
@@ -1146,7 +1147,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a truncation is told with its messages and tokens before and after, and only if something went",
+			Says: "the event of a truncation has its messages and tokens before and after, and there is none if nothing went",
 			Check: func(t *testing.T) {
 				got, d := truncated(t, 5800, append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 8, 1000)...)...)
 				e := only(d, summarize.EventTruncated)
@@ -1164,7 +1165,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the start of a compaction is told with the messages and tokens of the prompt, and what takes them",
+			Says: "the event of the start has the messages and tokens of the prompt, and what takes them",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
@@ -1181,7 +1182,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the end is told with the tokens and messages before and after, the summary, the model, its usage and the time",
+			Says: "the event of the end has the tokens and messages before and after, the summary, the model, its usage and the time",
 			Check: bubble(func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
@@ -1220,7 +1221,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"summarise.go", `fmt.Sprintf("%s/%d", w.job.id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.job.id, 0*n), response.Usage`)},
 		},
 		{
-			Says: "it is told while a request waits for a summary",
+			Says: "an event says that a request waits for a summary",
 			Check: bubble(func(t *testing.T) {
 				d := begun(t)
 				d.Say(user(15_000))
@@ -1230,7 +1231,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "Kind: EventWaiting,", "Kind: EventStarted,")},
 		},
 		{
-			Says: "a compaction of the provider's own, or a remote agent's, is told and changes nothing",
+			Says: "an event reports a compaction of the provider or of a remote agent, which changes nothing",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
@@ -1258,7 +1259,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(engine+"answer.go", `	if text == "" {`, `	if false {`)},
 		},
 		{
-			Says: "a failure in the background is told, and the session goes on as it was",
+			Says: "an event reports a failure in the background, and the session goes on as it was",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
 				d.Always(down)
@@ -1274,7 +1275,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what comes of a summary that was cancelled in the background is thrown away",
+			Says: "a background summary that was cancelled is discarded",
 			Check: bubble(func(t *testing.T) {
 				d := filled(t, 80_000)
 				d.Always(uncancellable)

@@ -13,7 +13,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// steps lets an agent work, and returns how often its session was compacted before how many requests of at most so many tokens.
+// steps renders a prompt after each of a number of rounds. It returns the number of compactions and the tokens of the
+// largest prompt.
 func steps(t *testing.T, p summarize.Policy, prices sizing.Prices, rounds int) (compactions, largest int) {
 	t.Helper()
 	d := compacttest.New(t)
@@ -32,15 +33,15 @@ func steps(t *testing.T, p summarize.Policy, prices sizing.Prices, rounds int) (
 	return len(compacttest.Compactions(d.Session)), largest
 }
 
-// Nothing is reported and nothing has a price: the rule goes by the usual proportions and by what the session shows.
-func TestItWorksWithoutPricesAndUsage(t *testing.T) {
+// Without prices the rule takes the usual proportions, and without usage it goes by the session.
+func TestThePolicyCompactsWithoutPricesAndUsage(t *testing.T) {
 	n, largest := steps(t, frugal.Policy(), sizing.Prices{}, 120)
 	require.Greater(t, n, 1)
 	require.Less(t, n, 20)
 	require.Less(t, largest, 80_000, "long before the window is full")
 }
 
-func TestTheDialGoesFromThriftToMemory(t *testing.T) {
+func TestAHigherLossCompactsLessOften(t *testing.T) {
 	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
 	thrift, least := steps(t, frugal.PolicyAt(0), prices, 120)
@@ -51,7 +52,7 @@ func TestTheDialGoesFromThriftToMemory(t *testing.T) {
 	require.Error(t, frugal.PolicyAt(-1).Validate())
 }
 
-func TestDearReadsAreCarriedForAShorterTime(t *testing.T) {
+func TestExpensiveReadsCompactMoreOften(t *testing.T) {
 	at := func(read float64) int {
 		n, _ := steps(t, frugal.Policy(), sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: read, CacheWrite: 6.25, Output: 25}, Lifetime: 300e9}, 120)
 		return n

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
-func TestHandoffRequests(t *testing.T) {
+func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
 	p := ohmypi.Handoff{}.Prompt()
 	first, update := compacttest.Text(compacttest.Requested(t, p.Request(compacttest.Stuff()))), compacttest.Text(compacttest.Requested(t, p.Request(compacttest.Again())))
 	require.Contains(t, first, "Write notes on the conversation above")
@@ -22,8 +22,8 @@ func TestHandoffRequests(t *testing.T) {
 	require.Contains(t, update, "<additional-context>\n- The deadline is\n  Friday.\n- The client is Ada.\n</additional-context>")
 
 	prefix := compacttest.Text(compacttest.Requested(t, p.Prefix(compacttest.Again())))
-	require.Contains(t, prefix, "And the tests.", "the turn that is cut")
-	require.NotContains(t, prefix, "Fix the build", "and no other")
+	require.Contains(t, prefix, "And the tests.", "it shows the turn that is cut")
+	require.NotContains(t, prefix, "Fix the build", "it shows no other turn")
 	require.NotContains(t, prefix, "started a project")
 
 	own := compacttest.Text(compacttest.Requested(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(compacttest.Again())))
@@ -37,12 +37,12 @@ func TestHandoffRequests(t *testing.T) {
 	require.Greater(t, len(long)-len(short), 500)
 }
 
-func TestMergeSplitTurn(t *testing.T) {
+func TestTheNotesOfASplitTurnAreJoined(t *testing.T) {
 	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge("Before.", "Now."))
 	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge(" ", "Now."))
 }
 
-func TestFilesGoWhereThereIsNoRoom(t *testing.T) {
+func TestFilesAreLeftOutIfThereIsTooLittleRoom(t *testing.T) {
 	m := summarize.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
 	for n := range 20 {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))

@@ -11,9 +11,9 @@ import (
 // Name of the policy.
 const Name = "oh-my-pi"
 
-// Policy returns the policy of oh-my-pi, a new value each time. What may be set there is a field here: whether it is on (Off),
-// the reserve (Trigger[0].Reserve), how much is kept (Cut.Tokens), what is said afterwards (Continue), and whether branches
-// that are left are summarised (Branch). A remote endpoint is a models.Remote in place of the model.
+// Policy returns the policy of oh-my-pi, a new value each time. The settings of oh-my-pi are fields: whether it is on
+// (Off), the reserve (Trigger[0].Reserve), how much is kept (Cut.Tokens), the message after a compaction (Continue),
+// and whether branches that are left are summarised (Branch). For a remote endpoint, use a models.Remote as the model.
 func Policy() summarize.Policy {
 	return summarize.Policy{
 		Name:    Name,

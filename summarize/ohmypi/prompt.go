@@ -15,19 +15,20 @@ import (
 // Mode names the prompt of a [Handoff].
 const Mode summarize.Mode = "handoff"
 
-// Handoff is a prompt that shows the history as text and asks for notes by which another agent goes on. There is one wording
-// for the first compaction and one for those after it, which bring the notes of the one before up to date. Where a turn is
-// cut, what belongs to it is summarised apart, in a second request, and joined on, if there is room for two. Last, a line for people is
-// asked for. The answer is the summary. The zero value is usable.
+// Handoff is a prompt that shows the history as text and asks for notes by which another agent can go on. The first
+// compaction has one wording, and later ones another, which brings the notes of the one before up to date. If a turn is
+// cut and there is room for two summaries, the beginning of the turn is summarised in a second request, and both are
+// joined. Last, the model is asked for a line for people. The answer is the summary. The zero value is usable.
 type Handoff struct {
-	// Ask is asked in place of the prompt's own wording of what to write, first or update, where it is set.
+	// Ask replaces the prompt's own wording of what to write, for the first compaction and for later ones.
 	Ask string
-	// Results is the most tokens of a tool result, and of a call's arguments. Defaults to [summarize.Material.ResultTokens].
+	// Results is the most tokens that a tool result or a call's arguments may take. Defaults to
+	// [summarize.Material.ResultTokens].
 	Results int
-	// Mentions names what a message refers to. Defaults to nothing.
+	// Mentions returns what a message refers to. None by default.
 	Mentions summarize.Mentions
-	// Packs leaves out what does not fit the model's window, in the order that [summarize.PlainHistory] states. Else a history that is
-	// larger is summarised in pieces.
+	// Packs leaves out what does not fit the model's window, in the order of [summarize.PlainHistory]. If it is not
+	// set, a larger history is summarised in pieces.
 	Packs bool
 }
 
@@ -114,7 +115,7 @@ func (h Handoff) history(m summarize.Material, messages []chat.Message, data []j
 	return summarize.PlainHistory{Props: textblock.Grow(), Messages: messages, Data: data, Results: results, Mentions: h.Mentions, Droppable: h.Packs}
 }
 
-// merge joins the summary of what was before the turn that is cut with that of the turn's beginning.
+// merge joins the summary of the history before the cut turn and that of the turn's beginning.
 func merge(history, prefix string) string {
 	if strings.TrimSpace(history) == "" {
 		history = "No prior history."
@@ -122,7 +123,7 @@ func merge(history, prefix string) string {
 	return history + "\n\n---\n\n**Turn Context (split turn):**\n\n" + prefix
 }
 
-// titleRequest asks for a line about a summary.
+// titleRequest returns the request for a line about a summary.
 func titleRequest(m summarize.Material) elements.Node {
 	return textblock.Request(textblock.NotesRole, elements.Nodes{
 		textblock.Line(plaintext.Tagged(plaintext.SummaryTag, plaintext.Untagged(m.Summary))),

@@ -10,9 +10,9 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Replacement puts one user message in place: the summary, and the lists of files that were read and modified since the
-// session began, a file a line. Where there is no room files go, those that were read first, and of
-// each list the last.
+// Replacement returns one user message: the summary, and the lists of files that were read and modified since the
+// session began, a file a line. If there is too little room files are left out: read files before modified ones, and
+// from the end of each list.
 func Replacement(m summarize.Material) elements.Node {
 	return elements.UserMessage{Children: elements.Nodes{
 		textblock.Line("The conversation before this point was compacted into this summary:"),
@@ -24,7 +24,7 @@ func Replacement(m summarize.Material) elements.Node {
 	}}
 }
 
-// filesLeft says how many files are not listed, nothing if all are.
+// filesLeft returns a line with the number of files that are not listed, or nil if all are.
 func filesLeft(n int) elements.Node {
 	if n == 0 {
 		return nil
@@ -32,7 +32,7 @@ func filesLeft(n int) elements.Node {
 	return textblock.Ranked{Text: fmt.Sprintf("[about %d more files, which were read or modified before those, are not listed]", n), Priority: 1}.Node()
 }
 
-// fileList returns files in a tag, one a line; nothing where there are none.
+// fileList returns files in a tag, one a line, or nil if there are none.
 func fileList(priority int, tag string, paths []string) elements.Node {
 	if len(paths) == 0 {
 		return nil

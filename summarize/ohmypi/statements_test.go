@@ -32,7 +32,7 @@ import (
 
 // Numbers of tokens.
 const (
-	window    = 100_000         // of the model, and the budget of the prompt
+	window    = 100_000         // the context window, and the budget of the prompt
 	threshold = window - 16_384 // more is compacted
 	aTurn     = 400             // each of [turns]
 )
@@ -53,12 +53,12 @@ const (
 	branch    = "The user left this line of work"
 )
 
-// answers to them.
+// answers has an answer to each kind.
 var answers = map[string]string{
 	first: "The notes.", update: "The notes, up to date.", beginning: "The turn so far.", title: "I fixed it.", branch: "It led nowhere.",
 }
 
-// kindOf returns the kind of a request, "" for one of the agent's own.
+// kindOf returns the kind of a request, "" for the agent's own.
 func kindOf(r chat.Request) string {
 	for kind := range answers {
 		if strings.Contains(r.Messages[len(r.Messages)-1].Text(), kind) {
@@ -68,12 +68,12 @@ func kindOf(r chat.Request) string {
 	return ""
 }
 
-// answer answers any request.
+// answer is a model that answers any request by its kind.
 func answer(_ context.Context, r chat.Request) (chat.Response, error) {
 	return chat.Response{Message: chat.AssistantMessage(cmp.Or(answers[kindOf(r)], "It is done."))}, nil
 }
 
-// after answers as step does, a minute later, unless the request ends before.
+// after returns a step that answers after a minute, unless its context ends before.
 func after(step models.Step) models.Step {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		select {
@@ -85,7 +85,7 @@ func after(step models.Step) models.Step {
 	}
 }
 
-// asked lists the texts of the requests of a kind that were made.
+// asked returns the texts of the requests of a kind.
 func asked(d compacttest.Desk, kind string) []string {
 	synctest.Wait() // for a title
 	var list []string
@@ -97,12 +97,12 @@ func asked(d compacttest.Desk, kind string) []string {
 	return list
 }
 
-// desk returns a session under the policy, in a window of 100,000 tokens.
+// desk returns a desk under the policy, in a window of 100,000 tokens.
 func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
 	return onDesk(t, numbered.Session(), messages...)
 }
 
-// onDesk returns a desk with a session.
+// onDesk returns a desk with that session.
 func onDesk(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = ohmypi.Policy(), window, window
@@ -110,12 +110,12 @@ func onDesk(t *testing.T, s *history.Session, messages ...chat.Message) compactt
 	return d
 }
 
-// marked returns a text of so many tokens on one line, which begins with a number.
+// marked returns a text of that many tokens on one line, which begins with a number.
 func marked(n, tokens int) string {
 	return fmt.Sprintf("[output %03d]", n) + compacttest.Words(tokens-3)
 }
 
-// turns are turns of 400 tokens with these numbers, each a message of the user's and an answer.
+// turns returns the turns from one number to another, each a user message and an answer of 400 tokens together.
 func turns(from, to int) []chat.Message {
 	var list []chat.Message
 	for n := from; n <= to; n++ {
@@ -124,14 +124,14 @@ func turns(from, to int) []chat.Message {
 	return list
 }
 
-// call returns a round that calls a tool with these arguments. The result takes so many tokens and has the round's number.
+// call returns a round that calls a tool. The result takes that many tokens and has the number of the round.
 func call(n int, tool, arguments string, tokens int) []chat.Message {
 	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
 	m.ToolCalls = []chat.ToolCall{{ID: fmt.Sprintf("call-%d", n), Name: tool, Arguments: arguments}}
 	return []chat.Message{m, chat.ToolResult(m.ToolCalls[0].ID, compacttest.Output(n, tokens))}
 }
 
-// calls are rounds of bash with these numbers.
+// calls returns the rounds of bash from one number to another.
 func calls(from, to, tokens int) []chat.Message {
 	var list []chat.Message
 	for n := from; n <= to; n++ {
@@ -151,7 +151,7 @@ func add(d compacttest.Desk, bodies ...history.Body) string {
 	return added[0].ID
 }
 
-// said are messages as entries.
+// said returns messages as bodies of entries.
 func said(messages ...chat.Message) []history.Body {
 	var list []history.Body
 	for _, m := range messages {
@@ -160,10 +160,10 @@ func said(messages ...chat.Message) []history.Body {
 	return list
 }
 
-// shows lists the numbers that a prompt shows.
+// shows returns the numbers that a prompt shows.
 func shows(messages []chat.Message) []int { return compacttest.Outputs(compacttest.Text(messages)) }
 
-// numbers lists those from one to another.
+// numbers returns the numbers from one to another.
 func numbers(from, to int) []int {
 	var list []int
 	for n := from; n <= to; n++ {
@@ -179,10 +179,10 @@ func latest(d compacttest.Desk) history.Compaction {
 	return list[len(list)-1]
 }
 
-// view lists the messages that the session shows.
+// view returns the messages that the session shows.
 func view(d compacttest.Desk) []chat.Message { return compacttest.ViewOf(d.T, d.Session).Messages() }
 
-// compacted returns a desk whose session was compacted once. Turns up to 210 were said; the newest 50 are kept.
+// compacted returns a desk whose session of 210 turns was compacted once. The newest 50 are kept.
 func compacted(t *testing.T) compacttest.Desk {
 	d := desk(t, turns(1, tooMany)...)
 	_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
@@ -191,7 +191,7 @@ func compacted(t *testing.T) compacttest.Desk {
 	return d
 }
 
-// rendered returns the messages of the prompt, which must fit, and be valid once the user says more.
+// rendered returns the messages of the prompt, which must fit, and be valid with one more user message.
 func rendered(d compacttest.Desk) []chat.Message {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), compacttest.Prompt(d.Session))
@@ -201,14 +201,14 @@ func rendered(d compacttest.Desk) []chat.Message {
 	return r.Messages
 }
 
-// demand renders the prompt and has the session compacted.
+// demand renders the prompt and compacts the session on demand.
 func demand(d compacttest.Desk, instructions string) error {
 	rendered(d)
 	_, err := d.Compact(d.T.Context(), instructions)
 	return err
 }
 
-// cutAt compacts a session of which the newest 20,000 tokens begin with an entry, and returns the id of that.
+// cutAt compacts a session whose newest 20,000 tokens begin with an entry, and returns the entry's id.
 func cutAt(t *testing.T, at history.Body) (compacttest.Desk, string) {
 	d := desk(t, turns(1, tooMany-keeps)...)
 	id := add(d, at)
@@ -218,7 +218,7 @@ func cutAt(t *testing.T, at history.Body) (compacttest.Desk, string) {
 	return d, id
 }
 
-// starters start turns.
+// starters are entries that start turns.
 var starters = []history.Body{
 	history.Message{Message: chat.UserMessage("Why?")},
 	history.Shell{Command: "go build", Output: "It fails."},
@@ -226,7 +226,7 @@ var starters = []history.Body{
 	history.BranchSummary{From: "e1", Summary: history.Summary{Text: "It led nowhere."}},
 }
 
-// split returns a desk with a session that is cut within its newest turn: 150 turns are over, and the newest has 12 rounds.
+// split returns a desk with a history that is cut within its newest turn: 12 rounds after 150 other turns.
 func split(t *testing.T) compacttest.Desk {
 	d := desk(t, turns(1, 150)...)
 	d.Say(chat.UserMessage(compacttest.Task))
@@ -234,16 +234,17 @@ func split(t *testing.T) compacttest.Desk {
 	return d
 }
 
-// refused renders the prompt, which the provider refuses as larger than a limit, 0 if it names none. The application appends
-// the failed answer, and the compactor recovers.
+// refused renders the prompt, appends a failed answer, and recovers from the provider's refusal, which names that limit
+// unless it is 0.
 func refused(d compacttest.Desk, limit int) (*render.Result, error) {
 	rendered(d)
 	failed := add(d, history.Message{Message: chat.AssistantMessage("The request failed.")})
 	return d.Recover(d.T.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: limit}, failed)
 }
 
-// left returns a desk with a session of two branches. These entries are the current one; other is the end of the other.
-func left(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other string) {
+// twoBranches returns a desk with a session of two branches. The current one ends with these entries, and the other
+// with other.
+func twoBranches(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other string) {
 	d = desk(t, chat.UserMessage("The task."))
 	root := d.Session.Leaf()
 	d.Say(chat.AssistantMessage("The other way."), chat.UserMessage("Go on."))
@@ -253,7 +254,7 @@ func left(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other strin
 	return d, other
 }
 
-// goTo lets the session go on from an entry, and returns the summary of what is left.
+// goTo lets the session go on from an entry, and returns the summary of the branch that is left.
 func goTo(d compacttest.Desk, to string) *history.BranchSummary {
 	summary, err := d.Navigate(d.T.Context(), to, summarize.Navigation{Summarise: true})
 	require.NoError(d.T, err)
@@ -261,23 +262,23 @@ func goTo(d compacttest.Desk, to string) *history.BranchSummary {
 	return summary
 }
 
-// hooked returns a desk with too many turns, and a hook that returns this before each compaction.
-func hooked(t *testing.T, does summarize.Intervention) compacttest.Desk {
+// hooked returns a desk with too many turns, and a hook that returns returned before each compaction.
+func hooked(t *testing.T, returned summarize.Intervention) compacttest.Desk {
 	d := desk(t, turns(1, tooMany)...)
-	d.Hooks.BeforeCompact = before(does)
+	d.Hooks.BeforeCompact = before(returned)
 	return d
 }
 
-// before returns a hook that returns this.
-func before(does summarize.Intervention) func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+// before returns a hook before compactions that returns returned.
+func before(returned summarize.Intervention) func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 	return func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
-		return does, nil
+		return returned, nil
 	}
 }
 
-// beforeBranch returns a hook that returns this.
-func beforeBranch(does summarize.Intervention) func(context.Context, string, string) (summarize.Intervention, error) {
-	return func(context.Context, string, string) (summarize.Intervention, error) { return does, nil }
+// beforeBranch returns a hook before changes of branch that returns returned.
+func beforeBranch(returned summarize.Intervention) func(context.Context, string, string) (summarize.Intervention, error) {
+	return func(context.Context, string, string) (summarize.Intervention, error) { return returned, nil }
 }
 
 // heard returns the first event of a kind.
@@ -287,7 +288,7 @@ func heard(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
 	return (*d.Heard)[i]
 }
 
-// transport answers requests of HTTP without a network.
+// transport answers HTTP requests without a network.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -327,7 +328,7 @@ var triggers = []statements.Statement{
 		},
 	},
 	{
-		Says: "the limit is looked at once the agent has finished a turn",
+		Says: "the limit is checked once the agent has finished a turn",
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			started := heard(d, summarize.EventStarted)
@@ -362,7 +363,7 @@ var triggers = []statements.Statement{
 		},
 	},
 	{
-		Says: "somebody may ask for a compaction whatever is used, with instructions",
+		Says: "it compacts on demand however few tokens are used, with instructions",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, enough)...)
 			require.NoError(t, demand(d, "Mind the tests."))
@@ -408,7 +409,7 @@ var triggers = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: `if failed != "" {`, New: "if false {"}},
 	},
 	{
-		Says: "after a refusal the agent goes on by itself: the same request is not waited for, and nothing is said in the user's place",
+		Says: "after a refusal the agent repeats the request by itself, and nothing is appended in the user's place",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, enough)...)
 			d.Say(chat.UserMessage("Go on."))
@@ -454,7 +455,7 @@ var clearing = []statements.Statement{
 	{
 		Says: "the newest 40,000 tokens of tool output stay",
 		Check: func(t *testing.T) {
-			for less := range 2 { // the result that they reach into stays whole
+			for less := range 2 { // the result in which the 40,000 end stays whole
 				d := desk(t, chat.UserMessage(compacttest.Task))
 				d.Say(calls(1, 34, 2000)...)
 				d.Say(calls(35, 35, 2000-less)...)
@@ -467,7 +468,7 @@ var clearing = []statements.Statement{
 		},
 	},
 	{
-		Says: "nothing is cleared that saves less than 20,000 tokens",
+		Says: "nothing is cleared if that saves less than 20,000 tokens",
 		Check: func(t *testing.T) {
 			for less := range 2 {
 				d := desk(t, chat.UserMessage(compacttest.Task))
@@ -509,7 +510,7 @@ var clearing = []statements.Statement{
 		},
 	},
 	{
-		Says: "clearing is kept in the session, and the limit is held against what is left: no summary is made if that is enough",
+		Says: "a clearing is kept in the session, and if the prompt is then below the limit no summary is made",
 		Check: func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			d := onDesk(t, compacttest.Opened(t, path), chat.UserMessage(compacttest.Task))
@@ -546,7 +547,7 @@ var cuts = []statements.Statement{
 		},
 	},
 	{
-		Says: "they are counted by what the provider reported, if it did",
+		Says: "the kept tokens are counted by the provider's report, if there is one",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, 175)...)
 			add(d, history.Usage{Usage: chat.Usage{Input: 125_000}, Counted: 100_000})
@@ -559,7 +560,7 @@ var cuts = []statements.Statement{
 		},
 	},
 	{
-		Says: "a compaction cuts only what was said since the one before it",
+		Says: "a cut is after the compaction before it",
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			d.Say(turns(1, 45)...)
@@ -571,7 +572,7 @@ var cuts = []statements.Statement{
 		Mutants: []statements.Mutant{{File: policy, Old: ", SinceCompaction: true", New: ""}},
 	},
 	{
-		Says: "it may cut at what the user says, at a shell command, a custom message and a branch summary",
+		Says: "it may cut at a user message, a shell command, a custom message and a branch summary",
 		Check: func(t *testing.T) {
 			for _, s := range starters {
 				d, id := cutAt(t, s)
@@ -584,7 +585,7 @@ var cuts = []statements.Statement{
 		},
 	},
 	{
-		Says: "it may cut at what the assistant says",
+		Says: "it may cut at an assistant message",
 		Check: func(t *testing.T) {
 			d := split(t)
 			rendered(d)
@@ -623,7 +624,7 @@ var cuts = []statements.Statement{
 		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: " && nodes[cut-1].kind.unsaid() {", New: " && false {"}},
 	},
 	{
-		Says: "if a turn is cut there are two summaries: of what was before it, and of its beginning",
+		Says: "if a turn is cut there are two summaries: of the history before it, and of its beginning",
 		Check: func(t *testing.T) {
 			d := split(t)
 			rendered(d)
@@ -641,7 +642,7 @@ var cuts = []statements.Statement{
 		},
 	},
 	{
-		Says: "they are joined under the title of the turn's context",
+		Says: "the two summaries are joined under the title of the turn's context",
 		Check: func(t *testing.T) {
 			d := split(t)
 			rendered(d)
@@ -654,7 +655,7 @@ var cuts = []statements.Statement{
 		},
 	},
 	{
-		Says: "no turn is cut before a user's message, a shell command, a custom message or a branch summary",
+		Says: "a cut before a user message, a shell command, a custom message or a branch summary splits no turn",
 		Check: func(t *testing.T) {
 			for _, s := range starters {
 				d, _ := cutAt(t, s)
@@ -667,7 +668,7 @@ var cuts = []statements.Statement{
 		},
 	},
 	{
-		Says: "of a session of a single turn all that is covered is summarised at once",
+		Says: "in a session of a single turn one summary has all that is covered",
 		Check: func(t *testing.T) {
 			d := desk(t, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 42, 2100)...)
@@ -683,7 +684,7 @@ var cuts = []statements.Statement{
 
 var requests = []statements.Statement{
 	{
-		Says: "the model is shown the conversation as text in a tag, and told what it is to be",
+		Says: "the model is shown the conversation as text in a tag, and told its role",
 		Check: func(t *testing.T) {
 			d := desk(t, chat.UserMessage("Look."), call(1, "read", `{"path":"a.go"}`, 10)[0], chat.ToolResult("call-1", "package a"))
 			d.Say(turns(1, enough)...)
@@ -713,7 +714,7 @@ var requests = []statements.Statement{
 		Mutants: []statements.Mutant{{File: prompts, Old: "ask := first", New: "ask := update"}},
 	},
 	{
-		Says: "a later one shows the summary before it, and asks for that to be brought up to date",
+		Says: "a later compaction shows the summary before it, and asks for an update of it",
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			d.Say(turns(1, 75)...)
@@ -729,7 +730,7 @@ var requests = []statements.Statement{
 		},
 	},
 	{
-		Says: "what hooks add is a list of context in both requests",
+		Says: "the context that hooks add is a list in both requests",
 		Check: func(t *testing.T) {
 			d := split(t)
 			d.Hooks.BeforeCompact = before(summarize.Intervention{Context: []string{"Mind the tests.", "Mind the gap."}})
@@ -745,7 +746,7 @@ var requests = []statements.Statement{
 		},
 	},
 	{
-		Says: "a short summary for people is made of the summary, with a request of its own",
+		Says: "a short summary for people is made from the summary, by a request of its own",
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			require.Len(t, asked(d, title), 1)
@@ -793,18 +794,19 @@ var requests = []statements.Statement{
 	},
 }
 
-// files returns a desk whose session was compacted; what is covered begins with a turn of these rounds.
+// files returns a desk whose session was compacted. The covered history begins with a turn of these rounds.
 func files(t *testing.T, rounds ...[]chat.Message) compacttest.Desk {
 	d := desk(t, chat.UserMessage("Look."))
 	d.Say(slices.Concat(rounds...)...)
 	d.Say(turns(1, enough)...)
 	require.NoError(t, demand(d, ""))
+	synctest.Wait() // for the title, an entry after the compaction
 	return d
 }
 
 var placed = []statements.Statement{
 	{
-		Says: "what is shown is the summary in a message of the user's, then what is kept, then what is said later",
+		Says: "the prompt shows the summary in a user message, then the kept messages, then later ones",
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			d.Say(turns(1, 1)...)
@@ -814,7 +816,7 @@ var placed = []statements.Statement{
 			require.Equal(t, chat.UserMessage("The conversation before this point was compacted into this summary:\n"+
 				"<conversation-summary>\nThe notes.\n</conversation-summary>"), got[1])
 			compacttest.Equal(t, turns(tooMany-keeps+1, tooMany), got[2:2+2*keeps])
-			compacttest.Equal(t, append(turns(1, 1), chat.UserMessage("Go on.")), got[3+2*keeps:]) // after the word to continue
+			compacttest.Equal(t, append(turns(1, 1), chat.UserMessage("Go on.")), got[3+2*keeps:]) // after the message to continue
 		},
 		Mutants: []statements.Mutant{
 			{File: replacement, Old: `m.SummaryBlock("conversation-summary"),`, New: ""},
@@ -823,7 +825,7 @@ var placed = []statements.Statement{
 		},
 	},
 	{
-		Says: "a compaction is an entry of the branch, with the summary, where it cuts, and what the prompt took",
+		Says: "a compaction is an entry of the branch, with the summary, the cut, and the tokens of the prompt",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, tooMany-keeps)...)
 			before := d.Session.Leaf()
@@ -848,7 +850,7 @@ var placed = []statements.Statement{
 		},
 	},
 	{
-		Says: "custom messages and branch summaries are shown as the user's",
+		Says: "custom messages and branch summaries are shown as user messages",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, 1)...)
 			add(d, starters[2:]...)
@@ -865,7 +867,7 @@ var placed = []statements.Statement{
 		},
 	},
 	{
-		Says: "files that were read are listed after the summary, and those that were written or edited",
+		Says: "files that were read, and files that were written or edited, are listed after the summary",
 		Check: func(t *testing.T) {
 			d := files(t,
 				call(1, "read", `{"path":"a.go"}`, 10), call(2, "write", `{"path":"b.go"}`, 10), call(3, "edit", `{"path":"c.go"}`, 10),
@@ -881,7 +883,7 @@ var placed = []statements.Statement{
 		},
 	},
 	{
-		Says: "a file that was read and modified is listed as modified alone",
+		Says: "a file that was read and modified is listed only as modified",
 		Check: func(t *testing.T) {
 			d := files(t, call(1, "edit", `{"path":"a.go"}`, 10), call(2, "read", `{"path":"a.go"}`, 10))
 			require.Equal(t, history.Files{Modified: []string{"a.go"}}, latest(d).Files)
@@ -889,7 +891,7 @@ var placed = []statements.Statement{
 		Mutants: []statements.Mutant{{File: sessions + "fileops.go", Old: "		if modified[path] {", New: "		files.Read = append(files.Read, path)\n\t\tif modified[path] {"}},
 	},
 	{
-		Says: "the lists go on from those of the compaction before",
+		Says: "the lists include those of the compaction before",
 		Check: func(t *testing.T) {
 			d := files(t, call(1, "read", `{"path":"a.go"}`, 10))
 			add(d, history.Compaction{
@@ -906,7 +908,7 @@ var placed = []statements.Statement{
 		},
 	},
 	{
-		Says: "but not from those of a compaction that a hook supplied",
+		Says: "the lists do not include those of a compaction that a hook supplied",
 		Check: func(t *testing.T) {
 			d := desk(t, chat.UserMessage("Look."))
 			d.Say(call(1, "read", `{"path":"a.go"}`, 10)...)
@@ -925,7 +927,7 @@ var placed = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "carry.go", Old: "compaction.Extension = true", New: "compaction.Extension = false"}},
 	},
 	{
-		Says: "if a turn is cut the files of its beginning are listed, and those of what is kept are not",
+		Says: "if a turn is cut the files of its beginning are listed, and those of its kept rounds are not",
 		Check: func(t *testing.T) {
 			d := split(t)
 			rendered(d)
@@ -940,10 +942,10 @@ var placed = []statements.Statement{
 
 var branches = []statements.Statement{
 	{
-		Says: "what is left is summarised if the caller or the policy says so, and by default it is not",
+		Says: "the branch that is left is summarised if the caller or the policy says so, and not by default",
 		Check: func(t *testing.T) {
 			for _, c := range []struct{ policy, caller bool }{{}, {policy: true}, {caller: true}} {
-				d, other := left(t, said(turns(1, 1)...)...)
+				d, other := twoBranches(t, said(turns(1, 1)...)...)
 				d.Policy.Branch.On = d.Policy.Branch.On || c.policy
 				_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: c.caller})
 				require.NoError(t, err)
@@ -957,9 +959,9 @@ var branches = []statements.Statement{
 		},
 	},
 	{
-		Says: "that is what was said since the two ways parted",
+		Says: "the summary is of the entries since the two branches parted",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 2)...)...)
+			d, other := twoBranches(t, said(turns(1, 2)...)...)
 			goTo(d, other)
 			text := asked(d, branch)[0]
 			require.Equal(t, []int{1, 2}, compacttest.Outputs(text))
@@ -971,9 +973,9 @@ var branches = []statements.Statement{
 		},
 	},
 	{
-		Says: "it is summarised before the session goes to the other entry, and the summary follows that",
+		Says: "a branch is summarised before the session goes to the other entry, and the summary follows that entry",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 2)...)...)
+			d, other := twoBranches(t, said(turns(1, 2)...)...)
 			from, during := d.Session.Leaf(), ""
 			d.Always(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				during = d.Session.Leaf()
@@ -998,13 +1000,13 @@ var branches = []statements.Statement{
 		},
 	},
 	{
-		Says: "the newest of it is summarised that takes no more than the context window less 16,384 tokens",
+		Says: "the newest entries that fit the context window less 16,384 tokens are summarised",
 		Check: func(t *testing.T) {
 			const small = 40_000
 			for over := range 2 {
 				tokens := small - 16_384 + over
 				oldest := chat.AssistantMessage(marked(999, tokens%aTurn-3))
-				d, other := left(t, append(said(oldest), said(turns(1, tokens/aTurn)...)...)...)
+				d, other := twoBranches(t, append(said(oldest), said(turns(1, tokens/aTurn)...)...)...)
 				d.Target.ContextWindow = small
 				goTo(d, other)
 				want := numbers(1, tokens/aTurn)
@@ -1020,10 +1022,10 @@ var branches = []statements.Statement{
 		},
 	},
 	{
-		Says: "a summary is taken although it is a little more than fits",
+		Says: "an earlier summary on the branch is shown although it exceeds the limit a little",
 		Check: func(t *testing.T) {
 			const small = 40_000
-			d, other := left(t, append([]history.Body{
+			d, other := twoBranches(t, append([]history.Body{
 				history.BranchSummary{From: "e1", Summary: history.Summary{Text: "Found before. " + compacttest.Words(9000)}},
 			}, said(turns(1, 50)...)...)...)
 			d.Target.ContextWindow = small
@@ -1033,9 +1035,9 @@ var branches = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "prompt_branch.go", Old: "!list[0].summary || ", New: "list[0].summary || "}},
 	},
 	{
-		Says: "compactions on it are shown as what stands for them",
+		Says: "a compaction on the branch is shown by its replacement",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 2)...)...)
+			d, other := twoBranches(t, said(turns(1, 2)...)...)
 			add(d, history.Compaction{Messages: []chat.Message{chat.UserMessage("What was compacted.")}})
 			goTo(d, other)
 			require.Contains(t, asked(d, branch)[0], "user: What was compacted.\n")
@@ -1043,9 +1045,9 @@ var branches = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "prompt_branch.go", Old: "return c.Messages", New: "return c.Messages[:0]"}},
 	},
 	{
-		Says: "it is shown as text in a tag, to a model that is told what it is to be, and notes are asked for",
+		Says: "the branch is shown as text in a tag, to a model that is told its role and asked for notes",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(chat.UserMessage("Why?"), chat.AssistantMessage("Because."))...)
+			d, other := twoBranches(t, said(chat.UserMessage("Why?"), chat.AssistantMessage("Because."))...)
 			goTo(d, other)
 			require.Contains(t, asked(d, branch)[0], "You read transcripts")
 			require.Contains(t, asked(d, branch)[0], "\n<conversation>\nuser: Why?\nassistant: Because.\n</conversation>\n")
@@ -1056,9 +1058,9 @@ var branches = []statements.Statement{
 		},
 	},
 	{
-		Says: "instructions take the place of what is asked",
+		Says: "instructions replace the question",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 2)...)...)
+			d, other := twoBranches(t, said(turns(1, 2)...)...)
 			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true, Instructions: "In a word, please."})
 			require.NoError(t, err)
 			require.Empty(t, asked(d, branch))
@@ -1071,13 +1073,13 @@ var branches = []statements.Statement{
 		},
 	},
 	{
-		Says: "files of all that is left are listed after the summary, also of what does not fit, and those of summaries on it",
+		Says: "the files of the whole branch, and of summaries on it, are listed after the summary, even if not all of it fits",
 		Check: func(t *testing.T) {
 			bodies := said(call(901, "read", `{"path":"a.go"}`, 10)...)
 			bodies = append(bodies, history.BranchSummary{From: "e1", Summary: history.Summary{
 				Text: "Found before.", Files: history.Files{Read: []string{"b.go"}, Modified: []string{"c.go"}},
 			}})
-			d, other := left(t, append(bodies, said(turns(1, 75)...)...)...)
+			d, other := twoBranches(t, append(bodies, said(turns(1, 75)...)...)...)
 			d.Target.ContextWindow = 40_000
 			got := goTo(d, other)
 			require.NotContains(t, asked(d, branch)[0], "Step 901.")
@@ -1097,7 +1099,7 @@ var branches = []statements.Statement{
 
 var hooks = []statements.Statement{
 	{
-		Says: "a hook may call a compaction off",
+		Says: "a hook may cancel a compaction",
 		Check: func(t *testing.T) {
 			d := hooked(t, summarize.Intervention{Cancel: true})
 			compacttest.Equal(t, turns(1, tooMany), rendered(d)[1:])
@@ -1107,7 +1109,7 @@ var hooks = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "hooks.go", Old: "if j.hooked.Cancel {", New: "if false {"}},
 	},
 	{
-		Says: "a hook may supply all of a compaction",
+		Says: "a hook may supply a whole compaction",
 		Check: func(t *testing.T) {
 			kept := "e" + fmt.Sprint(2*150+1) // the first message of turn 151
 			d := hooked(t, summarize.Intervention{
@@ -1171,9 +1173,9 @@ var hooks = []statements.Statement{
 		},
 	},
 	{
-		Says: "a hook may call a change of branch off",
+		Says: "a hook may cancel a change of branch",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 1)...)...)
+			d, other := twoBranches(t, said(turns(1, 1)...)...)
 			from := d.Session.Leaf()
 			d.Hooks.BeforeBranch = beforeBranch(summarize.Intervention{Cancel: true})
 			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
@@ -1186,7 +1188,7 @@ var hooks = []statements.Statement{
 	{
 		Says: "a hook may supply the summary of a branch",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 1)...)...)
+			d, other := twoBranches(t, said(turns(1, 1)...)...)
 			d.Hooks.BeforeBranch = beforeBranch(summarize.Intervention{
 				Summary: &history.Summary{Text: "The hook's.", Files: history.Files{Read: []string{"a.go"}}},
 			})
@@ -1205,7 +1207,7 @@ var hooks = []statements.Statement{
 		Says: "a hook is told of a change of branch with both ends and the summary, if there is one",
 		Check: func(t *testing.T) {
 			for _, summarised := range []bool{false, true} {
-				d, other := left(t, said(turns(1, 1)...)...)
+				d, other := twoBranches(t, said(turns(1, 1)...)...)
 				from, told := d.Session.Leaf(), 0
 				var given *history.BranchSummary
 				d.Hooks.AfterBranch = func(_ context.Context, was, is string, s *history.BranchSummary) error {
@@ -1231,7 +1233,7 @@ var errDown = errors.New("the model is down")
 
 var failures = []statements.Statement{
 	{
-		Says: "a compaction that somebody asks for first stops what the agent does",
+		Says: "a compaction on demand first stops the agent's work",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, enough)...)
 			var asked []int
@@ -1269,7 +1271,7 @@ var failures = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "compactor.go", Old: "c.inner.work.abort(ErrAborted)", New: "_ = ErrAborted"}},
 	},
 	{
-		Says: "events tell of the beginning and the end of a compaction",
+		Says: "events report the beginning and the end of a compaction",
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			synctest.Wait()
@@ -1286,7 +1288,7 @@ var failures = []statements.Statement{
 		},
 	},
 	{
-		Says: "models may be named that are asked in turn",
+		Says: "the policy may name models that are asked in turn",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, tooMany)...)
 			d.Policy.Ask.Names = []string{"one", "two"}
@@ -1359,7 +1361,7 @@ var failures = []statements.Statement{
 	{
 		Says: "an abort ends the summary of a branch, and the session stays where it is",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 1)...)...)
+			d, other := twoBranches(t, said(turns(1, 1)...)...)
 			from := d.Session.Leaf()
 			d.Always(after(answer))
 			time.AfterFunc(time.Second, d.Abort)
@@ -1376,7 +1378,7 @@ var failures = []statements.Statement{
 
 var settings = []statements.Statement{
 	{
-		Says: "it can be turned off, and on again, for a session that goes on",
+		Says: "it can be turned off and on again for a session",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, tooMany)...)
 			off := onDesk(t, d.Session)
@@ -1417,7 +1419,7 @@ var settings = []statements.Statement{
 		Mutants: []statements.Mutant{{File: policy, Old: "Tokens: 20_000", New: "Tokens: 20_000, Share: 0.25"}},
 	},
 	{
-		Says: "the word to continue can be left out",
+		Says: "the message to continue can be left out",
 		Check: func(t *testing.T) {
 			d := desk(t, turns(1, tooMany)...)
 			d.Policy.Continue = ""
@@ -1431,9 +1433,9 @@ var settings = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "demand.go", Old: `!w.made || c.Policy.Continue == ""`, New: "!w.made"}},
 	},
 	{
-		Says: "the reserve of a branch can be set",
+		Says: "the reserve of branch summaries can be set",
 		Check: func(t *testing.T) {
-			d, other := left(t, said(turns(1, 75)...)...)
+			d, other := twoBranches(t, said(turns(1, 75)...)...)
 			d.Target.ContextWindow, d.Policy.Branch.Reserve = 40_000, 20_000
 			goTo(d, other)
 			require.Equal(t, numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))

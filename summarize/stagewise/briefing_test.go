@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-func TestBriefingBudgetHints(t *testing.T) {
+func TestTheRequestSaysHowToTreatTheBriefingBefore(t *testing.T) {
 	const verbatim, light, oldest = "word for word, shorten nothing", "tighten its oldest sections a little", "condense its oldest sections"
 	for _, c := range []struct {
 		rule     string
@@ -24,16 +24,16 @@ func TestBriefingBudgetHints(t *testing.T) {
 		previous int // characters
 		want     string
 	}{
-		{"the first has none", 0, 0, ""},
-		{"a short one is taken over", 0, 1, verbatim},
-		{"below 60% too", 0, 17_999, verbatim},
-		{"from 60% on it is condensed lightly", 0, 18_000, light},
-		{"up to 85%", 0, 25_499, light},
-		{"from 85% on its oldest sections are condensed", 0, 25_500, oldest},
-		{"and above the target", 0, 40_000, oldest},
-		{"of a target of one's own", 1000, 599, verbatim},
-		{"at its 60%", 1000, 600, light},
-		{"at its 85%", 1000, 850, oldest},
+		{"a first briefing has no hint", 0, 0, ""},
+		{"a short briefing is taken over", 0, 1, verbatim},
+		{"a briefing below 60% is taken over", 0, 17_999, verbatim},
+		{"from 60% on a briefing is tightened a little", 0, 18_000, light},
+		{"below 85% a briefing is tightened a little", 0, 25_499, light},
+		{"from 85% on the oldest sections are condensed", 0, 25_500, oldest},
+		{"above the target the oldest sections are condensed", 0, 40_000, oldest},
+		{"below 60% of a custom target", 1000, 599, verbatim},
+		{"at 60% of a custom target", 1000, 600, light},
+		{"at 85% of a custom target", 1000, 850, oldest},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := compacttest.Stuff()
@@ -54,8 +54,7 @@ func TestBriefingBudgetHints(t *testing.T) {
 	}
 }
 
-// The goal of a briefing is within its room, whatever the language.
-func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
+func TestABriefingAimsAtNoMoreThanItsRoomInAnyLanguage(t *testing.T) {
 	const longer = "rather be longer than lose a detail"
 	chinese := chat.UserMessage(strings.Repeat("修复构建", 100))
 	for _, c := range []struct {
@@ -65,12 +64,12 @@ func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
 		target int
 		aim    int
 	}{
-		{"where there is room the target is the goal, and longer is better", compacttest.Rounds(1, 3, 40), 20_000, 0, 30_000},
-		{"where there is none the room is the goal", []chat.Message{chat.UserMessage(compacttest.Words(100))}, 1000, 0, 4000},
-		{"which in Chinese is fewer characters", []chat.Message{chinese}, 1000, 0, 1333},
-		{"a target of one's own is lowered too", []chat.Message{chinese}, 1000, 8000, 1333},
-		{"or is below it", []chat.Message{chinese}, 10_000, 8000, 8000},
-		{"nothing known is no limit", nil, 0, 0, 30_000},
+		{"with room the target is the goal, and longer is better", compacttest.Rounds(1, 3, 40), 20_000, 0, 30_000},
+		{"with less room than the target the room is the goal", []chat.Message{chat.UserMessage(compacttest.Words(100))}, 1000, 0, 4000},
+		{"the room has fewer characters of Chinese", []chat.Message{chinese}, 1000, 0, 1333},
+		{"a custom target is lowered to the room too", []chat.Message{chinese}, 1000, 8000, 1333},
+		{"a custom target below the room is the goal", []chat.Message{chinese}, 10_000, 8000, 8000},
+		{"with an unknown room the target is the goal", nil, 0, 0, 30_000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := compacttest.Stuff()
@@ -91,17 +90,17 @@ func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestBriefingShowsWhatWasDoneInALine(t *testing.T) {
+func TestABriefingsRequestHasALineForEachCallAndNamesMentions(t *testing.T) {
 	m := compacttest.Stuff()
 	lines := stagewise.ToolLines{"read": func(c stagewise.Call) string { return "looked at " + c.Argument("path") }}
 	got := compacttest.Requested(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message, json.RawMessage) []string { return []string{"x.go"} }}.Prompt().Request(m))
 	require.Len(t, got, 2)
 	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
 	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")
-	require.NotContains(t, got[1].Text(), "[output 001]", "what a tool gave is not shown")
+	require.NotContains(t, got[1].Text(), "[output 001]", "tool output is not shown")
 }
 
-func TestToolsInALine(t *testing.T) {
+func TestEachToolCallHasItsLine(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for _, c := range []struct {
 		rule     string
@@ -112,31 +111,31 @@ func TestToolsInALine(t *testing.T) {
 		{"files that were read", compacttest.ToolUse("read", `{"paths":["a.go","b.go"]}`, ""), "[read: a.go, b.go]"},
 		{"a file that was edited once", compacttest.ToolUse("edit", `{"path":"a.go","edits":[{}]}`, ""), "[edited: a.go (1 edit)]"},
 		{"a file that was edited twice", compacttest.ToolUse("multi_edit", `{"file_path":"a.go","edits":[{},{}]}`, ""), "[edited: a.go (2 edits)]"},
-		{"a file that was edited, nobody says how often", compacttest.ToolUse("edit", `{"path":"a.go","old":"x"}`, ""), "[edited: a.go]"},
+		{"a file that was edited an unknown number of times", compacttest.ToolUse("edit", `{"path":"a.go","old":"x"}`, ""), "[edited: a.go]"},
 		{"a file that was created", compacttest.ToolUse("create_file", `{"filePath":"a.go"}`, ""), "[created: a.go]"},
 		{"a file that was written", compacttest.ToolUse("write", `{"path":"a.go","content":"…"}`, ""), "[wrote: a.go]"},
 		{"a tool of a server", compacttest.ToolUse("mcp__files__readTextFile", `{"path":"a.go"}`, ""), "[read: a.go]"},
 		{"a command of a server", compacttest.ToolUse("functions.run_terminal_cmd", `{"command":"go test"}`, "exit code: 0"), "[shell: go test → ✓]"},
 		{"a search", compacttest.ToolUse("grep", `{"pattern":"func \"main\""}`, ""), `[searched: "func \"main\""]`},
-		{"a command of whose end nothing is known", compacttest.ToolUse("bash", `{"command":"go test"}`, "ok"), "[shell: go test]"},
+		{"a command with an unknown end", compacttest.ToolUse("bash", `{"command":"go test"}`, "ok"), "[shell: go test]"},
 		{"a command with a label", compacttest.ToolUse("bash", `{"command":"go test","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]"},
 		{"a command that exited with a code", compacttest.ToolUse("bash", `{"command":"go test"}`, "exit code 0 was wanted\nexited with code 2"), "[shell: go test → exit 2]"},
 		{"a command that exited with a number", compacttest.ToolUse("bash", `{"command":"go test"}`, "FAIL\nexited with 3"), "[shell: go test → exit 3]"},
-		{"a command that says so first", compacttest.ToolUse("bash", `{"command":"go test"}`, "Exit code 1\n"+long+"\n"+long+long+long), "[shell: go test → exit 1]"},
-		{"a command that says first that it went well", compacttest.ToolUse("shell", `{"command":["bash","-lc","go test"]}`, "Exit code: 0\nWall time: 1 seconds\nOutput:\n"+long+long+long), "[shell: go test → ✓]"},
-		{"a command in words", compacttest.ToolUse("shell", `{"command":["go","test"]}`, "Process exited with code 0"), "[shell: go test → ✓]"},
-		{"a command whose output tells it in JSON", compacttest.ToolUse("shell", `{"command":"x"}`, `{"output":"","exit_code":137}`), "[shell: x → exit 137]"},
-		{"a command whose output follows it in JSON", compacttest.ToolUse("shell", `{"command":"x"}`, `{"exit_code":1,"output":"`+long+long+long+long+`"}`), "[shell: x → exit 1]"},
+		{"a command whose output begins with its exit code", compacttest.ToolUse("bash", `{"command":"go test"}`, "Exit code 1\n"+long+"\n"+long+long+long), "[shell: go test → exit 1]"},
+		{"a command whose output begins with the exit code 0", compacttest.ToolUse("shell", `{"command":["bash","-lc","go test"]}`, "Exit code: 0\nWall time: 1 seconds\nOutput:\n"+long+long+long), "[shell: go test → ✓]"},
+		{"a command as a list of words", compacttest.ToolUse("shell", `{"command":["go","test"]}`, "Process exited with code 0"), "[shell: go test → ✓]"},
+		{"a command with its exit code in JSON", compacttest.ToolUse("shell", `{"command":"x"}`, `{"output":"","exit_code":137}`), "[shell: x → exit 137]"},
+		{"a command with long output after the exit code in JSON", compacttest.ToolUse("shell", `{"command":"x"}`, `{"exit_code":1,"output":"`+long+long+long+long+`"}`), "[shell: x → exit 1]"},
 		{"JSON that is cut in its middle", compacttest.ToolUse("shell", `{"command":"x"}`, `{"exit_code":1,"output":"`+long+"\n[... 9 tokens cut here]\n"+long+long+long+`"}`), "[shell: x → exit 1]"},
 		{"JSON with its code in the metadata", compacttest.ToolUse("shell", `{"command":"x"}`, `{"output":"exit code 3","metadata":{"exit_code":0,"duration_seconds":0.1}}`), "[shell: x → ✓]"},
 		{"JSON of success", compacttest.ToolUse("shell", `{"command":"x"}`, `{"success":true}`), "[shell: x → ✓]"},
-		{"JSON of no success", compacttest.ToolUse("shell", `{"command":"x"}`, `{"success":false}`), "[shell: x → ✗]"},
-		{"JSON that tells of no end", compacttest.ToolUse("shell", `{"command":"x"}`, `{"output":"exit code 0"}`), "[shell: x]"},
-		{"JSON of a time-out", compacttest.ToolUse("shell", `{"command":"x"}`, `{"exit_code":124,"timed_out":true}`), "[shell: x → timed out]"},
-		{"a command that took too long", compacttest.Failing(compacttest.ToolUse("bash", `{"command":"sleep 9"}`, "the command timed out")), "[shell: sleep 9 → timed out ✗ the command timed out]"},
-		{"a command that took too long, which is no error", compacttest.ToolUse("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]"},
-		{"output that tells of a time-out is none", compacttest.ToolUse("bash", `{"command":"cat log"}`, "connection timed out"), "[shell: cat log]"},
-		{"output that speaks of exit codes claims nothing", compacttest.ToolUse("bash", `{"command":"cat log"}`, "exit code 0 means success,\nexit code 1 means failure.\nSee above."), "[shell: cat log]"},
+		{"JSON of failure", compacttest.ToolUse("shell", `{"command":"x"}`, `{"success":false}`), "[shell: x → ✗]"},
+		{"JSON without an exit code", compacttest.ToolUse("shell", `{"command":"x"}`, `{"output":"exit code 0"}`), "[shell: x]"},
+		{"JSON of a timeout", compacttest.ToolUse("shell", `{"command":"x"}`, `{"exit_code":124,"timed_out":true}`), "[shell: x → timed out]"},
+		{"a command that failed with a timeout", compacttest.Failing(compacttest.ToolUse("bash", `{"command":"sleep 9"}`, "the command timed out")), "[shell: sleep 9 → timed out ✗ the command timed out]"},
+		{"a command that timed out without an error", compacttest.ToolUse("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]"},
+		{"output that mentions a timeout is not one", compacttest.ToolUse("bash", `{"command":"cat log"}`, "connection timed out"), "[shell: cat log]"},
+		{"output that mentions exit codes has none", compacttest.ToolUse("bash", `{"command":"cat log"}`, "exit code 0 means success,\nexit code 1 means failure.\nSee above."), "[shell: cat log]"},
 		{"a command that failed", compacttest.Failing(compacttest.ToolUse("bash", `{"command":"go vet"}`, "exit status 1")), "[shell: go vet → exit 1 ✗ exit status 1]"},
 		{"a command that failed although it exited with 0", compacttest.Failing(compacttest.ToolUse("bash", `{"command":"go vet"}`, "exit status 0")), "[shell: go vet ✗ exit status 0]"},
 		{"Claude Code's tools", slices.Concat(compacttest.ToolUse("Read", `{"file_path":"a.go"}`, ""), compacttest.ToolUse("MultiEdit", `{"file_path":"b.go","edits":[{},{}]}`, ""), compacttest.ToolUse("Write", `{"file_path":"c.go"}`, ""),
@@ -146,21 +145,21 @@ func TestToolsInALine(t *testing.T) {
 		{"a lint that is clean", compacttest.ToolUse("lint", `{"paths":["a.go"]}`, "No linting errors found."), "[lint: a.go → clean]"},
 		{"a lint without problems", compacttest.ToolUse("lint", `{}`, "0 errors, 0 warnings"), "[lint: all → clean]"},
 		{"a lint with problems", compacttest.ToolUse("lint", `{"paths":["a.go","b.go"]}`, "a.go: 2 errors, 1 warning"), "[lint: a.go, b.go → 2 errors, 1 warning]"},
-		{"a lint that says something else", compacttest.ToolUse("lint", `{"path":"a.go"}`, "skipped"), "[lint: a.go]"},
+		{"a lint with another result", compacttest.ToolUse("lint", `{"path":"a.go"}`, "skipped"), "[lint: a.go]"},
 		{"a question with answers", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"size":"large","colours":["red","blue"],"n":3}`), "[asked user: Which? → colours: red, blue; n: 3; size: large]"},
 		{"a question with answers in a field of their own", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"answers":{"size":"large"}}`), "[asked user: Which? → size: large]"},
-		{"a question with an answer in words", compacttest.ToolUse("ask", `{"question":"Which?"}`, "the\nlarge one"), "[asked user: Which? → the large one]"},
-		{"a tool that is not known", compacttest.ToolUse("deploy", `{"target":"x"}`, "done"), "[tool-deploy]"},
-		{"a tool that is not known and failed", compacttest.Failing(compacttest.ToolUse("deploy", `{}`, "no such\n\ttarget")), "[tool-deploy ✗ no such target]"},
+		{"a question with an answer as text", compacttest.ToolUse("ask", `{"question":"Which?"}`, "the\nlarge one"), "[asked user: Which? → the large one]"},
+		{"an unknown tool", compacttest.ToolUse("deploy", `{"target":"x"}`, "done"), "[tool-deploy]"},
+		{"an unknown tool that failed", compacttest.Failing(compacttest.ToolUse("deploy", `{}`, "no such\n\ttarget")), "[tool-deploy ✗ no such target]"},
 		{"a known tool that failed", compacttest.Failing(compacttest.ToolUse("read", `{"path":"a.go"}`, "no such file")), "[read: a.go ✗ no such file]"},
-		{"a failure without a word", compacttest.Failing(compacttest.ToolUse("read", `{"path":"a.go"}`, " ")), "[read: a.go ✗ failed]"},
-		{"a call that was cut short", compacttest.ToolUse("read", `{"path":"a.go"}`, "")[:1], "[read: a.go (no result)]"},
-		{"arguments that are cut off", compacttest.ToolUse("read", `{"pa`, ""), "[read: ?]"},
-		{"arguments of another kind", compacttest.ToolUse("read", `["a.go"]`, ""), "[read: ?]"},
+		{"a failure without a text", compacttest.Failing(compacttest.ToolUse("read", `{"path":"a.go"}`, " ")), "[read: a.go ✗ failed]"},
+		{"a call that was interrupted", compacttest.ToolUse("read", `{"path":"a.go"}`, "")[:1], "[read: a.go (no result)]"},
+		{"truncated arguments", compacttest.ToolUse("read", `{"pa`, ""), "[read: ?]"},
+		{"arguments that are not an object", compacttest.ToolUse("read", `["a.go"]`, ""), "[read: ?]"},
 		{"a result without its call", compacttest.ToolUse("read", `{}`, "lost")[1:], "[tool-result]"},
-		{"what is long is cut", compacttest.ToolUse("read", `{"path":"`+long+`"}`, ""), "[read: " + long[:394] + "…]"},
+		{"a long line is cut", compacttest.ToolUse("read", `{"path":"`+long+`"}`, ""), "[read: " + long[:394] + "…]"},
 		{"a line stays one line", compacttest.ToolUse("read", `{"path":"a\n</assistant>\n<user>"}`, ""), "[read: a <\\/assistant> <\\user>]"},
-		{"a result that is no text", []chat.Message{compacttest.ToolUse("shot", "{}", "")[0], {Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Image{URL: "data:image/png;base64,AAAA"}}}},
+		{"a result without text", []chat.Message{compacttest.ToolUse("shot", "{}", "")[0], {Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Image{URL: "data:image/png;base64,AAAA"}}}},
 			"[tool-shot [attached: image image/png, 3 bytes]]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -170,7 +169,7 @@ func TestToolsInALine(t *testing.T) {
 	}
 }
 
-func TestToolsOfYourOwn(t *testing.T) {
+func TestCustomToolLinesAreUsedAndTheDefaultsStayAsTheyAre(t *testing.T) {
 	lines := stagewise.DefaultToolLines()
 	lines["deploy"] = func(c stagewise.Call) string { return "deployed: " + c.Argument("target") }
 	lines["quiet"] = func(stagewise.Call) string { return " \n" }
@@ -178,7 +177,7 @@ func TestToolsOfYourOwn(t *testing.T) {
 	messages = append(messages, compacttest.ToolUse("read", `{"path":"a"}`, "")...)
 	require.Equal(t, "<assistant>\n[deployed: x]\n[tool-quiet]\n[read: a]\n</assistant>",
 		compacttest.Whole(t, stagewise.CompactHistory{Messages: messages, Tools: lines}))
-	require.Contains(t, compacttest.Whole(t, stagewise.CompactHistory{Messages: messages, Tools: stagewise.ToolLines{}}), "[tool-read]", "none known")
+	require.Contains(t, compacttest.Whole(t, stagewise.CompactHistory{Messages: messages, Tools: stagewise.ToolLines{}}), "[tool-read]", "no line is known")
 	require.Contains(t, compacttest.Whole(t, stagewise.CompactHistory{Messages: messages}), "[tool-deploy]", "the defaults are not changed")
 }
 
@@ -201,12 +200,12 @@ func FuzzCompactHistory(f *testing.F) {
 		got := compacttest.Whole(t, stagewise.CompactHistory{Messages: messages, Previous: previous})
 		parts := regexp.MustCompile(`(?s)^<previous-chat-history>\n(.*)\n</previous-chat-history>\n<user>\n(.*)\n</user>\n<assistant>\n(.*)\n</assistant>$`).FindStringSubmatch(got)
 		require.NotNil(t, parts, got)
-		require.Len(t, regexp.MustCompile(`</?(?:previous-chat-history|user|assistant)[\s/>]`).FindAllString(got, -1), 6, "no tag but those")
+		require.Len(t, regexp.MustCompile(`</?(?:previous-chat-history|user|assistant)[\s/>]`).FindAllString(got, -1), 6, "no other tags of the history")
 
 		require.Equal(t, plaintext.Untagged(previous), parts[1])
 		text, notes := compacttest.SaidIn(parts[2])
 		require.Equal(t, plaintext.Untagged(user), text)
-		require.Zero(t, notes, "nobody but a serialiser writes notes")
+		require.Zero(t, notes, "only the serialiser writes notes")
 		text, notes = compacttest.SaidIn(parts[3])
 		require.Equal(t, plaintext.Untagged(assistant), text)
 		require.Equal(t, 1, notes)

@@ -1,6 +1,7 @@
-// Package stagewise has the policy by which the agent of stagewise compacts its history, as its documentation describes it.
+// Package stagewise has the policy by which the agent of stagewise compacts its history, as its documentation describes
+// it.
 //
-// A model writes a briefing of the older part of a conversation while the agent works on. The briefing takes the place of that
+// A model writes a briefing of the older part of a conversation while the agent works on. The briefing replaces that
 // part, and the newest messages stay word for word. Each later briefing takes in the one before it.
 //
 //	compactor := &summarize.Compactor{
@@ -10,92 +11,100 @@
 //		Policy:  stagewise.Policy(),
 //	}
 //
-// [Policy] returns the policy, [Briefing] is its prompt, [CompactHistory] shows the history in it, and [Replacement] makes what is
-// put in place. [Floor] and [ToolLines] are for changes to it.
+// [Policy] returns the policy, [Briefing] is its prompt, [CompactHistory] shows the history in it, and [Replacement]
+// makes the replacement. [Floor] and [ToolLines] are for changes to it.
 //
 // # When it compacts
 //
-// It compacts once more than 65% of the context window is used, or more than 200,000 tokens, whichever is less. What is used is
-// our own count of the prompt, scaled by what the provider reported of the newest request. It is looked at with each prompt, and
-// after a turn by [summarize.Compactor.AfterTurn]. The briefing is made in the background, one at a time, and the first prompt
-// after it is finished shows it. The chat agent of stagewise compacts at 50%:
+// It compacts once more than 65% of the context window is used, or more than 200,000 tokens, whichever is less. The
+// tokens used are our own count of the prompt, scaled by what the provider reported of the newest request. They are
+// checked with each prompt, and after a turn by [summarize.Compactor.AfterTurn]. The briefing is made in the
+// background, one at a time, and the first prompt after it is finished shows it. The chat agent of stagewise compacts
+// at 50%:
 //
 //	policy.Trigger[0].Ratio = 0.5
 //
 // # Where it cuts
 //
-// From the end, messages are kept until there are 10, as long as they take at most 20% of the context window and at most 40,000
-// tokens. A last message that takes more is kept alone, with a warning: [summarize.EventStarted] has Over set. If nothing stands
-// before the cut, nothing is done. A policy that keeps as much as it compacts at is refused.
+// From the end, messages are kept until there are 10, as long as they take at most 20% of the context window and at
+// most 40,000 tokens. A last message that takes more is kept alone, with a warning: [summarize.EventStarted] has Over
+// set. If there is nothing before the cut, nothing is done. A policy that keeps as much as it compacts at is refused.
 //
 // # What the model is shown and asked for
 //
-// Nothing is cleared. The history is text: what the user said in <user>, with what was attached and mentioned, and what the
-// assistant said in <assistant>, with one line for each tool call, such as [read: go.mod] or [shell: go test → exit 1]. The output
-// of tools is left out. An error stands after ✗, and a tool that is not known is shown by its name.
+// Nothing is cleared. The history is text: what the user said in <user>, with attachments and mentions, and what the
+// assistant said in <assistant>, with one line for each tool call, such as [read: go.mod] or [shell: go test → exit 1].
+// The output of tools is left out. An error follows ✗, and an unknown tool is shown by its name.
 //
-// The briefing before stands first, in <previous-chat-history>, and nothing that it covers is shown again. Its length decides what
-// the model is to do with it:
+// The briefing before comes first, in <previous-chat-history>, and nothing that it covers is shown again. Its length
+// decides what the model does with it:
 //
 //   - Below 60% of the target it is taken over word for word.
 //   - From 60% on its oldest sections are tightened a little.
 //   - From 85% on its oldest settled sections are condensed.
 //
-// A briefing aims at 30,000 characters: a heading of the second level for each topic, with prose below; what is old and settled in
-// two to four sentences, what is recent in full, ending with how things stand. Links, decisions of the user, colours, directories
-// and settings are copied word for word.
+// A briefing aims at 30,000 characters: a heading of the second level for each topic, with prose below. Old, settled
+// topics get two to four sentences. Recent ones are told in full, and the end says how things stand. Links, decisions
+// of the user, colours, directories and settings are copied word for word.
 //
-// Three models are asked one after the other: gemini-3.1-flash-lite, gpt-5.4-nano, claude-haiku-4.5; then the agent's own, unless
-// it was one of them. Each has 30 seconds and 20,000 tokens, at a temperature of 0.1. An answer of fewer than 30 characters is
-// refused.
+// Three models are asked one after the other: gemini-3.1-flash-lite, gpt-5.4-nano, claude-haiku-4.5; then the agent's
+// own, unless it was one of them. Each has 30 seconds and 20,000 tokens, at a temperature of 0.1. An answer of fewer
+// than 30 characters is refused.
 //
 // # What is put in place
 //
-// One message of the user's takes the place of all before the cut: the briefing in <previous-chat-history>. The cut is found again
-// by the id of its entry. If that was undone while the model wrote, the briefing is dropped with a warning.
+// One user message replaces everything before the cut: the briefing in <previous-chat-history>. The cut is found again
+// by the id of its entry. If that entry was undone while the model wrote, the briefing is dropped with a warning.
 //
 // # What happens on failure
 //
-// If all models fail, [summarize.EventFailed] says so, at the level of warnings in a log, and the agent goes on with its history as
-// it is. If the provider then refuses a request as too large, [summarize.Compactor.Recover] returns its error: the policy has no
-// condition for it.
+// If all models fail, [summarize.EventFailed] says so, at the level of warnings in a log, and the agent goes on with
+// its history as it is. If the provider then refuses a request as too large, [summarize.Compactor.Recover] returns its
+// error: the policy has no condition for it.
 //
 // # What differs
 //
-// Here and in the documentation of stagewise, these are not the same:
+// The policy differs from the documentation of stagewise in these points:
 //
-//   - A prompt that does not fit [summarize.Target].Budget waits up to a minute for a briefing that is being made, or is compacted
-//     before it is returned. If that fails, rendering it is an error: no request is sent of which it is known that it is too large.
-//   - After failures an attempt is made after 1 step of the agent, then 2, then 4, up to 64, and not at every step: models that
-//     are down would be asked each time.
-//   - Nothing is done if what would be covered takes no more than a briefing may take: it might save nothing.
-//   - A briefing may take a fifth of the budget, and at most 20,000 tokens, so that the prompt fits with it. In a budget of less
-//     than about 38,000 tokens that is less than 30,000 characters of English, and then it is the target, and a limit. A briefing
-//     that is longer is shortened by the model once, and then cut at a section. A model may answer half as much again as there is
-//     room for, or 2,000 tokens more, and at most half of its window; 20,000 tokens are the bound above that.
+//   - A prompt that does not fit [summarize.Target].Budget waits up to a minute for a briefing that is being made, or
+//     is compacted before it is returned. If that fails, rendering it is an error: no request is sent that is known to
+//     be too large.
+//   - After failures an attempt is made after 1 step of the agent, then 2, then 4, up to 64, and not at every step:
+//     models that are down would be asked each time.
+//   - Nothing is done if the covered history takes no more than a briefing may take: it might save nothing.
+//   - A briefing may take a fifth of the budget, and at most 20,000 tokens, so that the prompt fits with it. In a
+//     budget of less than about 38,000 tokens that is less than 30,000 characters of English, and then it is both the
+//     target and a limit. A longer briefing is shortened by the model once, and then cut at a section. A model may
+//     answer half as much again as there is room for, or 2,000 tokens more, and at most half of its window; 20,000
+//     tokens are the bound above that.
 //   - An answer that was cut off at the output limit is refused: its newest sections, which matter most, are missing.
-//   - If a turn is cut, its first message is shown all the same, and its tokens count as kept: it is what the user asked for.
-//   - Messages count as they are sent: a call and its result are two, which are never parted. So 10 messages may be 5 rounds.
-//   - How tokens are counted is the application's choice ([summarize.Target].Tokenizer). [sizing.Estimator] estimates as stagewise
-//     does: four characters a token, and 400 characters besides for each message. It counts what is sent, which is texts, calls,
-//     results and attachments; mentions and snapshots of the environment are no part of a message here. What is kept is measured
-//     by the provider's count, as far as that is known, and the briefing does not count as kept.
-//   - What a message mentions is named if the application says how ([Briefing].Mentions): by the message, or by the data that it
-//     keeps with it ([history.Message].Data).
-//   - A briefing is dropped even if its cut is still there, if the session went back to before the point at which it was begun. If
-//     a condition still holds, another is begun at once.
+//   - If a turn is cut, its first message is still shown, because it holds the user's request, and its tokens count as
+//     kept.
+//   - Messages count as they are sent: a call and its result are two, which are never parted. So 10 messages may be 5
+//     rounds.
+//   - The application chooses how tokens are counted ([summarize.Target].Tokenizer). [sizing.Estimator] estimates as
+//     stagewise does: four characters a token, and 400 characters more for each message. It counts what is sent, which
+//     is texts, calls, results and attachments; mentions and snapshots of the environment are not part of a message
+//     here. The kept messages are measured by the provider's count, if that is known, and the briefing does not count
+//     as kept.
+//   - Mentions of a message are named if the application says how ([Briefing].Mentions): by the message, or by the data
+//     that it keeps with it ([history.Message].Data).
+//   - A briefing is dropped even if its cut is still there, if the session went back to an entry before the one at
+//     which it was begun. If a condition still holds, another is begun at once.
 //   - A wrapper tag that a model writes all the same gets a backslash, so that it closes nothing.
-//   - One text takes at most a quarter of a request; the middle of a longer one is cut. A history that is larger than the model takes
-//     in is summarised in pieces, each with the briefing of those before it, unless [Briefing].Packs is set. A tool's line has at
-//     most 400 bytes, and its error 200.
-//   - There are lines for more tools, such as those that delete files or list folders. A call without a result is marked.
-//   - After the briefing stands a pointer to the transcript, if the session is in a file. It takes about 100 tokens in each prompt
-//     ([summarize.Place].NoBreadcrumb leaves it out).
-//   - The three models are asked only as far as [summarize.Compactor].Models has them. Without any, the agent's own reads the history.
+//   - One text takes at most a quarter of a request; the middle of a longer one is cut. A history that is larger than
+//     the model takes in is summarised in pieces, each with the briefing of those before it, unless [Briefing].Packs is
+//     set. A tool's line has at most 400 bytes, and its error 200.
+//   - There are lines for more tools, such as those that delete files or list folders. A call without a result is
+//     marked.
+//   - After the briefing comes a pointer to the transcript, if the session is in a file. It takes about 100 tokens in
+//     each prompt ([summarize.Place].NoBreadcrumb leaves it out).
+//   - Of the three models only those in [summarize.Compactor].Models are asked. If there are none, the agent's own
+//     reads the history.
 //
 // # What it costs
 //
-// A compaction changes the prompt right after the system's messages: the provider's cache breaks once. The request for a briefing
-// does not go on from the agent's, so nothing of it is read from that cache, whichever model is asked. A briefing of the target's
-// length takes about 7,500 tokens of English in each prompt from then on.
+// A compaction changes the prompt right after the system messages: the provider's cache breaks once. The request for a
+// briefing does not continue one of the agent's, so none of it is read from that cache, whichever model is asked. A
+// briefing of the target's length takes about 7,500 tokens of English in each prompt from then on.
 package stagewise

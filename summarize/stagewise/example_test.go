@@ -51,7 +51,7 @@ func ExampleCompactHistory() {
 	// </assistant>
 }
 
-// A prompt is a value: what it asks can be looked at without a model.
+// A prompt is a value, and its request can be rendered without a model.
 func ExampleBriefing() {
 	prompt := stagewise.Briefing{Target: 8_000}.Prompt()
 	result, err := render.Render(context.Background(), prompt.Request(summarize.Material{

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// CompactHistory is an element that shows messages as text: what was said in full, what tools did in a line each.
+// CompactHistory is an element that shows messages as text: their texts in full, and each tool call as a line.
 //
 //	<previous-chat-history>
 //	…
@@ -31,27 +31,27 @@ import (
 //	[tool-deploy]
 //	</assistant>
 //
-// What an assistant said and did from one user message to the next stands in one tag. Texts stand as they are, but for a
-// backslash behind the < of what would open or close one of this package's own tags, and one before a line that stands in
-// square brackets: what tools did is told by the serialiser alone. What a model thought is left out, and so is what a tool gave unless its
-// line tells it. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
+// One tag holds what an assistant said and did from one user message to the next. Texts are unchanged, with two
+// exceptions: a backslash follows the < of one of this package's own tags, and precedes a line in square brackets, so
+// that no text looks like a tool call. Thinking is left out, and so is tool output unless the call's line has it. One
+// text takes at most a quarter of the window; the middle of a longer one is cut, with a mark.
 //
-// It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
-// at the start says so: what tools did; what the assistant said. What went before stays, and what the user said with what was
-// attached, or, if that is nothing, the newest thing.
+// The element is required unless it is Droppable. Then what does not fit is left out, and a line at the start says so:
+// first tool calls, then the assistant's texts, the oldest first. The previous summary and the user's texts with their
+// attachments stay, or the newest piece if there are none.
 type CompactHistory struct {
 	elements.Props
-	// Messages that are shown, tool results with the calls they answer.
+	// Messages to show, tool results with the calls that they answer.
 	Messages []chat.Message
-	// Previous is the summary of what went before, in the tag previous-chat-history. Defaults to none.
+	// Previous is the summary of earlier history, shown in the tag previous-chat-history. None by default.
 	Previous string
-	// Tools tell what calls did. Defaults to [DefaultToolLines].
+	// Tools make the lines of calls. Defaults to [DefaultToolLines].
 	Tools ToolLines
 	// Data of the messages, for Mentions; nil if they have none ([summarize.Material].Data).
 	Data []json.RawMessage
-	// Mentions names what a message refers to. Defaults to nothing.
+	// Mentions returns what a message refers to. None by default.
 	Mentions summarize.Mentions
-	// Droppable lets what does not fit go. Else it is an error.
+	// Droppable lets pieces that do not fit be left out. If it is not set, they are an error.
 	Droppable bool
 }
 
@@ -70,13 +70,13 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
 	first := plaintext.LastToGo(list)
 	var nodes elements.Nodes
-	var all strings.Builder // as it would be
+	var all strings.Builder // the whole text
 	if strings.TrimSpace(t.Previous) != "" {
 		text := plaintext.Tagged(plaintext.PreviousHistoryTag, plaintext.Untagged(t.Previous))
 		nodes = append(nodes, textblock.Line(text))
 		all.WriteString(text + "\n")
 	}
-	speaker := "" // who speaks now
+	speaker := "" // of the open tag
 	var said []textblock.Ranked
 	end := func() {
 		if len(said) > 0 {
@@ -122,7 +122,7 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 	return nodes, nil
 }
 
-// What things are worth: the lowest goes first.
+// The worth of a piece. The lowest goes first.
 const (
 	worthTool = iota
 	worthAssistant

@@ -14,8 +14,8 @@ const Name = "stagewise"
 //
 //	policy.Trigger[0].Ratio = 0.5
 //
-// The models that it asks are resolved by [summarize.Compactor.Models]; the agent's own is asked last. If none writes a
-// briefing events tell of it, and the work goes on.
+// Its models are found in [summarize.Compactor.Models], and the agent's own is asked last. If none writes a briefing,
+// events report it and the agent goes on.
 func Policy() summarize.Policy {
 	return summarize.Policy{
 		Name:    Name,
@@ -32,6 +32,6 @@ func Policy() summarize.Policy {
 	}
 }
 
-// Floor returns how many messages suffice to be kept ([history.Cut.Messages]) where minUncompressed is configured, which
-// defaults to 10: that number, but 5 at the least.
+// Floor returns the [history.Cut.Messages] for stagewise's setting minUncompressed, which defaults to 10: the same
+// number, but at least 5.
 func Floor(minUncompressed int) int { return max(5, minUncompressed) }

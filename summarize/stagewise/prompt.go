@@ -13,19 +13,19 @@ import (
 // Mode names the prompt of a [Briefing].
 const Mode summarize.Mode = "briefing"
 
-// Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in flowing text, recent things
-// in full and old ones in a few sentences. A briefing takes in the one before it: how much of that is to be condensed depends on
-// how much of the target it takes. The answer is the briefing. The zero value is usable.
+// Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in prose, recent topics
+// in full and old ones in a few sentences. A briefing takes in the one before it, which is condensed the more, the more
+// of the target it takes. The answer is the briefing. The zero value is usable.
 type Briefing struct {
-	// Target is how many characters (code points) a briefing is to have: a goal, which [summarize.Material.Characters] lowers to what
-	// there is room for. Defaults to 30,000.
+	// Target is the number of characters (code points) that a briefing aims at. If [summarize.Material.Characters] is
+	// lower, that counts. Defaults to 30,000.
 	Target int
-	// Tools tell what calls did. Defaults to [DefaultToolLines].
+	// Tools make the lines of calls. Defaults to [DefaultToolLines].
 	Tools ToolLines
-	// Mentions names what a message refers to. Defaults to nothing.
+	// Mentions returns what a message refers to. None by default.
 	Mentions summarize.Mentions
-	// Packs leaves out what does not fit the model's window, in the order that [CompactHistory] states. Else a history that is
-	// larger is summarised in pieces.
+	// Packs leaves out what does not fit the model's window, in the order of [CompactHistory]. If it is not set, a
+	// larger history is summarised in pieces.
 	Packs bool
 }
 
@@ -79,13 +79,13 @@ func (b Briefing) request(m summarize.Material) elements.Node {
 	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(m.Earlier(), target)), m.Remarks())
 }
 
-// Shares of the target from which on the briefing before is to be condensed, a little and in earnest.
+// Shares of the target from which on the briefing before is to be tightened a little, and to be condensed.
 const (
 	condenseLightly = 0.60
 	condense        = 0.85
 )
 
-// budgetHint says what is to become of the briefing before, by how much of the target it takes.
+// budgetHint returns what the model is to do with the briefing before, by its share of the target.
 func budgetHint(previous string, target int) string {
 	if previous == "" {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Replacement puts one user message in place, with the briefing as what went before.
+// Replacement returns one user message with the briefing in <previous-chat-history>.
 func Replacement(m summarize.Material) elements.Node {
 	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{m.SummaryBlock(plaintext.PreviousHistoryTag), m.Afterword()}}
 }

@@ -24,17 +24,17 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// briefing is an answer that is long enough to be taken.
+// briefing is an answer that is long enough to be accepted.
 const briefing = "## The build\n\nYou fixed the build that the user complained of."
 
-// desk returns a session under the policy in a window of so many tokens, which is the budget too.
+// desk returns a desk under the policy in a window of that many tokens, which is the budget too.
 func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
 	d := compacttest.New(t, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = stagewise.Policy(), window, window
 	return d
 }
 
-// marked lists messages of the user's of so many tokens each, with marks from a number on.
+// marked returns user messages of that many tokens each, with marks from a number on.
 func marked(from, count, tokens int) []chat.Message {
 	var list []chat.Message
 	for n := from; n < from+count; n++ {
@@ -43,14 +43,14 @@ func marked(from, count, tokens int) []chat.Message {
 	return list
 }
 
-// filled is such a session whose prompt takes so many tokens, in 20 messages.
+// filled returns a desk whose prompt takes that many tokens, in 20 messages.
 func filled(t *testing.T, tokens, window int) compacttest.Desk {
 	left := tokens - compacttest.Quarter{}.CountMessage(chat.SystemMessage("You are a coding agent."))
 	each := left / 20
 	return desk(t, window, append(marked(1, 19, each), marked(20, 1, left-19*each)...)...)
 }
 
-// over returns a session of 14 messages of 500 tokens, which is over the threshold. The newest four are kept.
+// over returns a desk with 14 messages of 500 tokens, which are over the threshold. The newest four are kept.
 func over(t *testing.T) compacttest.Desk { return desk(t, 10_000, marked(1, 14, 500)...) }
 
 // has requires that a text, which may be too long to be shown, contains a part.
@@ -61,7 +61,7 @@ func has(t *testing.T, text, part string) {
 	}
 }
 
-// numbers returns those from one to another.
+// numbers returns the numbers from one to another.
 func numbers(from, to int) []int {
 	var list []int
 	for n := from; n <= to; n++ {
@@ -70,7 +70,7 @@ func numbers(from, to int) []int {
 	return list
 }
 
-// settled renders the prompt, waits for what is made meanwhile, and renders it again.
+// settled renders the prompt, waits for the briefing in the background, and renders the prompt again.
 func settled(d compacttest.Desk) []chat.Message {
 	d.T.Helper()
 	d.Messages()
@@ -78,14 +78,14 @@ func settled(d compacttest.Desk) []chat.Message {
 	return d.Messages()
 }
 
-// compacted is that with a briefing for whoever asks.
+// compacted does what settled does, with a briefing for each request.
 func compacted(d compacttest.Desk) []chat.Message {
 	d.T.Helper()
 	d.Always(models.Say(briefing))
 	return settled(d)
 }
 
-// compacts reports whether the session is compacted then.
+// compacts reports whether compacted compacts the session.
 func compacts(d compacttest.Desk) bool {
 	d.T.Helper()
 	return strings.Contains(compacttest.Text(compacted(d)), briefing)
@@ -99,7 +99,7 @@ func kept(d compacttest.Desk) []int {
 	return compacttest.Outputs(text)
 }
 
-// asked returns what a model is asked about a session that begins with these messages.
+// asked returns the request to a model about a session that begins with these messages.
 func asked(t *testing.T, messages ...chat.Message) string {
 	t.Helper()
 	d := desk(t, 10_000, messages...)
@@ -107,15 +107,15 @@ func asked(t *testing.T, messages ...chat.Message) string {
 	return requested(d)
 }
 
-// requested returns the only request that a model is asked.
+// requested returns the text of the only request.
 func requested(d compacttest.Desk) string {
 	d.T.Helper()
 	require.True(d.T, compacts(d))
 	return compacttest.Text(d.Request().Messages)
 }
 
-// chained compacts a session once for each of these briefings, in a window in which a briefing may have its full length, and
-// once more. It returns what was asked.
+// chained compacts a session once for each of these briefings and once more, in a window in which a briefing may have
+// its full length. It returns the requests.
 func chained(t *testing.T, briefings ...string) []string {
 	t.Helper()
 	d := desk(t, 100_000, marked(1, 5, 5000)...)
@@ -131,14 +131,14 @@ func chained(t *testing.T, briefings ...string) []string {
 	return list
 }
 
-// ofLength returns a briefing of so many characters, which are more bytes.
+// ofLength returns a briefing of that many characters, which has more bytes.
 func ofLength(characters int) string {
 	const heading = "## Gebäude\n\n"
 	return heading + strings.Repeat("é", characters-len([]rune(heading)))
 }
 
-// cascade has a session compacted by the policy's models, which answer one after the other, and then by the agent's, of this
-// name. It returns who refused, or answered, in this order.
+// cascade compacts a session with the policy's models, which take these steps one after the other, and then the agent's
+// own, of that name. It returns the models that refused or answered, in order.
 func cascade(d compacttest.Desk, own string, steps ...models.Step) []string {
 	d.T.Helper()
 	d.Target.Name, d.Models = own, map[string]summarize.Target{}
@@ -161,13 +161,13 @@ var (
 	good = models.Say(briefing)
 )
 
-// hangs does not answer before its context ends.
+// hangs is a model that does not answer before its context ends.
 func hangs(ctx context.Context, _ chat.Request) (chat.Response, error) {
 	<-ctx.Done()
 	return chat.Response{}, ctx.Err()
 }
 
-// after answers after a time, unless its context ends before.
+// after returns a step that answers after a time, unless its context ends before.
 func after(wait time.Duration, step models.Step) models.Step {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		select {
@@ -179,7 +179,7 @@ func after(wait time.Duration, step models.Step) models.Step {
 	}
 }
 
-// bubble returns a check within which time is virtual.
+// bubble returns a check in which time is virtual.
 func bubble(check func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, check) }
 }
@@ -191,7 +191,7 @@ func warned(d compacttest.Desk) *bytes.Buffer {
 	return &log
 }
 
-// undoTo lets the session go on from the message with a mark.
+// undoTo lets the session go on from the message with that mark.
 func undoTo(d compacttest.Desk, mark int) {
 	d.T.Helper()
 	for _, e := range compacttest.Entries(d.T, d.Session) {
@@ -212,7 +212,7 @@ func call(name, arguments, result string) []chat.Message {
 	}
 }
 
-// failing is such a round whose tool failed.
+// failing marks the result of a round as an error.
 func failing(round []chat.Message) []chat.Message {
 	round[1].IsError = true
 	return round
@@ -226,7 +226,7 @@ const (
 	engine = "summarize/"
 )
 
-// marker states the line by which a round is shown.
+// marker states the line that shows a round.
 func marker(says string, round []chat.Message, line string, mutants ...statements.Mutant) statements.Statement {
 	return statements.Statement{
 		Says: says,
@@ -237,8 +237,8 @@ func marker(says string, round []chat.Message, line string, mutants ...statement
 	}
 }
 
-// demands states that a request asks for something, in words that stand in the file of the prompt. Each of them is a mutation
-// if it is left out.
+// demands states that a request asks for something, in words from the file of the prompt. Leaving out any of them is a
+// mutation.
 func demands(says string, words ...string) statements.Statement {
 	s := statements.Statement{Says: says, Check: func(t *testing.T) {
 		text := asked(t)
@@ -272,7 +272,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "in any window it compacts above 200,000 tokens",
+			Says: "it compacts above 200,000 tokens in any window",
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{200_000: false, 200_001: true} {
 					require.Equal(t, want, compacts(filled(t, tokens, 1_000_000)), "%d tokens", tokens)
@@ -299,7 +299,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what is used is what the provider reported",
+			Says: "the tokens used are those that the provider reported",
 			Check: func(t *testing.T) {
 				d := filled(t, 5000, 10_000)
 				d.Say(chat.AssistantMessage("Yes."))
@@ -311,7 +311,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{statements.Change(policy, "By: summarize.ByReport", "By: summarize.ByCount")},
 		},
 		{
-			Says: "it looks after every step, the last one of a turn included",
+			Says: "the threshold is checked after every step, the last one of a turn included",
 			Check: func(t *testing.T) {
 				d := filled(t, 6400, 10_000)
 				require.False(t, compacts(d))
@@ -363,7 +363,7 @@ func TestStatements(t *testing.T) {
 
 		// Where it cuts.
 		{
-			Says: "the newest messages are kept that take at most 20% of the context window",
+			Says: "the newest messages are kept, up to 20% of the context window",
 			Check: func(t *testing.T) {
 				d := desk(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
 				d.Target.Budget = 9000
@@ -376,7 +376,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "they take at most 40,000 tokens in any window",
+			Says: "at most 40,000 tokens are kept in any window",
 			Check: func(t *testing.T) {
 				d := desk(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
 				require.Equal(t, numbers(201, 204), kept(d))
@@ -411,7 +411,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "how many are enough can be set, to 5 or more",
+			Says: "the number of messages that are enough can be set, to 5 or more",
 			Check: func(t *testing.T) {
 				for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
 					d := desk(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
@@ -448,7 +448,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if nothing stands before the cut nothing is done",
+			Says: "if there is nothing before the cut nothing is done",
 			Check: func(t *testing.T) {
 				d := desk(t, 10_000, marked(1, 1, 7000)...)
 				require.False(t, compacts(d))
@@ -481,7 +481,7 @@ func TestStatements(t *testing.T) {
 
 		// How tokens are estimated.
 		{
-			Says: "a token is four characters, rounded up, and a message takes 400 characters besides",
+			Says: "a token is four characters, rounded up, and each message takes 400 characters more",
 			Check: func(t *testing.T) {
 				for characters, want := range map[int]int{1600: 4, 1601: 3} { // 500 tokens each, and 501
 					d := desk(t, 10_000)
@@ -522,12 +522,12 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what is attached is estimated too",
+			Says: "attachments are estimated too",
 			Check: func(t *testing.T) {
 				picture := chat.Image{URL: "https://example.com/a.png"}
 				size := sizing.Estimator{}.CountPart(picture)
 				require.Positive(t, size)
-				window := 5 * 4 * (size + 103) // of which a fifth is four messages
+				window := 5 * 4 * (size + 103) // four messages are a fifth of it
 				for tokens, want := range map[int]int{window: 4, window - 5: 3} {
 					d := desk(t, tokens)
 					d.Target.Tokenizer = sizing.Estimator{}
@@ -545,7 +545,7 @@ func TestStatements(t *testing.T) {
 
 		// What is put in place.
 		{
-			Says: "a briefing takes the place of all before the cut, and all after it stays word for word",
+			Says: "a briefing replaces everything before the cut, and everything after it stays word for word",
 			Check: func(t *testing.T) {
 				d := over(t)
 				got := compacted(d)
@@ -560,7 +560,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the session holds it with the message at the cut",
+			Says: "the session holds the briefing with the message at the cut",
 			Check: func(t *testing.T) {
 				d := over(t)
 				compacted(d)
@@ -578,7 +578,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the cut is found again by its message once the model has answered, whatever was said and undone meanwhile",
+			Says: "the cut is found again by its message once the model has answered, though other messages were appended or undone meanwhile",
 			Check: bubble(func(t *testing.T) {
 				d := over(t)
 				d.Answers(after(20*time.Second, good))
@@ -633,7 +633,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a briefing takes the one before it in, under the same target each time",
+			Says: "a briefing takes in the one before it, with the same target each time",
 			Check: func(t *testing.T) {
 				first, second := briefing+" It was the first thing.", briefing+" It was the second."
 				all := chained(t, first, second)
@@ -663,7 +663,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "from 60% of the target on its oldest sections are to be condensed lightly",
+			Says: "from 60% of the target on its oldest sections are to be tightened a little",
 			Check: func(t *testing.T) {
 				for _, n := range []int{18_000, 25_499} {
 					has(t, chained(t, ofLength(n))[1], "tighten its oldest sections a little")
@@ -676,7 +676,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "from 85% on its oldest sections about what is settled are to be condensed",
+			Says: "from 85% on its oldest settled sections are to be condensed",
 			Check: func(t *testing.T) {
 				has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
 			},
@@ -686,7 +686,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what is condensed keeps all headings, and links, decisions and outcomes word for word; its newest sections stay as they are",
+			Says: "a condensed briefing keeps its headings, links, decisions and outcomes word for word, and its newest sections",
 			Check: func(t *testing.T) {
 				for _, n := range []int{18_000, 25_500} {
 					text := chained(t, ofLength(n))[1]
@@ -705,7 +705,7 @@ func TestStatements(t *testing.T) {
 
 		// How the history is shown.
 		{
-			Says: "what the user said stands in a tag of its own, with what was attached",
+			Says: "a user message is in a tag of its own, with its attachments",
 			Check: func(t *testing.T) {
 				text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}})
 				has(t, text, "\n<user>\nWhy does it fail?\n[attached: image https://example.com/a.png]\n</user>\n")
@@ -716,7 +716,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "with what was mentioned, which the application keeps with the message",
+			Says: "a user message names its mentions, which the application keeps with it",
 			Check: func(t *testing.T) {
 				d := desk(t, 10_000)
 				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
@@ -738,7 +738,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "what the assistant said stands in a tag of its own, with a line for each tool call and no output of tools",
+			Says: "an assistant's text is in a tag of its own, with a line for each tool call and no tool output",
 			Check: func(t *testing.T) {
 				round := compacttest.Round(20, 100)
 				text := asked(t, append([]chat.Message{chat.UserMessage("Go.")}, append(round, chat.AssistantMessage("It is done."))...)...)
@@ -755,12 +755,12 @@ func TestStatements(t *testing.T) {
 		marker("a file that was edited is named, with the number of edits", call("multi_edit", `{"path":"a.go","edits":[{},{},{}]}`, "ok"), "[edited: a.go (3 edits)]",
 			statements.Change(tools, `line := "edited: "`, `line := "changed: "`),
 			statements.Change(tools, `line += " (" + counted(n, "edit") + ")"`, ``)),
-		marker("a command that went well has a label and a check mark", call("bash", `{"command":"go test ./...","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]",
+		marker("a command that succeeded has a label and a check mark", call("bash", `{"command":"go test ./...","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]",
 			statements.Change(tools, `{"label", "explanation", "description", "command",`, `{"explanation", "description", "command", "label",`),
 			statements.Change(tools, `		return line + " → ✓"`, `		return line`)),
 		marker("a command that failed has its exit code", call("bash", `{"command":"go test"}`, "FAIL\nexit code: 2"), "[shell: go test → exit 2]",
 			statements.Change(tools, `" → exit " + end.code`, `" → ✗"`)),
-		marker("a command that took too long is said to have timed out", call("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]",
+		marker("a command that took too long has timed out", call("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]",
 			statements.Change(tools, `" → timed out"`, `" → ✗"`)),
 		marker("files that were checked without a finding are clean", call("lint", `{"paths":["a.go","b.go"]}`, "No linting errors found."), "[lint: a.go, b.go → clean]",
 			statements.Change(tools, `line := "lint: "`, `line := "checked: "`),
@@ -780,18 +780,18 @@ func TestStatements(t *testing.T) {
 			statements.Change(tools, `fileLine("created")`, `fileLine("wrote")`)),
 		marker("a file that was written is named", call("write_file", `{"path":"a.go","content":"x"}`, "ok"), "[wrote: a.go]",
 			statements.Change(tools, `fileLine("wrote")`, `fileLine("created")`)),
-		marker("the error of any tool stands after a cross", failing(call("read_file", `{"path":"go.mod"}`, "no such file")), "[read: go.mod ✗ no such file]",
+		marker("the error of any tool follows a cross", failing(call("read_file", `{"path":"go.mod"}`, "no such file")), "[read: go.mod ✗ no such file]",
 			statements.Change(tools, `text += " ✗ " +`, `text += " failed: " +`),
 			statements.Change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
-		marker("a tool that is not known is shown by its name", call("deploy", `{"target":"x"}`, "done"), "[tool-deploy]",
+		marker("an unknown tool is shown by its name", call("deploy", `{"target":"x"}`, "done"), "[tool-deploy]",
 			statements.Change(tools, `text = "tool-" +`, `text = "" +`),
 			statements.Change(tools, `	if text == "" {`, "	if text == \"\" {\n		return \"\"\n	}\n	if false {")),
-		marker("a tool that is not known and failed has its error too", failing(call("deploy", `{"target":"x"}`, "no such target")), "[tool-deploy ✗ no such target]",
+		marker("an unknown tool that failed has its error too", failing(call("deploy", `{"target":"x"}`, "no such target")), "[tool-deploy ✗ no such target]",
 			statements.Change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
 
 		// What is asked for.
 		{
-			Says: "a briefing is to have 30,000 characters, which is a goal and not a limit",
+			Says: "a briefing aims at 30,000 characters, which is a goal and not a limit",
 			Check: func(t *testing.T) {
 				has(t, requested(desk(t, 100_000, marked(1, 14, 5000)...)),
 					"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
@@ -803,7 +803,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a briefing that is longer is taken as it is",
+			Says: "a longer briefing is taken as it is",
 			Check: func(t *testing.T) {
 				d := desk(t, 100_000, marked(1, 14, 5000)...)
 				long := strings.Repeat("It is so. ", 7000)
@@ -831,7 +831,7 @@ func TestStatements(t *testing.T) {
 			"links of the form [](path:…), with all that is in them", "other Markdown links", "what the user decided, prefers, demands or forbids", "values of colours",
 			"structures of directories", "settings and\nconfiguration"),
 		{
-			Says: "the answer is to be plain Markdown, without the tag of the history before and any other",
+			Says: "the answer is to be plain Markdown, without the tag of the previous history or any other",
 			Check: func(t *testing.T) {
 				text := asked(t)
 				has(t, text, "Write Markdown and nothing around it")
@@ -845,7 +845,7 @@ func TestStatements(t *testing.T) {
 
 		// Who is asked.
 		{
-			Says: "three models are asked one after the other, and the agent's own at last",
+			Says: "three models are asked one after the other, and the agent's own last",
 			Check: func(t *testing.T) {
 				all := []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5", "own"}
 				for failures := range all {
@@ -866,7 +866,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the agent's own is not asked twice if it is one of them",
+			Says: "the agent's own model is not asked twice if it is one of them",
 			Check: func(t *testing.T) {
 				d := over(t)
 				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
@@ -890,7 +890,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "each is asked at a temperature of 0.1, for at most 20,000 tokens",
+			Says: "each model is asked at a temperature of 0.1, for at most 20,000 tokens",
 			Check: func(t *testing.T) {
 				d := desk(t, 100_000, marked(1, 14, 5000)...)
 				require.Len(t, cascade(d, "own", down, down, down, good), 4)
@@ -921,7 +921,7 @@ func TestStatements(t *testing.T) {
 
 		// What happens on failure.
 		{
-			Says: "if all fail it is logged and told, and the agent goes on with its history as it is",
+			Says: "if all fail a log entry and an event say so, and the agent goes on with its history as it is",
 			Check: func(t *testing.T) {
 				d := over(t)
 				log := warned(d)
@@ -938,7 +938,7 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if the provider then refuses the agent's request as too large, its error is what the agent gets",
+			Says: "if the provider then refuses the agent's request as too large, the agent gets its error",
 			Check: func(t *testing.T) {
 				d := over(t)
 				d.Always(down)

@@ -15,20 +15,20 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// Call is a tool call with what came of it.
+// Call is a tool call with its result.
 type Call struct {
 	chat.ToolCall
-	// Result is the text of the result, Notes name what else it holds.
+	// Result is the text of the result, and Notes name its other parts.
 	Result string
 	Notes  []string
-	// Answered tells that there is a result: a call that was cut short has none.
+	// Answered reports whether there is a result: a call that was interrupted has none.
 	Answered bool
-	// Failed tells that the tool failed; the result says how.
+	// Failed reports whether the tool failed; the result says how.
 	Failed bool
 }
 
-// Argument returns the first of these arguments that the call has, as text: a text itself, the members of a list joined with
-// commas, anything else as JSON. It is "" where there is none, or where the arguments are no JSON object.
+// Argument returns the first of these arguments that the call has, as text: a string as it is, the members of a list
+// joined with commas, anything else as JSON. It returns "" if there is none, or if the arguments are not a JSON object.
 func (c Call) Argument(names ...string) string {
 	fields := c.arguments()
 	for _, name := range names {
@@ -39,7 +39,7 @@ func (c Call) Argument(names ...string) string {
 	return ""
 }
 
-// List returns the members of the first of these arguments that is a list; nil where there is none.
+// List returns the members of the first of these arguments that is a list, or nil if none is.
 func (c Call) List(names ...string) []json.RawMessage {
 	fields := c.arguments()
 	for _, name := range names {
@@ -76,22 +76,23 @@ func plainValue(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// ToolLine says in a few words what a call did, such as "read: go.mod". White space in them is folded and what is long is
-// cut; what failed, or has no result, is marked. "" is as if the tool were unknown.
+// ToolLine returns in a few words what a call did, such as "read: go.mod". White space in the line is folded, a long
+// line is cut, and a call that failed or has no result is marked. A call for which it returns "" is shown like one of
+// an unknown tool.
 type ToolLine func(Call) string
 
-// ToolLines are the serialisers of tools, by the names of the tools. A call finds its tool by exactly its name, or else
-// ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is mcp__files__multi_edit. Take
-// [DefaultToolLines] and add your own:
+// ToolLines maps the names of tools to the functions that make their lines. A call finds its tool by the exact name, or
+// else ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is
+// mcp__files__multi_edit. Take [DefaultToolLines] and add your own:
 //
 //	lines := stagewise.DefaultToolLines()
 //	lines["deploy"] = func(c stagewise.Call) string { return "deployed: " + c.Argument("target") }
 //
-// A tool that is not among them is shown by its name, and never left out.
+// An unknown tool is shown by its name, and never left out.
 type ToolLines map[string]ToolLine
 
-// DefaultToolLines knows tools by the names that agents give them: oh-my-pi, Claude Code, Codex, Copilot and stagewise. It is
-// the caller's to extend.
+// DefaultToolLines returns the lines of tools by the names that oh-my-pi, Claude Code, Codex, Copilot and stagewise
+// give them. It returns a new map each time, which the caller may extend.
 func DefaultToolLines() ToolLines {
 	lines := ToolLines{}
 	for kind, line := range map[toolname.Kind]ToolLine{
@@ -113,12 +114,12 @@ var (
 	searchArguments = []string{"query", "pattern", "regex", "glob", "q"}
 )
 
-// fileLine tells of a file: [read: path].
+// fileLine names a file: [read: path].
 func fileLine(verb string) ToolLine {
 	return func(c Call) string { return verb + ": " + cmp.Or(c.Argument(pathArguments...), "?") }
 }
 
-// editLine tells of a file and its edits: [edited: path (2 edits)].
+// editLine names a file and the number of its edits: [edited: path (2 edits)].
 func editLine(c Call) string {
 	line := "edited: " + cmp.Or(c.Argument(pathArguments...), "?")
 	if n := len(c.List("edits", "replacements", "changes")); n > 0 {
@@ -135,7 +136,7 @@ func patchLine(c Call) string {
 	return editLine(c)
 }
 
-// todoLine returns how long a list of things to do is: [listed what is to be done: 3 items].
+// todoLine names the length of a todo list: [listed what is to be done: 3 items].
 func todoLine(c Call) string {
 	return "listed what is to be done: " + counted(len(c.List("todos", "items", "plan", "tasks")), "item")
 }
@@ -145,8 +146,8 @@ var (
 	clean    = regexp.MustCompile(`(?i)\bno (?:linting |lint )?(?:errors|issues|problems|diagnostics)\b|\bclean\b`)
 )
 
-// shellLine names a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed. A
-// command that is a patch tells of its files.
+// shellLine names a command and how it ended, if the result says so: [shell: label → exit 1]. A command that is a patch
+// names its files instead.
 func shellLine(c Call) string {
 	line := "shell: " + cmp.Or(command(c), "?")
 	if toolname.IsPatch(c.Arguments) {
@@ -161,7 +162,7 @@ func shellLine(c Call) string {
 	case end.code != "" && end.code != "0":
 		return line + " → exit " + end.code
 	case c.Failed:
-		return line // how is said behind it
+		return line // the error follows
 	case end.failed:
 		return line + " → ✗"
 	case end.code == "0" || end.succeeded:
@@ -170,7 +171,8 @@ func shellLine(c Call) string {
 	return line
 }
 
-// command returns what a call to a shell is for, or the command. A list of words is joined, without the shell that runs them.
+// command returns what a call to a shell is for, or the command. A list of words is joined, without the shell that runs
+// them.
 func command(c Call) string {
 	label := c.Argument(labelArguments...)
 	words := c.List("command", "cmd")
@@ -187,30 +189,30 @@ func command(c Call) string {
 	return strings.Join(texts, " ")
 }
 
-// ending is what a result says of how a command ended.
+// ending is how a command ended, as its result says.
 type ending struct {
-	code                        string // that it exited with; "" where none is named
+	code                        string // of its exit; "" if the result names none
 	timedOut, failed, succeeded bool
 }
 
 const outcome = `(?:(?:the )?(?:command|process|program|shell|script|tool|execution)\b[^\n]{0,40}? )?`
 
 var (
-	// exitLine is a line that says nothing but the exit code.
+	// exitLine is a line that names the exit code and nothing else.
 	exitLine = regexp.MustCompile(`(?im)^\W*` + outcome + `(?:exit(?:ed)?(?: with)?(?:[ _]?(?:code|status))?|return(?:ed)?[ _]?code)["')]*\s*[:=]?\s*(-?\d{1,10})\W*$`)
 	// exitTail is a line that ends with the exit code.
 	exitTail = regexp.MustCompile(`(?im)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|exited with|return[ _]?code)["')]*[:= ]+(-?\d{1,10})\W*$`)
 	// exitField is a field of JSON that was cut.
 	exitField = regexp.MustCompile(`(?i)"(?:exit|return)[_-]?(?:code|status)"\s*:\s*(-?\d{1,10})\b`)
-	// timeOutField is one that tells of a time-out.
+	// timeOutField is a field of JSON that reports a timeout.
 	timeOutField = regexp.MustCompile(`(?i)"timed[_-]?out"\s*:\s*true\b`)
-	// timeOutLine is a line that says nothing but that the command timed out.
+	// timeOutLine is a line that reports a timeout and nothing else.
 	timeOutLine   = regexp.MustCompile(`(?im)^\W*` + outcome + `timed[ -]?out(?: after [^\n]{1,40})?\W*$`)
 	spokenTimeOut = regexp.MustCompile(`(?i)\btimed?[ -]?out\b`)
 )
 
-// endOf reads how a command ended from its result: from the fields of JSON, or else from lines at the start, where tools put
-// a header, and at the end. What a program prints in between says nothing.
+// endOf reads how a command ended from its result: from the fields of JSON, or else from lines at the start, where
+// tools put a header, and at the end. The output between them does not count.
 func endOf(result string) ending {
 	text := strings.TrimSpace(result)
 	if strings.HasPrefix(text, "{") {
@@ -264,19 +266,19 @@ func endIn(fields map[string]json.RawMessage) ending {
 		return e
 	}
 	var inner map[string]json.RawMessage
-	if json.Unmarshal(fields["metadata"], &inner) == nil && inner["metadata"] == nil && inner != nil { // as Codex has it
+	if json.Unmarshal(fields["metadata"], &inner) == nil && inner["metadata"] == nil && inner != nil { // Codex has them there
 		return endIn(inner)
 	}
 	return e
 }
 
-// endBytes is how much of the start and of the end of a result tells how it ended.
+// endBytes is how much of the start and of the end of a result is searched for how it ended.
 const endBytes = 2000
 
 func head(text string) string { return text[:min(len(text), endBytes)] }
 func tail(text string) string { return text[max(0, len(text)-endBytes):] }
 
-// lines returns the first or the last lines of a text that are not blank.
+// lines returns the first or the last n lines of a text that are not blank.
 func lines(text string, n int, first bool) string {
 	list := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 	if len(list) > n && first {
@@ -287,7 +289,7 @@ func lines(text string, n int, first bool) string {
 	return strings.Join(list, "\n")
 }
 
-// lintLine tells what was checked and what came out: [lint: paths → 2 errors, 1 warnings].
+// lintLine names the paths and the problems that were found: [lint: paths → 2 errors, 1 warnings].
 func lintLine(c Call) string {
 	line := "lint: " + cmp.Or(c.Argument(pathArguments...), "all")
 	if !c.Answered || c.Failed {
@@ -308,7 +310,7 @@ func lintLine(c Call) string {
 	return line
 }
 
-// askLine tells what the user was asked and said: [asked user: title → field: answer; field: answer].
+// askLine names the question and the user's answers: [asked user: title → field: answer; field: answer].
 func askLine(c Call) string {
 	line := "asked user: " + cmp.Or(c.Argument("title", "question", "prompt", "message"), "?")
 	if !c.Answered || c.Failed {
@@ -328,18 +330,18 @@ func askLine(c Call) string {
 	return line + " → " + strings.Join(answers, "; ")
 }
 
-// searchLine tells what was looked for: [searched: "query"].
+// searchLine names the query: [searched: "query"].
 func searchLine(c Call) string {
 	return fmt.Sprintf("searched: %q", plaintext.OneLine(c.Argument(searchArguments...), lineBytes))
 }
 
-// lineBytes is how long the line of a call may be, errorBytes what it says of a failure.
+// lineBytes is the greatest length of a call's line, and errorBytes that of the error in it.
 const (
 	lineBytes  = 400
 	errorBytes = 200
 )
 
-// line returns the note of a call, in square brackets.
+// line returns the line of a call, in square brackets.
 func (t ToolLines) line(c Call) string {
 	var text string
 	if f, _ := toolname.Find(t, c.Name); f != nil {
