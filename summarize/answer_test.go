@@ -397,7 +397,7 @@ func TestSimpleModeShowsTheEarlierSummary(t *testing.T) {
 	}
 }
 
-func TestSimpleModeShowsWhatTheUserSaidOrFails(t *testing.T) {
+func TestSimpleModeShowsTheUsersWordsOrFails(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		messages []chat.Message

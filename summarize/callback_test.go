@@ -340,7 +340,7 @@ func newFaultyDesk(t *testing.T, do fault) *faultyDesk {
 	d.Say(rounds(3, 6, roundTokens)...)
 	d.Policy = ohmypi.Policy()
 	d.Policy.Trigger, d.Policy.Clear, d.Policy.Cut = nil, summarize.Clear{}, history.Cut{}
-	d.Policy.Place.Max = 400 // so that there is something to relieve
+	d.Policy.Place.Max = 400 // so that a compaction saves tokens
 	d.Target.Name, d.Target.ContextWindow = "gpt", 2*budget
 	d.Target.Model = chat.ModelFunc(models.Say("## Goal\nThe build is being fixed, step by step."))
 	return d

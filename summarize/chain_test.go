@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// A model that returns the summary before as it is shown changes nothing in it, however often it is asked.
+// The model answers each request with the summary as the request shows it.
 func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 	const special = "## Tags & quotes\n\nIf a < b && b > c, `x := \"<y>\"`, ‹single› «double» &amp; &lt;div&gt;.\n" +
 		"[a note in brackets]\n\\[and one with a backslash]\n<details><summary>more</summary>z</details>\n" +
@@ -22,7 +22,7 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 	for name, p := range prompts() {
 		for replacement, r := range replacements() {
 			if name == "branch" {
-				continue // it does not take in a compaction
+				continue // its request shows no earlier summary
 			}
 			t.Run(name+", "+replacement, func(t *testing.T) {
 				m := stuff()

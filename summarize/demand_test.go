@@ -225,7 +225,7 @@ func TestRecoverGoesByTheProvidersCount(t *testing.T) {
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	sent := d.Messages()
 	d.Answers(numberedSummaries(20)...)
-	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // our own count
+	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // twice our own count
 	r, err := d.Recover(t.Context(), prompt(d.Session), twice, "")
 	require.NoError(t, err)
 	require.LessOrEqual(t, 2*r.Tokens, 4000)

@@ -429,7 +429,7 @@ func TestARequestRefusedAsTooLargeIsRepeatedInSmallerPieces(t *testing.T) {
 	}
 }
 
-func TestRecoveryUsesWhatTheProviderSaidAndKeepsItsRatio(t *testing.T) {
+func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		agent := provider(4_000, 2, "Answer.", named)
 		d := newDesk(t, chat.UserMessage(task))

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code) // the fuzzer has goroutines of its own
 	}
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && code == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) { // whatever a test left behind has had its time to end
+		if time.Now().After(deadline) { // goroutines that tests left behind have had time to end
 			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 			code = 1
 		}

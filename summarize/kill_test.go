@@ -124,7 +124,7 @@ func workUntilKilled(path string) error {
 		}
 		tell(fmt.Sprint("said ", n))
 		if n%2 == 1 {
-			continue // the call runs
+			continue // the call is running
 		}
 		if _, err := c.Render(context.Background(), prompt(s)); err != nil {
 			return err

@@ -121,7 +121,7 @@ func TestADigestKeepsACompactionThatTheCallerMade(t *testing.T) {
 	require.Contains(t, d.Messages()[1].Text(), "- In short: all is well.\n")
 }
 
-func TestOfflineReadsWhatEveryPromptShows(t *testing.T) {
+func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
 			m := stuff()

@@ -68,7 +68,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 	}
 }
 
-func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
+func TestTheFirstPieceShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("Summary 0."))
 	d.TakesIn(2 * budget)
@@ -119,7 +119,7 @@ func TestACancelledPieceLeavesTheViewAsItWas(t *testing.T) {
 	equal(t, before, viewOf(t, d.Session))
 }
 
-func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
+func TestARoundLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		before int // rounds before the large one

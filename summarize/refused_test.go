@@ -14,7 +14,7 @@ import (
 )
 
 // The model refused the request, not the rounds in it.
-func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
+func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(round(1, 2400)...)
 	d.Say(rounds(2, 5, roundTokens)...)

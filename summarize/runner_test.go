@@ -40,7 +40,7 @@ func copilotDesk(t *testing.T) desk {
 	return d
 }
 
-func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
+func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
 	d := copilotDesk(t)
 	var plans []string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, s *history.Session, plan string) error {
