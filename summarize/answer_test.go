@@ -61,7 +61,7 @@ func TestABadAnswerIsRefusedAndSimpleModeIsTried(t *testing.T) {
 
 // The prompt's hint, the output limit of the request and the size of the replacement all follow from one number, the
 // room.
-func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
+func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 	long := "## Build\n\nIt fails.\n\n## Files\n\n" + words(budget/5)
 	for _, c := range []struct {
 		rule  string
@@ -82,6 +82,7 @@ func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 			require.Contains(t, got[1].Text(), c.want)
 			require.Len(t, d.Requests(), 2)
 			require.Contains(t, text(d.Requests()[1].Messages), "too long")
+			require.Contains(t, text(d.Requests()[1].Messages), "## Files", "the second request shows the first answer")
 			require.Equal(t, "started done/full", kinds(*d.Heard))
 			require.Equal(t, c.mends, (*d.Heard)[1].Mended)
 			require.LessOrEqual(t, count(quarter{}, got[1:2]), budget/5)
@@ -89,7 +90,7 @@ func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 	}
 }
 
-func TestAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
+func TestAnAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, round(1, 250)...), round(2, 280)...)...)
 	// If the whole budget is exceeded, an answer this long never has room. In a TokenLimit, the room is not known
 	// beforehand.

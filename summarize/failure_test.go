@@ -481,25 +481,6 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 	require.NotContains(t, text(r.Messages), "error: too large")
 }
 
-func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
-	long := "## One\n" + words(500) + "\n\n## Two\n" + words(500) + "\n\n## Three\n" + words(500)
-	t.Run("shortened", func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
-		d.Answers(models.SaySummary(long), models.SaySummary("## Short\nIt is done."))
-		require.Contains(t, text(d.Messages()), "## Short")
-		require.Equal(t, []string{"shortened by the model"}, (*d.Heard)[len(*d.Heard)-1].Mended)
-		require.Contains(t, text(d.Requests()[1].Messages), "## Three")
-	})
-	t.Run("cut", func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
-		d.Answers(models.SaySummary(long), models.SaySummary(long))
-		got := text(d.Messages())
-		require.Contains(t, got, "## One")
-		require.NotContains(t, got, "## Three")
-		require.Equal(t, []string{"cut at a section"}, (*d.Heard)[len(*d.Heard)-1].Mended)
-	})
-}
-
 func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
