@@ -37,14 +37,14 @@
 //
 // # How prices change it
 //
-// The cache's lifetime changes little while the agent works. With a lifetime of 5 minutes the cache is cold after each
-// pause for thought, and the policy compacts earlier; with 30 minutes there are fewer of these moments. A cache write
-// for an hour costs twice the input, so that F is larger: by the rule a compaction comes some 10% later, and pauses
-// seldom help.
+// The cache's lifetime makes little difference while the agent works. With a lifetime of 5 minutes the cache is cold
+// after each pause for thought, and the policy compacts earlier; with 30 minutes there are fewer of these moments. A
+// cache write for an hour costs twice the input, so that F is larger: by the rule a compaction comes some 10% later,
+// and pauses seldom help.
 //
-// The read price changes it most. If the input costs $5 a million, a cheap model summarises and each request adds 500
-// tokens, by the rule T grows to about 11,000 tokens above B at a read price of 25% of the input, 18,000 at 10% and
-// 38,000 at 2.5%. At 2.5% the policy saves little, and so does every other policy.
+// The read price makes the most difference. If the input costs $5 a million, a cheap model summarises and each request
+// adds 500 tokens, by the rule T grows to about 11,000 tokens above B at a read price of 25% of the input, 18,000 at
+// 10% and 38,000 at 2.5%. At 2.5% the policy saves little, and so does every other policy.
 //
 // A recorded session of 484 requests was replayed with seven lists of prices, in windows of 64,000 to 200,000 tokens.
 // The summaries of 4,000 tokens came from a cheap model, and output that had to be looked up again was priced in. The
