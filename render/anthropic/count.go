@@ -18,9 +18,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	counting := Model{Name: m.Name, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Adjust: m.Adjust}
-	counting.refusedCompaction.Store(m.refusedCompaction.Load())
-	p, err := counting.params(req)
+	p, err := m.params(req, nil)
 	if err != nil {
 		return 0, err
 	}

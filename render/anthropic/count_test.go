@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +78,14 @@ func TestCountTokensAsksTheServerForTheWholeRequest(t *testing.T) {
 	require.Less(t, without, few)
 	require.Less(t, without, more)
 	require.Zero(t, s.count(), "nothing was generated")
+
+	model.Name, model.MaxImages = largeWindow, 600
+	many, err := model.CountTokens(t.Context(), ask(user(slices.Repeat(chat.Parts{pixel}, 120)...)))
+	require.NoError(t, err)
+	model.MaxImages = 0
+	fewer, err := model.CountTokens(t.Context(), ask(user(slices.Repeat(chat.Parts{pixel}, 120)...)))
+	require.NoError(t, err)
+	require.NotEqual(t, many, fewer, "the images that MaxImages lets through are counted")
 
 	_, err = model.CountTokens(t.Context(), ask())
 	require.Error(t, err)

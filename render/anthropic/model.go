@@ -127,7 +127,7 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 		return chat.Response{}, context.Cause(ctx)
 	}
 	dropped := m.dropsStale() // another request may set it in the meantime
-	params, err := m.params(req)
+	params, err := m.params(req, m.OnRepair)
 	if err != nil {
 		return chat.Response{}, err
 	}
@@ -174,8 +174,8 @@ func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 // dropsStale reports whether the API is told to drop stale thinking.
 func (m *Model) dropsStale() bool { return m.Thinking.Stale == StaleDrop || m.refusedStale.Load() }
 
-// params returns the request as it is sent.
-func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
+// params returns the request as it is sent, and calls onRepair, if set, with what was changed.
+func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.MessageNewParams, error) {
 	if m.Name == "" {
 		return sdk.MessageNewParams{}, errors.New("anthropic: Model.Name is not set")
 	}
@@ -183,8 +183,8 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 		return sdk.MessageNewParams{}, err
 	}
 	req, changes := repair(req, m.MaxImages)
-	if len(changes) > 0 && m.OnRepair != nil {
-		m.OnRepair(changes)
+	if len(changes) > 0 && onRepair != nil {
+		onRepair(changes)
 	}
 	if req.MaxTokens == 0 {
 		req.MaxTokens = max(0, m.MaxTokens)
