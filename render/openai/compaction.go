@@ -59,6 +59,11 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 		cancel() // the item is of no use without the words
 	}
 	group.Wait()
+	r.Usage.Input += made.usage.Input
+	r.Usage.Output += made.usage.Output
+	r.Usage.CacheRead += made.usage.CacheRead
+	r.Usage.CacheWrite += made.usage.CacheWrite
+	r.Usage.CacheWriteLong += made.usage.CacheWriteLong
 	switch {
 	case err != nil:
 		return r, err
@@ -68,11 +73,6 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 		c.OnError(failed)
 	}
 	r.Compaction = made.items
-	r.Usage.Input += made.usage.Input
-	r.Usage.Output += made.usage.Output
-	r.Usage.CacheRead += made.usage.CacheRead
-	r.Usage.CacheWrite += made.usage.CacheWrite
-	r.Usage.CacheWriteLong += made.usage.CacheWriteLong
 	return r, nil
 }
 

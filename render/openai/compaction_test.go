@@ -3,9 +3,14 @@ package openai_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
@@ -129,4 +134,42 @@ func TestAnErrorOfTheWordsIsReturned(t *testing.T) {
 		_, err = openai.Compaction{Model: m}.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
 		require.ErrorContains(t, err, "its API is not Responses")
 	}
+}
+
+// closing is a transport that closes a channel once an answer was read.
+type closing struct{ read chan struct{} }
+
+func (c closing) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		answer.Body = &closingBody{answer.Body, sync.OnceFunc(func() { close(c.read) })}
+	}
+	return answer, err
+}
+
+type closingBody struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (b *closingBody) Close() error {
+	defer b.closed()
+	return b.ReadCloser.Close()
+}
+
+func TestTheUsageOfACompactionIsReturnedWithAnErrorOfTheWords(t *testing.T) {
+	s := newServer(t, always(compactedReply))
+	read := make(chan struct{})
+	model := s.model(openai.Responses, "gpt-5.2")
+	model.Client = sdk.NewClient(option.WithBaseURL(s.URL+"/v1"), option.WithAPIKey("test"), option.WithHTTPClient(&http.Client{Transport: closing{read}}))
+	words := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+		<-read
+		return chat.Response{}, errors.New("quota")
+	})
+	r, err := openai.Compaction{Model: model, Words: words}.Generate(t.Context(), chat.Request{Messages: []chat.Message{
+		question, chat.AssistantMessage("42"), question,
+	}})
+	require.EqualError(t, err, "quota")
+	require.Equal(t, 800, r.Usage.Input)
+	require.Nil(t, r.Compaction)
 }
