@@ -25,6 +25,8 @@ export type StepFacts = {
   /** asked is the number of tokens of the whole prompt: the provider's count, or ours. */
   asked: number;
   reported: boolean;
+  /** estimated reports that the dollars of its request are worked out from prices. */
+  estimated: boolean;
   /** lost is the number of tokens of the previous prompt that a cache cannot serve, lostDollars their cost. */
   lost: number;
   lostDollars: number;
@@ -74,6 +76,7 @@ export function factsOfSteps(): StepFacts[] {
       cached,
       asked,
       reported,
+      estimated: !step.dollars && r !== undefined,
       lost: gone,
       lostDollars: step.break?.dollars ?? (gone * Math.max(0, write - read)) / 1e6,
       broke: step.break !== undefined || (gone > 0 && !changed),

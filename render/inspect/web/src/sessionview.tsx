@@ -105,7 +105,7 @@ function Totals({ steps, onSelect }: { steps: StepFacts[]; onSelect: (step: numb
         <Fact name="Sent" value={number(sent)} note="tokens in all" />
         <Fact name="Peak" value={number(steps[peak].total)} note={`${percent(steps[peak].total, steps[peak].budget)} of the budget`} />
         <Fact name={steps.some((t) => t.reported) ? "Cached" : "In common with the previous step"} value={percent(cached, steps.reduce((sum, t) => sum + t.asked, 0))} />
-        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={steps.every((t) => t.step.dollars || !t.reported) ? "as reported" : "estimated from prices"} />}
+        {last.sum > 0 && <Fact name="Cost" value={dollars(last.sum)} note={steps.some((t) => t.estimated) ? "estimated from prices" : "as reported"} />}
       </dl>
       <section class="summary" aria-label="Summary">
         <p>
