@@ -11,7 +11,7 @@ import (
 // bodies has one of each kind.
 var bodies = []Body{
 	Message{}, Shell{}, CustomMessage{}, Compaction{}, BranchSummary{}, Branch{}, Custom{}, Label{}, ModelChange{}, ThinkingChange{},
-	Todos{}, Usage{}, Clearing{}, Preamble{}, Plan{}, PlanEnd{}, Refusal{}, Unknown{},
+	Todos{}, Usage{}, Clearing{}, Preamble{}, Plan{}, PlanEnd{}, Refusal{}, Erasure{}, Unknown{},
 }
 
 // allParts has one of each kind.
