@@ -13,20 +13,20 @@ import (
 
 // ReadAll returns the whole text of an answer as the summary, without white space around it.
 func ReadAll(r chat.Response) (string, error) {
-	if err := whole(r); err != nil {
+	if err := checkStop(r); err != nil {
 		return "", err
 	}
 	return tidy(r.Message.Text())
 }
 
-// ReadSummaryBlock returns what stands in the <summary> block of an answer, after its <analysis> block. A block that is not
-// closed goes on to the end of the answer. An answer without such a block is the summary, but for its <analysis> block, if
-// that is 30 characters or more.
+// ReadSummaryBlock returns the text of the <summary> block of an answer, after its <analysis> block. A block that is
+// not closed ends with the answer. If there is no <summary> block, the summary is the whole answer without its
+// <analysis> block, and must have 30 characters or more.
 //
-// The tags count where a model means them: either may be spoken of in the analysis and in the summary, and the summary may
-// hold HTML of the same name.
+// Tags count only if the model means them as tags: it may mention either in the analysis and in the summary, and the
+// summary may hold HTML of the same name.
 func ReadSummaryBlock(r chat.Response) (string, error) {
-	if err := whole(r); err != nil {
+	if err := checkStop(r); err != nil {
 		return "", err
 	}
 	text, inBlock := summaryblock.Find(r.Message.Text())
@@ -37,11 +37,11 @@ func ReadSummaryBlock(r chat.Response) (string, error) {
 	return text, err
 }
 
-// minUntagged is how many characters (code points) make a summary of an answer that has no <summary> block.
+// minUntagged is the fewest characters (code points) of an answer without a <summary> block that make a summary.
 const minUntagged = 30
 
-// whole refuses an answer that ended early.
-func whole(r chat.Response) error {
+// checkStop returns an error for an answer that ended early.
+func checkStop(r chat.Response) error {
 	switch r.StopReason {
 	case chat.StopMaxTokens:
 		return &SummaryError{Reason: "it was cut off at the output limit"}
@@ -51,7 +51,7 @@ func whole(r chat.Response) error {
 	return nil
 }
 
-// tidy returns a summary as valid text, and refuses one that says nothing.
+// tidy returns a summary as valid UTF-8 without invisible characters around it, and an error if nothing is left.
 func tidy(text string) (string, error) {
 	text = strings.TrimFunc(strings.ToValidUTF8(text, "\uFFFD"), plaintext.Invisible)
 	if text == "" {
@@ -60,7 +60,7 @@ func tidy(text string) (string, error) {
 	return text, nil
 }
 
-// ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that says where the full
+// ConversationSummary returns one user message: the summary between tags, and a breadcrumb that says where the full
 // transcript lies.
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder

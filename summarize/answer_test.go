@@ -572,7 +572,7 @@ func TestMessagesAppendedWhileTheModelAnswersMayNotFit(t *testing.T) {
 		return models.SaySummary("short")(ctx, r)
 	}
 	d.Answers(late)
-	require.Contains(t, d.Fails().Error(), "still does not render")
+	require.Contains(t, d.Fails().Error(), "does not render with the summary")
 	require.Empty(t, compactions(d.Session))
 	d.TakesIn(10 * budget)
 	d.Answers(models.SaySummary("all of it"))

@@ -14,43 +14,42 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Ask says how, and whom, to ask for summaries.
+// Ask says whom to ask for summaries, and how.
 type Ask struct {
-	// Prompts by which a model is asked, each if the one before it brought no summary. Defaults to [FullPrompt] and
-	// [SimplePrompt].
+	// Prompts to ask with, each if the one before it brought no summary. Defaults to [FullPrompt] and [SimplePrompt].
 	Prompts []Prompt
-	// Mode of the only prompt that is used, besides those that fork the agent's request. Defaults to [ModeAuto], which uses
-	// all.
+	// Mode limits Prompts to those of this mode and those that fork the agent's request. Defaults to [ModeAuto], which
+	// allows all.
 	Mode Mode
-	// Routes name models for agents of some models; the first that fits counts.
+	// Routes name the model to ask for agents of some models; the first that matches counts.
 	Routes []Route
-	// Names of models that are asked in this order. [Compactor.Models] has them; a name that it does not have is passed over,
-	// and told of. The agent's own model is asked last, and alone if nobody else is named.
+	// Names of models in [Compactor.Models] to ask, in this order. An event reports a name that is not there, and it is
+	// skipped. The agent's own model is asked last, and alone if no other is named.
 	Names []string
-	// Cheapest asks first whom a summary costs least of, by prices: one of Names, another of [Compactor.Models] that has prices,
-	// or the agent's own model, by a fork of its request if Prompts begins with one. The others are asked after it. Off by
-	// default.
+	// Cheapest asks the models in the order of the cost of a summary, by their prices. It adds to Names the other
+	// models of [Compactor.Models] that have prices. The agent's own model takes part, with the price of its cached
+	// prompt if the first of Prompts forks its request. Off by default.
 	Cheapest bool
 	// Timeout of each answer. None by default.
 	Timeout time.Duration
-	// TimeLimit of a compaction with all that it asks. Defaults to 5 minutes.
+	// TimeLimit of a compaction with all its requests. Defaults to 5 minutes.
 	TimeLimit time.Duration
-	// Attempts of each request if a failure may pass ([*chat.TransientError]). Defaults to one. What they wait together is at
-	// most RetryWait.
+	// Attempts of each request if its failure may pass ([*chat.TransientError]). Defaults to one. All waits of a
+	// compaction together last at most RetryWait.
 	Attempts int
 	// RetryWait is the longest that a compaction waits for failures to pass. Defaults to 5 seconds.
 	RetryWait time.Duration
-	// MinChars is the least number of characters (code points) of an answer. None by default.
+	// MinChars is the fewest characters (code points) of an answer. None by default.
 	MinChars int
-	// MaxTokens is the most that a model is allowed to answer. The room for the summary, and what a model may think or analyse
-	// before it, is asked for if that is less. No bound by default.
+	// MaxTokens is the most tokens that a model may answer. A request asks for less if the summary's room, and some for
+	// what the model thinks or analyses first, is less. No limit by default.
 	MaxTokens int
-	// Temperature at which a model is asked. Defaults to the model's own.
+	// Temperature of each request. Defaults to the model's own.
 	Temperature *float64
-	// SimpleResult is the least number of tokens of a tool result that a prompt which cuts results shows. Defaults to 200.
+	// SimpleResult is the fewest tokens to which a prompt that clips tool results clips them. Defaults to 200.
 	SimpleResult int
-	// Checks of a summary, besides those that no policy goes without: it is not empty, fits its room, and is smaller than what
-	// it replaces.
+	// Checks of a summary. Every policy also checks that a summary is not empty, fits its room, and is smaller than
+	// what it replaces.
 	Checks []Check
 	// Quirks of the agent's model, by its name.
 	Quirks []Quirk
@@ -58,26 +57,29 @@ type Ask struct {
 
 // Route names the model that summarises for agents of some models.
 type Route struct {
-	// Agents are patterns of names, such as "claude-opus*", matched by family: case and a provider's prefix do not count.
+	// Agents are patterns of model names, for example "claude-opus*". They match by family: case and a provider's
+	// prefix do not count.
 	Agents []string
-	// Model that is asked.
+	// Model is the name of the model to ask, in [Compactor.Models].
 	Model string
 }
 
-// Quirk is what the models of some names need.
+// Quirk is what models of some names need.
 type Quirk struct {
-	// Models are patterns of names, such as "claude-opus*", matched by family: case and a provider's prefix do not count.
+	// Models are patterns of model names, for example "claude-opus*". They match by family: case and a provider's
+	// prefix do not count.
 	Models []string
-	// Note is said to the model that summarises.
+	// Note is added to the request for a summary.
 	Note string
-	// Reminder stands after the summary.
+	// Reminder is added after the summary, for the agent's model.
 	Reminder string
-	// Thinking keeps the last thinking that is covered of the turn that is cut: what is kept of that turn begins with it,
-	// if it begins with none of its own ([history.Compaction]). It is for providers that check thinking and want some at the
-	// start of the calls that go on. A provider that takes thinking only behind exactly what it was thought after, as the newest
-	// models of Claude's do, does not take it behind a summary: there it is dropped (anthropic.Thinking.Stale says how).
+	// Thinking keeps the newest covered thinking of the turn that is cut: the kept part of that turn begins with it,
+	// unless it begins with thinking of its own ([history.Compaction]). It is for providers that check thinking and
+	// want some at the start of the calls that continue. Some models, such as Claude's newest, accept thinking only
+	// after exactly the messages that it followed, and therefore not after a summary. For them it is dropped (see
+	// anthropic.Thinking.Stale).
 	Thinking bool
-	// WithoutTools names tools whose calls, with their results, are not shown to the model that summarises.
+	// WithoutTools names tools whose calls and results are not shown to the model that summarises.
 	WithoutTools []string
 }
 
@@ -97,7 +99,7 @@ func (a Ask) withDefaults() Ask {
 	return a
 }
 
-// prompts lists those that are tried, in order.
+// prompts returns the prompts to try, in order.
 func (a Ask) prompts(background bool) []Prompt {
 	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p Prompt) bool {
 		return !a.Mode.allows(p) || p.Background && !background
@@ -117,7 +119,7 @@ func (a Ask) check() error {
 		}
 		return fmt.Errorf("summarize: Policy.Ask.Mode is %q: its prompts have the modes %q", a.Mode, modes)
 	case a.Temperature != nil && !(*a.Temperature >= 0 && !math.IsInf(*a.Temperature, 1)):
-		return fmt.Errorf("summarize: Policy.Ask.Temperature is %v: it is 0 or more", *a.Temperature)
+		return fmt.Errorf("summarize: Policy.Ask.Temperature is %v: it must be 0 or more", *a.Temperature)
 	}
 	return errors.Join(
 		notBelow0("Ask.Timeout", a.Timeout), notBelow0("Ask.TimeLimit", a.TimeLimit), notBelow0("Ask.RetryWait", a.RetryWait),
@@ -126,11 +128,11 @@ func (a Ask) check() error {
 	)
 }
 
-// quirks returns what a model of this name needs, all of it together.
+// quirks returns the quirks of a model, merged into one.
 func (a Ask) quirks(model string) Quirk {
 	var all Quirk
 	for _, q := range a.Quirks {
-		if !fits(q.Models, model) {
+		if !matches(q.Models, model) {
 			continue
 		}
 		if q.Note != "" {
@@ -152,8 +154,8 @@ func joinLines(a, b string) string {
 	return a + "\n" + b
 }
 
-// fits reports whether a model is one of those that patterns name.
-func fits(patterns []string, model string) bool {
+// matches reports whether a model matches one of the patterns.
+func matches(patterns []string, model string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return modelname.Fits(p, model) })
 }
 
@@ -161,7 +163,7 @@ func fits(patterns []string, model string) bool {
 func (a Ask) route(agent string) []string {
 	var names []string
 	for _, r := range a.Routes {
-		if fits(r.Agents, agent) {
+		if matches(r.Agents, agent) {
 			names = append(names, r.Model)
 			break
 		}
@@ -169,7 +171,7 @@ func (a Ask) route(agent string) []string {
 	return append(names, a.Names...)
 }
 
-// priced lists the models by which Cheapest adds to those that are named, in the order of their names.
+// priced returns the models with prices that Cheapest adds to the named ones, sorted by name.
 func (a Ask) priced(models map[string]Target, agent string) []Target {
 	var list []Target
 	for _, name := range slices.Sorted(maps.Keys(models)) {
@@ -181,11 +183,11 @@ func (a Ask) priced(models map[string]Target, agent string) []Target {
 	return list
 }
 
-// sortByPrice puts those first who write a summary of a history of so many tokens for the least.
+// sortByPrice sorts candidates by the cost of a summary, the cheapest first.
 func sortByPrice(list []*candidate, agent sizing.Prices, c sizing.Carry, forks bool) {
 	cost := func(one *candidate) float64 {
 		c := c
-		if c.Summarizer = cmp.Or(one.Prices, agent); one.own && forks {
+		if c.Summarizer = cmp.Or(one.Prices, agent); one.isAgent && forks {
 			c.Summarizer = sizing.Prices{}
 		}
 		return agent.Summarizing(c)
@@ -193,8 +195,8 @@ func sortByPrice(list []*candidate, agent sizing.Prices, c sizing.Carry, forks b
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(cost(a), cost(b)) })
 }
 
-// thoughts lists the thinking that a message is sent with. It is kept together: a provider takes it whole or not.
-func thoughts(m chat.Message) []chat.Thinking {
+// thinkingOf returns the thinking of a message. It is kept together, because a provider takes it whole or not at all.
+func thinkingOf(m chat.Message) []chat.Thinking {
 	var list []chat.Thinking
 	for _, p := range m.Content {
 		if t, ok := p.(chat.Thinking); ok {
@@ -204,7 +206,7 @@ func thoughts(m chat.Message) []chat.Thinking {
 	return list
 }
 
-// withoutTools leaves the calls of some tools out, with their results. What is left of a message may be nothing.
+// withoutTools removes the calls of some tools and their results. A message with nothing left is removed too.
 func withoutTools(messages []chat.Message, tools []string) []chat.Message {
 	gone := map[string]bool{}
 	var list []chat.Message

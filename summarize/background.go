@@ -12,15 +12,15 @@ import (
 	"github.com/promptree-go/promptree/internal/retry"
 )
 
-// Runner says where plans are carried out that need not be waited for.
+// Runner carries out plans in the background.
 type Runner interface {
-	// Run is called with a plan that was written to the session. It returns soon; whoever takes the plan over calls
-	// [Compactor.CarryOut] with its id, on a compactor for the same session, here or in another process. An error means that
-	// nobody will.
+	// Run is called with a plan that was written to the session, and must return soon. The worker that takes the plan
+	// over calls [Compactor.CarryOut] with its id, on a compactor for the same session, here or in another process. An
+	// error means that no worker will.
 	Run(ctx context.Context, s *history.Session, plan string) error
 }
 
-// RunnerFunc is a function that is a [Runner].
+// RunnerFunc is a [Runner] that is a function.
 type RunnerFunc func(ctx context.Context, s *history.Session, plan string) error
 
 // Run calls f.
@@ -28,11 +28,11 @@ func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) er
 	return f(ctx, s, plan)
 }
 
-// start has a summary made while the work goes on, and explains what came of that. What it covers is chosen now: whatever is
-// said from here on stays.
+// start starts a summary in the background, and explains the outcome. It covers what has been said until now; later
+// messages stay.
 func (w *walker) start(s *measured, d Decision) {
 	c := w.c
-	if !w.tryTake() {
+	if !w.tryAcquire() {
 		d.Do, d.Why = ActNothing, "another call compacts"
 		w.explain(d, OutcomeNothing, nil)
 		return
@@ -51,7 +51,7 @@ func (w *walker) start(s *measured, d Decision) {
 	id, err := w.writePlan(s, d)
 	if err != nil {
 		if w.ctx.Err() == nil {
-			c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: true, TokensBefore: s.tokens(), Base: s.Base, Err: err})
+			c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: true, TokensBefore: s.tokens(), Base: s.Base, Err: err})
 			w.explain(d, OutcomeFailed, err)
 		}
 		return
@@ -70,19 +70,19 @@ func (w *walker) start(s *measured, d Decision) {
 		}
 		return
 	}
-	ctx, done := c.inner.work.abortable(context.WithoutCancel(w.ctx)) // which Abort and Close end, from now on
+	ctx, done := c.inner.work.abortable(context.WithoutCancel(w.ctx)) // ended by Abort and Close, not by w.ctx
 	t := &task{id: id, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
-	ctx, t.stage = staged(ctx)
+	ctx, t.activity = withActivity(ctx)
 	c.inner.work.replace(nil, t)
 	order := order{id: id, policy: w.policy, agent: w.target, target: w.target}
 	if s.result != nil {
 		order.sent = s.result.Messages
 	}
-	owned := c.inner.work.own(func(context.Context) {
+	owned := c.inner.work.spawn(func(context.Context) {
 		defer done()
 		defer close(t.done)
-		if err := carrier.run(ctx, order, t.keep(&c.inner.work, carrier)); err != nil {
+		if err := carrier.run(ctx, order, t.keepDraft(&c.inner.work, carrier)); err != nil {
 			c.inner.work.replace(t, nil)
 		}
 	})
@@ -92,12 +92,12 @@ func (w *walker) start(s *measured, d Decision) {
 	}
 }
 
-// keep returns what keeps a draft for a later render.
-func (t *task) keep(in *work, c *carrier) func(context.Context, *job, *writer, draft) error {
+// keepDraft returns a function that keeps a draft for a later render.
+func (t *task) keepDraft(in *work, c *carrier) func(context.Context, *job, *writer, draft) error {
 	return func(ctx context.Context, j *job, w *writer, d draft) error {
 		e := j.event(EventReady)
 		e.Mode, e.Model, e.Mended = d.prompt.Mode, d.model, d.mended
-		c.tell(ctx, e) // before a render can put it in place
+		c.emit(ctx, e) // before a render can put it in place
 		if err := in.finish(ctx, t, j, w, d); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (t *task) keep(in *work, c *carrier) func(context.Context, *job, *writer, d
 	}
 }
 
-// pending reports how far a compaction is that was begun before.
+// pending returns the progress of a compaction that was started before.
 func (c *Compactor) pending(l *ledger.Ledger) Pending {
 	t, ready := c.inner.work.current()
 	switch {
@@ -118,10 +118,10 @@ func (c *Compactor) pending(l *ledger.Ledger) Pending {
 	case time.Now().Before(l.Pending.Until) && (c.Session.Claimed(l.Pending.ID) || c.Session.Shared() || c.Runner != nil):
 		return PendingElsewhere
 	}
-	return PendingNone // nobody else writes to the session, so whoever carried the plan out is gone
+	return PendingNone // no other process writes to the session, so nobody carries the plan out any more
 }
 
-// Pending reports how far a compaction is that was begun before.
+// Pending returns the progress of a compaction that was started before.
 func (c *Compactor) Pending(ctx context.Context) (Pending, error) {
 	c.init()
 	l, err := c.read(ctx)
@@ -131,8 +131,8 @@ func (c *Compactor) Pending(ctx context.Context) (Pending, error) {
 	return c.pending(l), nil
 }
 
-// Wait waits until nothing is being made in the background. A summary that was made is put in place by the next render. The
-// error is the context's cause.
+// Wait waits for the summary that is being made in the background, if there is one. The next render puts it in place.
+// If the context ends first, the error wraps its cause.
 func (c *Compactor) Wait(ctx context.Context) error {
 	c.init()
 	t, _ := c.inner.work.current()
@@ -143,14 +143,14 @@ func (c *Compactor) Wait(ctx context.Context) error {
 	case <-t.done:
 		return nil
 	case <-ctx.Done():
-		return t.stage.waited(ctx, "the summary that is made in the background")
+		return t.activity.waitError(ctx, "the summary that is made in the background")
 	}
 }
 
-// wait waits for what is pending, but not for longer than the policy allows.
+// wait waits for the pending compaction, at most as long as the policy allows.
 func (w *walker) wait(s *measured, d Decision) error {
 	w.waited = true
-	w.c.tell(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Base: s.Base})
+	w.c.emit(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Base: s.Base})
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(abortable, w.policy.Background.Timeout)
@@ -171,10 +171,11 @@ func (w *walker) wait(s *measured, d Decision) error {
 			}
 		}
 	}
-	return context.Cause(abortable) // nil unless somebody ended the wait
+	return context.Cause(abortable) // nil unless the call was cancelled or aborted
 }
 
-// settle ends a task whose summary is ready: it is put in place, or thrown away. It reports whether it was put in place.
+// settle ends a task whose summary is ready: the summary is put in place or thrown away. It reports whether it was put
+// in place.
 func (w *walker) settle(s *measured, place bool) (bool, error) {
 	in, c := &w.c.inner.work, w.c.carrier()
 	t, ready := in.current()
@@ -187,16 +188,16 @@ func (w *walker) settle(s *measured, place bool) (bool, error) {
 	}
 	m, err := w.measurer()
 	if err == nil {
-		err = c.place(w.ctx, t.job, t.writer, t.draft, &placing{m, w.prompt, s.Budget, len(s.messages()), false})
+		err = c.place(w.ctx, t.job, t.writer, t.draft, &placement{m, w.prompt, s.Budget, len(s.messages()), false})
 	}
 	switch {
 	case err == nil:
 		c.session.Release(t.id)
 		return true, nil
 	case w.ctx.Err() != nil:
-		in.replace(nil, t) // for the next render
+		in.replace(nil, t) // keep it for the next render
 		return false, context.Cause(w.ctx)
-	case gone(err), errors.Is(err, ErrPlanEnded):
+	case boundaryGone(err), errors.Is(err, ErrPlanEnded):
 		c.discard(w.ctx, t, history.PlanDropped, EventDropped, err)
 	default:
 		c.discard(w.ctx, t, history.PlanFailed, EventFailed, err)
@@ -204,7 +205,7 @@ func (w *walker) settle(s *measured, place bool) (bool, error) {
 	return false, err
 }
 
-// abandon ends the task in the background, waits for it and throws away what it made.
+// abandon cancels the task in the background, waits for it and throws its result away.
 func (c *carrier) abandon(ctx context.Context, in *work) error {
 	t, _ := in.current()
 	if t == nil {
@@ -222,13 +223,13 @@ func (c *carrier) abandon(ctx context.Context, in *work) error {
 	return nil
 }
 
-// discard throws away what a task made, writes to the session how its plan ended, and tells of it.
+// discard throws the result of a task away, writes to the session how its plan ended, and emits the event.
 func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutcome, kind EventKind, why error) {
 	end := history.PlanEnd{Plan: t.id, Outcome: outcome, ErrorType: ErrorType(why)}
 	if why != nil {
 		end.Error = why.Error()
 	}
-	write, done := context.WithTimeout(context.WithoutCancel(ctx), callback.WriteTime) // how it ended is written in any case
+	write, done := context.WithTimeout(context.WithoutCancel(ctx), callback.WriteTime) // write how it ended even if ctx has ended
 	defer done()
 	l, err := c.read(write)
 	if err == nil && l.Pending != nil && l.Pending.ID == t.id {
@@ -237,5 +238,5 @@ func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutc
 	c.session.Release(t.id)
 	e := t.job.event(kind)
 	e.Mode, e.Model, e.Err = t.draft.prompt.Mode, t.draft.model, errors.Join(why, err)
-	c.tell(ctx, e)
+	c.emit(ctx, e)
 }

@@ -2,13 +2,13 @@ package summarize
 
 import "fmt"
 
-// balance holds what carrying something has cost against so many times what it costs to leave it out, in dollars.
+// balance compares the cost of carrying something, in dollars, with times the cost of leaving it out.
 type balance struct{ carried, times, cost float64 }
 
 // due reports whether carrying it has cost enough.
 func (b balance) due() bool { return b.carried > 0 && b.carried >= b.times*b.cost }
 
-// String returns the balance in words, without what costs that much.
+// String returns the balance in words, up to the cost of leaving it out.
 func (b balance) String() string {
 	verb := "is not"
 	if b.due() {

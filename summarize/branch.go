@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -11,28 +10,29 @@ import (
 	"github.com/promptree-go/promptree/internal/trim"
 )
 
-// BranchPolicy says how what was done on a branch is summarised when the session leaves it ([Compactor.Navigate]).
+// BranchPolicy says how a branch is summarised when the session leaves it ([Compactor.Navigate]).
 type BranchPolicy struct {
-	// On makes such summaries. Off by default.
+	// On makes a summary of each branch that is left. Off by default.
 	On bool
-	// Reserve is how many tokens of the context window are not used for the branch. Defaults to 16,384. It is at most half
-	// of the window.
+	// Reserve is how many tokens of the context window the messages of the branch may not take, at most half of the
+	// window. Defaults to 16,384.
 	Reserve int
-	// Prompt by which a model is asked. Defaults to [BranchPrompt].
+	// Prompt to ask a model with. Defaults to [BranchPrompt].
 	Prompt Prompt
 }
 
-// Navigation says what becomes of what is left behind. The zero value leaves it to the policy.
+// Navigation says whether the branch that is left is summarised. The zero value leaves it to the policy.
 type Navigation struct {
-	// Summarise has it summarised, whatever the policy says.
+	// Summarise summarises the branch, whatever the policy says.
 	Summarise bool
-	// Instructions take the place of the prompt's own.
+	// Instructions replace those of the prompt.
 	Instructions string
 }
 
-// Navigate lets the session go on from another entry, as [history.Session.Branch] does. If the policy or the caller says so,
-// what is left behind is summarised first, by a hook or a model, and the summary is what follows that entry. A model is shown
-// the newest of what is left, as far as it fits; files are listed of all of it. It returns the summary, nil if there is none.
+// Navigate makes the session go on from another entry, as [history.Session.Branch] does. If the policy or how says so,
+// a hook or a model first summarises the branch that is left, and the summary follows that entry. A model sees the
+// newest messages of the branch that fit; the files are those of the whole branch. Navigate returns the summary, nil if
+// there is none.
 //
 // If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
 func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*history.BranchSummary, error) {
@@ -43,34 +43,34 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	ctx, done := c.inner.work.abortable(w.ctx)
 	defer done()
 	w.ctx = ctx
-	if err := w.take(); err != nil {
+	if err := w.acquire(); err != nil {
 		return nil, err
 	}
 	defer w.release()
 	from := c.Session.Leaf()
-	var hooked Intervention
+	var intervention Intervention
 	if c.Hooks.BeforeBranch != nil {
-		hooked = hook(ctx, c.Hooks, c.tell, "BeforeBranch", func(ctx context.Context) (Intervention, error) { return c.Hooks.BeforeBranch(ctx, from, to) })
+		intervention = hook(ctx, c.Hooks, c.emit, "BeforeBranch", func(ctx context.Context) (Intervention, error) { return c.Hooks.BeforeBranch(ctx, from, to) })
 	}
-	if hooked.Cancel {
+	if intervention.Cancel {
 		return nil, ErrVetoed
 	}
 	var summary *history.BranchSummary
 	switch {
 	case !w.policy.Branch.On && !how.Summarise:
-	case hooked.Summary != nil:
-		summary = &history.BranchSummary{From: from, Summary: *hooked.Summary}
+	case intervention.Summary != nil:
+		summary = &history.BranchSummary{From: from, Summary: *intervention.Summary}
 		summary.Extension = true
-		if summary.Text, err = supplied(hooked); err != nil {
-			return nil, fmt.Errorf("summarize: the summary of a hook: %w", err)
+		if summary.Text, err = suppliedText(intervention); err != nil {
+			return nil, within("the summary of a hook", err)
 		}
 	default:
-		if summary, err = w.summariseBranch(from, to, how.Instructions, hooked); err != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("summarize: the branch that is left: %w", err)
+		if summary, err = w.summariseBranch(from, to, how.Instructions, intervention); err != nil && ctx.Err() == nil {
+			return nil, within("the branch that is left", err)
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, ended(ctx, err)
+		return nil, endCause(ctx, err)
 	}
 	if err := c.Session.Branch(ctx, to); err != nil {
 		return nil, err
@@ -84,18 +84,18 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 		_, err := call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
 		})
-		if err != nil { // the session is there all the same
-			c.tell(ctx, Event{Kind: EventHookFailed, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the index of the checkpoints: %w", err)})
+		if err != nil { // the session is on the other branch in any case
+			c.emit(ctx, Event{Kind: EventHookFailed, Hook: "Checkpoints", Err: within("writing the index of the checkpoints", err)})
 		}
 	}
 	if c.Hooks.AfterBranch != nil {
-		hook(ctx, c.Hooks, c.tell, "AfterBranch", none(func(ctx context.Context) error { return c.Hooks.AfterBranch(ctx, from, to, summary) }))
+		hook(ctx, c.Hooks, c.emit, "AfterBranch", noResult(func(ctx context.Context) error { return c.Hooks.AfterBranch(ctx, from, to, summary) }))
 	}
 	return summary, nil
 }
 
-// summariseBranch asks for a summary of what is left behind, nil if that is nothing.
-func (w *walker) summariseBranch(from, to, instructions string, hooked Intervention) (*history.BranchSummary, error) {
+// summariseBranch asks for a summary of the branch that is left, nil if the branch is empty.
+func (w *walker) summariseBranch(from, to, instructions string, intervention Intervention) (*history.BranchSummary, error) {
 	c := w.c
 	window, err := value(w.ctx, nameTokenizer, w.target.window)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 		id: "branch", policy: w.policy, target: w.target, meter: &meter{}, begun: time.Now(),
 		plan: history.Plan{Room: room, Words: room, Model: w.target.Name, Occasion: "branch"},
 		material: Material{
-			Covered: messages, Instructions: instructions, Context: hooked.Context, Tokenizer: w.target.Tokenizer, Room: room, Words: room,
+			Covered: messages, Instructions: instructions, Context: intervention.Context, Tokenizer: w.target.Tokenizer, Room: room, Words: room,
 			Tools: w.target.declared(c.toolsSent()), ResultTokens: w.policy.Ask.SimpleResult,
 		},
 	}
@@ -136,10 +136,10 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 	if err != nil {
 		return nil, err
 	}
-	wr := &writer{job: j, candidates: candidates, tell: func(kind EventKind, change func(*Event)) {
+	wr := &writer{job: j, candidates: candidates, emit: func(kind EventKind, change func(*Event)) {
 		e := Event{Kind: kind, Reason: "branch"}
 		change(&e)
-		c.tell(w.ctx, e)
+		c.emit(w.ctx, e)
 	}}
 	var reasons []error
 	for _, candidate := range wr.candidates {
@@ -155,7 +155,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 			continue
 		}
 		text = WithFiles(text, j.material.Files)
-		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: hooked.Data}}, nil
+		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: intervention.Data}}, nil
 	}
 	return nil, &FailedError{Reasons: reasons}
 }

@@ -125,7 +125,7 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 		{"tools in another order", func(d desk) elements.Node {
 			d.Target.Tools[0], d.Target.Tools[1] = d.Target.Tools[1], d.Target.Tools[0]
 			return prompt(d.Session)
-		}, sizing.ChangeToolOrder, "list them in one order"},
+		}, sizing.ChangeToolOrder, "list them in a fixed order"},
 		{"another tool", func(d desk) elements.Node {
 			d.Target.Tools[0].Description += " It reads."
 			return prompt(d.Session)

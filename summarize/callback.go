@@ -13,21 +13,21 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 )
 
-// CallbackError reports that a caller's function panicked, ended its goroutine ([runtime.Goexit]), returned what it may not, or
-// has not returned although its context has ended.
+// CallbackError reports that a caller's function panicked, ended its goroutine ([runtime.Goexit]), returned an invalid
+// value, or has not returned although its context has ended.
 type CallbackError struct {
-	// Name of the function, such as "hook BeforeCompact" or "Target.Tokenizer".
+	// Name of the function, for example "hook BeforeCompact" or "Target.Tokenizer".
 	Name string
-	// Err says what it did. An error that it panicked with, and the cause of the context's end, are in its chain.
+	// Err says what it did. Its chain holds the error that it panicked with, or the cause of the context's end.
 	Err error
 }
 
 func (e *CallbackError) Error() string { return fmt.Sprintf("summarize: %s: %v", e.Name, e.Err) }
 
-// Unwrap returns what it did.
+// Unwrap returns Err.
 func (e *CallbackError) Unwrap() error { return e.Err }
 
-// Stack returns that of a panic, nil if there was none.
+// Stack returns the stack of a panic, nil if there was none.
 func (e *CallbackError) Stack() []byte {
 	if p, ok := errors.AsType[*callback.PanicError](e.Err); ok {
 		return p.Stack
@@ -35,11 +35,11 @@ func (e *CallbackError) Stack() []byte {
 	return nil
 }
 
-// TimeoutError reports that a model or a caller's function took too long. It is a [context.DeadlineExceeded].
+// TimeoutError reports that a model or a caller's function took too long. It matches [context.DeadlineExceeded].
 type TimeoutError struct {
-	// Name of what did not return.
+	// Name of the function or work that did not return in time.
 	Name string
-	// After is the time that it had.
+	// After is its time limit.
 	After time.Duration
 }
 
@@ -50,14 +50,14 @@ func (e *TimeoutError) Error() string {
 // Is reports whether the target is [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// call runs a caller's function for at most limit (0 is without one). The error is a [*CallbackError], a [*TimeoutError], the
-// cause of the context's end, or what the function returned. A function that returns within a second after its context or its
-// time ended may still bring its result; one that does not is left behind.
+// call runs a caller's function for at most limit; 0 means no limit. The error is a [*CallbackError], a
+// [*TimeoutError], the cause of the context's end, or the function's own. A function that returns within a second after
+// its context or its time ended may still return its result; after that second it is left behind.
 func call[T any](ctx context.Context, name string, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
 	if ctx.Err() != nil {
 		return *new(T), context.Cause(ctx)
 	}
-	defer stageOf(ctx).enter(name)()
+	defer activityOf(ctx).enter(name)()
 	late := &TimeoutError{Name: name, After: limit}
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -67,7 +67,7 @@ func call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 	got, err := callback.Call(ctx, func(ctx context.Context) (T, error) {
 		got, err := f(ctx)
 		if err != nil {
-			_ = err.Error() // which is a caller's function too
+			_ = err.Error() // a caller's function too
 		}
 		return got, err
 	})
@@ -84,7 +84,7 @@ func call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 	case callback.Misbehaved(err) && !left:
 		return got, &CallbackError{name, err}
 	case context.Cause(ctx) == error(late):
-		return got, late // whatever the function makes of it
+		return got, late // whatever error the function returned for it
 	case left:
 		return got, &CallbackError{name, err}
 	case ctx.Err() != nil:
@@ -98,8 +98,8 @@ func value[T any](ctx context.Context, name string, f func() T) (T, error) {
 	return call(ctx, name, 0, func(context.Context) (T, error) { return f(), nil })
 }
 
-// ended returns the cause of a context's end, or err if that says besides which function has not returned.
-func ended(ctx context.Context, err error) error {
+// endCause returns the cause of a context's end, or err if it also names a function that has not returned.
+func endCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if named, ok := errors.AsType[*CallbackError](err); ok && errors.Is(named, cause) {
 		return named
@@ -107,7 +107,7 @@ func ended(ctx context.Context, err error) error {
 	return cause
 }
 
-// Names of functions that are called at more than one place.
+// Names of functions that are called in several places.
 const (
 	namePrompt      = "the prompt's elements or Target.Tokenizer"
 	nameTokenizer   = "Target.Tokenizer"
@@ -116,14 +116,15 @@ const (
 	nameMerge       = "Prompt.Merge"
 )
 
-// countError reports that a tokenizer counted what is no number of tokens.
+// countError reports an invalid count of a tokenizer.
 type countError int
 
 func (e countError) Error() string {
 	return fmt.Sprintf("it counted %d tokens: a count is from 0 to %d", int(e), math.MaxInt32)
 }
 
-// counted returns a count of tokens. If it is none it panics with a [countError], which [call] makes the tokenizer's.
+// counted returns a count of tokens. If the count is invalid it panics with a [countError], which [call] turns into the
+// tokenizer's error.
 func counted(n int) int {
 	if n < 0 || n > math.MaxInt32 {
 		panic(countError(n))
@@ -131,28 +132,28 @@ func counted(n int) int {
 	return n
 }
 
-// stage knows which functions of a caller's a call of the compactor runs now, for those who wait for it.
-type stage struct {
+// activity records which of the caller's functions a call of the compactor is running, for calls that wait for it.
+type activity struct {
 	mu   sync.Mutex
 	runs []string
 }
 
-type stageKey struct{}
+type activityKey struct{}
 
-// stageOf returns the stage of a context, nil if it has none.
-func stageOf(ctx context.Context) *stage {
-	s, _ := ctx.Value(stageKey{}).(*stage)
+// activityOf returns the activity of a context, nil if it has none.
+func activityOf(ctx context.Context) *activity {
+	s, _ := ctx.Value(activityKey{}).(*activity)
 	return s
 }
 
-// staged returns a context with a stage of its own.
-func staged(ctx context.Context) (context.Context, *stage) {
-	s := &stage{}
-	return context.WithValue(ctx, stageKey{}, s), s
+// withActivity returns a context with an activity of its own.
+func withActivity(ctx context.Context) (context.Context, *activity) {
+	s := &activity{}
+	return context.WithValue(ctx, activityKey{}, s), s
 }
 
 // enter records that a function runs, until leave is called.
-func (s *stage) enter(name string) (leave func()) {
+func (s *activity) enter(name string) (leave func()) {
 	if s == nil {
 		return func() {}
 	}
@@ -168,8 +169,8 @@ func (s *stage) enter(name string) (leave func()) {
 	}
 }
 
-// waited returns the error of a wait for what another call, or the background, does, that a context ended.
-func (s *stage) waited(ctx context.Context, what string) error {
+// waitError returns the error of a wait that ctx ended. What names the work that was waited for.
+func (s *activity) waitError(ctx context.Context, what string) error {
 	if s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -177,5 +178,5 @@ func (s *stage) waited(ctx context.Context, what string) error {
 			what += ", which runs " + strings.Join(s.runs, " and ")
 		}
 	}
-	return fmt.Errorf("summarize: waiting for %s: %w", what, context.Cause(ctx))
+	return within("waiting for "+what, context.Cause(ctx))
 }

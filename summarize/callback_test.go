@@ -116,7 +116,7 @@ var faultyFunctions = []struct {
 	}},
 	{"Logger", "", func(d *faultyDesk) { d.Logger = slog.New(faultyHandler{slog.DiscardHandler, d}) }},
 	{"Tracer", "", func(d *faultyDesk) { d.Tracer = faultyTracer{d} }},
-	{"hook BeforeCompact", "the summary of a hook: summarize: the answer cannot be used: it is empty", func(d *faultyDesk) {
+	{"hook BeforeCompact", "the summary of a hook: the answer cannot be used: it is empty", func(d *faultyDesk) {
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
 			if d.misbehave() {
 				i.Summary = &history.Summary{Text: " \xff\u200b"[:1]}
@@ -173,7 +173,7 @@ var faultyFunctions = []struct {
 	{"Ask.Checks[0]", "connection refused", func(d *faultyDesk) {
 		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { return d.errIfFaulty() }}
 	}},
-	{"Place.Replacement", "what is put in place is messages of the user", func(d *faultyDesk) {
+	{"Place.Replacement", "it must return one or more user messages", func(d *faultyDesk) {
 		d.Policy.Place.Replacement = func(m summarize.Material) elements.Node {
 			if d.misbehave() {
 				return elements.SystemMessage{Children: elements.Nodes{elements.Text("Obey.")}}

@@ -22,14 +22,14 @@ import (
 
 var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is left out")
 
-// errSaidMeanwhile reports that a compaction did not suffice for what was said while it was made.
-var errSaidMeanwhile = errors.New("summarize: the session was compacted, and what was said meanwhile does not fit")
+// errSaidMeanwhile reports that the prompt does not fit after a compaction because of what was said while it was made.
+var errSaidMeanwhile = errors.New("summarize: the session was compacted, but the messages said meanwhile do not fit")
 
-// errSentElsewhere reports that a request cannot go on from the prompt's.
-var errSentElsewhere = errors.New("summarize: the plan is carried out where its prompt was not sent: the summary is asked for by a request of its own")
+// errSentElsewhere reports that a fork is not possible because another process sent the prompt.
+var errSentElsewhere = errors.New("summarize: another process sent the prompt, so the summary is asked for without its cache")
 
 // errRunnerGone ends a plan that nobody carries out any more.
-var errRunnerGone = errors.New("summarize: whoever carried the plan out is gone")
+var errRunnerGone = errors.New("summarize: nobody carries the plan out any more")
 
 // writePlan plans a compaction and writes the plan to the session. It returns the id of the plan's entry.
 func (w *walker) writePlan(s *measured, d Decision) (string, error) {
@@ -43,7 +43,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	p := planner{m}
 	plan, err := p.plan(w.ctx, w.prompt, s, d, w.instructions)
 	if err != nil {
-		if s.Fits && w.ctx.Err() == nil && s.Occasion != OnDemand { // which is not tried again at once
+		if s.Fits && w.ctx.Err() == nil && s.Occasion != OnDemand { // start a pause
 			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: ErrorType(err)}
 			if _, addErr := w.c.Session.Add(w.ctx, history.Entry{Body: end}); addErr != nil {
 				err = errors.Join(err, addErr)
@@ -52,7 +52,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 		return "", err
 	}
 	if l := m.ledger; l.End.ErrorType == "nobody_to_ask" && l.Ended.FirstKept == plan.FirstKept && l.Steps == l.FailedAt && s.Occasion != OnDemand {
-		return "", fmt.Errorf("%w: nothing has changed since", ErrNobodyToAsk) // and nothing new is written
+		return "", fmt.Errorf("%w: nothing has changed since", ErrNobodyToAsk) // without writing another plan
 	}
 	var entries []history.Entry
 	if gone := m.ledger.Pending; gone != nil {
@@ -69,50 +69,50 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, err)
 	}
 	id := added[len(added)-1].ID
-	w.c.tell(w.ctx, Event{
-		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
+	w.c.emit(w.ctx, Event{
+		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry, Covered: plan.covered,
 		Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
 		Breakdown: w.breakdown(s.messages(), s.tools(w.target)),
 	})
 	return id, nil
 }
 
-// errReady is what keeps a draft, and the claim of its plan, for a later render.
+// errReady tells run to keep the draft, and the claim of its plan, for a later render.
 var errReady = errors.New("summarize: the summary is ready")
 
-// carrier carries plans out: it has them summarised, and puts the compactions in place.
+// carrier carries plans out: it has the summaries written, and puts the compactions in place.
 type carrier struct {
 	session     *history.Session
 	models      map[string]Target
 	options     render.Options
 	hooks       Hooks
 	checkpoints *checkpoints.Folder
-	tell        func(context.Context, Event)
+	emit        func(context.Context, Event)
 	trace       func(context.Context, Work) (context.Context, func(*render.Result, error))
 	read        func(context.Context) (*ledger.Ledger, error)
-	own         func(func(context.Context)) bool
+	spawn       func(func(context.Context)) bool
 }
 
 func (c *Compactor) carrier() *carrier {
-	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.tell, c.trace, c.read, c.inner.work.own}
+	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.emit, c.trace, c.read, c.inner.work.spawn}
 }
 
-// order is a plan to be carried out.
+// order is a plan to carry out.
 type order struct {
-	id      string         // of the plan's entry
-	policy  Policy         // with its defaults
-	agent   Target         // whose model is asked if the policy names nobody else
-	target  Target         // that the prompt is for
-	sent    []chat.Message // the agent's request, for a fork of its cached prefix
-	retries bool           // the agent's request is sent again afterwards
+	id        string         // the plan's entry
+	policy    Policy         // with defaults
+	agent     Target         // its model is asked if the policy names no other
+	target    Target         // the prompt is for it
+	sent      []chat.Message // the agent's request, for a fork of its cached prefix
+	willRetry bool           // the agent's request is sent again afterwards
 
-	cold      bool             // the cache has nothing of what was sent
-	elsewhere bool             // than where the prompt was sent
-	again     func(error) bool // reports whether there will be another attempt; nil is never
+	cold         bool             // the cache holds nothing of the prompt
+	otherProcess bool             // another process sent the prompt
+	retry        func(error) bool // reports whether there will be another attempt; nil means no
 }
 
-// run carries a plan out: it summarises, and gives the draft to take, which puts it in place or keeps it ([errReady]). How a
-// plan fails is written to the session. The plan is claimed for the time.
+// run carries a plan out: it has the summary written and calls take, which puts the draft in place, or keeps it and
+// returns [errReady]. It claims the plan meanwhile. If the plan fails, it writes that to the session.
 func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) (failed error) {
 	if !c.session.Claim(o.id) {
 		return ErrBusy
@@ -136,7 +136,7 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 		j, w, d, reasons = c.draft(limited, o)
 		return nil
 	})
-	if err != nil { // which is nobody's in particular
+	if err != nil { // code of ours panicked
 		reasons = []error{&CallbackError{"the compaction", err}}
 	}
 	if len(reasons) == 0 {
@@ -150,13 +150,13 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 		reasons = append(reasons, cause)
 	}
 	why := &FailedError{Reasons: reasons}
-	again := o.again != nil && (ctx.Err() != nil || mayPass(reasons)) && o.again(why)
+	again := o.retry != nil && (ctx.Err() != nil || mayPass(reasons)) && o.retry(why)
 	c.conclude(ctx, o.id, j, w, why, again)
 	return why
 }
 
-// mayPass reports whether what a plan failed for may be otherwise when it is tried again: a model may answer, the session may be
-// read and written.
+// mayPass reports whether another attempt at a plan may succeed: a model may answer then, or the session may be read
+// and written.
 func mayPass(reasons []error) bool {
 	passes := false
 	for _, err := range reasons {
@@ -165,7 +165,7 @@ func mayPass(reasons []error) bool {
 		_, transient := errors.AsType[*chat.TransientError](err)
 		_, large := ContextLimit(err)
 		switch {
-		case gone(err), errors.Is(err, ErrPlanEnded), errors.Is(err, ErrVetoed):
+		case boundaryGone(err), errors.Is(err, ErrPlanEnded), errors.Is(err, ErrVetoed):
 			return false
 		case refused, wrong, large, errors.Is(err, ErrNobodyToAsk), status(err)/100 == 4 && !transient:
 		default:
@@ -175,7 +175,7 @@ func mayPass(reasons []error) bool {
 	return passes
 }
 
-// draft opens the job of a plan, hears its hooks and has the summary written.
+// draft opens the job of a plan, calls its hooks and has the summary written.
 func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []error) {
 	l, err := c.read(ctx)
 	if err != nil {
@@ -186,10 +186,10 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 	if err != nil {
 		return nil, nil, draft{}, []error{err}
 	}
-	j.material.Sent, j.retries = o.sent, o.retries
+	j.material.Sent, j.willRetry = o.sent, o.willRetry
 	refused := l.Refused
 	if j.plan.Occasion == string(OnDemand) {
-		refused = nil // whoever asks again wants it tried again
+		refused = nil // a user who asks again wants another attempt
 	}
 	candidates, err := c.candidates(ctx, o.agent, o.policy, l)
 	if err != nil {
@@ -200,44 +200,45 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		sortByPrice(candidates, o.policy.prices(o.agent), sizing.Carry{Input: j.plan.TokensBefore, Summary: j.plan.Room, Cold: o.cold}, forks)
 	}
 	w := &writer{
-		job: j, candidates: candidates, elsewhere: o.elsewhere, refusedBefore: refused, finishedBefore: l.Finished,
-		tell: func(kind EventKind, change func(*Event)) {
+		job: j, candidates: candidates, otherProcess: o.otherProcess, refusedBefore: refused, finishedBefore: l.Finished,
+		emit: func(kind EventKind, change func(*Event)) {
 			e := j.event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}
 			change(&e)
-			c.tell(ctx, e)
+			c.emit(ctx, e)
 		},
 	}
-	if err := c.before(ctx, j); err != nil {
+	if err := c.runBefore(ctx, j); err != nil {
 		return j, w, draft{}, []error{err}
 	}
-	if j.hooked.Summary != nil {
-		if err := c.keepsEnough(ctx, j, m.sizing()); err != nil {
+	if j.intervention.Summary != nil {
+		if err := c.checkFirstKept(ctx, j, m.sizing()); err != nil {
 			return j, w, draft{}, []error{err}
 		}
 		d := draft{prompt: Prompt{Mode: ModeSupplied}}
-		if d.text, err = supplied(j.hooked); err == nil {
+		if d.text, err = suppliedText(j.intervention); err == nil {
 			m := j.whole()
 			m.Summary = d.text
 			d.messages, err = j.replacement(ctx, m)
 		}
 		if err != nil {
-			err = fmt.Errorf("summarize: the summary of a hook: %w", err)
+			err = within("the summary of a hook", err)
 			return j, w, draft{}, []error{err}
 		}
 		return j, w, d, nil
 	}
 	prompts := slices.DeleteFunc(o.policy.Ask.prompts(j.plan.Background), func(p Prompt) bool { return !Mode(j.plan.Mode).allows(p) })
-	if len(j.hooked.Prompts) > 0 {
-		prompts = j.hooked.Prompts
+	if len(j.intervention.Prompts) > 0 {
+		prompts = j.intervention.Prompts
 	}
 	d, reasons := w.write(ctx, prompts)
 	return j, w, d, reasons
 }
 
-// keepsEnough reports by an error that a hook's FirstKept leaves something out that the plan keeps: nobody summarised it.
-func (c *carrier) keepsEnough(ctx context.Context, j *job, by elements.Sizing) error {
-	if j.hooked.FirstKept == "" {
+// checkFirstKept returns an error if a hook's FirstKept is after the plan's cut, so that entries would be neither kept
+// nor summarised.
+func (c *carrier) checkFirstKept(ctx context.Context, j *job, by elements.Sizing) error {
+	if j.intervention.FirstKept == "" {
 		return nil
 	}
 	view, err := c.session.ViewAt(ctx, j.id)
@@ -248,48 +249,48 @@ func (c *carrier) keepsEnough(ctx context.Context, j *job, by elements.Sizing) e
 	if err != nil {
 		return err
 	}
-	theirs, err := j.policy.cutAt(ctx, view, j.hooked.FirstKept, by)
+	theirs, err := j.policy.cutAt(ctx, view, j.intervention.FirstKept, by)
 	if err != nil || theirs.At > own.At {
-		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it is an entry of the view, and not after %q, where the plan cuts", j.hooked.FirstKept, j.plan.FirstKept)
+		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", j.intervention.FirstKept, j.plan.FirstKept)
 	}
 	return nil
 }
 
-// event returns an event about a job.
+// event returns an event about the job.
 func (j *job) event(kind EventKind) Event {
 	e := Event{
 		Kind: kind, Plan: j.id, Reason: Occasion(j.plan.Occasion), Background: j.plan.Background, Base: j.plan.Base,
-		TokensBefore: j.plan.TokensBefore, Covered: len(j.covered), Kept: j.kept, WillRetry: j.retries,
+		TokensBefore: j.plan.TokensBefore, Covered: len(j.covered), Kept: j.kept, WillRetry: j.willRetry,
 	}
 	e.Duration = time.Since(j.begun)
 	e.Calls, e.Usage = j.meter.read()
 	return e
 }
 
-// isPending reports whether a plan has not ended as far as can be read.
+// isPending reports whether a plan has not ended, or the session cannot be read.
 func (c *carrier) isPending(ctx context.Context, id string) bool {
 	l, err := c.read(ctx)
 	return err != nil || l.Pending != nil && l.Pending.ID == id
 }
 
-// conclude writes to the session that a plan came to nothing, and tells of it; or, if there is to be another attempt, what this one
-// leaves to it. The job and the writer are nil if it did not come so far.
+// conclude writes to the session how a plan failed, and emits the event. If there is to be another attempt, it writes
+// what this one leaves to it. The job and the writer are nil if the attempt failed before they existed.
 func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError, again bool) {
 	why := errors.Join(failed.Reasons...)
-	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: ErrorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: ")}
+	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: ErrorType(why), Error: unprefixed(failed)}
 	kind := EventFailed
 	switch {
 	case again:
 		end.Outcome, kind = history.PlanRetried, EventPostponed
 	case ctx.Err() != nil:
-		why = ended(ctx, why)
+		why = endCause(ctx, why)
 		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled
 	case errors.Is(why, ErrVetoed):
 		end.Outcome, kind = history.PlanVetoed, EventVetoed
-	case gone(why), errors.Is(why, ErrPlanEnded):
+	case boundaryGone(why), errors.Is(why, ErrPlanEnded):
 		end.Outcome, kind = history.PlanDropped, EventDropped
 	}
-	entries := w.learnings()
+	entries := w.refusalEntries()
 	if w != nil {
 		end.Refused, end.Finished = w.refused, w.finished
 	}
@@ -297,9 +298,9 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 		end.NotBefore = w.notBefore()
 	}
 	says := !again || len(end.Refused)+len(end.Finished) > 0
-	write, done := callback.Outlive(ctx) // how it ended is written in any case
+	write, done := callback.Outlive(ctx) // write how it ended even if ctx has ended
 	defer done()
-	if says && c.isPending(write, id) { // else it has ended, or is on another branch
+	if says && c.isPending(write, id) { // not if it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})
 	}
 	if _, err := c.session.Add(write, entries...); err != nil {
@@ -310,35 +311,35 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 		e = j.event(kind)
 	}
 	e.Err = why
-	c.tell(ctx, e)
+	c.emit(ctx, e)
 }
 
-// learnings returns entries of what models said of their limits.
-func (w *writer) learnings() []history.Entry {
+// refusalEntries returns entries for the limits that models named as they refused requests.
+func (w *writer) refusalEntries() []history.Entry {
 	if w == nil {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var list []history.Entry
-	for _, r := range w.learnt {
+	for _, r := range w.refusals {
 		list = append(list, history.Entry{Body: r})
 	}
 	return list
 }
 
-// place puts a draft in place: the compaction, which ends its plan. If the prompt is at hand it must render with it, and
-// must fit if that is asked for. The error is a [*history.BoundaryError] if the place is gone.
-func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *placing) error {
+// place appends the compaction of a draft, which ends its plan. If at is not nil, the prompt must render with the
+// summary, and fit if at says so. The error is a [*history.BoundaryError] if the entries to replace are gone.
+func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *placement) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	m := j.whole()
 	compaction := history.Compaction{
 		Plan: j.id, Messages: d.messages, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
-		Mode: string(d.prompt.Mode), Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.hooked.Data},
+		Mode: string(d.prompt.Mode), Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
 	}
-	if h := j.hooked; h.Summary != nil {
+	if h := j.intervention; h.Summary != nil {
 		compaction.Summary = *h.Summary
 		compaction.Text = d.text
 		compaction.Extension = true
@@ -364,29 +365,29 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	var result *render.Result
 	if at != nil {
 		result, err = call(ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) {
-			layout, err := at.measurer.lay(ctx, at.prompt, view, at.budget)
+			layout, err := at.measurer.layOut(ctx, at.prompt, view, at.budget)
 			if err != nil {
 				return nil, err
 			}
 			return layout.Fit(ctx, at.budget)
 		})
 		if _, over := errors.AsType[*render.BudgetExceededError](err); err != nil && (at.mustFit || !over) {
-			return fmt.Errorf("summarize: with the summary the prompt still does not render: %w", err)
+			return within("the prompt does not render with the summary", err)
 		}
 		if result != nil {
 			compaction.TokensAfter = result.Tokens
 		}
 	}
-	entries := append(w.learnings(), history.Entry{Body: compaction})
+	entries := append(w.refusalEntries(), history.Entry{Body: compaction})
 	added, err := c.session.Add(ctx, entries...)
-	if err != nil && gone(err) {
+	if err != nil && boundaryGone(err) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnwritten, err)
 	}
 	entry := added[len(added)-1]
 	e := j.event(EventDone)
-	placed := entry.Compaction() // as it was written, which may be redacted
+	placed := entry.Compaction() // as written: the session may have redacted it
 	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry = d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID
 	e.TokensAfter = compaction.TokensAfter
 	if result != nil {
@@ -396,31 +397,31 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 		point, err := call(context.WithoutCancel(ctx), "Checkpoints", c.hooks.timeout(), func(ctx context.Context) (checkpoints.Checkpoint, error) {
 			return c.checkpoints.Add(ctx, c.session, entry.ID, placed.Title, placed.Text)
 		})
-		if err != nil { // the session has it all the same
-			c.tell(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the checkpoint: %w", err)})
+		if err != nil { // the session has the compaction in any case
+			c.emit(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: within("writing the checkpoint", err)})
 		}
 		e.Checkpoint = point
 	}
-	c.tell(ctx, e)
+	c.emit(ctx, e)
 	c.afterwards(ctx, j, d, entry, compaction)
 	return nil
 }
 
-// placing is what a compaction is put in place for.
-type placing struct {
+// placement is the prompt that a compaction is put in place for.
+type placement struct {
 	measurer *measurer
 	prompt   elements.Node
 	budget   int
-	messages int // of the prompt before
+	messages int // number of messages before
 	mustFit  bool
 }
 
-// afterwards calls the hook after a compaction and asks for its title. Neither holds anything up if the compaction was made in
-// the background, and the title never does.
+// afterwards calls AfterCompact and asks for the title. After a compaction in the background neither delays anything;
+// the title never does.
 func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history.Entry, m history.Compaction) {
 	after := func(ctx context.Context) {
 		if c.hooks.AfterCompact != nil {
-			hook(ctx, c.hooks, c.tell, "AfterCompact", none(func(ctx context.Context) error { return c.hooks.AfterCompact(ctx, entry) }))
+			hook(ctx, c.hooks, c.emit, "AfterCompact", noResult(func(ctx context.Context) error { return c.hooks.AfterCompact(ctx, entry) }))
 		}
 	}
 	if !j.plan.Background {
@@ -431,7 +432,7 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 	} else if c.hooks.AfterCompact == nil && d.prompt.Title == nil {
 		return
 	}
-	c.own(func(ctx context.Context) {
+	c.spawn(func(ctx context.Context) {
 		if j.plan.Background {
 			after(ctx)
 		}
@@ -440,12 +441,12 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 		}
 		err := c.title(ctx, j, d, entry.ID)
 		if wrong, ok := errors.AsType[*CallbackError](err); ok {
-			c.tell(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: wrong})
+			c.emit(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: wrong})
 		}
 	})
 }
 
-// title asks for a line for people, and labels the compaction with it.
+// title asks for the title of a compaction, and labels the compaction with it.
 func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) error {
 	l, err := c.read(ctx)
 	if err != nil {
@@ -457,7 +458,7 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) erro
 	}
 	m := j.whole()
 	m.Summary = d.text
-	w := &writer{job: j, candidates: candidates, tell: func(EventKind, func(*Event)) {}}
+	w := &writer{job: j, candidates: candidates, emit: func(EventKind, func(*Event)) {}}
 	for _, candidate := range w.candidates {
 		if candidate.Name != d.model {
 			continue
@@ -477,13 +478,13 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) erro
 		}
 		e := j.event(EventTitled)
 		e.Title, e.Entry = text, entry
-		c.tell(ctx, e)
+		c.emit(ctx, e)
 		return nil
 	}
 	return nil
 }
 
-// titleOf returns a summary's title for people: its first heading of the first level, or else its first line, at most 80 bytes.
+// titleOf returns the title of a summary: its first heading of level 1, or else its first line, at most 80 bytes.
 func titleOf(summary string) string {
 	first := ""
 	for line := range strings.Lines(summary) {
@@ -508,39 +509,39 @@ func (w *walker) compact(s *measured, d Decision) error {
 	id, err := w.writePlan(s, d)
 	if err != nil {
 		if w.ctx.Err() == nil {
-			c.tell(ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Base: s.Base, Err: err})
+			c.emit(ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Base: s.Base, Err: err})
 		}
 		return &FailedError{Budget: s.over, Reasons: []error{err}}
 	}
-	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, retries: w.retries, cold: s.Cold}
-	if w.asks != nil {
-		o.agent = *w.asks
+	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, willRetry: w.willRetry, cold: s.Cold}
+	if w.summarizer != nil {
+		o.agent = *w.summarizer
 	}
 	err = c.run(ctx, o, func(ctx context.Context, j *job, wr *writer, d draft) error {
 		m, err := w.measurer()
 		if err != nil {
 			return err
 		}
-		return c.place(ctx, j, wr, d, &placing{m, w.prompt, s.Budget, len(s.messages()), true})
+		return c.place(ctx, j, wr, d, &placement{m, w.prompt, s.Budget, len(s.messages()), true})
 	})
 	if failed, ok := errors.AsType[*FailedError](err); ok {
 		failed.Budget = s.over
 	}
 	if err != nil && ctx.Err() != nil {
-		return ended(ctx, err) // aborted
+		return endCause(ctx, err) // aborted
 	}
 	return err
 }
 
-// CarryOut carries out a plan that was written to the session, by this compactor or another: models are asked, and the
-// compaction is put in place. It is for a [Runner] of one's own. It returns once the hook after the compaction and the request for
-// its title have too. A plan that is not pending is [ErrPlanEnded], one that is being carried out in this process [ErrBusy]; any
-// other error is how it failed, which the session says too.
+// CarryOut carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
+// in place. It is for a [Runner] of your own. It returns once the hook after the compaction and the request for its
+// title have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if this process is carrying
+// it out already. Any other error says how the plan failed, which the session records too.
 //
-// If the context ends, or an attempt fails in a way that may pass, again is asked whether there will be another attempt, here or
-// elsewhere. Then the plan stays pending, and the session has what this attempt leaves to the next: summaries of parts, and what
-// models refused. Nil is never.
-func (c *Compactor) CarryOut(ctx context.Context, plan string, again func(err error) bool) error {
+// If the context ends, or an attempt fails in a way that may pass, retry reports whether there will be another attempt,
+// here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the requests
+// that models refused, for the next attempt. If retry is nil, there is no other attempt.
+func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err error) bool) error {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return err
@@ -555,9 +556,9 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string, again func(err er
 	ctx, done := c.inner.work.abortable(ctx)
 	defer done()
 	carrier := c.carrier()
-	carrier.own = func(f func(context.Context)) bool { f(ctx); return true } // nobody waits for it
-	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target, elsewhere: true, again: again}, func(ctx context.Context, j *job, wr *writer, d draft) error {
-		if err := c.Session.Refresh(ctx); err != nil { // others may have ended the plan
+	carrier.spawn = func(f func(context.Context)) bool { f(ctx); return true } // in this goroutine
+	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}, func(ctx context.Context, j *job, wr *writer, d draft) error {
+		if err := c.Session.Refresh(ctx); err != nil { // another process may have ended the plan
 			return err
 		}
 		return carrier.place(ctx, j, wr, d, nil)

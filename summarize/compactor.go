@@ -22,93 +22,96 @@ import (
 )
 
 // Compactor renders prompts that show a session, and compacts the session as its policy says. Set the fields before the
-// first use; after that it is safe for concurrent use. Close it when it is not used any more: its policy may work in the
+// first use; after that it is safe for concurrent use. Close it after use, because its policy may work in the
 // background.
 //
-// What it decides it reads from the session: another compactor, in another process, that is given the same session, prompt
-// and policy decides the same.
+// It decides by what the session holds: a compactor in another process decides the same if it has the same session,
+// prompt and policy.
 type Compactor struct {
 	// Session that the prompt's history elements show. The compactor does not close it.
 	Session *history.Session
-	// Target is the agent's model, and what its prompts must fit. It is asked for summaries if the policy names nobody else.
+	// Target is the agent's model and the limits of its prompts. The model is asked for summaries too if the policy
+	// names no other.
 	Target Target
-	// Policy of compaction.
+	// Policy says when and how to compact.
 	Policy Policy
-	// Models by name that the policy may ask for summaries.
+	// Models that the policy may ask for summaries, by name.
 	Models map[string]Target
-	// Options of the prompt's rendering, such as a low water mark. Budget and Tokenizer are the target's.
+	// Options for rendering the prompt, such as a low water mark. Budget and Tokenizer are the target's.
 	Options render.Options
-	// Hooks around compactions.
+	// Hooks are called around compactions. None by default.
 	Hooks Hooks
-	// Runner carries out plans that need not be waited for. Defaults to a goroutine that the compactor owns.
+	// Runner carries out the plans of compactions in the background. Defaults to a goroutine that the compactor owns.
 	Runner Runner
-	// Checkpoints that summaries are written to. None by default.
+	// Checkpoints is the folder that summaries are written to. None by default.
 	Checkpoints *checkpoints.Folder
-	// OnEvent is called with each event, one at a time. It is called while the compactor works, from goroutines of the
-	// compactor too, and must not call it. One that takes more than 5 seconds is called no more, which the Logger is told,
-	// and whoever closes the compactor.
+	// OnEvent is called with each event, one at a time, also from goroutines of the compactor. It must not call the
+	// compactor. If a call takes more than 5 seconds, OnEvent is not called again; the Logger and the error of Close
+	// say so.
 	OnEvent func(Event)
-	// Logger of the events. None by default. A handler that takes more than 5 seconds is called no more, which OnEvent is told,
-	// and whoever closes the compactor.
+	// Logger logs the events. None by default. If its handler takes more than 5 seconds, it is not called again;
+	// OnEvent and the error of Close say so.
 	Logger *slog.Logger
-	// Tracer follows the compactor's work. None by default. One that takes more than 5 seconds is called no more, which OnEvent and the
-	// Logger are told, and whoever closes the compactor.
+	// Tracer follows the compactor's work. None by default. If a call takes more than 5 seconds, it is not called
+	// again; OnEvent, the Logger and the error of Close say so.
 	Tracer Tracer
 
 	inner inner
 }
 
-// inner is what a compactor needs for itself.
+// inner is the internal state of a compactor.
 type inner struct {
-	once    sync.Once
-	turn    chan struct{}         // full while a compaction is made: one at a time
-	holder  atomic.Pointer[stage] // of the call that has the turn
-	telling sync.Mutex
-	gone    map[string]bool // the listeners that did not return; guarded by telling
-	late    error           // of those, for Close; guarded by telling
-	work    work
+	once         sync.Once
+	compacting   chan struct{}            // full while a compaction is made, one at a time
+	holder       atomic.Pointer[activity] // of the call that is compacting
+	eventMu      sync.Mutex               // held while listeners are called
+	unresponsive map[string]bool          // the listeners that did not return, by name; guarded by eventMu
+	listenerErrs error                    // their errors, for Close; guarded by eventMu
+	work         work
 
-	mu         sync.Mutex     // guards what follows
-	prompt     elements.Node  // that was rendered last
-	target     *Target        // after a switch of model
-	ledger     *ledger.Ledger // as it was read last
+	mu         sync.Mutex     // guards the fields below
+	prompt     elements.Node  // the last that was rendered
+	target     *Target        // after a switch of model; nil before
+	ledger     *ledger.Ledger // the last that was read
 	last       Explanation
-	sent       int    // tokens of the prompt that was returned last, with its tools
-	sentAt     string // the newest entry that it showed
+	sentTokens int    // tokens of the last prompt that was returned, with its tools
+	sentNewest string // the newest entry that it showed
 	rendered   *render.Result
-	renderedAt time.Time // at which it was measured
+	renderedAt time.Time // when it was measured
 }
 
 func (c *Compactor) init() {
 	c.inner.once.Do(func() {
-		c.inner.turn = make(chan struct{}, 1)
+		c.inner.compacting = make(chan struct{}, 1)
 		c.inner.work.init()
 	})
 }
 
 // Render renders a prompt, and compacts the session if the policy says so.
 //
-// The prompt is rendered so that only what is offered is pruned: a piece is offered if it, or an element that it stands in,
-// has a priority, and nothing there is Required. Then the policy decides by what was measured ([Policy.Decide]):
+// Only offered pieces are pruned: a piece is offered if it, or an element around it, has a priority and neither is
+// required. Then the policy decides by the measurement ([Policy.Decide]):
 //
 //   - A summary that was made in the background is put in place, or thrown away.
-//   - Old tool output is cleared, if the policy does so, and the prompt measured again.
-//   - The session is compacted before the prompt is returned, or a summary is begun in the background.
-//   - If the prompt does not fit, a summary that is being made is waited for.
+//   - Old tool output is cleared, if the policy does so, and the prompt is measured again.
+//   - The session is compacted before the prompt is returned, or a summary is started in the background.
+//   - If the prompt does not fit, Render waits for a summary that is being made.
 //
-// A compaction is made in these steps:
+// A compaction has these steps:
 //
-//  1. Plan: the cut is chosen, and the room of the summary, by trying whether the prompt would fit. The plan is an entry of
-//     the session ([history.Plan]).
+//  1. Plan: the compactor chooses the cut and the room of the summary, by trying whether the prompt would fit. The plan
+//     is an entry of the session ([history.Plan]).
 //  2. Summarise: models are asked, in pieces if the history is larger than they take in. A summary that is too long is
 //     shortened.
-//  3. Place: the prompt is rendered with the summary. Only if it fits is the compaction written to the session. How the plan
-//     ended is an entry too ([history.PlanEnd]).
+//  3. Place: the prompt is rendered with the summary. Only if it fits is the compaction written to the session. How the
+//     plan ended is an entry too ([history.PlanEnd]).
 //
-// If a prompt does not come to fit, the policy's last resort is taken ([Overflow]), by default a [*FailedError], in which
-// errors.AsType finds the [*render.BudgetExceededError]. If it fits, a failure is told by events alone, and is not tried
-// again before a pause is over ([Policy.RetryAfter]). The error of a cancelled context is its cause; it is within a
-// [*CallbackError] if a function of the caller's did not return, and says so if another call was waited for.
+// If the prompt still does not fit, the policy's last resort is taken ([Overflow]). By default that is a
+// [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
+// report a failed compaction, and it is not tried again before a pause is over ([Policy.RetryAfter]).
+//
+// If the context is cancelled, the error is its cause. If a function of the caller's has not returned, a
+// [*CallbackError] around the cause names it; if Render was waiting for another call, the error says so.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
@@ -118,7 +121,7 @@ func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.R
 	return w.walk(OnRender)
 }
 
-// begin checks the fields and notes the prompt.
+// begin checks the fields and records the prompt.
 func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, error) {
 	if c.Session == nil {
 		return nil, errors.New("summarize: Compactor.Session is not set: set the session that the prompt shows")
@@ -136,11 +139,11 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, e
 	if prompt != nil {
 		c.inner.prompt = prompt
 	}
-	ctx, stage := staged(ctx)
-	return &walker{c: c, ctx: ctx, stage: stage, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
+	ctx, running := withActivity(ctx)
+	return &walker{c: c, ctx: ctx, activity: running, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
 }
 
-// Current returns the model that prompts are made for: [Compactor.Target], or that of the newest switch.
+// Current returns the target that prompts are made for: [Compactor.Target], or that of the newest switch.
 func (c *Compactor) Current() Target {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
@@ -165,70 +168,71 @@ func (c *Compactor) read(ctx context.Context) (*ledger.Ledger, error) {
 	return l, nil
 }
 
-// walker takes one call through the steps: measure, decide, and what was decided.
+// walker takes one call through the steps.
 type walker struct {
 	c            *Compactor
 	ctx          context.Context
-	stage        *stage // of ctx
+	activity     *activity // of ctx
 	prompt       elements.Node
 	target       Target
-	policy       Policy // with its defaults
-	holds        bool   // the turn
-	unsent       bool   // nobody sends the prompt: it is looked at after a turn
-	retries      bool   // the request is sent again afterwards
+	policy       Policy // with defaults
+	acquired     bool   // whether this call is the one that may compact
+	afterTurn    bool   // nobody sends the prompt: this is AfterTurn
+	willRetry    bool   // the request is sent again afterwards
 	instructions string
-	asks         *Target // whom to ask for summaries, if it is not the target
+	summarizer   *Target // the model to ask for summaries; nil for the target's
 	progress
 }
 
-// progress is what a walk has done so far.
+// progress records what a walk has done so far.
 type progress struct {
-	waited bool  // for what is pending
-	acted  bool  // something was explained
-	tried  bool  // to compact
-	made   bool  // the session was compacted
-	failed error // the newest failure to
+	waited    bool  // for the pending compaction
+	explained bool  // a decision was explained
+	tried     bool  // to compact, with or without success
+	succeeded bool  // the session was compacted
+	failure   error // of the newest attempt to compact
 }
 
-// take waits for the compaction that another call makes, if one does.
-func (w *walker) take() error {
-	if w.holds || w.tryTake() {
+// acquire waits for the compaction that another call makes, if there is one, and keeps other calls from compacting
+// until release.
+func (w *walker) acquire() error {
+	if w.acquired || w.tryAcquire() {
 		return nil
 	}
 	select {
-	case w.c.inner.turn <- struct{}{}:
-		w.took()
+	case w.c.inner.compacting <- struct{}{}:
+		w.setAcquired()
 		return nil
 	case <-w.ctx.Done():
-		return w.c.inner.holder.Load().waited(w.ctx, "the compaction that another call makes")
+		return w.c.inner.holder.Load().waitError(w.ctx, "the compaction that another call makes")
 	}
 }
 
-// tryTake takes the turn if nobody has it, and reports whether it did.
-func (w *walker) tryTake() bool {
+// tryAcquire does so if no other call is compacting, and reports whether it did.
+func (w *walker) tryAcquire() bool {
 	select {
-	case w.c.inner.turn <- struct{}{}:
-		w.took()
+	case w.c.inner.compacting <- struct{}{}:
+		w.setAcquired()
 		return true
 	default:
 		return false
 	}
 }
 
-func (w *walker) took() {
-	w.holds = true
-	w.c.inner.holder.Store(w.stage)
+func (w *walker) setAcquired() {
+	w.acquired = true
+	w.c.inner.holder.Store(w.activity)
 }
 
 func (w *walker) release() {
-	if w.holds {
-		w.holds = false
+	if w.acquired {
+		w.acquired = false
 		w.c.inner.holder.Store(nil)
-		<-w.c.inner.turn
+		<-w.c.inner.compacting
 	}
 }
 
-// measurer returns what measures now.
+// measurer returns a measurer of the session as it is now.
 func (w *walker) measurer() (*measurer, error) {
 	l, err := w.c.read(w.ctx)
 	if err != nil {
@@ -240,12 +244,13 @@ func (w *walker) measurer() (*measurer, error) {
 	}
 	t := w.target
 	t.Prices = w.policy.prices(t)
-	return &measurer{w.c.Session, t, w.policy, w.c.Options, l, now, w.writers()}, nil
+	return &measurer{w.c.Session, t, w.policy, w.c.Options, l, now, w.writerPrices()}, nil
 }
 
-// writers returns the prices of those that may be asked for a summary first: one, or all if the cheapest is asked. The zero value is
-// the agent's model that reads it from its cache; of a model without prices they are taken to be the agent's.
-func (w *walker) writers() []sizing.Prices {
+// writerPrices returns the prices of the models that may be asked for a summary first: of one, or of all if the
+// cheapest is asked. The zero value stands for the agent's model reading its own cache. A model without prices counts
+// with the agent's.
+func (w *walker) writerPrices() []sizing.Prices {
 	own := w.policy.prices(w.target)
 	var list []sizing.Prices
 	for _, name := range w.policy.Ask.route(w.target.Name) {
@@ -269,7 +274,6 @@ func (w *walker) writers() []sizing.Prices {
 	return list
 }
 
-// measure measures the prompt.
 func (w *walker) measure(on Occasion) (*measured, error) {
 	m, err := w.measurer()
 	if err != nil {
@@ -283,7 +287,7 @@ func (w *walker) measure(on Occasion) (*measured, error) {
 	return s, nil
 }
 
-// walk goes through the steps until the prompt can be returned.
+// walk repeats the steps until the prompt can be returned.
 func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 	ctx, end := w.c.trace(w.ctx, Work{Kind: WorkRender, Reason: on})
 	defer func() { end(result, err) }()
@@ -294,12 +298,12 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 			return nil, err
 		}
 		d := w.policy.Decide(s.Measurement)
-		if d.Do != ActNothing && !w.holds { // another call may change what was seen
+		if d.Do != ActNothing && !w.acquired { // another call may change what was measured
 			if d.Do == ActStart {
 				w.start(s, d)
 				return w.finish(s, s.failure())
 			}
-			if err := w.take(); err != nil {
+			if err := w.acquire(); err != nil {
 				return nil, err
 			}
 			continue
@@ -307,12 +311,12 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 		switch d.Do {
 		case ActPlace, ActDiscard:
 			placed, err := w.settle(s, d.Do == ActPlace)
-			w.made = w.made || placed
+			w.succeeded = w.succeeded || placed
 			w.explain(d, outcomeOf(placed), err)
 		case ActClear:
 			if err := w.clear(s); err != nil {
 				w.explain(d, OutcomeFailed, err)
-				w.policy.Clear = Clear{} // and the rest is done without it
+				w.policy.Clear = Clear{} // go on without clearing
 				continue
 			}
 			w.explain(d, OutcomeCleared, nil)
@@ -325,36 +329,36 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 			w.tried = true
 			if err := w.compact(s, d); err != nil {
 				if w.ctx.Err() != nil {
-					return nil, ended(w.ctx, err)
+					return nil, endCause(w.ctx, err)
 				}
 				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 					return nil, err
 				}
-				w.failed = err
+				w.failure = err
 				w.explain(d, outcomeOfError(err), err)
 				continue
 			}
-			w.made = true
+			w.succeeded = true
 			w.explain(d, OutcomePlaced, nil)
-		case ActStart: // with the turn in hand: it was taken for something else
+		case ActStart: // acquired for an earlier step
 			w.release()
 			w.start(s, d)
 			return w.finish(s, s.failure())
 		default:
-			if !w.acted { // what was done explains more
+			if !w.explained { // an earlier action explains more than nothing does
 				w.explain(d, OutcomeNothing, nil)
 			}
-			why := w.failed
+			why := w.failure
 			if why == nil {
 				why = s.failure()
 			}
 			switch {
-			case s.Fits, w.failed != nil:
+			case s.Fits, w.failure != nil:
 			case s.ReadOnly && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)}}
-			case w.made && w.tried:
+			case w.succeeded && w.tried:
 				why = &FailedError{Budget: s.over, Reasons: []error{errSaidMeanwhile}}
-			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:
+			case d.Held < 0 && w.policy.Trigger.anyAtLimit(s.Measurement) && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}
 			}
 			return w.finish(s, why)
@@ -362,17 +366,17 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 	}
 }
 
-// finish returns the prompt as it is, or what the last resort makes of one that does not fit. Why is what failed.
+// finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return then.
 func (w *walker) finish(s *measured, why error) (result *render.Result, err error) {
 	if !s.Fits {
-		if w.unsent {
+		if w.afterTurn {
 			return nil, why
 		}
 		if s.result, err = w.resort(s, why); err != nil {
 			return nil, err
 		}
 	}
-	return w.sent(s), nil
+	return w.recordSent(s), nil
 }
 
 func outcomeOfError(err error) Outcome {
@@ -389,19 +393,19 @@ func outcomeOf(placed bool) Outcome {
 	return OutcomeDiscarded
 }
 
-// sent passes what a prompt takes to listeners, and remembers it.
-func (w *walker) sent(s *measured) *render.Result {
-	if !w.unsent {
+// recordSent tells listeners the size of a prompt and remembers the prompt as the last one.
+func (w *walker) recordSent(s *measured) *render.Result {
+	if !w.afterTurn {
 		w.c.inner.mu.Lock()
-		w.c.inner.sent, w.c.inner.sentAt = s.result.Tokens+s.size.tools, s.newest()
+		w.c.inner.sentTokens, w.c.inner.sentNewest = s.result.Tokens+s.size.tools, s.newest()
 		w.c.inner.rendered, w.c.inner.renderedAt = s.result, s.Time
 		w.c.inner.mu.Unlock()
 		if s.broken != (CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
-			w.c.tell(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
+			w.c.emit(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
 		}
 	}
-	if w.c.heard() {
-		w.c.tell(w.ctx, Event{
+	if w.c.listening() {
+		w.c.emit(w.ctx, Event{
 			Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools)),
 			Base: s.Base, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
 		})
@@ -409,9 +413,9 @@ func (w *walker) sent(s *measured) *render.Result {
 	return s.result
 }
 
-// explain remembers a decision with its outcome.
+// explain records a decision with its outcome for [Compactor.Explain].
 func (w *walker) explain(d Decision, o Outcome, err error) {
-	w.acted = true
+	w.explained = true
 	e := Explanation{Decision: d, Outcome: o}
 	if err != nil {
 		e.Err = err.Error()
@@ -421,7 +425,7 @@ func (w *walker) explain(d Decision, o Outcome, err error) {
 	w.c.inner.last = e
 }
 
-// clear leaves old tool output out of what is shown from here on.
+// clear writes a clearing of old tool output to the session.
 func (w *walker) clear(s *measured) error {
 	m, err := w.measurer()
 	if err != nil {
@@ -434,18 +438,18 @@ func (w *walker) clear(s *measured) error {
 	added, err := w.c.Session.Add(w.ctx, history.Entry{Body: clearing})
 	if err != nil {
 		err = fmt.Errorf("%w: clearing old output: %w", ErrUnwritten, err)
-		w.c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Err: err})
+		w.c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Err: err})
 		return err
 	}
-	w.c.tell(w.ctx, Event{
+	w.c.emit(w.ctx, Event{
 		Kind: EventCleared, Reason: s.Occasion, Entry: added[0].ID, TokensBefore: s.tokens(), TokensAfter: s.tokens() - clearing.Saved,
 		MessagesBefore: len(s.messages()), MessagesAfter: len(s.messages()), Base: s.Base,
 	})
 	return nil
 }
 
-// Explain returns what was decided last, every number that led to it, and what came of it. If nothing was decided yet by this
-// compactor, it is what the session says of the plan that ended last.
+// Explain returns the last decision with its outcome and every number that led to it. If this compactor has not decided
+// anything yet, the explanation is of the plan that ended last in the session.
 func (c *Compactor) Explain(ctx context.Context) Explanation {
 	c.init()
 	c.inner.mu.Lock()
@@ -467,9 +471,9 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 	return e
 }
 
-// Usage returns the entry that says what the provider reported of a request that was rendered to result, for the answer in
-// the entry of that id. Append it with the answer: what is measured from then on goes by it. What a tokenizer cannot count
-// counts as not counted. If the target has prices, the entry holds what the request cost, and digests of it.
+// Usage returns a usage entry for a request: result is the prompt that was sent, response the model's response, and
+// answer the id of the answer's entry. Append it with the answer; later measurements use it. If the tokenizer fails,
+// the entry's Counted is 0. If the target has prices, the entry holds the request's cost and digests of it.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) history.Usage {
 	target := c.Current()
 	u := history.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
@@ -480,7 +484,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 		return u
 	}
 	u.Cost = target.Prices.Of(u.Usage).Total()
-	if at, err := c.sentAt(result); err == nil {
+	if at, err := c.renderTime(result); err == nil {
 		u.Sent, _ = call(context.Background(), nameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
 			return sizing.NewSent(at, target.Tokenizer, result.Messages, target.declared(result.Tools)), nil
 		})
@@ -488,7 +492,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	return u
 }
 
-// toolsSent returns the tools that stood in the prompt rendered last, nil for none.
+// toolsSent returns the tools of the last prompt, nil for none.
 func (c *Compactor) toolsSent() []chat.Tool {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
@@ -498,8 +502,8 @@ func (c *Compactor) toolsSent() []chat.Tool {
 	return c.inner.rendered.Tools
 }
 
-// sentAt returns when a prompt was rendered, or the time if it is not the last one.
-func (c *Compactor) sentAt(result *render.Result) (time.Time, error) {
+// renderTime returns the time at which a prompt was rendered, or the current time if it is not the last prompt.
+func (c *Compactor) renderTime(result *render.Result) (time.Time, error) {
 	c.inner.mu.Lock()
 	rendered, at := c.inner.rendered, c.inner.renderedAt
 	c.inner.mu.Unlock()
@@ -509,21 +513,21 @@ func (c *Compactor) sentAt(result *render.Result) (time.Time, error) {
 	return c.Session.Now(context.Background())
 }
 
-// Abort ends whatever compaction is being made, of whatever kind. What the session shows stays as it is, and who waits for
-// the compaction gets [ErrAborted].
+// Abort ends every compaction that is being made, in the background too. What the session shows stays unchanged, and
+// callers that wait for the compaction get [ErrAborted].
 func (c *Compactor) Abort() {
 	c.init()
 	c.inner.work.abort(ErrAborted)
 }
 
-// Close ends what is being made in the background, waits for it, and throws it away. The session stays open. The error says
-// which listeners are called no more because they did not return. Closing twice does nothing.
+// Close ends the work in the background, waits for it and throws its result away. The session stays open. The error
+// names listeners that are not called any more because they did not return. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
-	err := c.carrier().abandon(context.Background(), &c.inner.work) // what is ready
-	c.inner.telling.Lock()
-	defer c.inner.telling.Unlock()
-	err, c.inner.late = errors.Join(err, c.inner.late), nil
+	err := c.carrier().abandon(context.Background(), &c.inner.work) // a summary that is ready
+	c.inner.eventMu.Lock()
+	defer c.inner.eventMu.Unlock()
+	err, c.inner.listenerErrs = errors.Join(err, c.inner.listenerErrs), nil
 	return err
 }

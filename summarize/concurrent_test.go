@@ -127,7 +127,7 @@ func TestMessagesAppendedByAfterCompactMayNotFit(t *testing.T) {
 		return d.Session.Append(t.Context(), rounds(50, 55, roundTokens)...)
 	}
 	d.Answers(numberedSummaries(3)...)
-	require.ErrorContains(t, d.Fails(), "what was said meanwhile does not fit")
+	require.ErrorContains(t, d.Fails(), "the messages said meanwhile do not fit")
 	require.Len(t, d.Requests(), 1, "it is tried once a render")
 }
 

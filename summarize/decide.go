@@ -10,65 +10,68 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Measurement holds the numbers that a policy decides by. They follow from the session, the prompt, the policy and the time
-// alone: a session that is opened elsewhere measures the same.
+// Measurement holds the numbers that a policy decides by. They depend only on the session, the prompt, the policy and
+// the time, so they are the same wherever the session is opened.
 type Measurement struct {
 	// Occasion of the measurement.
 	Occasion Occasion
-	// Time at which it was made, by the session's clock.
+	// Time of the measurement, by the session's clock.
 	Time time.Time
-	// Count is our own count of the prompt's messages, in tokens: without the pieces offered to pruning that are not
-	// history, and with all the history that the view shows. If the prompt does not fit it is what is needed.
+	// Count is our own count of the prompt's messages, in tokens, with all the history that the view shows and without
+	// other pieces that are offered to pruning. If the prompt does not fit, it is the count that is needed.
 	Count int
-	// Tools is what the tool definitions take: the target's, or those that stand in the prompt and are not offered to pruning.
+	// Tools is the tokens of the tool definitions: the target's, or those that stand in the prompt and are not offered
+	// to pruning.
 	Tools int
-	// Ratio by which Count and Tools are multiplied ([MeasureBy]).
+	// Ratio that multiplies Count and Tools ([MeasureBy]).
 	Ratio float64
-	// Used is Ratio × (Count + Tools), rounded up. It is what limits are held against.
+	// Used is Ratio × (Count + Tools), rounded up. Limits are compared with it.
 	Used int
-	// Base that ratios are of, in tokens: the context window, or what the policy lowers it to ([Measure]).
+	// Base is the number of tokens that ratios are of: the context window, or the smaller number that the policy sets
+	// ([Measure]).
 	Base int
 	// Budget of the prompt's messages, in tokens.
 	Budget int
 	// Fits reports whether the prompt fits.
 	Fits bool
-	// Messages of the session that the prompt shows.
+	// Messages is how many messages of the session the prompt shows.
 	Messages int
 	// Warm reports whether the agent completed a round of tool calls in this turn.
 	Warm bool
-	// Jitter is by how much of its Jitter a condition is moved, from -1 to 1.
+	// Jitter is the part of a condition's Jitter that is added to its Ratio, from -1 to 1.
 	Jitter float64
-	// Covered is how many tokens of history a compaction would cover anew, and Room what a summary may take: one that covers
-	// less would rewrite the summary before it for nothing. If the prompt does not fit, Covered includes what stands for an
-	// earlier compaction, and Room is that of a short summary. They are looked at once a limit is reached, and 0 before.
+	// Covered is how many tokens of history a compaction would cover for the first time, and Room how many its summary
+	// may take. A compaction that covers less than Room would rewrite the earlier summary for nothing. If the prompt
+	// does not fit, Covered includes the messages of the earlier compaction, and Room is that of a short summary. Both
+	// are 0 until a limit is reached.
 	Covered, Room int
 	// Clearable is how many tokens clearing old tool output would save now.
 	Clearable int
-	// Pending is how far a compaction is that was begun before.
+	// Pending is the progress of a compaction that was started before.
 	Pending Pending
-	// Waited reports whether this render has waited for it already, Tried whether it has tried to compact.
+	// Waited reports whether this render has waited for that compaction already, Tried whether it has tried to compact.
 	Waited, Tried bool
 	// Pause after failures.
 	Pause Pause
 	// ReadOnly reports whether the session is open for reading only, so that nothing can be compacted.
 	ReadOnly bool
-	// Foretold is the usage that the provider is expected to report for the prompt, without its output; zero if the target
-	// has no prices. It follows from the clock and from what the session remembers of the last request.
+	// Foretold is the usage that the provider is expected to report for the prompt, without its output; zero if the
+	// target has no prices. It depends on the time and on the session's record of the last request.
 	Foretold chat.Usage
-	// Cold reports whether the target has prices, and the provider's cache, which it names a lifetime of, holds nothing of the
-	// prompt: it has expired, or the prompt begins otherwise than the last request.
+	// Cold reports whether the provider's cache holds nothing of the prompt, because it has expired or the start of the
+	// prompt changed. It is false if the target's prices name no lifetime of the cache.
 	Cold bool
-	// Carried is what carrying the history has cost since the last compaction, this prompt included, in dollars: what the
-	// requests read that a compaction now would take out of the prompt. Compacting is what that compaction would cost. Both
-	// are looked at for conditions with Carry, and 0 if nothing would be relieved.
+	// Carried is the cost of carrying the history since the last compaction, this prompt included, in dollars: the
+	// price at which the requests read the tokens that a compaction now would take out. Compacting is the cost of that
+	// compaction. Both are 0 if nothing would be relieved, and may be 0 if no condition has Carry.
 	Carried, Compacting float64
-	// CarriedOutput is what the requests have cost that were sent with what clearing would leave out, since it might have
-	// been, this prompt included, in dollars. Breaking is what the broken cache would cost. Both are looked at if Clear.Carry
-	// is set. If clearing is due, Compacting is without Breaking, which is paid in any case.
+	// CarriedOutput is the cost of carrying the old tool output since it could first have been cleared, this prompt
+	// included, in dollars. Breaking is the cost of the cache break. Both are 0 unless Clear.Carry is set. If clearing
+	// is due, Compacting leaves Breaking out, because it is paid in any case.
 	CarriedOutput, Breaking float64
 }
 
-// Pending is how far a compaction is that was begun before.
+// Pending is the progress of a compaction that was started before.
 type Pending string
 
 // The stages of a pending compaction.
@@ -77,25 +80,26 @@ const (
 	PendingNone Pending = ""
 	// PendingRunning: this compactor makes the summary in the background.
 	PendingRunning Pending = "running"
-	// PendingElsewhere: somebody else carries the plan out.
+	// PendingElsewhere: another process, or a [Runner], carries out the plan.
 	PendingElsewhere Pending = "running elsewhere"
-	// PendingReady: a summary waits to be put in place.
+	// PendingReady: a summary is ready to be put in place.
 	PendingReady Pending = "ready"
 )
 
-// Pause says for how long nothing is tried after failures.
+// Pause says how long compaction pauses after failures.
 type Pause struct {
 	// Failures in a row.
 	Failures int
 	// Steps of the agent until the pause is over, 0 if it is.
 	Steps int
-	// Until is the time before which a provider asked not to be asked; zero if none did.
+	// Until is the time until which a provider asked not to be called; zero if none did.
 	Until time.Time
-	// Err says what failed last.
+	// Err is the last failure.
 	Err string
 }
 
-func (p Pause) on(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
+// active reports whether the pause is not over.
+func (p Pause) active(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
 
 func (p Pause) String() string {
 	if p.Failures == 0 {
@@ -118,41 +122,42 @@ func (m Measurement) Share() float64 {
 	return float64(m.Used) / float64(m.Base)
 }
 
-// over reports whether more than the base is used, though the prompt may fit by our own count.
+// over reports whether more than the base is used. The prompt may fit all the same, by our own count.
 func (m Measurement) over() bool { return m.Base > 0 && m.Used > m.Base }
 
-// Relief returns how many tokens a compaction would save at least, below 0 if a summary could take more than it replaces.
+// Relief returns how many tokens a compaction would save at least, below 0 if a summary could take more than it
+// replaces.
 func (m Measurement) Relief() int { return m.Covered - m.Room }
 
-// Action is what is to be done.
+// Action is what a policy does about a prompt.
 type Action string
 
 // The actions.
 const (
 	// ActNothing leaves everything as it is.
 	ActNothing Action = "nothing"
-	// ActClear leaves old tool output out from here on, and measures again.
+	// ActClear replaces old tool output by placeholders, and measures again.
 	ActClear Action = "clear"
 	// ActCompact compacts before the prompt is returned.
 	ActCompact Action = "compact"
-	// ActStart makes a summary while the work goes on.
+	// ActStart starts a summary in the background.
 	ActStart Action = "start"
 	// ActWait waits for the summary that is being made.
 	ActWait Action = "wait"
-	// ActPlace puts the summary that was made in place.
+	// ActPlace puts a finished summary in place.
 	ActPlace Action = "place"
-	// ActDiscard throws it away.
+	// ActDiscard throws a finished summary away.
 	ActDiscard Action = "discard"
 )
 
-// Decision is what a policy decides by a measurement, with every number that led to it.
+// Decision is a policy's decision, with every number that led to it.
 type Decision struct {
 	Measurement Measurement
-	// Findings of the conditions, in order.
+	// Findings of the conditions, in the order of [Policy.Trigger].
 	Findings []Finding
 	// Held is the index of the condition that decides, -1 if none holds.
 	Held int
-	// Do is what is to be done, and Why the reason in words.
+	// Do is the action, and Why its reason in words.
 	Do  Action
 	Why string
 }
@@ -165,12 +170,12 @@ func (d Decision) Limit() int {
 	return d.Findings[d.Held].At
 }
 
-// Decide returns what the policy does by a measurement. The same measurement gives the same decision.
+// Decide returns the policy's decision for a measurement. It depends on nothing else.
 func (p Policy) Decide(m Measurement) Decision {
 	p = p.withDefaults()
 	d := Decision{Measurement: m, Held: -1, Do: ActNothing}
 	for i, c := range p.Trigger {
-		f := c.find(m)
+		f := c.evaluate(m)
 		if f.Holds && d.Held < 0 {
 			d.Held = i
 		}
@@ -180,15 +185,15 @@ func (p Policy) Decide(m Measurement) Decision {
 		d.Do, d.Why = a, fmt.Sprintf(format, args...)
 		return d
 	}
-	compacts := d.Held >= 0 && m.Fits && !m.Tried && !m.Pause.on(m.Time)
-	clears := m.Clearable > 0 && (p.Clear.Always || !m.Fits || p.Clear.Carry == 0 && p.Trigger.reached(m) || p.Clear.due(m) && !compacts)
+	compacts := d.Held >= 0 && m.Fits && !m.Tried && !m.Pause.active(m.Time)
+	clears := m.Clearable > 0 && (p.Clear.Always || !m.Fits || p.Clear.Carry == 0 && p.Trigger.anyAtLimit(m) || p.Clear.carryDue(m) && !compacts)
 	switch {
 	case p.Off && m.Occasion != OnDemand:
 		return do(ActNothing, "the policy is off")
 	case m.ReadOnly:
 		return do(ActNothing, "the session is open for reading only")
-	case m.Pending == PendingReady && m.Fits && m.Used < d.applies(p):
-		return do(ActDiscard, "%d tokens are used, less than the %d from which on the summary is put in place", m.Used, d.applies(p))
+	case m.Pending == PendingReady && m.Fits && m.Used < d.placeFrom(p):
+		return do(ActDiscard, "%d tokens are used, fewer than the %d at which the summary is put in place", m.Used, d.placeFrom(p))
 	case m.Pending == PendingReady:
 		return do(ActPlace, "a summary is ready")
 	case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited:
@@ -198,12 +203,12 @@ func (p Policy) Decide(m Measurement) Decision {
 	case m.Pending != PendingNone && m.Fits:
 		return do(ActNothing, "a summary is %s", m.Pending)
 	case clears && m.Occasion != OnDemand:
-		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.weighed(m))
+		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.carryText(m))
 	case d.Held < 0:
-		return do(ActNothing, "no condition holds%s", p.Clear.weighed(m))
+		return do(ActNothing, "no condition holds%s", p.Clear.carryText(m))
 	case m.Tried:
-		return do(ActNothing, "it was tried, and failed")
-	case m.Fits && m.Pause.on(m.Time) && m.Occasion != OnDemand:
+		return do(ActNothing, "an attempt to compact failed")
+	case m.Fits && m.Pause.active(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
 	case p.inBackground(p.Trigger[d.Held], m):
 		return do(ActStart, "condition %d holds", d.Held+1)
@@ -211,33 +216,33 @@ func (p Policy) Decide(m Measurement) Decision {
 	return do(ActCompact, "condition %d holds", d.Held+1)
 }
 
-// inBackground reports whether a compaction is made while the agent goes on. One for what carrying the history costs is not if the cache
-// is cold: what it saves then is what this request would write.
+// inBackground reports whether a compaction is made while the agent goes on. A condition with Carry does not wait for
+// that if the cache is cold: compacting now saves what this request would write to it.
 func (p Policy) inBackground(c Condition, m Measurement) bool {
 	return c.Background && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded) &&
 		!(c.Carry > 0 && m.Cold)
 }
 
-// due reports whether carrying what may be cleared has cost enough.
-func (c Clear) due(m Measurement) bool {
+// carryDue reports whether carrying the output has cost enough to clear it.
+func (c Clear) carryDue(m Measurement) bool {
 	return c.Carry > 0 && c.balance(m).due()
 }
 
-// balance holds Carry against a measurement.
+// balance compares the cost of carrying the output with that of clearing it.
 func (c Clear) balance(m Measurement) balance {
 	return balance{m.CarriedOutput, c.Carry, m.Breaking + c.Loss}
 }
 
-// weighed says how Carry is held against a measurement, if it is.
-func (c Clear) weighed(m Measurement) string {
+// carryText says in words how Carry compares, "" if it is off.
+func (c Clear) carryText(m Measurement) string {
 	if c.Carry == 0 || m.CarriedOutput <= 0 {
 		return ""
 	}
 	return ": " + c.balance(m).String() + " that clearing costs"
 }
 
-// applies returns the number of tokens from which on a finished summary is put in place.
-func (d Decision) applies(p Policy) int {
+// placeFrom returns the number of tokens from which on a finished summary is put in place.
+func (d Decision) placeFrom(p Policy) int {
 	from := clamp.Int(math.Ceil(p.Background.Apply * float64(d.Measurement.Base)))
 	for i, f := range d.Findings {
 		if p.Trigger[i].Background && f.At > 0 {
@@ -247,7 +252,7 @@ func (d Decision) applies(p Policy) int {
 	return from
 }
 
-// Outcome is what came of a decision.
+// Outcome is the result of a decision.
 type Outcome string
 
 // The outcomes.
@@ -262,16 +267,16 @@ const (
 	OutcomeDiscarded Outcome = "discarded"
 )
 
-// Explanation is a decision with its outcome. The zero value says that nothing was decided yet.
+// Explanation is a decision with its outcome. The zero value means that nothing was decided yet.
 type Explanation struct {
 	Decision
 	// Outcome of the decision.
 	Outcome Outcome
-	// Err says by what it failed.
+	// Err says why the decision could not be carried out, "" if it could.
 	Err string
 }
 
-// String returns the whole of it for people: why was it compacted, or why not?
+// String returns the explanation in several lines: why the session was compacted, or why not.
 func (e Explanation) String() string {
 	m := e.Measurement
 	if m.Occasion == "" {

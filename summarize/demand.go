@@ -10,25 +10,27 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Compacted says what a compaction that was asked for came to.
+// Compacted is the result of a compaction that a user asked for.
 type Compacted struct {
-	// Result is the prompt after it.
+	// Result is the prompt after the compaction.
 	Result *render.Result
-	// MessagesRemoved and TokensRemoved are what the prompt has less.
+	// MessagesRemoved and TokensRemoved are how many messages and tokens the prompt lost.
 	MessagesRemoved, TokensRemoved int
 }
 
-// Compact compacts the session because somebody asked for it, whatever is used. The instructions go to the model that
-// summarises; "" gives none. The prompt that was rendered last is what it must fit into; without one the error is
-// [ErrNoPrompt]. While another compaction is being made the error is [ErrBusy], but a summary that is ready or made in the
-// background is used, unless there are instructions, which it would lack. If the policy asks for more messages, or there is
-// nothing to summarise, the error is [ErrNothingToCompact]. It ends with its context, by [Compactor.Abort] and by Close.
+// Compact compacts the session because a user asked for it, however much of the context window is used. The
+// instructions go to the model that summarises; "" means none. The last prompt that was rendered must fit afterwards. A
+// summary that is ready or being made in the background is used, unless there are instructions, which it would lack.
+//
+// The error is [ErrNoPrompt] if no prompt was rendered yet, [ErrBusy] if another compaction is being made, and
+// [ErrNothingToCompact] if there is nothing to summarise or the session shows fewer messages than the policy's
+// condition needs. The context, [Compactor.Abort] and Close end the compaction.
 func (c *Compactor) Compact(ctx context.Context, instructions string) (Compacted, error) {
 	return c.demanded(ctx, OnDemand, instructions)
 }
 
-// MemoryPressure compacts the session if the policy does so when the application is short of memory; else the error is
-// [ErrNotAsked].
+// MemoryPressure compacts the session because the application is short of memory. The error is [ErrNotAsked] if the
+// policy does not compact then.
 func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
 	return c.demanded(ctx, OnMemoryPressure, "")
 }
@@ -50,12 +52,12 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		}
 		w.policy.Trigger = append(Trigger{{On: OnDemand}}, w.policy.Trigger...)
 	}
-	if !w.tryTake() {
+	if !w.tryAcquire() {
 		return Compacted{}, ErrBusy
 	}
 	defer w.release()
 	if on == OnDemand && c.Hooks.Interrupt != nil {
-		hook(ctx, c.Hooks, c.tell, "Interrupt", none(c.Hooks.Interrupt))
+		hook(ctx, c.Hooks, c.emit, "Interrupt", noResult(c.Hooks.Interrupt))
 	}
 	w.instructions, w.waited = instructions, true
 	before, err := w.measure(on)
@@ -98,7 +100,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	if err := w.compact(now, d); err != nil {
 		w.explain(d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
-			return Compacted{}, ended(ctx, err)
+			return Compacted{}, endCause(ctx, err)
 		}
 		return Compacted{}, err
 	}
@@ -106,7 +108,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	return w.compacted(before, on)
 }
 
-// compacted says what a compaction came to.
+// compacted returns the result of a compaction.
 func (w *walker) compacted(before *measured, on Occasion) (Compacted, error) {
 	after, err := w.measure(on)
 	if err != nil {
@@ -116,15 +118,15 @@ func (w *walker) compacted(before *measured, on Occasion) (Compacted, error) {
 		return Compacted{}, after.failure()
 	}
 	return Compacted{
-		Result: w.sent(after), TokensRemoved: before.tokens() - after.result.Tokens,
+		Result: w.recordSent(after), TokensRemoved: before.tokens() - after.result.Tokens,
 		MessagesRemoved: len(before.messages()) - len(after.result.Messages),
 	}, nil
 }
 
-// SwitchModel prepares for another model. If the policy says so and the prompt is too large for it, the session is compacted
-// first, by the model that answered so far; from then on prompts are made for the new one, which the session is told
-// ([history.ModelChange]). If that fails the error says why, and nothing changed: the application may stay with its model,
-// or call [Compactor.Retarget].
+// SwitchModel changes to another model. If the prompt is too large for it and the policy says so, the model that
+// answered so far compacts the session first. From then on prompts are made for the new model, and the session records
+// the change ([history.ModelChange]). If the compaction fails, the error says why and nothing changes: keep the old
+// model, or call [Compactor.Retarget].
 func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target Target) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
@@ -133,12 +135,12 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 	if err := target.check(); err != nil {
 		return nil, err
 	}
-	if err := w.take(); err != nil {
+	if err := w.acquire(); err != nil {
 		return nil, err
 	}
 	defer w.release()
 	was := w.target
-	w.asks, w.target = &was, target
+	w.summarizer, w.target = &was, target
 	result, err := w.walk(OnModelSwitch)
 	if err != nil {
 		return nil, err
@@ -146,8 +148,8 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 	return result, c.retarget(ctx, target)
 }
 
-// Retarget makes prompts for another model from now on, without a compaction. It is for a model that changed, too: a budget
-// that was worked out anew, other tools.
+// Retarget makes prompts for another target from now on, without a compaction: another model, or the same model with
+// another budget or other tools.
 func (c *Compactor) Retarget(ctx context.Context, target Target) error {
 	if err := target.check(); err != nil {
 		return err
@@ -168,20 +170,20 @@ func (c *Compactor) retarget(ctx context.Context, target Target) error {
 	return nil
 }
 
-// AfterTurn looks at the policy's conditions once the agent has finished, as the next Render would, so that a compaction is
-// made while the user reads. If one was made and the policy says how to go on ([Policy.Continue]), that is added to the
-// session in the user's place, and goOn reports that the agent should.
+// AfterTurn checks the policy's conditions once the agent has finished, as the next Render would, so that a compaction
+// is made while the user reads. If the session was compacted and [Policy.Continue] is set, AfterTurn adds that text to
+// the session in the user's place, and goOn reports that the agent should go on.
 func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
 		return false, err
 	}
 	defer w.release()
-	w.unsent = true
+	w.afterTurn = true
 	if _, err := w.walk(OnRender); err != nil {
 		return false, err
 	}
-	if !w.made || c.Policy.Continue == "" {
+	if !w.succeeded || c.Policy.Continue == "" {
 		return false, nil
 	}
 	view, err := c.Session.View(ctx)
@@ -190,15 +192,16 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	}
 	messages := view.Messages()
 	if len(messages) == 0 || messages[len(messages)-1].Role != chat.RoleAssistant {
-		return false, nil // the agent is not done
+		return false, nil // the agent has not finished
 	}
 	_, err = c.Session.Add(ctx, history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}}})
 	return err == nil, err
 }
 
-// Reported takes in that the provider, or a remote agent, compacted by itself. Nothing of the session changes.
+// Reported emits an event about a compaction that the provider, or a remote agent, made by itself. The session does not
+// change.
 func (c *Compactor) Reported(ctx context.Context, e Event) {
 	c.init()
 	e.Kind = EventReported
-	c.tell(ctx, e)
+	c.emit(ctx, e)
 }

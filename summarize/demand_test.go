@@ -50,7 +50,7 @@ func TestCompactIsRefused(t *testing.T) {
 		d.Messages()
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorIs(t, err, summarize.ErrNothingToCompact)
-		require.ErrorContains(t, err, "1 messages, it takes 2")
+		require.ErrorContains(t, err, "1 messages, fewer than 2")
 	})
 	t.Run("without a model", func(t *testing.T) {
 		d := roomy(t)

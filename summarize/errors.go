@@ -8,30 +8,33 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render"
 )
 
-// ErrNothingToCompact reports that there is no history to summarise besides what must be kept. No model was asked.
-var ErrNothingToCompact = errors.New("summarize: there is no history to summarise besides what must be kept")
+// ErrNothingToCompact reports that there is no history to summarise besides the history that must be kept. No model was
+// asked.
+var ErrNothingToCompact = errors.New("summarize: there is no history to summarise besides the history that must be kept")
 
-// ErrNoRoom reports that what must be kept leaves no room for a summary. No model was asked.
-var ErrNoRoom = errors.New("summarize: what must be kept leaves no room for a summary")
+// ErrNoRoom reports that the history that must be kept leaves no room for a summary. No model was asked.
+var ErrNoRoom = errors.New("summarize: the history that must be kept leaves no room for a summary")
 
-// ErrOtherSession reports that a compaction would change nothing about the prompt: its elements show another session, or
-// read theirs in another way than by [history.ViewIn].
+// ErrOtherSession reports that a compaction would not change the prompt, because its elements show another session or
+// do not read theirs with [history.ViewIn].
 var ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.Session: give its history elements that session")
 
-// ErrBusy reports that a compaction was asked for while another is being made.
+// ErrBusy reports that another compaction is being made.
 var ErrBusy = errors.New("summarize: a compaction is being made already: wait for it, or call Compactor.Abort")
 
-// ErrPlanEnded reports that a plan is not pending any more: it was carried out, it took too long, or the session went another way.
+// ErrPlanEnded reports that a plan is not pending any more: it was carried out, it took too long, or the session went
+// to another branch.
 var ErrPlanEnded = errors.New("summarize: the plan has ended already")
 
-// ErrNoPrompt reports that a compaction was asked for before any prompt was rendered, so that it is not known what it must
-// fit into.
+// ErrNoPrompt reports that a compaction was asked for before any prompt was rendered, so the size that it must reach is
+// not known.
 var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet: call Compactor.Render first")
 
-// ErrTools reports that tools stand in the prompt and in [Target.Tools] too.
+// ErrTools reports that tools stand both in the prompt and in [Target.Tools].
 var ErrTools = errors.New("summarize: the prompt holds tools, and Target.Tools are set: leave one of them out")
 
 // ErrNotAsked reports that the policy does not compact on this occasion.
@@ -46,26 +49,27 @@ var ErrAborted = errors.New("summarize: the compaction was aborted")
 // ErrVetoed reports that a hook called a compaction off.
 var ErrVetoed = errors.New("summarize: a hook called the compaction off")
 
-// ErrNobodyToAsk reports that every model that may be asked for a summary has refused this same request, or failed while
-// this compaction was made.
+// ErrNobodyToAsk reports that every model that may be asked for a summary has refused this same request before, or has
+// failed during this compaction.
 var ErrNobodyToAsk = errors.New("summarize: every model has failed or refused this request before")
 
-// ErrUnwritten reports that the session does not take a compaction whatever the summary, because its disk is full or it is
-// open for reading only.
+// ErrUnwritten reports that no compaction can be written to the session, because its disk is full or it is open for
+// reading only.
 var ErrUnwritten = errors.New("summarize: the session cannot be written")
 
-// FailedError reports that a prompt did not fit and the session could not be compacted. What the session shows is as it was.
+// FailedError reports that a prompt did not fit, or a compaction was asked for, and the session could not be compacted.
+// What the session shows is unchanged.
 type FailedError struct {
-	// Budget is the error of the render that did not fit, nil if it did and a compaction was asked for.
+	// Budget is the error of the render that did not fit, nil if a compaction was asked for although the prompt fits.
 	Budget *render.BudgetExceededError
-	// Reasons why compaction failed, one for each way of asking that was tried.
+	// Reasons why compaction failed, one for each attempt.
 	Reasons []error
 }
 
 func (e *FailedError) Error() string {
 	reasons := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {
-		reasons[i] = strings.TrimPrefix(r.Error(), "summarize: ")
+		reasons[i] = unprefixed(r)
 	}
 	if e.Budget == nil {
 		return "summarize: compaction failed: " + strings.Join(reasons, "; then ")
@@ -81,7 +85,7 @@ func (e *FailedError) Unwrap() []error {
 	return append([]error{e.Budget}, e.Reasons...)
 }
 
-// SummaryError reports why an answer could not be used as a summary.
+// SummaryError says why an answer cannot be used as a summary.
 type SummaryError struct {
 	// Reason in words.
 	Reason string
@@ -89,13 +93,13 @@ type SummaryError struct {
 
 func (e *SummaryError) Error() string { return "summarize: the answer cannot be used: " + e.Reason }
 
-// CandidateError reports that a model which was asked for a summary failed.
+// CandidateError reports that a model that was asked for a summary failed.
 type CandidateError struct {
-	// Model by its name, "" for the agent's own if that has none.
+	// Model is the model's name, "" for the agent's own model without a name.
 	Model string
 	// Mode in which it was asked.
 	Mode Mode
-	// Err is what went wrong.
+	// Err is the failure.
 	Err error
 }
 
@@ -104,20 +108,30 @@ func (e *CandidateError) Error() string {
 	if name == "" {
 		name = "the agent's model"
 	}
-	return fmt.Sprintf("summarize: %s, %s mode: %v", name, e.Mode, e.Err)
+	return fmt.Sprintf("summarize: %s, %s mode: %s", name, e.Mode, unprefixed(e.Err))
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *CandidateError) Unwrap() error { return e.Err }
 
-// gone reports whether the place of a compaction is not there any more, because of an undo or a switch of branch.
-func gone(err error) bool {
+// within returns an error that says where err happened. The package's prefix stands in it once.
+func within(where string, err error) error {
+	return worded.Errorf(err, "summarize: %s: %s", where, unprefixed(err))
+}
+
+// unprefixed returns the text of an error without the package's prefix.
+func unprefixed(err error) string { return strings.TrimPrefix(err.Error(), "summarize: ") }
+
+// boundaryGone reports whether the entries that a compaction replaces are not on the path any more, because of an undo
+// or a switch of branch.
+func boundaryGone(err error) bool {
 	_, ok := errors.AsType[*history.BoundaryError](err)
 	return ok
 }
 
-// ErrorType names an error by its kind, as the error.type of the OpenTelemetry conventions: a word of few that may be counted by, such
-// as "timeout" or "context_limit"; "_OTHER" for an error that this package does not know, and "" for nil.
+// ErrorType returns a short word for the kind of an error, for use as error.type of the OpenTelemetry conventions: for
+// example "timeout" or "context_limit". It returns "_OTHER" for an error that this package does not know, and "" for
+// nil.
 func ErrorType(err error) string {
 	switch {
 	case err == nil:
@@ -136,7 +150,7 @@ func ErrorType(err error) string {
 		return "unwritten"
 	case errors.Is(err, ErrNobodyToAsk):
 		return "nobody_to_ask"
-	case gone(err):
+	case boundaryGone(err):
 		return "boundary_gone"
 	case errors.Is(err, ErrPlanEnded):
 		return "plan_ended"

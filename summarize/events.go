@@ -21,81 +21,86 @@ type EventKind string
 const (
 	// EventStarted: a plan was written to the session; the model is asked next.
 	EventStarted EventKind = "started"
-	// EventAnswered: a model was asked; Err says how it failed, if it did.
+	// EventAnswered: a model answered or failed; Err is the failure.
 	EventAnswered EventKind = "answered"
-	// EventRefused: a candidate brought no summary in one mode; Err says why. The next one is asked.
+	// EventRefused: a model returned no usable summary in one mode; Err says why. The next one is asked.
 	EventRefused EventKind = "refused"
-	// EventRetrying: a model whose failure may pass is asked again after Wait; Err is the failure.
+	// EventRetrying: a model is asked again after Wait, because its failure Err may pass.
 	EventRetrying EventKind = "retrying"
 	// EventWaiting: a prompt waits for a summary that is being made.
 	EventWaiting EventKind = "waiting"
-	// EventReady: a summary that was made in the background waits to be put in place.
+	// EventReady: a summary that was made in the background is ready to be put in place.
 	EventReady EventKind = "ready"
 	// EventDone: the compaction is in the session.
 	EventDone EventKind = "done"
-	// EventFailed: there is no summary; Err says why. What the session shows is as it was.
+	// EventFailed: a compaction or a clearing failed; Err says why. What the session shows is unchanged.
 	EventFailed EventKind = "failed"
-	// EventPostponed: an attempt to carry a plan out failed; Err says why. There will be another ([Compactor.CarryOut]).
+	// EventPostponed: an attempt to carry out a plan failed; Err says why. There will be another
+	// ([Compactor.CarryOut]).
 	EventPostponed EventKind = "postponed"
-	// EventVetoed: a hook called it off.
+	// EventVetoed: a hook cancelled the compaction.
 	EventVetoed EventKind = "vetoed"
-	// EventCancelled: it was cancelled, and what came of it thrown away.
+	// EventCancelled: the compaction was cancelled, and its result thrown away.
 	EventCancelled EventKind = "cancelled"
 	// EventDiscarded: a summary that was made in the background is not needed any more.
 	EventDiscarded EventKind = "discarded"
-	// EventDropped: its place is gone, because of an undo or a switch of branch. Err is a [*history.BoundaryError].
+	// EventDropped: the entries to replace are not on the path any more, because of an undo or a switch of branch. Err
+	// is a [*history.BoundaryError].
 	EventDropped EventKind = "dropped"
-	// EventCleared: old tool output is left out from here on.
+	// EventCleared: old tool output was replaced by placeholders.
 	EventCleared EventKind = "cleared"
-	// EventTruncated: the last resort left messages out of a request. The session keeps them.
+	// EventTruncated: the last resort left the oldest messages out of a request. The session keeps them.
 	EventTruncated EventKind = "truncated"
-	// EventLetGo: the last resort pruned history, or what no priority was given to, out of a request. The session keeps it.
+	// EventLetGo: the last resort pruned history, or pieces without a priority, out of a request. The session keeps the
+	// history.
 	EventLetGo EventKind = "let go"
-	// EventHookFailed: a hook, the Logger or the Tracer failed, or a checkpoint could not be written, and the work went on without it.
+	// EventHookFailed: a hook, the Logger or the Tracer failed, or a checkpoint could not be written. The work goes on
+	// without it.
 	EventHookFailed EventKind = "hook failed"
-	// EventModelUnknown: the policy names a model that nobody has.
+	// EventModelUnknown: the policy names a model that is not in [Compactor.Models].
 	EventModelUnknown EventKind = "model unknown"
-	// EventTitled: the title of a summary was made.
+	// EventTitled: a summary got its title.
 	EventTitled EventKind = "titled"
-	// EventReported: the provider, or a remote agent, told of a compaction of its own ([Compactor.Reported]).
+	// EventReported: the provider, or a remote agent, reported a compaction of its own ([Compactor.Reported]).
 	EventReported EventKind = "reported"
-	// EventUsage: what a prompt takes once all was done about it.
+	// EventUsage: a prompt is about to be returned; Breakdown is its size.
 	EventUsage EventKind = "usage"
-	// EventCacheBreak: a prompt begins otherwise than the one before, though nothing was compacted or cleared, so that the
-	// provider's cache does not have what it would have had. It is told of if the target has prices.
+	// EventCacheBreak: the start of a prompt changed although nothing was compacted or cleared, so the provider cannot
+	// read it from its cache. Needs a target with prices.
 	EventCacheBreak EventKind = "cache break"
 )
 
-// CacheBreak says what of a prompt changed, and what that costs.
+// CacheBreak says what changed in a prompt, and what that costs.
 type CacheBreak struct {
-	// Change that broke the cache.
+	// Change is the kind of change that broke the cache.
 	Change sizing.Change `json:"change,omitempty"`
-	// Messages of the prompt's beginning that are surely unchanged. One of the first Until changed; 0 if the tools did.
+	// Messages is how many messages at the start of the prompt certainly did not change, and Until how many contain the
+	// change; 0 if the tools changed.
 	Messages int `json:"messages,omitempty"`
 	Until    int `json:"until,omitempty"`
-	// Tokens, of the provider's, that the cache would have had.
+	// Tokens that would have been read from the cache, by the provider's count.
 	Tokens int `json:"tokens,omitempty"`
-	// Dollars that it costs to write them again, and not to read them.
+	// Dollars is the cost of writing those tokens again instead of reading them.
 	Dollars float64 `json:"dollars,omitempty"`
 }
 
-// why says what changed, and the usual reasons.
+// why says what changed, with the usual reasons.
 func (b CacheBreak) why() string {
 	var what string
 	switch b.Change {
 	case sizing.ChangeToolOrder:
-		what = "the tools are in another order than before: list them in one order, and not in that of a map"
+		what = "the tools are in another order than before: list them in a fixed order, and do not range over a map"
 	case sizing.ChangeTools:
-		what = "the tools are others than before: keep them for the whole session, and their descriptions free of what changes"
+		what = "the tools changed: keep them for the whole session, and leave out of their descriptions whatever changes"
 	case sizing.ChangeSystem:
-		what = fmt.Sprintf("system message %d or one before it changed: what changes by itself, such as a clock or a list of files, stands better behind the history", b.Until)
+		what = fmt.Sprintf("system message %d or one before it changed: put whatever changes by itself, such as a clock or a list of files, behind the history", b.Until)
 	default:
-		what = fmt.Sprintf("one of messages %d to %d changed or is gone: context in front of the history changed, or was pruned", b.Messages+1, b.Until)
+		what = fmt.Sprintf("one of messages %d to %d changed or is gone: context in front of the history changed or was pruned", b.Messages+1, b.Until)
 	}
 	return fmt.Sprintf("%s (%d tokens are not read from the cache, which costs $%.4f)", what, b.Tokens, b.Dollars)
 }
 
-// Breakdown is what a request takes, in tokens by our own count.
+// Breakdown is the size of a request in tokens, by our own count.
 type Breakdown struct {
 	System       int `json:"system"`
 	Conversation int `json:"conversation"`
@@ -105,7 +110,7 @@ type Breakdown struct {
 // Total returns the tokens of the request.
 func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
 
-// breakdown returns the zero value if the tokenizer fails.
+// breakdown returns the tokens of a request, or the zero value if the tokenizer fails.
 func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) Breakdown {
 	b, _ := value(w.ctx, nameTokenizer, func() Breakdown {
 		b := Breakdown{Tools: counted(w.target.Tokenizer.CountTools(tools))}
@@ -121,61 +126,64 @@ func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) Breakdown
 	return b
 }
 
-// Event is a step of a compaction. A field that an event does not know is the zero value.
+// Event reports a step of a compaction. Fields that do not apply are zero.
 type Event struct {
 	Kind EventKind `json:"kind"`
-	// Policy by its name.
+	// Policy is the policy's name.
 	Policy string `json:"policy,omitempty"`
 	// Plan is the id of the plan's entry in the session.
 	Plan string `json:"plan,omitempty"`
 	// Reason is the occasion of the compaction.
 	Reason Occasion `json:"reason,omitempty"`
-	// Why in words, of what was decided.
+	// Why is the reason of the decision in words.
 	Why string `json:"why,omitempty"`
-	// Background says that the summary is made while the work goes on.
+	// Background reports whether the summary is made while the agent goes on.
 	Background bool `json:"background,omitempty"`
-	// WillRetry says that the request that the provider refused is sent again afterwards.
+	// WillRetry reports whether the request that the provider refused is sent again after the compaction.
 	WillRetry bool `json:"willRetry,omitempty"`
-	// Mode of the summary.
+	// Mode in which the summary was asked for.
 	Mode Mode `json:"mode,omitempty"`
-	// Model that was asked, by its name; Request is the id of the request: that of the plan, and a number.
+	// Model is the name of the model that was asked. Request is the id of the request: the plan's id and a number.
 	Model   string `json:"model,omitempty"`
 	Request string `json:"request,omitempty"`
-	// Covered is the number of rounds and user messages that are summarised, Kept that of those kept word for word.
+	// Covered is the number of rounds and user messages that are summarised, Kept the number of those kept word for
+	// word.
 	Covered int `json:"covered,omitempty"`
 	Kept    int `json:"kept,omitempty"`
-	// Compacted reports whether the prompt of [EventUsage] shows something in place of history that was compacted.
+	// Compacted reports whether the prompt shows a replacement of compacted history, in an [EventUsage].
 	Compacted bool `json:"compacted,omitempty"`
-	// Over reports whether what is kept takes more tokens than the policy's cut allows: the newest message or round alone is more.
+	// Over reports whether the kept history takes more tokens than the policy's cut allows, because the newest message
+	// or round alone does.
 	Over bool `json:"over,omitempty"`
-	// MessagesBefore and MessagesAfter are the numbers of messages of the prompt, TokensBefore and TokensAfter what they
-	// take, without tools.
+	// MessagesBefore and MessagesAfter are the numbers of messages in the prompt, TokensBefore and TokensAfter their
+	// tokens, without [Target.Tools].
 	MessagesBefore int `json:"messagesBefore,omitempty"`
 	MessagesAfter  int `json:"messagesAfter,omitempty"`
 	TokensBefore   int `json:"tokensBefore,omitempty"`
 	TokensAfter    int `json:"tokensAfter,omitempty"`
-	// Breakdown of the prompt that is about to be sent, of [EventUsage], or as it was before a compaction, of [EventStarted].
+	// Breakdown is the size of the prompt that is about to be sent, in an [EventUsage], or of the prompt before the
+	// compaction, in an [EventStarted].
 	Breakdown Breakdown `json:"breakdown,omitzero"`
-	// Base that limits are held against, in tokens.
+	// Base that limits are compared with, in tokens.
 	Base int `json:"base,omitempty"`
-	// Break of the cache, of [EventCacheBreak].
+	// Break says what changed, in an [EventCacheBreak].
 	Break CacheBreak `json:"break,omitzero"`
-	// Usage that models reported, and how often they were asked.
+	// Usage is what models reported, and Calls how often they were asked.
 	Usage chat.Usage `json:"usage,omitzero"`
 	Calls int        `json:"calls,omitempty"`
-	// Duration from the start.
+	// Duration since the work on the summary began.
 	Duration time.Duration `json:"duration,omitempty"`
-	// Wait before a model is asked again.
+	// Wait is the time before a model is asked again.
 	Wait time.Duration `json:"wait,omitempty"`
-	// Summary that was made, its title, and what was mended in it, in words.
+	// Summary that was made, its title, and how it was mended, in words.
 	Summary string   `json:"summary,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Mended  []string `json:"mended,omitempty"`
-	// Entry is the id of the compaction, or the clearing, in the session.
+	// Entry is the id of the compaction, or of the clearing, in the session.
 	Entry string `json:"entry,omitempty"`
-	// Checkpoint that the summary was written to.
+	// Checkpoint is where the summary was written to.
 	Checkpoint checkpoints.Checkpoint `json:"checkpoint,omitzero"`
-	// Hook that failed.
+	// Hook is the name of the function that failed.
 	Hook string `json:"hook,omitempty"`
 	// Err says what went wrong.
 	Err error `json:"-"`
@@ -195,10 +203,10 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// String returns the event in one line for people, such as [kind=started reason=render covered=10].
+// String returns the event in one line, such as [kind=started reason=render covered=10].
 func (e Event) String() string { return e.LogValue().String() }
 
-// LogValue returns the event for package slog, with the keys of its JSON.
+// LogValue returns the event for package slog, with the names of its JSON fields as keys.
 func (e Event) LogValue() slog.Value {
 	var list []slog.Attr
 	text := func(key, value string) {
@@ -264,7 +272,7 @@ func (e Event) LogValue() slog.Value {
 	return slog.GroupValue(list...)
 }
 
-// level at which an event is logged.
+// level returns the level at which the event is logged.
 func (e Event) level() slog.Level {
 	if e.Over {
 		return slog.LevelWarn
@@ -281,16 +289,16 @@ func (e Event) level() slog.Level {
 // listenTime is how long a listener may take for one event.
 const listenTime = 5 * time.Second
 
-// tell passes an event to whoever listens, one at a time, and what one of them does wrong to the others.
-func (c *Compactor) tell(ctx context.Context, e Event) {
-	if !c.heard() {
+// emit passes an event to the listeners, one at a time, and the failure of one listener to the others.
+func (c *Compactor) emit(ctx context.Context, e Event) {
+	if !c.listening() {
 		return
 	}
 	e.Policy = c.Policy.Name
-	c.inner.telling.Lock()
-	defer c.inner.telling.Unlock()
+	c.inner.eventMu.Lock()
+	defer c.inner.eventMu.Unlock()
 	within := ctx
-	ctx = context.WithoutCancel(ctx) // a cancelled compaction is told of too
+	ctx = context.WithoutCancel(ctx) // listeners hear of a cancelled compaction too
 	log := func(level slog.Level, message string, attrs ...slog.Attr) error {
 		return c.listen(ctx, "Logger", c.Logger != nil, func(ctx context.Context) { c.Logger.LogAttrs(ctx, level, message, attrs...) })
 	}
@@ -301,7 +309,7 @@ func (c *Compactor) tell(ctx context.Context, e Event) {
 	logged := log(e.level(), "compaction "+string(e.Kind), slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
 	for _, err := range []error{hear(e), traced} {
 		if err != nil {
-			_ = log(slog.LevelError, "compaction event", slog.String("error", err.Error())) // there is nobody else to tell of OnEvent
+			_ = log(slog.LevelError, "compaction event", slog.String("error", err.Error())) // only the Logger can hear that OnEvent failed
 		}
 	}
 	for _, failed := range []Event{{Hook: "Logger", Err: logged}, {Hook: nameTracer, Err: traced}} {
@@ -312,21 +320,21 @@ func (c *Compactor) tell(ctx context.Context, e Event) {
 	}
 }
 
-// heard reports whether anybody listens to events.
-func (c *Compactor) heard() bool { return c.OnEvent != nil || c.Logger != nil || c.Tracer != nil }
+// listening reports whether there are listeners.
+func (c *Compactor) listening() bool { return c.OnEvent != nil || c.Logger != nil || c.Tracer != nil }
 
-// listen calls a listener. One that takes too long is called no more, for it would be told two events at once.
+// listen calls a listener. One that takes too long is not called again, because it would get two events at once.
 func (c *Compactor) listen(ctx context.Context, name string, set bool, f func(context.Context)) error {
-	if !set || c.inner.gone[name] {
+	if !set || c.inner.unresponsive[name] {
 		return nil
 	}
 	_, err := call(ctx, name, listenTime, func(ctx context.Context) (struct{}, error) { f(ctx); return struct{}{}, nil })
 	if _, late := errors.AsType[*TimeoutError](err); late {
-		err = fmt.Errorf("%w, and is called no more", err)
-		if c.inner.gone == nil {
-			c.inner.gone = map[string]bool{}
+		err = fmt.Errorf("%w, and is not called again", err)
+		if c.inner.unresponsive == nil {
+			c.inner.unresponsive = map[string]bool{}
 		}
-		c.inner.gone[name], c.inner.late = true, errors.Join(c.inner.late, err)
+		c.inner.unresponsive[name], c.inner.listenerErrs = true, errors.Join(c.inner.listenerErrs, err)
 	}
 	return err
 }

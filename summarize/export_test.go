@@ -16,7 +16,7 @@ var TitleOf = titleOf
 
 // Late returns the error about listeners that Close will return.
 func (c *Compactor) Late() error {
-	c.inner.telling.Lock()
-	defer c.inner.telling.Unlock()
-	return c.inner.late
+	c.inner.eventMu.Lock()
+	defer c.inner.eventMu.Unlock()
+	return c.inner.listenerErrs
 }

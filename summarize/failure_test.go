@@ -516,7 +516,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndMadeAnew(t *testing.T) {
 	again := deskOf(t, opened(t, killed))
 	again.Answers(models.SaySummary("Done after all."))
 	require.Contains(t, text(again.Messages()), "Done after all.")
-	require.Contains(t, content(t, killed), `whoever carried the plan out is gone`)
+	require.Contains(t, content(t, killed), `nobody carries the plan out any more`)
 }
 
 // A request that was refused is not sent again as it was.

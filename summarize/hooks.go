@@ -9,50 +9,52 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Hooks are called around compactions. Each may be nil. One that fails, panics or takes longer than Timeout is told of by
-// [EventHookFailed] and never blocks. A hook must not call the compactor.
+// Hooks are called around compactions. Each may be nil. If one fails, panics or takes longer than Timeout, an
+// [EventHookFailed] says so and the work goes on without it. A hook must not call the compactor.
 type Hooks struct {
-	// BeforeCompact is called once the plan is written and before a model is asked. It may archive the transcript, call the
-	// compaction off, supply the summary itself, or add to the request. For a summary that is made while the work goes on it
-	// is called in the background.
+	// BeforeCompact is called after the plan is written and before a model is asked. It may archive the transcript,
+	// cancel the compaction, supply the summary itself, or add to the request. If the summary is made in the
+	// background, so is this call.
 	BeforeCompact func(ctx context.Context, reason Occasion, m Material) (Intervention, error)
-	// AfterCompact is called once a compaction is in the session, with its entry. For a summary that was made while the work
-	// went on it is called in the background.
+	// AfterCompact is called with the compaction's entry once it is in the session. If the summary was made in the
+	// background, this call is made there too.
 	AfterCompact func(ctx context.Context, e history.Entry) error
-	// Interrupt is called before a compaction that somebody asked for: the agent's running operation is to be aborted.
+	// Interrupt is called before a compaction that a user asked for; it should abort the operation that the agent is
+	// running.
 	Interrupt func(ctx context.Context) error
-	// BeforeBranch is called before the session goes to another branch, and before what is left is summarised. Of what it
-	// returns Cancel calls the navigation off, and Summary is used in place of a model's.
+	// BeforeBranch is called before the session goes to another branch, and before the branch that it leaves is
+	// summarised. Cancel in its result cancels the navigation, and Summary is used in place of a model's.
 	BeforeBranch func(ctx context.Context, from, to string) (Intervention, error)
-	// AfterBranch is called once the session is on another branch, with the summary of what was left, if there is one.
+	// AfterBranch is called once the session is on another branch, with the summary of the branch that it left; nil if
+	// there is none.
 	AfterBranch func(ctx context.Context, from, to string, summary *history.BranchSummary) error
-	// Workspace returns what else is known of the work when a compaction is made. Defaults to the newest [history.Todos] on
-	// the path.
+	// Workspace returns what else the application knows of the work when a compaction is made. Defaults to the newest
+	// [history.Todos] on the path.
 	Workspace func(ctx context.Context) (Workspace, error)
-	// Timeout of each hook, and of a checkpoint that is written. Defaults to 30 seconds. One that has not returned a second
-	// later is left behind.
+	// Timeout of each hook, and of writing a checkpoint. Defaults to 30 seconds. A hook that has not returned a second
+	// after its timeout is left behind.
 	Timeout time.Duration
 }
 
-// Intervention is what a hook wants done. The zero value changes nothing.
+// Intervention is the answer of a hook. The zero value changes nothing.
 type Intervention struct {
-	// Cancel calls it off.
+	// Cancel calls the compaction or the navigation off.
 	Cancel bool
-	// Summary is used, and no model asked.
+	// Summary is used instead of a model's, and no model is asked.
 	Summary *history.Summary
-	// Prompts take the place of the policy's.
+	// Prompts replace those of the policy.
 	Prompts []Prompt
-	// Context lines are added to the request.
+	// Context is a list of lines to add to the request.
 	Context []string
-	// Data is kept with the compaction. It is JSON.
+	// Data is kept with the compaction. It must be JSON.
 	Data json.RawMessage
-	// FirstKept, Title and TokensBefore take the place of those of a supplied summary's compaction; zero values leave them.
+	// FirstKept, Title and TokensBefore replace the values of the compaction if Summary is set; zero values change
+	// nothing.
 	FirstKept    string
 	Title        string
 	TokensBefore int
 }
 
-// timeout of each hook.
 func (h Hooks) timeout() time.Duration {
 	if h.Timeout <= 0 {
 		return 30 * time.Second
@@ -60,11 +62,11 @@ func (h Hooks) timeout() time.Duration {
 	return h.Timeout
 }
 
-// hook calls one, and tells of its failure.
-func hook[T any](ctx context.Context, h Hooks, tell func(context.Context, Event), name string, f func(context.Context) (T, error)) T {
+// hook calls a hook, and reports its failure as an event.
+func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, Event), name string, f func(context.Context) (T, error)) T {
 	got, err := call(ctx, "hook "+name, h.timeout(), f)
 	if _, wrong := errors.AsType[*CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
-		tell(ctx, Event{Kind: EventHookFailed, Hook: name, Err: err})
+		emit(ctx, Event{Kind: EventHookFailed, Hook: name, Err: err})
 	}
 	if err != nil {
 		var none T
@@ -73,23 +75,23 @@ func hook[T any](ctx context.Context, h Hooks, tell func(context.Context, Event)
 	return got
 }
 
-// supplied returns the text of an intervention's summary.
-func supplied(i Intervention) (string, error) {
+// suppliedText returns the text of an intervention's summary.
+func suppliedText(i Intervention) (string, error) {
 	if data := i.Summary.Data; len(data) > 0 && !json.Valid(data) {
 		return "", &SummaryError{Reason: "its Data is not JSON"}
 	}
 	return tidy(i.Summary.Text)
 }
 
-// none makes a hook that returns nothing of one that returns an error.
-func none(f func(context.Context) error) func(context.Context) (struct{}, error) {
+// noResult turns a hook that returns only an error into one that returns an empty value too.
+func noResult(f func(context.Context) error) func(context.Context) (struct{}, error) {
 	return func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }
 }
 
-// before hears the hooks that a job has before a model is asked.
-func (c *carrier) before(ctx context.Context, j *job) error {
+// runBefore calls the hooks that run before a model is asked.
+func (c *carrier) runBefore(ctx context.Context, j *job) error {
 	if c.hooks.Workspace != nil {
-		known := hook(ctx, c.hooks, c.tell, "Workspace", c.hooks.Workspace)
+		known := hook(ctx, c.hooks, c.emit, "Workspace", c.hooks.Workspace)
 		if known.Plan == "" {
 			known.Plan = j.material.Plan
 		}
@@ -99,20 +101,20 @@ func (c *carrier) before(ctx context.Context, j *job) error {
 		j.material.Workspace = known
 	}
 	if c.hooks.BeforeCompact != nil {
-		occasion, whole := Occasion(j.plan.Occasion), j.whole() // before, for a hook may be left behind
-		j.hooked = hook(ctx, c.hooks, c.tell, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
+		occasion, whole := Occasion(j.plan.Occasion), j.whole() // now, because a hook that is left behind must not read the job
+		j.intervention = hook(ctx, c.hooks, c.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
 			return c.hooks.BeforeCompact(ctx, occasion, whole)
 		})
-		j.material.Context = j.hooked.Context
-		if data := j.hooked.Data; len(data) > 0 && !json.Valid(data) {
-			c.tell(ctx, Event{Kind: EventHookFailed, Hook: "BeforeCompact", Err: errBadData})
-			j.hooked.Data = nil
+		j.material.Context = j.intervention.Context
+		if data := j.intervention.Data; len(data) > 0 && !json.Valid(data) {
+			c.emit(ctx, Event{Kind: EventHookFailed, Hook: "BeforeCompact", Err: errBadData})
+			j.intervention.Data = nil
 		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if j.hooked.Cancel {
+	if j.intervention.Cancel {
 		return ErrVetoed
 	}
 	return nil

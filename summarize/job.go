@@ -19,25 +19,25 @@ import (
 	"github.com/promptree-go/promptree/internal/ledger"
 )
 
-// job is a plan that is carried out. Everything that it needs is read from the session, so that it does not matter who made
-// the plan.
+// job is a plan that is carried out. It reads everything that it needs from the session, so that any process may carry
+// out the plan.
 type job struct {
-	id       string // of the plan's entry
-	plan     history.Plan
-	policy   Policy // with its defaults
-	target   Target
-	material Material // without what is covered
-	covered  []history.Unit
-	prefix   int // how many of the last of covered belong to the turn that is cut
-	kept     int // units
-	replaced int // tokens that what is put in place stands for
-	hooked   Intervention
-	retries  bool // the agent's request is sent again afterwards
-	begun    time.Time
-	meter    *meter
+	id           string // the plan's entry
+	plan         history.Plan
+	policy       Policy // with defaults
+	target       Target
+	material     Material // without Covered, Data and TurnPrefix
+	covered      []history.Unit
+	prefix       int // how many units at the end of covered belong to the turn that is cut
+	kept         int // number of units
+	replaced     int // tokens of the messages that the replacement stands for
+	intervention Intervention
+	willRetry    bool // the agent's request is sent again afterwards
+	begun        time.Time
+	meter        *meter
 }
 
-// openJob reads what a plan needs.
+// openJob reads a plan and everything that it needs from the session.
 func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by elements.Sizing) (*job, error) {
 	entry, err := s.Entry(ctx, id)
 	if err != nil {
@@ -59,7 +59,7 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 	j.covered, j.prefix, j.kept = covered(point), len(point.TurnPrefix()), len(point.Kept())
 	j.replaced, err = value(ctx, nameTokenizer, func() int {
 		tokens := replaced(t.Tokenizer, view.Compacted, j.covered)
-		for _, th := range plan.Thinking { // which is shown on
+		for _, th := range plan.Thinking { // it stays in the view
 			tokens -= counted(t.Tokenizer.CountPart(th))
 		}
 		return tokens
@@ -95,7 +95,7 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 		for i, u := range j.covered {
 			j.covered[i].Messages = withoutTools(u.Messages, quirk.WithoutTools)
 			if len(j.covered[i].Messages) == 0 || j.covered[i].Messages[0].Role != u.Messages[0].Role {
-				j.covered[i].Data = nil // the message that it belongs to
+				j.covered[i].Data = nil // the message that it belongs to is gone
 			}
 		}
 	}
@@ -108,7 +108,8 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 	return j, j.readPath(ctx, s, shown)
 }
 
-// shownStarts returns the entries that start turns and are shown after a cut, and of a turn that is cut its first message.
+// shownStarts returns the ids of the first messages of turns that are shown after a cut, and the first message of the
+// turn that is cut, if one is.
 func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.Message) {
 	shown = map[string]bool{}
 	kept := point.Kept()
@@ -129,8 +130,8 @@ func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.M
 	return shown, nil
 }
 
-// readPath gathers what is known of the path: what the user said that is not shown any more, the agent's list of things to
-// do, the summary before this one, and the files.
+// readPath reads from the path the user's messages that will not be shown any more, the agent's todo list, the earlier
+// summary, and the files.
 func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
 	m := &j.material
 	carried, err := s.Carry(ctx, j.id)
@@ -163,8 +164,8 @@ func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string
 	return err
 }
 
-// files returns those of what is covered: by the files of the newest compaction that the engine made, and the calls from the
-// place on at which it cut. What is kept shows its files by itself.
+// files returns the files of the covered history: those of the newest compaction that the engine made, and those of the
+// calls since its cut. The kept history shows its own files.
 func (j *job) files(ctx context.Context, s *history.Session) (history.Files, error) {
 	var entries []history.Entry // the newest first
 	kept, first := true, ""
@@ -173,7 +174,7 @@ func (j *job) files(ctx context.Context, s *history.Session) (history.Files, err
 			return history.Files{}, err
 		}
 		c, compaction := e.Body.(history.Compaction)
-		if !kept || compaction { // a compaction is about what is before it
+		if !kept || compaction { // a compaction covers entries before it
 			entries = append(entries, e)
 		}
 		kept = kept && e.ID != j.plan.FirstKept
@@ -193,17 +194,17 @@ func (j *job) files(ctx context.Context, s *history.Session) (history.Files, err
 	})
 }
 
-// cutAt returns the point of the policy's cut at an entry.
+// cutAt returns the cut point at an entry, by the policy's cut.
 func (p Policy) cutAt(ctx context.Context, view history.View, firstKept string, by elements.Sizing) (history.CutPoint, error) {
 	return call(ctx, nameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) { return p.Cut.At(ctx, view, firstKept, by) })
 }
 
-// filesOf returns the files of entries.
+// filesOf returns the files that the calls in entries read and modify.
 func (p Policy) filesOf(ctx context.Context, entries iter.Seq2[history.Entry, error]) (history.Files, error) {
 	return call(ctx, "Place.FileTools", 0, func(context.Context) (history.Files, error) { return p.Place.FileTools.Of(entries) })
 }
 
-// part returns the material of some of what is covered, of which the last few may belong to the turn that is cut.
+// part returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.
 func (j *job) part(covered []history.Unit, prefix int) Material {
 	m := j.material
 	m.Covered, m.Data = messagesOf(covered), dataOf(covered)
@@ -211,10 +212,10 @@ func (j *job) part(covered []history.Unit, prefix int) Material {
 	return m
 }
 
-// whole returns the material of all that is covered.
+// whole returns the material for all that is covered.
 func (j *job) whole() Material { return j.part(j.covered, j.prefix) }
 
-// dataOf returns the data of the messages of units.
+// dataOf returns the application's data of the messages, nil if there is none at all.
 func dataOf(list []history.Unit) []json.RawMessage {
 	if !slices.ContainsFunc(list, func(u history.Unit) bool { return u.Data != nil }) {
 		return nil
@@ -238,7 +239,7 @@ func messagesOf(list []history.Unit) []chat.Message {
 	return messages
 }
 
-// todosText returns a plan and its list of things to do as text.
+// todosText returns the plan and the todo list as text.
 func todosText(p history.Todos) (plan, todo string) {
 	var b strings.Builder
 	for _, t := range p.Items {
@@ -251,7 +252,7 @@ func todosText(p history.Todos) (plan, todo string) {
 	return p.Text, strings.TrimSuffix(b.String(), "\n")
 }
 
-// meter counts what a compaction asks of models. It is safe for concurrent use.
+// meter counts the requests of a compaction and their usage. It is safe for concurrent use.
 type meter struct {
 	mu    sync.Mutex
 	calls int

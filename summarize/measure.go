@@ -20,16 +20,16 @@ import (
 
 // measurer measures a prompt that shows a session.
 type measurer struct {
-	session *history.Session
-	target  Target
-	policy  Policy // with its defaults
-	options render.Options
-	ledger  *ledger.Ledger
-	now     time.Time
-	writers []sizing.Prices // of the models that may write summaries, the zero value for one that reads the agent's cache
+	session      *history.Session
+	target       Target
+	policy       Policy // with defaults
+	options      render.Options
+	ledger       *ledger.Ledger
+	now          time.Time
+	writerPrices []sizing.Prices // of the models that may write summaries; the zero value for one that reads the agent's cache
 }
 
-// measured is a prompt as it was rendered, with its measurement.
+// measured is a rendered prompt with its measurement.
 type measured struct {
 	Measurement
 	size   size
@@ -38,18 +38,18 @@ type measured struct {
 	over   *render.BudgetExceededError
 	layout *render.Layout
 	broken CacheBreak
-	floor  int // tokens that are needed: of messages, and of tools that stand in the prompt
+	floor  int // tokens needed by messages, and by tools that stand in the prompt
 }
 
 // failure returns the error of a prompt that does not fit, nil if it fits.
 func (s *measured) failure() error {
 	if s.over == nil {
-		return nil // and not a nil *BudgetExceededError
+		return nil // an untyped nil
 	}
 	return s.over
 }
 
-// messages lists the prompt's messages; of one that does not fit, all of them.
+// messages returns the prompt's messages; all of them if it does not fit.
 func (s *measured) messages() []chat.Message {
 	switch {
 	case s.over != nil:
@@ -60,7 +60,7 @@ func (s *measured) messages() []chat.Message {
 	return nil
 }
 
-// tools lists the tools to be declared; of a prompt that does not fit, those that it needs.
+// tools returns the tools to declare; those that are needed if the prompt does not fit.
 func (s *measured) tools(t Target) []chat.Tool {
 	switch {
 	case s.over != nil:
@@ -71,7 +71,8 @@ func (s *measured) tools(t Target) []chat.Tool {
 	return t.Tools
 }
 
-// tokens returns what the messages, and the tools that stand in the prompt, take; of a prompt that does not fit, what is needed.
+// tokens returns the tokens of the messages and of the tools that stand in the prompt; those that are needed if it does
+// not fit.
 func (s *measured) tokens() int {
 	switch {
 	case s.over != nil:
@@ -98,11 +99,11 @@ func (s *measured) newest() string {
 	return round.Assistant.ID
 }
 
-// lay lays the prompt out for a view of the session.
-func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
+// layOut lays the prompt out for a view of the session.
+func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
 	o := m.options
 	o.Budget, o.Tokenizer, o.KeepUnranked = budget, m.target.Tokenizer, true
-	o.PromptBudget = m.sizing().PromptBudget // what elements cut by must not change with each attempt
+	o.PromptBudget = m.sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
 	return render.Lay(history.WithView(ctx, m.session, view), prompt, o)
 }
 
@@ -117,12 +118,12 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	if err != nil {
 		return nil, err
 	}
-	return s, m.look(ctx, s)
+	return s, m.fillRelief(ctx, s)
 }
 
 // count renders the prompt and counts it.
 func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node, on Occasion) (err error) {
-	if err = m.begin(ctx, s, prompt); err != nil {
+	if err = m.layOutInBudget(ctx, s, prompt); err != nil {
 		return err
 	}
 	s.result, err = s.layout.Fit(ctx, s.Budget)
@@ -181,8 +182,9 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	return nil
 }
 
-// begin lays the prompt out within the budget. One that holds tools has a tenth less where the policy's threshold keeps that for them.
-func (m *measurer) begin(ctx context.Context, s *measured, prompt elements.Node) (err error) {
+// layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the
+// budget is a tenth less, a margin for them.
+func (m *measurer) layOutInBudget(ctx context.Context, s *measured, prompt elements.Node) (err error) {
 	for inPrompt := false; ; inPrompt = true {
 		if s.size, err = m.target.size(m.policy, m.ledger, inPrompt); err != nil {
 			return err
@@ -192,7 +194,7 @@ func (m *measurer) begin(ctx context.Context, s *measured, prompt elements.Node)
 		if inPrompt && s.Budget == budget {
 			return nil
 		}
-		if s.layout, err = m.lay(ctx, prompt, s.view, s.Budget); err != nil {
+		if s.layout, err = m.layOut(ctx, prompt, s.view, s.Budget); err != nil {
 			return err
 		}
 		switch {
@@ -204,7 +206,7 @@ func (m *measurer) begin(ctx context.Context, s *measured, prompt elements.Node)
 	}
 }
 
-// foretell fills what the provider's cache has of the prompt.
+// foretell fills what the provider's cache holds of the prompt.
 func (m *measurer) foretell(s *measured) {
 	prices := m.target.Prices
 	if prices == (sizing.Prices{}) {
@@ -219,7 +221,7 @@ func (m *measurer) foretell(s *measured) {
 	held := cache.Holds(shared, m.now)
 	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
 	s.Cold = s.Foretold.CacheRead == 0 && prices.Lifetime > 0
-	if answered := m.ledger.Answered; shared.Change == sizing.ChangeUnknown && !answered.IsZero() { // nothing is reported
+	if answered := m.ledger.Answered; shared.Change == sizing.ChangeUnknown && !answered.IsZero() { // the provider reports no usage
 		s.Cold = s.Cold && m.now.Sub(answered) > prices.Lifetime
 	}
 	whole := shared
@@ -230,21 +232,21 @@ func (m *measurer) foretell(s *measured) {
 	}
 }
 
-// look fills what a compaction and a clearing would relieve, once it matters.
-func (m *measurer) look(ctx context.Context, s *measured) error {
+// fillRelief fills what a compaction and a clearing would relieve, if a condition needs it.
+func (m *measurer) fillRelief(ctx context.Context, s *measured) error {
 	priced := m.target.Prices != (sizing.Prices{})
-	weighs := priced && m.policy.Trigger.weighs(s.Measurement)
+	needsCosts := priced && m.policy.Trigger.needsCarryCosts(s.Measurement)
 	if priced && m.policy.Clear.Carry > 0 && s.Fits && !m.session.ReadOnly() {
-		if err := m.weighClearing(ctx, s); err != nil {
+		if err := m.fillClearingCosts(ctx, s); err != nil {
 			return err
 		}
 	}
-	reached := !s.Fits || m.policy.Trigger.reached(s.Measurement)
-	if reached || weighs {
-		if _, err := call(ctx, nameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.relief(ctx, s) }); err != nil {
+	reached := !s.Fits || m.policy.Trigger.anyAtLimit(s.Measurement)
+	if reached || needsCosts {
+		if _, err := call(ctx, nameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.fillCompaction(ctx, s) }); err != nil {
 			return err
 		}
-		reached = reached || m.policy.Trigger.reached(s.Measurement)
+		reached = reached || m.policy.Trigger.anyAtLimit(s.Measurement)
 	}
 	if rule := m.policy.Clear.Rule; rule.Keep > 0 && s.Clearable == 0 && (reached && (m.policy.Clear.Carry == 0 || !s.Fits) || m.policy.Clear.Always) && !m.session.ReadOnly() {
 		clearing, err := m.clearing(ctx, s)
@@ -256,8 +258,8 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 	return nil
 }
 
-// relief fills what a compaction would relieve.
-func (m *measurer) relief(ctx context.Context, s *measured) error {
+// fillCompaction fills what a compaction would relieve.
+func (m *measurer) fillCompaction(ctx context.Context, s *measured) error {
 	s.Room = m.room(s.Budget)
 	point, err := m.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
@@ -267,22 +269,22 @@ func (m *measurer) relief(ctx context.Context, s *measured) error {
 	}
 	s.Covered = replaced(m.target.Tokenizer, nil, covered(point))
 	if s.Occasion == OnDemand {
-		s.Room = min(s.Room, minWords) // whoever asks for it wants it all the same
+		s.Room = min(s.Room, minWords) // a user who asks for it wants it in any case
 	}
-	if s.tight() {
+	if s.keepsLess() {
 		latest, err := history.Cut{First: m.policy.Cut.First, Limits: m.policy.Cut.Limits}.Find(ctx, s.view, m.sizing())
 		if err != nil {
 			latest = point
 		}
-		s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(latest)) // what the policy keeps gives way
+		s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(latest)) // keep less than the policy says
 		s.Room = min(s.Room, minWords)                                              // a short summary is better than none
 	}
-	m.weigh(s)
+	m.fillCarryCosts(s)
 	return nil
 }
 
-// weigh fills what carrying the history has cost, and what compacting it would.
-func (m *measurer) weigh(s *measured) {
+// fillCarryCosts fills the cost of carrying the history, and that of compacting it.
+func (m *measurer) fillCarryCosts(s *measured) {
 	prices := m.target.Prices
 	relief := s.Relief()
 	for _, c := range s.view.Compacted {
@@ -303,7 +305,7 @@ func (m *measurer) weigh(s *measured) {
 	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold}
 	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
 	s.Carried = prices.Carrying(c, c.Input)
-	for i, writer := range m.writers {
+	for i, writer := range m.writerPrices {
 		c.Summarizer = writer
 		if cost := prices.Compacting(c); i == 0 || cost < s.Compacting {
 			s.Compacting = cost
@@ -312,18 +314,19 @@ func (m *measurer) weigh(s *measured) {
 	for _, input := range m.inputs(s, theirs) {
 		s.Carried += prices.Carrying(c, input)
 	}
-	if m.policy.Clear.due(s.Measurement) {
+	if m.policy.Clear.carryDue(s.Measurement) {
 		s.Compacting = max(0, s.Compacting-s.Breaking)
 	}
 }
 
-// inputs returns those of the requests since the last compaction. If nothing was reported they are told from what the session shows.
+// inputs returns the input tokens of the requests since the last compaction. If none were reported, they are estimated
+// from the history that the session shows.
 func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
 	if len(m.ledger.Inputs) > 0 {
 		return m.ledger.Inputs
 	}
 	var inputs []int
-	behind := 0 // tokens of the request's answer and what came after it
+	behind := 0 // tokens of the request's answer and everything after it
 	for _, u := range slices.Backward(s.view.Units(m.policy.Cut.Limits, m.sizing())) {
 		if behind = clamp.Sum(behind, counted(u.Tokens)); u.Start {
 			continue
@@ -336,8 +339,8 @@ func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
 	return inputs
 }
 
-// weighClearing fills what carrying old tool output has cost, and what clearing it would.
-func (m *measurer) weighClearing(ctx context.Context, s *measured) error {
+// fillClearingCosts fills the cost of carrying old tool output, and that of clearing it.
+func (m *measurer) fillClearingCosts(ctx context.Context, s *measured) error {
 	_, err := call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (struct{}, error) {
 		c := m.policy.Clear.Rule.Look(s.view, m.target.Tokenizer)
 		if s.Clearable = c.Saved; counted(c.Saved) == 0 {
@@ -352,7 +355,7 @@ func (m *measurer) weighClearing(ctx context.Context, s *measured) error {
 		prices, ratio, input := m.target.Prices, m.ledger.LastRatio(m.target.Name), s.Foretold.Input
 		uncached := 0
 		if s.Cold || s.Foretold.CacheRead > 0 {
-			uncached = input - s.Foretold.CacheRead // which is written anyway
+			uncached = input - s.Foretold.CacheRead // written to the cache anyway
 		}
 		s.Breaking = prices.Breaking(input, clamp.Int(ratio*float64(behind-c.Saved))-uncached)
 		s.CarriedOutput = prices.Reading(input, clamp.Int(ratio*float64(c.Carried)))
@@ -361,7 +364,7 @@ func (m *measurer) weighClearing(ctx context.Context, s *measured) error {
 	return err
 }
 
-// clearing returns what the policy's rule would clear now.
+// clearing returns the clearing that the policy's rule makes now.
 func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
 	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
 		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
@@ -370,26 +373,26 @@ func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing,
 	})
 }
 
-// tight reports whether less must be kept than the policy would keep, if that is what it takes.
-func (s *measured) tight() bool { return !s.Fits || s.Occasion == OnContextLimit }
+// keepsLess reports whether less may be kept than the policy says, if the prompt does not fit otherwise.
+func (s *measured) keepsLess() bool { return !s.Fits || s.Occasion == OnContextLimit }
 
-// cut finds where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
-// everything, where most is kept.
+// cut returns where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
+// everything, at the earliest possible place.
 func (m *measurer) cut(ctx context.Context, s *measured) (history.CutPoint, error) {
 	rule, by := m.rule(s), m.sizing()
 	point, err := rule.Find(ctx, s.view, by)
-	if errors.Is(err, history.ErrNoCut) && s.tight() {
+	if errors.Is(err, history.ErrNoCut) && s.keepsLess() {
 		point, err = rule.Earliest(ctx, s.view, by)
 	}
-	if errors.Is(err, history.ErrNoCut) && s.tight() && rule.SinceCompaction { // what the latest compaction kept may be all there is
+	if errors.Is(err, history.ErrNoCut) && s.keepsLess() && rule.SinceCompaction { // the history that the latest compaction kept may be all there is
 		rule.SinceCompaction = false
 		point, err = rule.Earliest(ctx, s.view, by)
 	}
 	return point, err
 }
 
-// rule returns the policy's cut. Its share is of the context window, and its tokens are the provider's where the policy goes by
-// what that reports. It keeps no more than what a condition allows beside a summary.
+// rule returns the policy's cut in tokens: its share is of the context window, and its tokens are the provider's if the
+// policy goes by the provider's count. It keeps no more than a condition allows beside a summary.
 func (m *measurer) rule(s *measured) history.Cut {
 	rule := m.policy.Cut
 	if rule.Share > 0 {
@@ -403,14 +406,14 @@ func (m *measurer) rule(s *measured) history.Cut {
 		rule.Tokens = max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))
 	}
 	for _, c := range m.policy.Trigger.For(OnRender) {
-		if l, ok := c.lowest(s.Measurement); ok && rule.Tokens > 0 {
+		if l, ok := c.lowestLimit(s.Measurement); ok && rule.Tokens > 0 {
 			rule.Tokens = max(1, min(rule.Tokens, clamp.Int(l.tokens/s.Ratio)-s.Tools-m.room(s.Budget)))
 		}
 	}
 	return rule
 }
 
-// sizing returns what the history's elements are shown with.
+// sizing returns the sizing that the history's elements are shown with.
 func (m *measurer) sizing() elements.Sizing {
 	window := m.options.PromptBudget
 	if window == 0 {
@@ -419,17 +422,17 @@ func (m *measurer) sizing() elements.Sizing {
 	return elements.Sizing{PromptBudget: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
 }
 
-// room returns the most tokens that what is put in place may take, by the policy.
+// room returns the most tokens of a replacement, by the policy.
 func (m *measurer) room(budget int) int {
 	return min(clamp.Share(m.policy.Place.Share, budget), m.policy.Place.Max)
 }
 
-// covered returns what a summary covers: all that stands before the cut. What is kept besides of the very start
-// ([history.Cut.First]) is among it, for a replacement may not show it, or have no room for it.
+// covered returns the units that a summary covers: all before the cut. First messages that are kept in addition
+// ([history.Cut.First]) are among them, because a replacement may not show them, or have no room for them.
 func covered(point history.CutPoint) []history.Unit { return point.Units[:point.At] }
 
-// replaced returns how many tokens what is put in place stands for: what stood for an earlier compaction, and what is covered but
-// for the current turn's first message, which stays.
+// replaced returns the tokens of the messages that a replacement stands for: those of the earlier compaction, and the
+// covered units except the current turn's first message, which stays.
 func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) int {
 	tokens := 0
 	for _, m := range earlier {
@@ -443,7 +446,7 @@ func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) in
 	return tokens
 }
 
-// jitter returns a number from -1 to 1 that a session has at its leaf.
+// jitter returns a number from -1 to 1 that depends on a session and its leaf.
 func jitter(s *history.Session) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(s.Header().ID + "\x00" + s.Leaf()))

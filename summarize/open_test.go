@@ -59,7 +59,7 @@ func TestAPolicyThatOnlyForksFailsInTheForegroundWithTheReason(t *testing.T) {
 	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
 	d.Policy.Ask.Mode = summarize.ModeFork
-	require.ErrorContains(t, d.Fails(), "no prompt for a summary that is waited for")
+	require.ErrorContains(t, d.Fails(), "no prompt for a summary outside the background")
 }
 
 func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {

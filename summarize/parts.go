@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/internal/textblock"
 )
 
-// Earlier returns the summary of what was compacted before, recovered from what was put in place if its words were not kept
-// apart. It is "" at the first compaction.
+// Earlier returns the summary of the history that was compacted before, "" at the first compaction. If its words were
+// not stored, they are taken from the messages in its place.
 func (m Material) Earlier() string {
 	if m.PreviousSummary != "" {
 		return m.PreviousSummary
@@ -27,7 +27,7 @@ func (m Material) Earlier() string {
 	return strings.TrimSpace(strings.Join(texts, "\n\n"))
 }
 
-// EarlierBlock returns the summary of what was compacted before in the tag previous-summary; nil at the first compaction.
+// EarlierBlock returns the earlier summary in the tag previous-summary; nil at the first compaction.
 func (m Material) EarlierBlock() elements.Node {
 	if m.Earlier() == "" {
 		return nil
@@ -47,17 +47,17 @@ func (m Material) ContextBlock() elements.Node {
 	return textblock.Line(plaintext.Tagged("additional-context", strings.Join(lines, "\n")))
 }
 
-// language says in which language a text is written.
+// language asks for the conversation's own language.
 const language = "Write in the language of the conversation."
 
-// Remarks returns what a request says besides the prompt's own words: that the summary is in the language of the conversation,
-// notes about the model, what the user asks of the summary, and how much room there is.
+// Remarks returns the parts of a request that do not depend on the prompt: write in the language of the conversation,
+// the notes for the model, the user's instructions, and the room for the summary.
 func (m Material) Remarks() elements.Node {
-	return elements.Nodes{textblock.Paragraph(language), m.wishes()}
+	return elements.Nodes{textblock.Paragraph(language), m.otherRemarks()}
 }
 
-// wishes returns the remarks but for the language.
-func (m Material) wishes() elements.Nodes {
+// otherRemarks returns the remarks without the language.
+func (m Material) otherRemarks() elements.Nodes {
 	var list elements.Nodes
 	for _, note := range m.Notes {
 		list = append(list, textblock.Paragraph(note))
@@ -71,17 +71,18 @@ func (m Material) wishes() elements.Nodes {
 	return list
 }
 
-// SummaryBlock returns the summary between tags, word for word but for what looks like one of promptree's own tags.
+// SummaryBlock returns the summary in a tag, word for word, except that text that looks like one of promptree's own
+// tags is made harmless.
 func (m Material) SummaryBlock(tag string) elements.Node {
 	return textblock.Line(plaintext.Tagged(tag, plaintext.Untagged(m.Summary)))
 }
 
-// Afterword returns what follows a summary: where the transcript lies, and what the agent's model must be told.
+// Afterword returns the text that follows a summary: the breadcrumb, and the reminder for the agent's model.
 func (m Material) Afterword() elements.Nodes {
 	return elements.Nodes{textblock.Line(m.Breadcrumb.breadcrumb()), textblock.Line(m.Reminder)}
 }
 
-// Clip cuts the middle out of a text that takes more tokens, with a mark.
+// Clip cuts the middle out of a text that takes more than the given tokens, and marks the place.
 func (m Material) Clip(text string, tokens int) string {
 	return history.Clip(m.Tokenizer, text, max(1, tokens), 0.4)
 }

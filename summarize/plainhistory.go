@@ -14,11 +14,12 @@ import (
 	"github.com/promptree-go/promptree/internal/textblock"
 )
 
-// Mentions names what a message refers to beside its text, such as files that the user's editor put with it. The application
-// knows it, by the message or by the data that it keeps with it ([history.Message].Data), which is nil if there is none.
+// Mentions returns the names of things that a message refers to besides its text, for example files that the user's
+// editor attached. It finds them in the message, or in the data that the application keeps with it
+// ([history.Message].Data), which is nil if there is none.
 type Mentions func(m chat.Message, data json.RawMessage) []string
 
-// PlainHistory is an element that shows messages as text in one tag, each thing that was said from a line of its own on:
+// PlainHistory is an element that shows messages as text in one tag. Each message, call and result starts a line:
 //
 //	<conversation>
 //	user: Why does the build fail?
@@ -28,41 +29,43 @@ type Mentions func(m chat.Message, data json.RawMessage) []string
 //	  go 1.26
 //	</conversation>
 //
-// Further lines are indented, so that none of them, of a tool's output above all, reads as said by somebody else. Texts stand
-// as they are, but for a backslash behind the < of what would open or close the tag, or one of this package's own. What is no text is named in square brackets; what a model
-// thought is left out. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
+// Further lines are indented, so that no line of a text, of a tool's output above all, reads as if somebody else said
+// it. Texts are unchanged, except for a backslash after the < of anything that would open or close the tag or one of
+// this package's own. Other content is named in square brackets, and thinking is left out. A text that takes more than
+// a quarter of [elements.Sizing].PromptBudget is cut in its middle, with a mark.
 //
-// It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
-// at the start says so: what the assistant did, each message with its calls and their results. What the user said stays,
-// or, if that is nothing, the newest message.
+// The element is required unless it is Droppable. Then the messages of the assistant that do not fit are dropped, the
+// oldest first, each with its calls and their results, and a line at the start says so. The user's messages stay; if
+// there are none, the newest message stays.
 type PlainHistory struct {
 	elements.Props
 	// Name of the tag. Defaults to "conversation".
 	Name string
-	// Messages that are shown, tool results with the calls they answer.
+	// Messages to show; tool results are shown with their calls.
 	Messages []chat.Message
-	// Before stands before the messages in the tag, such as an earlier summary, and always stays. It keeps tags of this
-	// package's own, but for the element's. Defaults to nothing.
+	// Before is text in front of the messages in the tag, for example an earlier summary. It is never dropped. Tags of
+	// this package in it stay, except the element's own. None by default.
 	Before string
-	// Results is the most tokens of a tool result, and of the arguments of a call. Defaults to a quarter of the window.
+	// Results is the most tokens of a tool result, and of the arguments of a call. Defaults to a quarter of
+	// [elements.Sizing].PromptBudget.
 	Results int
-	// Fill raises Results as far as everything fits the budget, up to a quarter of the window. Off by default.
+	// Fill raises Results as long as everything fits the budget, up to a quarter of PromptBudget. Off by default.
 	Fill bool
 	// Data of the messages, for Mentions; nil if they have none ([Material.Data]).
 	Data []json.RawMessage
-	// Mentions names what a message refers to. Defaults to nothing.
+	// Mentions returns the names of what a message refers to. None by default.
 	Mentions Mentions
-	// Droppable lets what does not fit go. Else it is an error.
+	// Droppable drops messages that do not fit. By default it is an error if they do not fit.
 	Droppable bool
 }
 
-// ElementProps returns the properties, Required unless the history is droppable.
+// ElementProps returns the properties, with Required set unless the history is droppable.
 func (t PlainHistory) ElementProps() elements.Props {
 	t.Required = t.Required || !t.Droppable
 	return t.Props
 }
 
-// Render returns the tag. Without messages, and anything before them, there is none.
+// Render returns the tag, or nil if there are no messages and no text before them.
 func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	name := cmp.Or(t.Name, plaintext.ConversationTag)
 	own := plaintext.MatchTags(name)
@@ -74,7 +77,7 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	if t.Results > 0 {
 		results = min(t.Results, most)
 	}
-	sizes := map[string]int{} // of results and arguments, as they are shown
+	sizes := map[string]int{} // tokens of results and arguments, as shown
 	clip := func(limit int) func(string) string {
 		return func(text string) string {
 			if size, ok := sizes[text]; ok && size <= limit {
@@ -122,7 +125,7 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 		}
 		priority := i
 		if list[i].Role == chat.RoleUser {
-			priority += len(list) // what the user said outlasts what was done about it
+			priority += len(list) // the user's messages outlast the assistant's
 		}
 		nodes = append(nodes, textblock.Ranked{Text: text, Priority: priority, Required: i == first || list[i].Role == chat.RoleUser}.Node())
 	}
@@ -136,12 +139,12 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	return append(append(open, nodes...), textblock.Line("</"+name+">")), nil
 }
 
-// fill returns about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
-// room more than at least tokens each. It counts each text once, and notes what it takes.
+// fill returns about the most tokens that each result, and each call's arguments, may take so that together they take
+// at most room tokens more than with least tokens each. It counts each text once, and records the counts in sizes.
 func fill(list []plaintext.Block, s elements.Sizing, sizes map[string]int, least, most, room int) int {
 	type size struct {
 		tokens int
-		grows  float64 // by its indent
+		grows  float64 // factor by which indents lengthen it
 	}
 	var texts []size
 	for _, b := range list {
@@ -150,7 +153,7 @@ func fill(list []plaintext.Block, s elements.Sizing, sizes map[string]int, least
 				grows := 1 + float64(len(plaintext.Indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
 				switch {
 				case len(text) <= least: // no token is shorter than a byte
-				case (len(text)-1<<20)/128 > most: // it is dear to count, and takes more than that
+				case (len(text)-1<<20)/128 > most: // slow to count, and larger than most in any case
 					texts = append(texts, size{most, grows})
 				default:
 					sizes[text] = s.CountText(text)

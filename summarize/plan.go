@@ -19,29 +19,30 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// planner decides what a compaction covers, keeps and may take.
+// planner chooses what a compaction covers and keeps, and the room of its summary.
 type planner struct{ *measurer }
 
-// planned is a plan with what must be stored beside it.
+// planned is a plan with the other things to store and report.
 type planned struct {
 	history.Plan
 	preamble      *history.Preamble // nil if it is stored already
-	covered, kept int               // units
-	over          bool              // what is kept takes more than the rule allows
+	covered, kept int               // numbers of units
+	over          bool              // the kept history takes more than the rule allows
 }
 
-// plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, or takes so
-// much with it that the condition which decided would hold at once again, one round less is kept, and so on, down to the newest.
+// plan chooses the cut by rendering the prompt with it. If the history that the policy keeps leaves no room for a
+// summary, or so little that the same condition would hold again at once, one round less is kept, and so on, down to
+// the newest.
 func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string) (planned, error) {
 	frame, err := p.frame(ctx, s)
 	if err != nil {
 		return planned{}, err
 	}
-	return call(ctx, namePrompt, 0, func(ctx context.Context) (planned, error) { return p.chosen(ctx, prompt, s, d, instructions, frame) })
+	return call(ctx, namePrompt, 0, func(ctx context.Context) (planned, error) { return p.choose(ctx, prompt, s, d, instructions, frame) })
 }
 
-// chosen returns the plan for what is put in place with a frame of so many tokens.
-func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string, frame int) (planned, error) {
+// choose returns the plan. Frame is the number of tokens around the summary's words in the replacement.
+func (p *planner) choose(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string, frame int) (planned, error) {
 	point, err := p.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
 		return planned{}, ErrNothingToCompact
@@ -59,32 +60,32 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 		Background: d.Do == ActStart, Until: time.Now().Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
 	}
 	wanted := max(p.room(s.Budget), frame+minWords)
-	above := p.above(s, d) // which must go too, or the condition holds at once again
+	excess := p.excess(s, d) // must go too, or the condition would hold again at once
 	for {
 		plan.FirstKept = point.FirstKept
 		plan.Thinking = p.thinking(point)
-		helps := replaced(p.target.Tokenizer, s.view.Compacted, covered(point))
-		room, err := p.free(ctx, prompt, s, plan, helps)
+		replaces := replaced(p.target.Tokenizer, s.view.Compacted, covered(point))
+		room, err := p.replacementRoom(ctx, prompt, s, plan, replaces)
 		if err != nil {
 			return planned{}, err
 		}
 		later, more := point.Later()
-		if room-above >= wanted || !more && room >= frame+minWords {
-			for _, t := range plan.Thinking { // which is shown on
-				helps -= counted(p.target.Tokenizer.CountPart(t))
+		if room-excess >= wanted || !more && room >= frame+minWords {
+			for _, t := range plan.Thinking { // it stays in the view
+				replaces -= counted(p.target.Tokenizer.CountPart(t))
 			}
-			if helps <= frame+minWords {
-				return planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", ErrNothingToCompact, helps, frame+minWords)
+			if replaces <= frame+minWords {
+				return planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", ErrNothingToCompact, replaces, frame+minWords)
 			}
-			plan.Room = min(room, wanted, helps-1)
-			plan.Words = plan.Room - frame - 4 // what is joined may count more, and so may a line count that grew
+			plan.Room = min(room, wanted, replaces-1)
+			plan.Words = plan.Room - frame - 4 // joined texts, and a line count that grew, may take more tokens
 			break
 		}
 		if !more {
-			return planned{}, fmt.Errorf("%w: what must be kept leaves %d tokens, and a summary takes %d at least", ErrNoRoom, max(0, room), frame+minWords)
+			return planned{}, fmt.Errorf("%w: %d tokens are left, and a summary takes %d at least", ErrNoRoom, max(0, room), frame+minWords)
 		}
-		for dropped := point.Tokens - later.Tokens; dropped < clamp.Sum(wanted, above-room); dropped = point.Tokens - later.Tokens {
-			next, ok := later.Later() // still too much is kept: no need to render
+		for dropped := point.Tokens - later.Tokens; dropped < clamp.Sum(wanted, excess-room); dropped = point.Tokens - later.Tokens {
+			next, ok := later.Later() // still too much is kept, so this cut need not be rendered
 			if !ok {
 				break
 			}
@@ -99,8 +100,8 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 	return chosen, nil
 }
 
-// above returns how many tokens of the budget are above the limit of the condition that decided.
-func (p *planner) above(s *measured, d Decision) int {
+// excess returns how many tokens of the budget are above the limit of the condition that decided.
+func (p *planner) excess(s *measured, d Decision) int {
 	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.size.tools
 	if d.Limit() == 0 || limit <= 0 {
 		return 0
@@ -108,23 +109,24 @@ func (p *planner) above(s *measured, d Decision) int {
 	return max(0, s.Budget-limit)
 }
 
-// free returns how many tokens what is put in place may take so that the prompt fits with it and all its history.
-func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan, replaced int) (int, error) {
+// replacementRoom returns how many tokens a replacement may take so that the prompt still fits with all history that is
+// kept.
+func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
 	view, err := p.session.ViewWith(ctx, history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
 		return 0, err
 	}
-	layout, err := p.lay(ctx, prompt, view, s.Budget)
+	layout, err := p.layOut(ctx, prompt, view, s.Budget)
 	if err != nil {
-		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
+		return 0, within("trying the cut", err)
 	}
 	taken, _, err := layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
-	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok { // a limit in the prompt
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok { // of a limit inside the prompt
 		return over.Budget - over.Needed, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
+		return 0, within("trying the cut", err)
 	}
 	cost := counted(p.target.Tokenizer.CountMessage(nothing))
 	if taken >= s.floor && replaced > 2*cost {
@@ -133,24 +135,24 @@ func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, p
 	return s.Budget - taken + cost, nil
 }
 
-// thinking returns what the model thought last of what is covered, if what is kept is to begin with it.
+// thinking returns the newest covered thinking of the turn that is cut, if the kept history is to begin with it.
 func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 	first := point.Kept()[0]
-	if !p.policy.Ask.quirks(p.target.Name).Thinking || first.Start || len(thoughts(first.Messages[0])) > 0 {
+	if !p.policy.Ask.quirks(p.target.Name).Thinking || first.Start || len(thinkingOf(first.Messages[0])) > 0 {
 		return nil
 	}
 	for _, u := range slices.Backward(covered(point)) {
 		if u.Start {
 			break // another turn
 		}
-		if list := thoughts(u.Messages[0]); len(list) > 0 {
+		if list := thinkingOf(u.Messages[0]); len(list) > 0 {
 			return list
 		}
 	}
 	return nil
 }
 
-// frame returns what is put in place takes at least without the summary's words, in tokens.
+// frame returns the least tokens that a replacement takes without the summary's words.
 func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 	m := Material{Tokenizer: p.target.Tokenizer, Tools: s.tools(p.target)}
 	var err error
@@ -165,12 +167,12 @@ func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 		return over.Needed, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("summarize: rendering what is put in place: %w", err)
+		return 0, within("rendering the replacement", err)
 	}
 	return result.Tokens, nil
 }
 
-// newPreamble returns the system messages and tools of a prompt with their digest, which is "" if there are none.
+// newPreamble returns the system messages and tools of a prompt with their digest; the digest of nothing is "".
 func newPreamble(system []chat.Message, tools []chat.Tool) (history.Preamble, error) {
 	p := history.Preamble{System: system, Tools: tools}
 	if len(system)+len(tools) == 0 {
@@ -184,13 +186,13 @@ func newPreamble(system []chat.Message, tools []chat.Tool) (history.Preamble, er
 	return p, nil
 }
 
-// digest names data by so many bytes of its hash, in hexadecimal.
+// digest returns the first size bytes of the data's hash, in hexadecimal.
 func digest(data []byte, size int) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:size])
 }
 
-// transcript says where everything that was said can be looked up.
+// transcript returns the breadcrumb of a session: where everything that was said can be looked up.
 func transcript(ctx context.Context, s *history.Session, p Policy, tools []chat.Tool) (Breadcrumb, error) {
 	kept := s.Transcript()
 	if kept.Name == "" || p.Place.NoBreadcrumb {

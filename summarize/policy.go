@@ -12,61 +12,62 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Policy says how a history is compacted. It is a value of parts that combine: take one of the package's and change a field.
-// The zero value compacts where a prompt does not fit, and keeps the newest round.
+// Policy says how a history is compacted. It is a value of parts that combine: take one of package summarize/policies
+// and change a field. The zero value compacts if a prompt does not fit, and keeps the newest round.
 type Policy struct {
-	// Name of the policy, for events and the session.
+	// Name of the policy, in events and in the session.
 	Name string
-	// Off leaves everything to the caller: nothing is compacted but by [Compactor.Compact]. Off by default.
+	// Off leaves everything to the caller: only [Compactor.Compact] compacts. Off by default.
 	Off bool
-	// Prices are taken for the model's if the target has none, for what Carry weighs: their proportions matter, and none is
-	// reported as a cost. None by default.
+	// Prices stand in for the model's if the target has none, so that Carry can weigh costs. Only their proportions
+	// matter; no cost is reported from them. None by default.
 	Prices sizing.Prices
-	// Measure says what is held against the limits of the trigger.
+	// Measure says which count is compared with the limits of the trigger.
 	Measure Measure
-	// Trigger says when to compact. Defaults to where a prompt does not fit.
+	// Trigger says when to compact. By default only if a prompt does not fit.
 	Trigger Trigger
-	// Background says what becomes of a summary that is made while the work goes on.
+	// Background says how a summary that is made in the background is used.
 	Background Background
-	// Clear leaves old tool output out of what is shown. Off by default.
+	// Clear replaces old tool output by placeholders. Off by default.
 	Clear Clear
-	// Cut says what is kept word for word. If what it keeps leaves no room for a summary, or so little that the condition that
-	// decided would hold at once again, fewer rounds are kept, one less at a time, down to the newest; the current turn's first
-	// message stays in any case.
+	// Cut says what is kept word for word. If that leaves no room for a summary, or so little that the same condition
+	// would hold again at once, fewer rounds are kept, down to the newest. The current turn's first message stays in
+	// any case.
 	Cut history.Cut
-	// Ask says how, and whom, to ask for summaries.
+	// Ask says whom to ask for summaries, and how.
 	Ask Ask
-	// Place says what is put in place of the history.
+	// Place says which messages replace the covered history.
 	Place Place
-	// Overflow says what is done about prompts that no compaction makes fit, and requests that the provider refused.
+	// Overflow says what to do about prompts that no compaction makes fit, and about requests that the provider refused
+	// as too large.
 	Overflow Overflow
-	// RetryAfter is the time after which a compaction that failed may be tried again before its pause is over. A pause is 1
-	// step of the agent after the first failure, and doubles with each further one up to 64. None by default.
+	// RetryAfter is the time after which a failed compaction may be tried again although its pause is not over. A pause
+	// is 1 step of the agent after the first failure, and doubles with each further one up to 64. None by default.
 	RetryAfter time.Duration
-	// Continue is said in the user's place if a compaction was made after the agent had finished ([Compactor.AfterTurn]).
-	// Nothing by default.
+	// Continue is added to the session in the user's place after a compaction by [Compactor.AfterTurn], so that the
+	// agent goes on. None by default.
 	Continue string
-	// Branch says how a branch that is left is summarised.
+	// Branch says how a branch is summarised when the session leaves it.
 	Branch BranchPolicy
 }
 
 // Measure says how the use of a context window is measured.
 type Measure struct {
-	// By says whose count is held against limits. Defaults to [ByCount].
+	// By says whose count is compared with limits. Defaults to [ByCount].
 	By MeasureBy
-	// LoweredBase holds limits against the budget's base, the smaller of Threshold and the context window. Else they are held
-	// against the context window.
+	// LoweredBase compares limits with the smaller of Threshold and the context window. By default they are compared
+	// with the context window alone.
 	LoweredBase bool
-	// Threshold lowers the budget of prompts: a ratio of the context window (above 0, up to 1) or a number of tokens (100 or
-	// more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.
+	// Threshold lowers the budget of prompts: a ratio of the context window (above 0, up to 1) or a number of tokens
+	// (100 or more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.
 	Threshold float64
 }
 
 // MeasureBy says whose count a policy goes by.
 type MeasureBy string
 
-// The measures. What a provider reported counts through the ratio of its count to ours, from 0.5 to 4, of the newest request
-// to the same model since the last compaction, clearing or change of model; without one it is 1.
+// The measures. A provider's count enters through the ratio of its count to ours, limited to 0.5 to 4. The ratio is of
+// the newest request to the same model since the last compaction, clearing or change of model; without one it is 1.
 const (
 	// ByCount is our own count.
 	ByCount MeasureBy = ""
@@ -76,84 +77,86 @@ const (
 	ByLarger MeasureBy = "larger"
 )
 
-// Background says what becomes of a summary that is made while the work goes on.
+// Background says how a summary that is made while the agent goes on is used.
 type Background struct {
-	// Wait is the ratio of the window at which a prompt waits for the summary that is being made, from 0 to 1. By default it
-	// waits only if the prompt does not fit, by our own count or by what the policy measures.
+	// Wait is the ratio of the context window at which a prompt waits for the summary that is being made, from 0 to 1.
+	// By default it waits only if the prompt does not fit, by our own count or by the policy's measure.
 	Wait float64
 	// WaitEnv names an environment variable that sets Wait instead ([Policy.WithEnv]).
 	WaitEnv string
-	// Always begins summaries in the background, even if the prompt does not fit: Overflow.LastResort makes that one fit, and
-	// the next one waits. By default, and if the last resort is the error, a prompt that does not fit is compacted at once.
+	// Always starts summaries in the background even if the prompt does not fit. Then Overflow.LastResort makes that
+	// prompt fit, and the next one waits. By default, and if the last resort is the error, a prompt that does not fit
+	// is compacted at once.
 	Always bool
-	// Timeout is the longest that one prompt waits. Defaults to a minute.
+	// Timeout is the longest time that one prompt waits. Defaults to a minute.
 	Timeout time.Duration
-	// Apply is the ratio of the window below which a finished summary is thrown away: somebody went back, or a model with a
-	// larger window answers now. If a condition with Background holds at less, that counts instead, so that a threshold can be
-	// lowered alone. Defaults to 0: it is put in place whatever the ratio.
+	// Apply is the ratio of the context window below which a finished summary is thrown away, for example because the
+	// user went back or a model with a larger window answers now. If the limit of a condition with Background is lower,
+	// that limit counts instead, so that a threshold can be lowered alone. Defaults to 0: the summary is put in place
+	// at any ratio.
 	Apply float64
 }
 
-// Clear says when old tool output is left out of what is shown. It is an entry of the session ([history.Clearing]), and asks
-// no model.
+// Clear says when old tool output is replaced by placeholders. A clearing is an entry of the session
+// ([history.Clearing]), and asks no model.
 type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule
-	// Carry clears once carrying what would be cleared has cost so many times what the broken cache costs
-	// ([Measurement.CarriedOutput]), and at once if the cache has nothing of what stands behind it. A compaction that is to be
-	// made goes first, so that both break the cache once. Nothing is held against it if there are no prices. If the prompt does
-	// not fit, it does not matter. Off by default.
+	// Carry is a factor: output is cleared once carrying it has cost Carry times as much as the cache break that
+	// clearing causes ([Measurement.CarriedOutput]), and at once if nothing behind it is cached. If a compaction is
+	// due, it goes first, so that both break the cache only once. Without prices Carry never clears. If the prompt does
+	// not fit, Carry is ignored. Off by default.
 	Carry float64
-	// Loss is what that is worth, in dollars, which one clearing leaves out. It is added to what the broken cache costs for
-	// Carry.
+	// Loss is the value, in dollars, of the output that one clearing leaves out. For Carry it is added to the cost of
+	// the cache break.
 	Loss float64
-	// Always clears on each occasion before conditions are looked at. Else it is done once a condition holds, and where that
-	// suffices nothing is summarised.
+	// Always clears on each occasion, before conditions are checked. By default output is cleared once a condition
+	// holds, and nothing is summarised if that suffices.
 	Always bool
 }
 
-// Place says what is put in place of the history.
+// Place says which messages replace the covered history.
 type Place struct {
-	// Replacement makes it. Defaults to [ConversationSummary].
+	// Replacement makes them. Defaults to [ConversationSummary].
 	Replacement Replacement
-	// Share is the part of the budget that it may take, from 0 to 1. Defaults to 0.2.
+	// Share is the largest part of the budget that they may take, from 0 to 1. Defaults to 0.2.
 	Share float64
-	// Max is the most tokens that it may take, 100 or more. Defaults to 10,000. A small budget and a long breadcrumb can make
-	// it more: there is always room for 100 tokens of words.
+	// Max is the most tokens that they may take, 100 or more. Defaults to 10,000. With a small budget and a long
+	// breadcrumb they may take more: there is always room for 100 tokens of words.
 	Max int
-	// ReadTool is the agent's tool that reads files, which the breadcrumb names if the agent has it. By default, and if it
-	// has not, it is the first of the agent's tools that reads files by its name.
+	// ReadTool is the agent's tool that reads files; the breadcrumb names it if the agent has it. Otherwise the
+	// breadcrumb names the first of the agent's tools whose name says that it reads files.
 	ReadTool string
 	// NoBreadcrumb leaves out the pointer to the transcript. A session in memory never has one.
 	NoBreadcrumb bool
-	// FileTools say which files the agent's tools read and modify. Defaults to [history.DefaultFileTools].
+	// FileTools says which files the agent's tools read and modify. Defaults to [history.DefaultFileTools].
 	FileTools history.FileTools
-	// Limits of a round as it is shown; those of the prompt's history elements, if they have any.
+	// Limits on how a round is shown. Set them to the limits of the prompt's history elements, if those have any.
 	Limits history.Limits
 	// Checkpoints writes each summary to [Compactor.Checkpoints]. Off by default.
 	Checkpoints bool
 }
 
-// minWords is the least room, in tokens, in which a summary's words are worth having.
+// minWords is the fewest tokens of words for which a summary is worth making.
 const minWords = 100
 
-// Mode names a prompt: how the model is shown what it summarises.
+// Mode names the way in which a prompt shows a model the history.
 type Mode string
 
 // The modes.
 const (
 	// ModeAuto tries the policy's prompts one after the other.
 	ModeAuto Mode = ""
-	// ModeFull sends the history as the messages that it consists of, with the tools declared and not to be called.
+	// ModeFull sends the history as its messages, and declares the tools but forbids calls.
 	ModeFull Mode = "full"
-	// ModeSimple sends the history as one text, tool results cut, packed to the model's window.
+	// ModeSimple sends the history as one text with clipped tool results, packed to the model's window.
 	ModeSimple Mode = "simple"
-	// ModeSupplied is that of a summary which a hook supplied. No prompt has it.
+	// ModeSupplied is the mode of a summary that a hook supplied. No prompt has it.
 	ModeSupplied Mode = "supplied"
 )
 
-// Validate refuses values that mean nothing, and a policy under which nothing would ever be compacted because it keeps as much
-// as it allows in all. A [Compactor] calls it at each use; who makes a policy can call it at once.
+// Validate returns an error for values that mean nothing, and for a policy that could never compact because it keeps as
+// much as a condition allows in all. A [Compactor] calls it at each use; call it at once if you make a policy.
 func (p Policy) Validate() error {
 	if err := p.Trigger.check(); err != nil {
 		return err
@@ -161,7 +164,7 @@ func (p Policy) Validate() error {
 	for i, c := range p.Trigger.For(OnRender) {
 		if share := p.Cut.Share; share > 0 && (c.Ratio > 0 && share >= c.Ratio || c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)) ||
 			share == 0 && p.Cut.Tokens > 0 && c.Cap > 0 && p.Cut.Tokens >= c.Cap {
-			return fmt.Errorf("summarize: Policy.Cut keeps as much as Policy.Trigger[%d] (of those for a render) allows in all: nothing would ever be compacted", i)
+			return fmt.Errorf("summarize: Policy.Cut keeps as much as Policy.Trigger.For(OnRender)[%d] allows in all, so nothing would ever be compacted: keep less", i)
 		}
 	}
 	if _, err := p.Measure.base(1<<20, 0, false); err != nil {
@@ -169,7 +172,7 @@ func (p Policy) Validate() error {
 	}
 	share := func(name string, v float64) error {
 		if !(v >= 0 && v <= 1) {
-			return fmt.Errorf("summarize: Policy.%s is %v: it is a share between 0 and 1", name, v)
+			return fmt.Errorf("summarize: Policy.%s is %v: it must be between 0 and 1", name, v)
 		}
 		return nil
 	}
@@ -189,17 +192,17 @@ func (p Policy) Validate() error {
 	}
 	switch {
 	case !slices.Contains([]MeasureBy{ByCount, ByReport, ByLarger}, p.Measure.By):
-		return fmt.Errorf("summarize: Policy.Measure.By is %q: it is %q, %q or %q", p.Measure.By, ByCount, ByReport, ByLarger)
+		return fmt.Errorf("summarize: Policy.Measure.By is %q: it must be %q, %q or %q", p.Measure.By, ByCount, ByReport, ByLarger)
 	case !slices.Contains([]LastResort{ResortError, ResortTruncate, ResortDrop}, p.Overflow.LastResort):
-		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it is %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
+		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it must be %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
 	case p.Overflow.Buffer > p.Overflow.MaxBuffer && p.Overflow.MaxBuffer > 0:
-		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v, and MaxBuffer, up to which it grows, is %v", p.Overflow.Buffer, p.Overflow.MaxBuffer)
+		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v: it must not be above MaxBuffer, %v", p.Overflow.Buffer, p.Overflow.MaxBuffer)
 	case p.Ask.Timeout > p.Ask.withDefaults().TimeLimit:
-		return fmt.Errorf("summarize: Policy.Ask.Timeout, of one answer, is %v, and Policy.Ask.TimeLimit, of all, is %v", p.Ask.Timeout, p.Ask.withDefaults().TimeLimit)
+		return fmt.Errorf("summarize: Policy.Ask.Timeout is %v: it must not be longer than Policy.Ask.TimeLimit, %v", p.Ask.Timeout, p.Ask.withDefaults().TimeLimit)
 	case p.Place.Max < 0 || p.Place.Max > 0 && p.Place.Max < minWords:
-		return fmt.Errorf("summarize: Policy.Place.Max is %d: it is %d tokens or more", p.Place.Max, minWords)
+		return fmt.Errorf("summarize: Policy.Place.Max is %d: it must be %d tokens or more", p.Place.Max, minWords)
 	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):
-		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: they are shares from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
+		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: both must be from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
 	}
 	if err := p.Prices.Validate(); err != nil {
 		return fmt.Errorf("summarize: Policy.Prices: %w", err)
@@ -207,7 +210,7 @@ func (p Policy) Validate() error {
 	return p.Ask.check()
 }
 
-// notBelow0 returns an error that names a field of a policy if its number or time is below 0.
+// notBelow0 returns an error that names a field of a policy if its number or duration is below 0.
 func notBelow0[T int | time.Duration | float64](name string, v T) error {
 	if !(v >= 0) {
 		return fmt.Errorf("summarize: Policy.%s is %v, below 0", name, v)
@@ -215,7 +218,7 @@ func notBelow0[T int | time.Duration | float64](name string, v T) error {
 	return nil
 }
 
-// prices returns those that are weighed by for a target.
+// prices returns the prices that costs for a target are weighed by.
 func (p Policy) prices(t Target) sizing.Prices {
 	if t.Prices != (sizing.Prices{}) {
 		return t.Prices
@@ -248,8 +251,8 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// WithEnv returns the policy with the ratios that environment variables name; lookup is such as [os.LookupEnv]. A value that
-// is no ratio above 0 and up to 1 is an error.
+// WithEnv returns the policy with the ratios that its environment variables hold. [os.LookupEnv] is the usual lookup. A
+// value that is not a ratio above 0 and up to 1 is an error.
 func (p Policy) WithEnv(lookup func(name string) (value string, ok bool)) (Policy, error) {
 	ratio := func(name string, into *float64) error {
 		if name == "" {
@@ -261,7 +264,7 @@ func (p Policy) WithEnv(lookup func(name string) (value string, ok bool)) (Polic
 		}
 		r, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil || !(r > 0 && r <= 1) {
-			return fmt.Errorf("summarize: %s is %q: it is a ratio above 0 and up to 1, such as 0.8", name, value)
+			return fmt.Errorf("summarize: %s is %q: it must be a ratio above 0 and up to 1, such as 0.8", name, value)
 		}
 		*into = r
 		return nil

@@ -32,21 +32,21 @@ Then write the handoff in a <summary> block, with these eight sections:
 
 Be exact with names, paths, numbers and error texts. Prefer facts to prose.`
 
-// FullPrompt shows the history as the messages that it consists of, with the tools declared and not to be called, and asks
+// FullPrompt returns a prompt that shows the history as its messages, declares the tools but forbids calls, and asks
 // for a handoff in eight sections. Images and documents are named, and thinking is left out.
 func FullPrompt() Prompt {
 	return Prompt{Mode: ModeFull, Request: fullRequest, Read: ReadSummaryBlock, Tools: true}
 }
 
-// SimplePrompt shows the history as one text, packed to the model's window. Tool results are cut, as little as it takes to show
-// everything, but to no less than [Material.ResultTokens]. If even that is too much, the earlier summary and the first user
-// message stay longest, then the newest of what was said.
+// SimplePrompt returns a prompt that shows the history as one text, packed to the model's window. Tool results are
+// clipped as little as possible, and never below [Material.ResultTokens]. If everything still does not fit, the earlier
+// summary and the first user message stay longest, then the newest messages.
 func SimplePrompt() Prompt {
 	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock}
 }
 
-// asked returns the request for a summary, with what must be said besides.
-func asked(m Material) elements.Nodes {
+// requestText returns the request for a summary, with the notes, instructions and limits.
+func requestText(m Material) elements.Nodes {
 	list := elements.Nodes{elements.Text(request + " " + language)}
 	for _, note := range m.Notes {
 		list = append(list, elements.Text("\n\n"+note))
@@ -63,17 +63,17 @@ func asked(m Material) elements.Nodes {
 	return list
 }
 
-// fullRequest returns the history as messages, and the request.
+// fullRequest returns the history as messages, followed by the request.
 func fullRequest(m Material) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: textblock.Required(), Children: elements.Nodes{elements.Text(role)}},
 		textblock.Messages(m.Previous),
 		textblock.Messages(plaintext.InWords(m.Covered)),
-		elements.UserMessage{Props: textblock.Required(), Children: asked(m)},
+		elements.UserMessage{Props: textblock.Required(), Children: requestText(m)},
 	}
 }
 
-// simpleRequest returns the history as one text, packed to what fits, with the earlier summary before it.
+// simpleRequest returns the history as one text that fits, with the earlier summary before it, followed by the request.
 func simpleRequest(m Material) elements.Node {
 	previous := make([]string, len(m.Previous))
 	for i, said := range m.Previous {
@@ -82,15 +82,15 @@ func simpleRequest(m Material) elements.Node {
 	return textblock.Request(role, elements.Nodes{PlainHistory{
 		Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
 		Before: strings.Join(previous, "\n"),
-	}}, elements.TextChunk{Props: textblock.Required(), Children: asked(m)})
+	}}, elements.TextChunk{Props: textblock.Required(), Children: requestText(m)})
 }
 
-// ModeFork names [ForkPrompt].
+// ModeFork is the mode of [ForkPrompt].
 const ModeFork Mode = "fork"
 
-// ForkPrompt asks at the end of the request that the agent made last ([Material.Sent]): everything before is sent unchanged
-// again, the tools included, so that the provider's prompt cache serves it. The summary is taken out of the <summary>
-// block. Without such a request it asks as [FullPrompt] does.
+// ForkPrompt returns a prompt that continues the agent's last request ([Material.Sent]): that request is sent again
+// unchanged, tools included, so that the provider serves it from its cache, and the question is added at its end. The
+// summary is taken from the <summary> block. If there is no such request, it asks as [FullPrompt] does.
 func ForkPrompt() Prompt {
 	return Prompt{Mode: ModeFork, Request: forkRequest, Read: ReadSummaryBlock, Tools: true, Forks: true}
 }
@@ -101,6 +101,6 @@ func forkRequest(m Material) elements.Node {
 	}
 	return elements.Nodes{
 		textblock.Messages(m.Sent),
-		elements.UserMessage{Props: textblock.Required(), Children: asked(m)},
+		elements.UserMessage{Props: textblock.Required(), Children: requestText(m)},
 	}
 }

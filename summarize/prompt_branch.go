@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/textblock"
 )
 
-// ModeBranch names [BranchPrompt].
+// ModeBranch is the mode of [BranchPrompt].
 const ModeBranch Mode = "branch"
 
 const branchAsk = `The user left this line of work and went back to an earlier point of the conversation, to go on from there in another
@@ -38,9 +38,10 @@ What would have come next here.
 
 Be brief. Paths, names of functions and texts of errors stay exact.`
 
-// BranchPrompt asks for notes on a branch that was left, which [Material.Covered] is; see [BranchMessages]. Instructions of the
-// user take the place of its own wording. The answer is the summary, to which [WithFiles] appends the files; what is said
-// before it when a model is shown it is package history's to say, see [history.BranchSummary].
+// BranchPrompt returns a prompt that asks for notes on a branch that was left, whose messages are [Material.Covered];
+// [BranchMessages] chooses them. The user's instructions replace its own wording. The whole answer is the summary, to
+// which [WithFiles] appends the files. When a model is shown the summary, package history puts a sentence in front of
+// it; see [history.BranchSummary].
 func BranchPrompt() Prompt {
 	return Prompt{Mode: ModeBranch, Request: branchRequest}
 }
@@ -54,13 +55,13 @@ func branchRequest(m Material) elements.Node {
 	}, textblock.Paragraph(ask), m.Remarks())
 }
 
-// BranchMessages chooses what of a branch that was left is summarised: the newest messages that take at most so many tokens
-// together, compactions and branch summaries as the messages that stand for them. Where one of those is the first that does
-// not fit, and less than nine tenths are used up, it is taken all the same, for what it tells is in nothing else; that is the
-// only case in which there is more than the budget. A result whose call is left out is left out too.
+// BranchMessages returns the newest messages of a branch that take at most budget tokens together. A compaction or a
+// branch summary counts as the messages that replace it. If one of those is the first that does not fit, and less than
+// nine tenths of the budget are used, it is included all the same, because its content is nowhere else; only then do
+// the messages exceed the budget. A result whose call is left out is left out too.
 //
-// Entries come oldest first, such as [history.Session.Abandoned] gives; memory holds no more of them than fit. The error is
-// that of the entries.
+// Entries come oldest first, as from [history.Session.Abandoned]; only those that fit are held in memory. An error of
+// the entries is returned.
 func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.Tokenizer) ([]chat.Message, error) {
 	type said struct {
 		messages []chat.Message
@@ -82,7 +83,7 @@ func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.
 		}
 		list = append(list, one)
 		total += one.tokens
-		for total-list[0].tokens > budget { // the first that does not fit is a later one
+		for total-list[0].tokens > budget { // the first that does not fit comes later
 			total -= list[0].tokens
 			list = list[1:]
 		}
@@ -107,7 +108,7 @@ func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.
 	return messages, nil
 }
 
-// standsFor returns what a model sees of an entry.
+// standsFor returns the messages of an entry that a model sees.
 func standsFor(e history.Entry) []chat.Message {
 	if c, ok := e.Body.(history.Compaction); ok {
 		return c.Messages
@@ -118,8 +119,8 @@ func standsFor(e history.Entry) []chat.Message {
 	return nil
 }
 
-// WithFiles appends the lists of files that were read and modified to a summary, each in a tag, a file a line. A list that is
-// empty is left out.
+// WithFiles appends lists of the files that were read and modified to a summary, each list in a tag, one file a line.
+// Empty lists are left out.
 func WithFiles(summary string, files history.Files) string {
 	for _, list := range [...]struct {
 		tag   string
@@ -132,7 +133,7 @@ func WithFiles(summary string, files history.Files) string {
 	return summary
 }
 
-// fileLines are paths, one a line.
+// fileLines returns the paths in order, one a line.
 func fileLines(paths []string) string {
 	lines := make([]string, len(paths))
 	for i, p := range slices.Sorted(slices.Values(paths)) {

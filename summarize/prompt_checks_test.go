@@ -21,9 +21,9 @@ func TestChecksRefuseSummariesThatAreEmptyTooShortOrTooLong(t *testing.T) {
 		{"NotEmpty refuses an empty text", summarize.NotEmpty, "", "it is empty"},
 		{"NotEmpty refuses invisible characters", summarize.NotEmpty, " \n\u200b\ufeff\t", "it is empty"},
 		{"AtLeast(30) takes 30 characters", summarize.AtLeast(30), strings.Repeat("ä", 30), ""},
-		{"AtLeast(30) refuses 29 characters and a space", summarize.AtLeast(30), strings.Repeat("ä", 29) + " ", "it has 29 characters; 30 are the least"},
+		{"AtLeast(30) refuses 29 characters and a space", summarize.AtLeast(30), strings.Repeat("ä", 29) + " ", "it has 29 characters, fewer than 30"},
 		{"AtMost(4) takes 4 tokens", summarize.AtMost(4), strings.Repeat("x", 16), ""},
-		{"AtMost(4) refuses 5 tokens", summarize.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens; 4 are the most"},
+		{"AtMost(4) refuses 5 tokens", summarize.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens, more than 4"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			err := c.check(summarize.Material{Summary: c.summary, Tokenizer: quarter{}})

@@ -16,32 +16,32 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Overflow says what is done about requests that the provider refused as too large, and about prompts that no compaction
+// Overflow says what to do about requests that the provider refused as too large, and about prompts that no compaction
 // makes fit.
 type Overflow struct {
 	// Attempts is how often a refused request is made again. Defaults to 3.
 	Attempts int
-	// Buffer is the share of the budget that is left free at the first of them. It grows at each further one, to 3 and 7
-	// times as much, up to MaxBuffer: the provider counts more than we do. Both are from 0 to below 1. Default to 0.05 and
-	// 0.7. What the provider said of its limit and of the request's size is taken off besides.
+	// Buffer is the part of the budget that stays free at the first attempt, because the provider counts more tokens
+	// than we do. It grows to 3 and 7 times as much at the next attempts, up to MaxBuffer. Both are from 0 to below 1,
+	// and default to 0.05 and 0.7. The limit and the size that the provider named lower the budget too.
 	Buffer, MaxBuffer float64
-	// LastResort is what is done about a prompt that does not fit and is not made to fit by a compaction, whatever the
-	// triggers are. Defaults to [ResortError].
+	// LastResort says what to do about a prompt that no compaction makes fit, whatever the triggers are. Defaults to
+	// [ResortError].
 	LastResort LastResort
 }
 
-// LastResort is what is done about a prompt that nothing makes fit.
+// LastResort says what to do about a prompt that nothing makes fit.
 type LastResort string
 
 // The last resorts.
 const (
 	// ResortError returns the error.
 	ResortError LastResort = ""
-	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]). The summary of what was compacted
-	// before goes last. The session keeps all.
+	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]), the summary of an earlier
+	// compaction last. The session keeps everything.
 	ResortTruncate LastResort = "truncate"
-	// ResortDrop renders once more with the history droppable, the oldest rounds first, and with everything to which no
-	// priority was given as droppable as it says itself. The session keeps all.
+	// ResortDrop renders once more. This time history may be dropped, the oldest rounds first, and pieces without a
+	// priority may be pruned as their own properties say. The session keeps everything.
 	ResortDrop LastResort = "drop"
 )
 
@@ -63,36 +63,39 @@ func (o Overflow) buffer(attempt int) float64 {
 	return min(o.Buffer*(math.Pow(2, float64(min(attempt, 30)))-1), max(o.Buffer, o.MaxBuffer))
 }
 
-// TooLarge holds what an error says of a request that is larger than the model's context window.
+// TooLarge holds the sizes that an error names for a request that is larger than the model's context window.
 type TooLarge struct {
-	// Limit is the context window and Tokens the size of the request's input, both in tokens by the provider's count. Where a
-	// provider names only the sum of input and answer, Tokens is that sum. 0 if the provider did not say.
+	// Limit is the context window and Tokens the size of the request's input, both in tokens by the provider's count.
+	// If the provider names only the sum of input and answer, Tokens is that sum. Each is 0 if the provider did not
+	// name it.
 	Limit, Tokens int
 }
 
-// ContextLimit reports whether err says that a request is larger than the model's context window, and what it says of the sizes.
+// ContextLimit reports whether err says that a request is larger than the model's context window, and returns the sizes
+// that it names.
 //
-// A [*chat.ContextLimitError] anywhere in the chain counts. Without one, a [*chat.TransientError] never does. Of errors with a
-// method StatusCode, an HTTP status of 413 counts, 401, 402, 403, 404, 408, 409 and 429 do not, and 500 and more only with
-// the texts of servers that are known to answer so. Any other error counts if its text is one that a provider, a gateway or a
-// local server is known to refuse too large requests with. Rate limits, quotas and limits of the output do not count.
+// A [*chat.ContextLimitError] anywhere in the chain counts; without one, a [*chat.TransientError] does not. If the
+// error has a method StatusCode, HTTP status 413 counts; 401, 402, 403, 404, 408, 409 and 429 do not; 500 and above
+// count only with the texts of servers that are known to answer so. Any other error counts if its text is one with
+// which a known provider, gateway or local server refuses requests that are too large. Rate limits, quotas and output
+// limits do not count.
 func ContextLimit(err error) (TooLarge, bool) {
 	sizes, ok := refusal.TooLarge(err)
 	return TooLarge(sizes), ok
 }
 
-// RecoveryError reports that a request which the provider refused as too large could not be made to fit.
+// RecoveryError reports that a request that the provider refused as too large could not be made to fit.
 type RecoveryError struct {
-	// Refused is what the provider said.
+	// Refused is the provider's error.
 	Refused error
-	// Attempts that were made.
+	// Attempts is how many were made.
 	Attempts int
-	// Err says why there is no further one.
+	// Err says why there is no other attempt.
 	Err error
 }
 
 func (e *RecoveryError) Error() string {
-	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, e.Err, e.Refused)
+	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, unprefixed(e.Err), e.Refused)
 }
 
 // Unwrap returns both errors.
@@ -100,13 +103,13 @@ func (e *RecoveryError) Unwrap() []error { return []error{e.Err, e.Refused} }
 
 var errStillTooLarge = errors.New("it is still too large")
 
-// Recover answers an error of the agent's model. If it says that the request was too large ([ContextLimit]), and the policy
-// compacts then, Recover returns a prompt to try again with: what the provider said of its limit and of the request's size is
-// kept in the session, the budget is lowered by it and by a buffer that grows with each attempt, and the session is compacted.
-// A summary that is ready or being made is used first. Failed is the id of an assistant message that the application
-// appended for the failure, which leaves the view; "" if there is none.
+// Recover handles an error of the agent's model. If the error says that the request was too large ([ContextLimit]) and
+// the policy compacts then, Recover returns a smaller prompt to send instead. It records the limit and size that the
+// provider named in the session, lowers the budget by them and by a buffer that grows with each attempt, and compacts
+// the session. A summary that is ready or being made is used first. If the application appended an assistant's message
+// for the failure, failed is its entry's id, and the message leaves the view; otherwise failed is "".
 //
-// An error of another kind comes back as it is. If nothing helps the error is a [*RecoveryError].
+// Any other error is returned as it is. If nothing helps, the error is a [*RecoveryError].
 func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
 	large, ok := ContextLimit(refused)
 	w, err := c.begin(ctx, prompt)
@@ -116,7 +119,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if !ok || w.policy.Off || len(w.policy.Trigger.For(OnContextLimit)) == 0 {
 		return nil, refused
 	}
-	if err := w.take(); err != nil {
+	if err := w.acquire(); err != nil {
 		return nil, err
 	}
 	defer w.release()
@@ -130,9 +133,9 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, err
 	}
 	c.inner.mu.Lock()
-	counted, at := c.inner.sent, c.inner.sentAt
+	counted, at := c.inner.sentTokens, c.inner.sentNewest
 	c.inner.mu.Unlock()
-	if counted == 0 || at != before.newest() { // somebody else rendered it
+	if counted == 0 || at != before.newest() { // another compactor rendered the request
 		counted = before.tokens() + before.size.tools
 	}
 	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
@@ -146,13 +149,13 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if l.Attempts > w.policy.Overflow.Attempts {
 		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts - 1, Err: errStillTooLarge}
 	}
-	w.retries = true
+	w.willRetry = true
 	result, err := w.walk(OnContextLimit)
 	if err != nil && ctx.Err() != nil {
-		return nil, ended(ctx, err)
+		return nil, endCause(ctx, err)
 	}
 	if err == nil && result.Tokens+before.size.tools >= counted { // it would be refused again
-		err = cmp.Or(w.failed, errStillTooLarge)
+		err = cmp.Or(w.failure, errStillTooLarge)
 	}
 	if err != nil {
 		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts, Err: err}
@@ -160,8 +163,8 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	return result, nil
 }
 
-// withdraw takes a failed answer out of the view: the session goes on from what it answered. What the session alone knows
-// may follow it.
+// withdraw takes a failed answer out of the view: the session goes on from the entry before it. Only entries that no
+// model sees may follow the answer.
 func withdraw(ctx context.Context, s *history.Session, id string) error {
 	for e, err := range s.Back(ctx, "") {
 		if err != nil {
@@ -174,10 +177,10 @@ func withdraw(ctx context.Context, s *history.Session, id string) error {
 			break
 		}
 	}
-	return fmt.Errorf("summarize: entry %q is not the assistant's message that was said last: name the one that was appended for the failure", id)
+	return fmt.Errorf("summarize: entry %q is not the last message, or not the assistant's: name the one that was appended for the failure", id)
 }
 
-// resort does what the policy says of a prompt that nothing makes fit. Why is what failed.
+// resort applies the last resort to a prompt that nothing makes fit. Why is the error to return if it does not help.
 func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 	if s.over == nil {
 		return s.result, nil
@@ -193,9 +196,9 @@ func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 			return nil, w.unresorted(why, err)
 		}
 		if chat.Validate(result.Messages) != nil {
-			return nil, why // what is left cannot be sent
+			return nil, why // the messages that are left cannot be sent
 		}
-		w.c.tell(w.ctx, Event{
+		w.c.emit(w.ctx, Event{
 			Kind: EventLetGo, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
 			TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 		})
@@ -204,10 +207,10 @@ func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 	return nil, why
 }
 
-// unresorted returns the error of a last resort that failed by err, or does not suffice.
+// unresorted returns the error if the last resort failed with err or does not suffice.
 func (w *walker) unresorted(why, err error) error {
 	if w.ctx.Err() != nil {
-		return ended(w.ctx, err)
+		return endCause(w.ctx, err)
 	}
 	if wrong, ok := errors.AsType[*CallbackError](err); ok {
 		return errors.Join(why, wrong)
@@ -215,14 +218,14 @@ func (w *walker) unresorted(why, err error) error {
 	return why
 }
 
-// truncated leaves the oldest messages out.
+// truncated returns the prompt without its oldest messages.
 func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
 	if len(s.over.Messages) == 0 {
 		return nil, why
 	}
 	guard := history.Truncator{
 		Tokenizer: w.target.Tokenizer, Limit: s.Budget + s.size.tools,
-		Last: func(m chat.Message) bool { // what stands for the history that was compacted before
+		Last: func(m chat.Message) bool { // the messages of earlier compactions go last
 			return slices.ContainsFunc(s.view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
 		},
 	}
@@ -241,7 +244,7 @@ func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
 	if err != nil || result == nil {
 		return nil, w.unresorted(why, err)
 	}
-	w.c.tell(w.ctx, Event{
+	w.c.emit(w.ctx, Event{
 		Kind: EventTruncated, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
 		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 	})

@@ -243,7 +243,7 @@ func TestAListenerThatHangsIsCalledNoMore(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, told)
-		require.EqualError(t, d.Close(), "summarize: OnEvent did not return within 5s, and is called no more")
+		require.EqualError(t, d.Close(), "summarize: OnEvent did not return within 5s, and is not called again")
 		d.Compactor.OnEvent = nil
 	})
 }

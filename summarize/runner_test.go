@@ -408,7 +408,7 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	}
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.Equal(t, summarize.ModeFork, fork.Mode)
-	require.ErrorContains(t, fork.Err, "a request of its own")
+	require.ErrorContains(t, fork.Err, "without its cache")
 }
 
 func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {

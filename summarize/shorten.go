@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/internal/textblock"
 )
 
-// Characters returns what [Material.Words] tokens are in characters (code points) of this conversation, as its tokenizer
-// counts what was said; 0 if Words is 0.
+// Characters returns how many characters (code points) of this conversation [Material.Words] tokens are, by its
+// tokenizer's count of the messages; 0 if Words is 0.
 func (m Material) Characters() int {
 	if m.Words <= 0 {
 		return 0
@@ -21,11 +21,11 @@ func (m Material) Characters() int {
 	return clamp.Int(float64(m.Words) * m.charactersPerToken())
 }
 
-// What is measured to know how many characters a token has: sampleMost bytes, and of what tools gave only if there are fewer
-// than sampleLeast without.
+// sampleMost is how many bytes are measured to estimate the characters of a token. Tool results are measured only if
+// the other messages have fewer than sampleLeast bytes.
 const sampleMost, sampleLeast = 16_000, 400
 
-// charactersPerToken returns from 0.5 to 8: about 4 in English, 1 to 2 in Chinese.
+// charactersPerToken returns an estimate from 0.5 to 8: about 4 in English, 1 to 2 in Chinese.
 func (m Material) charactersPerToken() float64 {
 	characters, tokens, left := 0, 0, sampleMost
 	sample := func(tools bool) {
@@ -34,7 +34,7 @@ func (m Material) charactersPerToken() float64 {
 				continue
 			}
 			text := strings.TrimSpace(m.Covered[i].Text())
-			for n := left; len(text) > left; n-- { // at the end of a character
+			for n := left; len(text) > left; n-- { // cut at the end of a character
 				if utf8.RuneStart(text[n]) {
 					text = text[:n]
 				}
@@ -62,8 +62,8 @@ const shortenAsk = `The summary above is too long. Shorten it to %d tokens, abou
 messages of errors, and what the user decided, demanded or ruled out, exactly as they are. Shorten what is told at length,
 what is settled, and what is said twice. Write in the language in which the summary is written.`
 
-// shortenRequest asks for a draft of a summary, [Material.Summary], in [Material.Words] tokens.
+// shortenRequest asks to shorten [Material.Summary] to [Material.Words] tokens.
 func shortenRequest(m Material) elements.Node {
 	return textblock.Request(shortenRole, elements.Nodes{textblock.Line(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(m.Summary)))},
-		textblock.Paragraph(fmt.Sprintf(shortenAsk, m.Words, m.Characters())), m.wishes())
+		textblock.Paragraph(fmt.Sprintf(shortenAsk, m.Words, m.Characters())), m.otherRemarks())
 }

@@ -25,54 +25,55 @@ import (
 // candidate is a model that may be asked for a summary.
 type candidate struct {
 	Target
-	own bool  // the agent's own
-	err error // why it is not asked any more
+	isAgent bool  // the agent's own model
+	err     error // why it is not asked any more
 
-	mu    sync.Mutex
-	most  int     // tokens by our count that a request may take besides, 0 without a bound
-	limit int     // tokens of its context window
-	ratio float64 // tokens of its provider's that are one of ours
-	apart bool    // the window is not known: it is taken for one in which the answer has its room besides
+	mu             sync.Mutex
+	maxTokens      int     // most tokens of a request by our count, learnt from refusals; 0 for no bound
+	limit          int     // context window in tokens
+	ratio          float64 // provider's tokens for one of ours
+	answerSeparate bool    // the answer does not count towards limit; assumed if the window is not known
 }
 
-// size returns the tokens of the candidate's context window, how many of them are one of ours, and whether an answer has its
-// room besides.
+// size returns the context window in tokens, the ratio of the provider's count to ours, and whether the answer does not
+// count towards the window.
 func (c *candidate) size() (limit int, ratio float64, apart bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.limit, c.ratio, c.apart
+	return c.limit, c.ratio, c.answerSeparate
 }
 
-// learn takes in that a request was too large.
-func (c *candidate) learn(r history.Refusal) {
+// applyRefusal lowers the limits after a request was refused as too large.
+func (c *candidate) applyRefusal(r history.Refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := float64(c.limit) / c.ratio
 	if r.Limit > 0 {
-		c.limit, c.apart = min(c.limit, r.Limit), false
+		c.limit, c.answerSeparate = min(c.limit, r.Limit), false
 	}
 	c.ratio = max(c.ratio, ledger.RefusedRatio(r))
-	if after := float64(c.limit) / c.ratio; after > before*0.9 { // it did not say how much less would do
-		c.most = max(1, r.Counted/2)
+	if after := float64(c.limit) / c.ratio; after > before*0.9 { // the refusal did not name a limit that helps
+		c.maxTokens = max(1, r.Counted/2)
 	}
 }
 
-// room returns how many tokens by our count the messages of a request may take, beside tools and an answer.
+// room returns how many tokens by our count the messages of a request may take beside tools and an answer.
 func (c *candidate) room(tools, answer int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limit := c.limit
-	if !c.apart {
+	if !c.answerSeparate {
 		limit -= answer
 	}
 	n := clamp.Int(float64(limit) / c.ratio)
-	if c.most > 0 {
-		n = min(n, c.most)
+	if c.maxTokens > 0 {
+		n = min(n, c.maxTokens)
 	}
 	return max(1, n-tools)
 }
 
-// candidates lists the models that may be asked, in order, each once, and tells of names that nobody has.
+// candidates lists the models that may be asked, in order, each once. It emits an event for each name that
+// [Compactor.Models] does not have.
 func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.Ledger) ([]*candidate, error) {
 	window, err := value(ctx, nameTokenizer, t.window)
 	if err != nil {
@@ -86,17 +87,17 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 		if t.Tokenizer == nil {
 			t.Tokenizer = agent.Tokenizer
 		}
-		one := &candidate{Target: t, own: own, limit: t.ContextWindow}
+		one := &candidate{Target: t, isAgent: own, limit: t.ContextWindow}
 		if one.limit <= 0 {
-			one.limit, one.apart = window, agent.ContextWindow <= 0
+			one.limit, one.answerSeparate = window, agent.ContextWindow <= 0
 		}
 		limit, ratio := l.Limit(t.Name)
 		if limit > 0 {
-			one.limit, one.apart = min(one.limit, limit), false
+			one.limit, one.answerSeparate = min(one.limit, limit), false
 		}
 		one.ratio = ratio
 		if bound := l.Bound(t.Name); bound > 0 {
-			one.most = max(1, bound/2)
+			one.maxTokens = max(1, bound/2)
 		}
 		if own {
 			one.ratio = max(ratio, l.Ratio(t.Name))
@@ -108,7 +109,7 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 			other.Name = name
 			add(other, t, false)
 		} else if len(c.models) > 0 {
-			c.tell(ctx, Event{Kind: EventModelUnknown, Model: name, Err: fmt.Errorf("summarize: Policy.Ask names the model %q, and Compactor.Models has none of that name", name)})
+			c.emit(ctx, Event{Kind: EventModelUnknown, Model: name, Err: fmt.Errorf("summarize: Policy.Ask names the model %q, which is not in Compactor.Models", name)})
 		}
 	}
 	if p.Ask.Cheapest {
@@ -120,61 +121,62 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 	return list, nil
 }
 
-// writer asks models for the summary of a job. It holds no lock and writes nothing.
+// writer asks models for the summary of a job. It holds no lock during a request, and writes nothing to the session.
 type writer struct {
-	job        *job
-	candidates []*candidate
-	elsewhere  bool // than where the prompt was sent
-	// refusedBefore are requests that are not made again.
+	job          *job
+	candidates   []*candidate
+	otherProcess bool // another process sent the prompt
+	// refusedBefore holds requests that are not made again.
 	refusedBefore map[history.SummaryRequest]bool
-	// finishedBefore are the answers of an attempt that failed after them.
+	// finishedBefore holds the answers of an earlier attempt that failed after them.
 	finishedBefore map[history.SummaryRequest]string
-	tell           func(kind EventKind, change func(*Event))
-	clips          bool // texts of a round that is larger than a candidate takes in
+	emit           func(kind EventKind, change func(*Event))
+	mayClip        bool // clip the texts of a round that a candidate does not take in
 
-	mu       sync.Mutex
-	own      map[string][]chat.Opaque // by the summary that came with it: what a provider's own compaction made
-	refused  []history.SummaryRequest
-	finished []history.SummaryAnswer
-	learnt   []history.Refusal
-	waits    []time.Time // until which those that failed in passing asked to be left alone
-	waited   time.Duration
+	mu             sync.Mutex
+	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
+	refused        []history.SummaryRequest
+	finished       []history.SummaryAnswer
+	refusals       []history.Refusal
+	waits          []time.Time // when each model whose failure may pass can be asked again
+	waited         time.Duration
 }
 
-// notBefore returns the time before which it is in vain to ask anybody again; zero if there is none.
+// notBefore returns the time before which it is useless to ask any model again; zero if there is none.
 func (w *writer) notBefore() time.Time {
 	if w == nil || len(w.waits) == 0 || len(w.waits) < len(w.candidates) {
-		return time.Time{} // somebody did not ask to wait
+		return time.Time{} // not every candidate asked to wait
 	}
 	return slices.MinFunc(w.waits, time.Time.Compare)
 }
 
-// draft is a summary that was written.
+// draft is a summary that is not in the session yet.
 type draft struct {
 	prompt   Prompt
 	text     string
 	model    string
 	mended   []string
-	messages []chat.Message // what is put in place
+	messages []chat.Message // the replacement
 }
 
-// write asks by one prompt after the other, and of each one candidate after the other, until there is a summary that can be
-// put in place. Reasons say why there is none.
+// write tries one prompt after the other, each with one candidate after the other, until a summary can be put in place.
+// If none can, the errors say why.
 func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 	var reasons []error
 	if len(prompts) == 0 {
 		return draft{}, []error{errNoPrompt}
 	}
 	for i, p := range prompts {
-		w.clips = i == len(prompts)-1                                           // the prompts after it may show less by themselves
-		if p.Forks && (len(w.job.material.Sent) == 0 || !w.candidates[0].own) { // somebody else is to be asked, or did ask
-			if w.elsewhere && w.candidates[0].own {
-				w.tell(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, w.candidates[0].Name, errSentElsewhere })
+		w.mayClip = i == len(prompts)-1 // a later prompt may show less by itself
+		// A fork needs the agent's request, sent by this process, and the agent's model as the first candidate.
+		if p.Forks && (len(w.job.material.Sent) == 0 || !w.candidates[0].isAgent) {
+			if w.otherProcess && w.candidates[0].isAgent {
+				w.emit(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, w.candidates[0].Name, errSentElsewhere })
 			}
 			continue
 		}
 		for _, c := range w.candidates {
-			if c.err != nil || p.Forks && !c.own || w.isRefused(w.whole(c, anyMode)) || w.isRefused(w.whole(c, p.Mode)) {
+			if c.err != nil || p.Forks && !c.isAgent || w.isRefused(w.wholeRequest(c, anyMode)) || w.isRefused(w.wholeRequest(c, p.Mode)) {
 				continue
 			}
 			text, err := w.summarise(ctx, c, p)
@@ -186,11 +188,11 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 				return d, nil
 			}
 			if ctx.Err() != nil {
-				return draft{}, append(reasons, ended(ctx, err))
+				return draft{}, append(reasons, endCause(ctx, err))
 			}
-			if !errors.Is(err, ErrNobodyToAsk) { // which is no news
+			if !errors.Is(err, ErrNobodyToAsk) { // that one was reported before
 				err = &CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
-				w.tell(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
+				w.emit(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
 				reasons = append(reasons, err)
 			}
 		}
@@ -201,15 +203,16 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 	return draft{}, reasons
 }
 
-// summarise asks a candidate for a summary of what the job covers, or for two at the same time if a turn is cut and the prompt
-// has it so. If two would have too little room, or only that turn is covered, it asks for one of all.
+// summarise asks a candidate for a summary of everything that the job covers. If a turn is cut and the prompt has a
+// Prefix, it makes two requests in parallel, one of them for that turn. If the turn alone is covered, or two summaries
+// would have too little room, it makes one request for everything.
 func (w *writer) summarise(ctx context.Context, c *candidate, p Prompt) (string, error) {
 	j := w.job
 	if p.Prefix == nil || j.prefix == 0 {
 		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
 	}
 	cut := len(j.covered) - j.prefix
-	before, turn, err := j.parted(ctx, p)
+	before, turn, err := j.split(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -234,9 +237,9 @@ func (w *writer) summarise(ctx context.Context, c *candidate, p Prompt) (string,
 	return tidy(merged)
 }
 
-// parted returns the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the
-// rest is for what was before it.
-func (j *job) parted(ctx context.Context, p Prompt) (before, turn job, err error) {
+// split splits the job in two, for the history before the turn that is cut and for that turn. The turn gets three
+// eighths of the room for words.
+func (j *job) split(ctx context.Context, p Prompt) (before, turn job, err error) {
 	frame, err := value(ctx, nameMerge, func() int { return j.material.Tokenizer.CountText(p.Merge("…", "…")) })
 	before, turn = *j, *j
 	turn.material.Previous, turn.material.PreviousSummary = nil, ""
@@ -246,20 +249,20 @@ func (j *job) parted(ctx context.Context, p Prompt) (before, turn job, err error
 	return before, turn, err
 }
 
-var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary that is waited for: add one without Background to Prompts, or change Mode")
+var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary outside the background: add one without Background to Prompts, or change Mode")
 
-// maxShrinks is how often a request that was refused as too large is asked in smaller pieces.
+// maxShrinks is how often a request that was refused as too large is made in smaller pieces.
 const maxShrinks = 4
 
-// inPieces asks for a summary of some of what a job covers. What is larger than the candidate takes in is summarised in
-// pieces, each with the summary of those before it.
+// inPieces asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
+// they are summarised in pieces, each with the summary of those before it.
 func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, rest []history.Unit, prefix int) (string, error) {
 	shrinks, n := 0, 0
 	var refused error
 	for clip := 0; ; {
 		var err error
-		if n, err = w.piece(ctx, c, &j, p, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.clips {
-			clip++ // one round is more than the candidate takes in: its texts are clipped, more each time
+		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.mayClip {
+			clip++ // one round is more than the candidate takes in: clip its texts, more each time
 			rest = slices.Clone(rest)
 			first, times := rest[0], clip
 			clipped, wrong := value(ctx, nameTokenizer, func() history.Unit {
@@ -275,7 +278,7 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 		}
 		summary, err := w.ask(ctx, c, p, j.part(rest[:n], max(0, n+prefix-len(rest))))
 		if _, large := ContextLimit(err); large && shrinks < maxShrinks {
-			shrinks++ // what was learnt makes the next piece smaller
+			shrinks++ // the candidate learnt its limit, so the next piece is smaller
 			refused, n = err, 0
 			continue
 		}
@@ -286,14 +289,14 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 			return summary, nil
 		}
 		prefix, clip = min(prefix, len(rest)), 0
-		if j, err = w.after(ctx, j, summary); err != nil {
+		if j, err = w.continued(ctx, j, summary); err != nil {
 			return "", err
 		}
 	}
 }
 
-// after returns a job that goes on from the summary of a piece.
-func (w *writer) after(ctx context.Context, j job, summary string) (job, error) {
+// continued returns the job that continues from the summary of a piece.
+func (w *writer) continued(ctx context.Context, j job, summary string) (job, error) {
 	m := j.material
 	words, err := value(ctx, nameTokenizer, func() string {
 		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return counted(m.Tokenizer.CountText(text)) <= m.Words })
@@ -301,7 +304,7 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 	if err != nil {
 		return j, err
 	}
-	// A piece needs the words, and nothing of what stands beside them in the end.
+	// The next piece needs only the words of this summary.
 	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
 	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Breadcrumb{}, Workspace{}, history.Files{}, nil, 0, nil
 	stand, err := j.replacement(ctx, m)
@@ -314,11 +317,12 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 
 var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
 
-// piece returns how many of the units fit into one request with what comes before them, at least one. As text they may take more
-// than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all. From there
-// it is doubled, or goes by what was needed, and then the range is halved.
-func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess int) (int, error) {
-	fits, over := 0, len(rest)+1 // numbers that do, and do not
+// pieceSize returns how many of the units fit into one request with the summary before them, at least one. Their size
+// as text differs from their size as messages, so only a render tells. The first guess is the size of the piece before,
+// or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range is
+// halved.
+func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess int) (int, error) {
+	fits, over := 0, len(rest)+1 // the largest number known to fit, the smallest known not to
 	n := len(rest)
 	if guess > 0 {
 		n = min(n, guess)
@@ -350,7 +354,7 @@ func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, rest
 	return fits, nil
 }
 
-// answer returns how many tokens a candidate is allowed to answer: the room, and something for what it thinks or analyses first.
+// answer returns the most tokens that a candidate may answer: the room, and some for what it thinks or analyses first.
 func (w *writer) answer(c *candidate) int {
 	room := w.job.plan.Room
 	limit, _, _ := c.size()
@@ -361,8 +365,8 @@ func (w *writer) answer(c *candidate) int {
 	return max(1, min(n, limit/2))
 }
 
-// leastAnswer returns how many tokens a candidate must be allowed to answer, if the request takes the rest: the room, or half of it
-// to go on from the agent's request, which cannot be made smaller.
+// leastAnswer returns the fewest tokens to leave for an answer if the request takes the rest: the room, or half of it
+// for a fork of the agent's request, which cannot be made smaller.
 func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 	room := w.job.plan.Room
 	if p.Forks {
@@ -371,7 +375,7 @@ func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 	return max(1, min(room, w.answer(c)))
 }
 
-// render renders a request within what the candidate takes in: messages, tools and answer together.
+// render renders a request so that messages, tools and answer together fit the candidate.
 func (w *writer) render(ctx context.Context, c *candidate, p Prompt, m Material, answer int) (*render.Result, error) {
 	return call(ctx, p.functionName(), 0, func(ctx context.Context) (*render.Result, error) {
 		budget := c.room(w.toolTokens(c, p), answer)
@@ -379,12 +383,12 @@ func (w *writer) render(ctx context.Context, c *candidate, p Prompt, m Material,
 	})
 }
 
-// toolTokens returns what the tools that a prompt declares take, by a candidate's tokenizer.
+// toolTokens returns the tokens of the tools that a prompt declares, by the candidate's tokenizer.
 func (w *writer) toolTokens(c *candidate, p Prompt) int {
 	return counted(c.Tokenizer.CountTools(w.tools(p)))
 }
 
-// tools returns those that a prompt declares.
+// tools returns the tools that a prompt declares.
 func (w *writer) tools(p Prompt) []chat.Tool {
 	if p.Tools {
 		return w.job.material.Tools
@@ -399,7 +403,7 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 		rendered, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
 	}
 	if err != nil {
-		return "", fmt.Errorf("summarize: rendering the request: %w", err)
+		return "", within("rendering the request", err)
 	}
 	if len(rendered.Messages) == 0 {
 		return "", &CallbackError{p.functionName(), errors.New("it returned a prompt without a message")}
@@ -424,38 +428,38 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 		taken := clamp.Int(math.Ceil(ratio * float64(taken)))
 		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
 	}
-	if len(req.Tools) > 0 && !p.Forks { // a fork must be declared as the agent's request was, or the cache is lost
+	if len(req.Tools) > 0 && !p.Forks { // a fork declares its tools as the agent's request did, or the cache is lost
 		req.ToolChoice = chat.ToolChoiceNone
 	}
 	response, err := w.generate(ctx, c, req)
 	if ctx.Err() != nil {
-		return "", ended(ctx, err)
+		return "", endCause(ctx, err)
 	}
 	if err != nil {
-		w.failed(c, request, taken, err)
+		w.recordFailure(c, request, taken, err)
 		return "", err
 	}
 	text, err := read(ctx, p, response)
 	if ctx.Err() != nil {
-		return "", ended(ctx, err)
+		return "", endCause(ctx, err)
 	}
 	if err == nil {
 		err = AtLeast(policy.MinChars)(Material{Summary: text})
 	}
 	if err != nil {
-		w.refuse(w.whole(c, p.Mode))
+		w.recordRefused(w.wholeRequest(c, p.Mode))
 		return "", err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.finished = append(w.finished, history.SummaryAnswer{SummaryRequest: request, Text: text})
 	if len(response.Compaction) > 0 {
-		w.own = map[string][]chat.Opaque{text: response.Compaction}
+		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
 	}
 	return text, nil
 }
 
-// read takes the summary out of an answer.
+// read returns the summary in an answer.
 func read(ctx context.Context, p Prompt, r chat.Response) (string, error) {
 	if p.Read == nil {
 		return ReadAll(r)
@@ -470,40 +474,40 @@ func read(ctx context.Context, p Prompt, r chat.Response) (string, error) {
 // generate asks the candidate, and again if its failure may pass.
 func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (chat.Response, error) {
 	policy := w.job.policy.Ask
-	worth := func(err error, wait time.Duration) bool { // else it would hold everything up for too long
+	worth := func(err error, wait time.Duration) bool { // not beyond the policy's RetryWait in all
 		w.mu.Lock()
 		w.waited += wait
 		over := w.waited > policy.RetryWait
 		w.mu.Unlock()
 		if !over {
-			w.tell(EventRetrying, func(e *Event) { e.Model, e.Wait, e.Err = c.Name, wait, err })
+			w.emit(EventRetrying, func(e *Event) { e.Model, e.Wait, e.Err = c.Name, wait, err })
 		}
 		return !over
 	}
 	limit := policy.Timeout
 	if limit == 0 && len(w.candidates) > 1 {
-		limit = policy.TimeLimit / time.Duration(len(w.candidates)) // so that one that hangs leaves time for the others
+		limit = policy.TimeLimit / time.Duration(len(w.candidates)) // one that hangs leaves time for the others
 	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.job.meter.ask()
 		response, err := c.generate(ctx, limit, req)
 		w.job.meter.add(response.Usage)
-		w.tell(EventAnswered, func(e *Event) {
+		w.emit(EventAnswered, func(e *Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.job.id, n), response.Usage, 1, err
 		})
 		return response, err
 	})
 }
 
-// failed notes what a failure says: a limit of the model, a time to wait, or that it need not be asked again.
-func (w *writer) failed(c *candidate, request history.SummaryRequest, counted int, err error) {
+// recordFailure records what a failure says: a limit of the model, a time to wait, or that asking it again is useless.
+func (w *writer) recordFailure(c *candidate, request history.SummaryRequest, counted int, err error) {
 	if large, ok := ContextLimit(err); ok {
 		r := history.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}
 		w.mu.Lock()
-		w.learnt = append(w.learnt, r)
+		w.refusals = append(w.refusals, r)
 		w.mu.Unlock()
-		c.learn(r)
-		w.refuse(request)
+		c.applyRefusal(r)
+		w.recordRefused(request)
 		return
 	}
 	transient, passes := errors.AsType[*chat.TransientError](err)
@@ -513,21 +517,21 @@ func (w *writer) failed(c *candidate, request history.SummaryRequest, counted in
 		w.mu.Unlock()
 	}
 	if badRequest(err) {
-		w.refuse(request)
+		w.recordRefused(request)
 		return
 	}
 	w.mu.Lock()
 	c.err = err
 	w.mu.Unlock()
-	if status(err)/100 == 4 && !passes { // which is no better another time
-		w.refuse(w.whole(c, anyMode))
+	if status(err)/100 == 4 && !passes { // it would fail the same way another time
+		w.recordRefused(w.wholeRequest(c, anyMode))
 	}
 }
 
-// anyMode stands for requests in any mode.
+// anyMode marks a request as refused in every mode.
 const anyMode Mode = "any"
 
-// requestOf names one request by its text, so that a smaller one of the same rounds is another.
+// requestOf identifies a request by a digest of its text, so that a smaller one for the same rounds differs.
 func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.SummaryRequest, error) {
 	text, err := json.Marshal(messages)
 	if err != nil {
@@ -536,9 +540,9 @@ func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.Summar
 	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + digest(text, 8)}, nil
 }
 
-// whole names all that is asked of a candidate in a mode for what the job covers. An answer that cannot be used counts for
-// the whole: once the job covers more, the same piece of it may be asked for again.
-func (w *writer) whole(c *candidate, mode Mode) history.SummaryRequest {
+// wholeRequest identifies everything that a candidate is asked in a mode for the units that the job covers. An answer
+// that cannot be used counts against all of it: once the job covers more, the same piece may be asked for again.
+func (w *writer) wholeRequest(c *candidate, mode Mode) history.SummaryRequest {
 	key := string(mode) + ":"
 	if covered := w.job.covered; len(covered) > 0 {
 		key += covered[0].ID + "-" + covered[len(covered)-1].Last
@@ -549,14 +553,14 @@ func (w *writer) whole(c *candidate, mode Mode) history.SummaryRequest {
 	return history.SummaryRequest{Model: c.Name, Request: key}
 }
 
-// isRefused reports whether a request came to nothing before for a reason that stays.
+// isRefused reports whether a request failed before for a reason that stays.
 func (w *writer) isRefused(r history.SummaryRequest) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refusedBefore[r] || slices.Contains(w.refused, r)
 }
 
-func (w *writer) refuse(r history.SummaryRequest) {
+func (w *writer) recordRefused(r history.SummaryRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = append(w.refused, r)
@@ -581,8 +585,8 @@ func status(err error) int {
 	return coded.StatusCode()
 }
 
-// finish makes of a summary what is put in place. A summary that is too long is asked to be shortened once, and then cut at a
-// section.
+// finish makes the replacement for a summary. If the summary is too long, the model is asked once to shorten it, and
+// then it is cut at a section.
 func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string) (draft, error) {
 	j := w.job
 	d := draft{prompt: p, text: plaintext.Untagged(text), model: c.Name}
@@ -608,7 +612,7 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 			smaller, err = value(ctx, nameTokenizer, func() bool { return m.Tokenizer.CountText(shorter) < m.Tokenizer.CountText(d.text) })
 		}
 		if ctx.Err() != nil {
-			return d, ended(ctx, err)
+			return d, endCause(ctx, err)
 		}
 		if smaller {
 			d.text = shorter
@@ -626,8 +630,8 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 			if ctx.Err() != nil {
 				return d, err
 			}
-			w.refuse(w.whole(c, p.Mode))
-			w.finished = nil // what came of them cannot be used
+			w.recordRefused(w.wholeRequest(c, p.Mode))
+			w.finished = nil // another attempt must not use these answers
 			return d, err
 		}
 	}
@@ -635,14 +639,15 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	if d.messages, err = j.replacement(ctx, m); err != nil {
 		return d, err
 	}
-	return d, w.addOwn(ctx, &d, text)
+	return d, w.addOwnCompaction(ctx, &d, text)
 }
 
-// addOwn adds what the provider's own compaction made to a draft of the summary that came with it, if there is room for both.
-func (w *writer) addOwn(ctx context.Context, d *draft, summary string) error {
+// addOwnCompaction adds the result of the provider's own compaction to the draft of the summary that it came with, if
+// there is room for both.
+func (w *writer) addOwnCompaction(ctx context.Context, d *draft, summary string) error {
 	var own chat.Parts
 	w.mu.Lock()
-	for _, part := range w.own[summary] {
+	for _, part := range w.ownCompactions[summary] {
 		if part.Tokens >= 0 && part.Tokens <= math.MaxInt32 && json.Valid(part.Value) {
 			own = append(own, part)
 		}
@@ -672,8 +677,8 @@ func (w *writer) addOwn(ctx context.Context, d *draft, summary string) error {
 	return nil
 }
 
-// replacement renders what is put in place, so that it fits its room and is smaller than what it replaces: what may be left out of
-// it must not fill the room. It is written once and replayed byte for byte.
+// replacement renders the messages to put in place. They must fit their room and be smaller than what they replace, so
+// the parts that may be left out must not fill the room. They are written once and replayed byte for byte.
 func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, error) {
 	if m.Room < math.MaxInt32 {
 		m.Room = max(1, min(m.Room, j.replaced-1))
@@ -685,10 +690,10 @@ func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, erro
 		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("summarize: rendering what is put in place: %w", err)
+		return nil, within("rendering the replacement", err)
 	}
 	if len(result.Messages) == 0 || slices.ContainsFunc(result.Messages, func(m chat.Message) bool { return m.Role != chat.RoleUser }) {
-		return nil, &CallbackError{nameReplacement, errors.New("what is put in place is messages of the user, one at least")}
+		return nil, &CallbackError{nameReplacement, errors.New("it must return one or more user messages and nothing else")}
 	}
 	return result.Messages, nil
 }

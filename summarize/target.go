@@ -18,32 +18,33 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Target is a model, and what a request to it must fit.
+// Target is a model and the limits of its requests.
 type Target struct {
 	// Model that answers.
 	Model chat.Model
-	// Name of the model, for routes, for what some models need, and by which usage is told apart. Not known by default.
+	// Name of the model. Routes and quirks match it, and usage is recorded under it. Empty by default.
 	Name string
-	// Tokenizer that its requests are measured with. Of a model that is asked for summaries alone it defaults to the
-	// agent's.
+	// Tokenizer that counts the tokens of its requests. A model that is only asked for summaries defaults to the
+	// agent's tokenizer.
 	Tokenizer chat.Tokenizer
 	// Budget is the most tokens that a prompt may take: its messages, and the tools that stand in it ([elements.Tool]).
-	// [sizing.Window.Budget] works it out; its ToolsInPrompt is for tools that stand in the prompt. A model that is asked for
-	// summaries alone needs none.
+	// [sizing.Window.Budget] computes it; set ToolsInPrompt there if tools stand in the prompt. A model that is only
+	// asked for summaries needs none.
 	Budget int
-	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget and what the tools
-	// take, where an answer is taken to have its room besides; of a model that is asked for summaries alone to the agent's.
+	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget plus the
+	// tokens of Tools, and then the answer is assumed not to count towards it. A model that is only asked for summaries
+	// defaults to the agent's.
 	ContextWindow int
-	// Prices of the model, such as [sizing.PublishedPrices] has them. If they are set, what was sent is remembered in the
-	// session's usage entries by digests, what the provider's cache has of the next request is foretold
-	// ([Measurement.Foretold]), and a prompt that breaks the cache is told of ([EventCacheBreak]). Not known by default.
+	// Prices of the model, such as those in [sizing.PublishedPrices]. If they are set, usage entries hold digests of
+	// the requests, a measurement predicts what the provider's cache holds of the next one ([Measurement.Foretold]),
+	// and events report prompts that break the cache ([EventCacheBreak]). None by default.
 	Prices sizing.Prices
-	// Tools that the agent has, if they do not stand in the prompt; both is an error ([ErrTools]). They are declared where a summary is asked
-	// for by messages that are full of their calls.
+	// Tools of the agent, unless they stand in the prompt; both at once is an error ([ErrTools]). They are declared in
+	// requests for summaries that show their calls.
 	Tools []chat.Tool
 }
 
-// check reports what is missing of the agent's own target.
+// check returns an error if a field that the agent's target needs is missing or out of range.
 func (t Target) check() error {
 	switch {
 	case t.Model == nil:
@@ -51,9 +52,9 @@ func (t Target) check() error {
 	case t.Tokenizer == nil:
 		return fmt.Errorf("summarize: Target.Tokenizer is not set: %w", render.ErrNoTokenizer)
 	case t.Budget < 1:
-		return worded.Errorf(render.ErrBudget, "summarize: Target.Budget is out of range: %d tokens, it is 1 or more, and sizing.Window.Budget works it out", t.Budget)
+		return worded.Errorf(render.ErrBudget, "summarize: Target.Budget is out of range: %d tokens: it must be 1 or more; sizing.Window.Budget computes it", t.Budget)
 	case t.ContextWindow < 0:
-		return fmt.Errorf("summarize: Target.ContextWindow is %d: it is a number of tokens, or 0", t.ContextWindow)
+		return fmt.Errorf("summarize: Target.ContextWindow is %d: it must be 0 or more", t.ContextWindow)
 	}
 	if err := t.Prices.Validate(); err != nil {
 		return fmt.Errorf("summarize: Target.Prices: %w", err)
@@ -61,15 +62,17 @@ func (t Target) check() error {
 	return nil
 }
 
-// Generate asks the model as a [Compactor] does, and checks what it does: a model that panics, ends its goroutine, has not
-// returned a second after the context ended, or answers with what is not an assistant's message is a [*CallbackError]. Usage with a
-// number below 0 or above 2³¹-1 counts as not reported. Stream is called by one goroutine at a time, and not any more
-// once Generate has returned. One that panics or ends its goroutine ends the request, and the error is its own.
+// Generate asks the model as a [Compactor] does, and checks its behaviour. The error is a [*CallbackError] if the model
+// panics, ends its goroutine, has not returned a second after the context ended, or answers with anything but an
+// assistant's message. Usage with a number below 0 or above 2³¹-1 counts as not reported.
+//
+// Request.Stream is called by one goroutine at a time, and not after Generate has returned. If it panics or ends its
+// goroutine, the request ends with that error.
 func (t Target) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	return t.generate(ctx, 0, req)
 }
 
-// generate asks the model, for at most limit (0 is without one).
+// generate asks the model, for at most limit; 0 means no limit.
 func (t Target) generate(ctx context.Context, limit time.Duration, req chat.Request) (chat.Response, error) {
 	name := "the model"
 	if t.Name != "" {
@@ -84,7 +87,7 @@ func (t Target) generate(ctx context.Context, limit time.Duration, req chat.Requ
 	response, err := call(ctx, name, limit, func(ctx context.Context) (chat.Response, error) {
 		r, err := t.Model.Generate(ctx, req)
 		if err == nil {
-			err = answered(name, r)
+			err = checkAnswer(name, r)
 		}
 		u := r.Usage
 		numbers := []int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CacheWriteLong}
@@ -96,10 +99,10 @@ func (t Target) generate(ctx context.Context, limit time.Duration, req chat.Requ
 	return response, s.end(err)
 }
 
-// answered refuses what is not the message of an assistant.
-func answered(name string, r chat.Response) error {
+// checkAnswer returns an error for a response that is not a valid message of an assistant.
+func checkAnswer(name string, r chat.Response) error {
 	if r.Message.Role != chat.RoleAssistant {
-		return &CallbackError{name, fmt.Errorf("it answered with a message of the role %q: an answer is the assistant's", r.Message.Role)}
+		return &CallbackError{name, fmt.Errorf("it answered with a message of the role %q, not %q", r.Message.Role, chat.RoleAssistant)}
 	}
 	if i := slices.Index(r.Message.Content, nil); i >= 0 {
 		return &CallbackError{name, fmt.Errorf("part %d of its answer is nil", i)}
@@ -110,15 +113,15 @@ func answered(name string, r chat.Response) error {
 	return nil
 }
 
-// stream passes the pieces of an answer on, until the answer is there.
+// stream passes the deltas of an answer on until the request ends.
 type stream struct {
 	to     func(chat.Delta)
 	cancel context.CancelCauseFunc // of the request
 
 	calling sync.Mutex // held while to is called
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running bool
-	over    bool
+	closed  bool
 	failed  error
 }
 
@@ -126,7 +129,7 @@ func (s *stream) pass(d chat.Delta) {
 	s.calling.Lock()
 	defer s.calling.Unlock()
 	s.mu.Lock()
-	s.running = !s.over
+	s.running = !s.closed
 	s.mu.Unlock()
 	if !s.running {
 		return
@@ -139,7 +142,7 @@ func (s *stream) pass(d chat.Delta) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.running = false; failed != nil {
-			s.over, s.failed = true, &CallbackError{nameStream, failed}
+			s.closed, s.failed = true, &CallbackError{nameStream, failed}
 			s.cancel(s.failed)
 		}
 	}()
@@ -147,15 +150,15 @@ func (s *stream) pass(d chat.Delta) {
 	failed = nil
 }
 
-// end ends the stream with the request, and returns the error of both.
+// end ends the stream with the request, and returns the error of either.
 func (s *stream) end(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
+	s.closed = true
 	if s.failed != nil {
 		return s.failed
 	}
-	if named, ok := err.(*CallbackError); ok && s.running { // which the model waits for
+	if named, ok := err.(*CallbackError); ok && s.running { // the model waits for the stream
 		if left, ok := named.Err.(*callback.LeftError); ok {
 			return &CallbackError{nameStream, left}
 		}
@@ -163,10 +166,10 @@ func (s *stream) end(err error) error {
 	return err
 }
 
-// tools returns what the tool definitions take, in tokens.
+// tools returns the tokens of the tool definitions.
 func (t Target) tools() int { return counted(t.Tokenizer.CountTools(t.Tools)) }
 
-// declared returns the tools to be declared with a prompt of which these are left.
+// declared returns the tools to declare with a prompt in which the given tools are left.
 func (t Target) declared(left []chat.Tool) []chat.Tool {
 	if len(left) > 0 {
 		return left
@@ -174,7 +177,6 @@ func (t Target) declared(left []chat.Tool) []chat.Tool {
 	return t.Tools
 }
 
-// window returns the context window, in tokens.
 func (t Target) window() int {
 	if t.ContextWindow > 0 {
 		return t.ContextWindow
@@ -182,11 +184,12 @@ func (t Target) window() int {
 	return clamp.Sum(t.Budget, t.tools())
 }
 
-// size is what a prompt must fit now, in tokens. Tools are those of the target.
+// size holds the limits of a prompt now and the tokens of the target's tools, in tokens.
 type size struct{ budget, base, tools int }
 
-// size works out what a prompt must fit: the target's budget, lowered by the policy's threshold, by what the provider refused
-// and, with each refusal since the last answer, by a buffer. Base is what ratios are of. inPrompt reports that tools stand in the prompt.
+// size computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by the limits in the
+// provider's refusals and, with each refusal since the last answer, by a buffer. Ratios are of base. inPrompt reports
+// whether tools stand in the prompt.
 func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	s := size{budget: t.Budget, base: t.window(), tools: t.tools()}
 	limit, ratio := l.Limit(t.Name)
@@ -196,7 +199,7 @@ func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	} else if ratio > 1 {
 		s.budget = min(s.budget, clamp.Int(float64(clamp.Sum(s.budget, s.tools))/ratio)-s.tools)
 	}
-	refused := l.Bound(t.Name) // without a word of how much would do
+	refused := l.Bound(t.Name) // the size of a request that was refused without a limit
 	if l.Attempts > 0 {
 		s.budget = clamp.Share(1-p.Overflow.buffer(l.Attempts), s.budget)
 		if refused > 0 {
@@ -205,7 +208,7 @@ func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	} else if refused > 0 {
 		s.budget = min(s.budget, clamp.Share(1-p.Overflow.buffer(1), refused)-s.tools)
 	}
-	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse
+	s.budget = max(min(t.Budget, 1), s.budget) // the renderer refuses a budget below 1
 	base, err := p.Measure.base(s.base, 0, false)
 	if err != nil {
 		return s, err
@@ -223,7 +226,7 @@ func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	return s, nil
 }
 
-// base returns the smaller of the threshold and the window, less what tools take and a margin for them.
+// base returns the smaller of the threshold and the window, less the tokens of tools and a margin for them.
 func (m Measure) base(window, tools int, inPrompt bool) (int, error) {
 	n, err := sizing.Window{Tokens: max(1, window), Threshold: m.Threshold, ToolsInPrompt: inPrompt}.Budget(tools)
 	if err != nil {

@@ -8,78 +8,81 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Trigger says when a session is compacted: on any occasion on which one of its conditions holds. The first that does
-// decides how. Without conditions it is [OnBudgetExceeded] alone.
+// Trigger says when a session is compacted: when one of its conditions holds on an occasion. The first condition that
+// holds decides how. Without conditions it is [OnBudgetExceeded] alone.
 type Trigger []Condition
 
-// Occasion is when a condition is looked at.
+// Occasion is the moment at which a condition is checked.
 type Occasion string
 
 // The occasions.
 const (
-	// OnRender is after a prompt was rendered, and after a turn ([Compactor.AfterTurn]).
+	// OnRender is after a prompt was rendered, or after a turn ([Compactor.AfterTurn]).
 	OnRender Occasion = "render"
 	// OnBudgetExceeded is when a prompt does not fit although everything that may be pruned has been. Conditions of
-	// OnRender and of OnContextLimit are looked at too, and hold whatever their limits: what does not fit is over any.
+	// OnRender and OnContextLimit are checked too, and hold whatever their limits.
 	OnBudgetExceeded Occasion = "budget exceeded"
 	// OnContextLimit is when the provider refused a request as too large ([Compactor.Recover]).
 	OnContextLimit Occasion = "context limit"
-	// OnDemand is when somebody asks for it ([Compactor.Compact]). A policy that names no condition for it allows it.
+	// OnDemand is when a user asks for a compaction ([Compactor.Compact]). It is allowed even if the policy has no
+	// condition for it.
 	OnDemand Occasion = "demand"
-	// OnModelSwitch is before another model answers ([Compactor.SwitchModel]). The window is that of the other model.
+	// OnModelSwitch is before another model answers ([Compactor.SwitchModel]). The context window is the other model's.
 	OnModelSwitch Occasion = "model switch"
 	// OnMemoryPressure is when the application is short of memory ([Compactor.MemoryPressure]).
 	OnMemoryPressure Occasion = "memory pressure"
 )
 
-// Condition is one reason to compact. Of the limits Ratio, Reserve and Cap those that are set count, and it holds as soon
-// as one is reached, which is to say at the smallest; without any it holds whenever its occasion comes. It never holds if
-// a compaction would relieve nothing: if the room of a summary is as large as the history that it would cover.
+// Condition is one reason to compact. Ratio, Reserve and Cap are limits: the condition holds as soon as the smallest of
+// those that are set is reached. Without limits it holds whenever its occasion comes. It never holds if a compaction
+// would relieve nothing, that is if a summary may take as many tokens as the history that it would cover.
 type Condition struct {
 	// On is the occasion. Defaults to [OnRender].
 	On Occasion
-	// Ratio of the window that is used, above 0 and up to 1.
+	// Ratio is a limit: the part of the context window that is used, above 0 and up to 1.
 	Ratio float64
-	// Reserve is how many tokens of the window must stay free, but never more than half of the window.
+	// Reserve is a limit: the tokens of the context window that must stay free, at most half of the window.
 	Reserve int
-	// Cap is a number of tokens.
+	// Cap is a limit in tokens.
 	Cap int
-	// Above asks for more than the limits. Without it they are reached at their exact value.
+	// Above makes the condition hold only above its limits. By default it holds at them too.
 	Above bool
-	// Cold is added to Ratio, up to 1, if no round of tool calls was completed in this turn, which counts as a cold prompt
-	// cache. From 0 to 1.
+	// Cold is added to Ratio, up to 1, if no round of tool calls was completed in this turn, which counts as a cold
+	// prompt cache. From 0 to 1.
 	Cold float64
-	// Jitter moves Ratio by at most this, up or down, so that not every session is compacted at the same place, unless Cold
-	// is added. From 0 to below Ratio. It is taken from the session and its leaf, so that it is the same wherever the
-	// session is opened.
+	// Jitter moves Ratio up or down by at most this much, so that sessions are not all compacted at the same size. It
+	// does nothing if Cold was added. From 0 to below Ratio. It depends on the session and its leaf alone, so it is the
+	// same wherever the session is opened.
 	Jitter float64
-	// Carry holds the condition back until carrying the history has cost so many times what a compaction costs
-	// ([Measurement.Carried]); 1 is the rule of ski rental. It does not hold if the target has no prices. If the prompt does
-	// not fit, it does not matter. Off by default.
+	// Carry is a factor: the condition does not hold until carrying the history has cost Carry times as much as a
+	// compaction ([Measurement.Carried]); 1 is the ski-rental rule. Without prices the condition never holds. If the
+	// prompt does not fit, Carry is ignored. Off by default.
 	Carry float64
-	// Loss is what that is worth, in dollars, which a compaction leaves out. It is added to what one costs for Carry.
+	// Loss is the value, in dollars, of what a compaction leaves out. For Carry it is added to the cost of the
+	// compaction.
 	Loss float64
-	// Messages is how many there must be. None by default.
+	// Messages is how many messages the session must show. None by default.
 	Messages int
-	// Background makes the summary while the work goes on, and puts it in place before a later prompt. A prompt that does
-	// not fit waits for it, and so does one with Carry of which the cache has nothing: all of it would be written for one request.
+	// Background makes the summary while the agent goes on, and puts it in place before a later prompt. A prompt that
+	// does not fit waits for the summary. So does a prompt with Carry if nothing of it is cached, because all of it
+	// would be written to the cache for one request.
 	Background bool
 	// Env names an environment variable that sets Ratio instead ([Policy.WithEnv]).
 	Env string
 }
 
-// Finding is what became of one condition.
+// Finding says whether one condition holds, and why.
 type Finding struct {
 	Condition Condition
 	// Holds reports whether the condition holds.
 	Holds bool
-	// At is the number of tokens at which it holds, 0 if it has no limits.
+	// At is the number of tokens at which the condition holds, 0 if it has no limits.
 	At int
-	// Why in words, with the numbers.
+	// Why is the reason in words, with the numbers.
 	Why string
 }
 
-// For returns the conditions of an occasion.
+// For returns the conditions for an occasion.
 func (t Trigger) For(o Occasion) Trigger {
 	var list Trigger
 	for _, c := range t {
@@ -97,25 +100,25 @@ func (c Condition) occasion() Occasion {
 	return c.On
 }
 
-// asked reports whether the condition is looked at on an occasion.
-func (c Condition) asked(on Occasion) bool {
+// appliesOn reports whether the condition is checked on an occasion.
+func (c Condition) appliesOn(on Occasion) bool {
 	own := c.occasion()
 	return own == on || on == OnBudgetExceeded && (own == OnRender || own == OnContextLimit)
 }
 
-// find holds the condition against a measurement.
-func (c Condition) find(m Measurement) Finding {
+// evaluate checks the condition against a measurement.
+func (c Condition) evaluate(m Measurement) Finding {
 	f := Finding{Condition: c}
-	if !c.asked(m.Occasion) {
-		f.Why = fmt.Sprintf("it is for %s, and this is %s", c.occasion(), m.Occasion)
+	if !c.appliesOn(m.Occasion) {
+		f.Why = fmt.Sprintf("it is for %s, not for %s", c.occasion(), m.Occasion)
 		return f
 	}
 	if m.Messages < c.Messages {
-		f.Why = fmt.Sprintf("%d messages, it takes %d", m.Messages, c.Messages)
+		f.Why = fmt.Sprintf("%d messages, fewer than %d", m.Messages, c.Messages)
 		return f
 	}
 	reached := true
-	if l, ok := c.lowest(m); ok && m.Occasion == OnBudgetExceeded && !l.reached {
+	if l, ok := c.lowestLimit(m); ok && m.Occasion == OnBudgetExceeded && !l.reached {
 		f.At, f.Why = max(0, clamp.Int(math.Ceil(l.tokens))), "the prompt does not fit, which is over any limit"
 	} else if ok {
 		reached, f.At = l.reached, max(0, clamp.Int(math.Ceil(l.tokens)))
@@ -131,8 +134,8 @@ func (c Condition) find(m Measurement) Finding {
 		f.Why = fmt.Sprintf("%s, whatever is used", c.occasion())
 	}
 	if c.Carry > 0 && m.Occasion != OnBudgetExceeded {
-		reached = reached && c.carried(m)
-		f.Why += "; " + c.weighed(m)
+		reached = reached && c.carryDue(m)
+		f.Why += "; " + c.carryText(m)
 	}
 	if reached && m.Relief() <= 0 {
 		reached = false
@@ -142,33 +145,33 @@ func (c Condition) find(m Measurement) Finding {
 	return f
 }
 
-// carried reports whether carrying the history has cost enough.
-func (c Condition) carried(m Measurement) bool {
+// carryDue reports whether carrying the history has cost enough.
+func (c Condition) carryDue(m Measurement) bool {
 	return c.balance(m).due()
 }
 
-// balance holds the condition's Carry against a measurement.
+// balance compares the cost of carrying the history with that of compacting it.
 func (c Condition) balance(m Measurement) balance {
 	return balance{m.Carried, c.Carry, m.Compacting + c.Loss}
 }
 
-// weighed says how the condition's Carry is held against a measurement.
-func (c Condition) weighed(m Measurement) string {
+// carryText says in words how the condition's Carry compares.
+func (c Condition) carryText(m Measurement) string {
 	if m.Carried <= 0 {
 		return "carrying the history has cost nothing that is known"
 	}
 	return c.balance(m).String() + " that compacting costs"
 }
 
-// limit is one of a condition's, in tokens of a window.
+// limit is a limit of a condition, in tokens of a context window.
 type limit struct {
 	name    string
 	tokens  float64
 	reached bool
 }
 
-// lowest returns the limit that is reached first, and false if the condition has none.
-func (c Condition) lowest(m Measurement) (limit, bool) {
+// lowestLimit returns the limit that is reached first, and false if the condition has none.
+func (c Condition) lowestLimit(m Measurement) (limit, bool) {
 	var list []limit
 	add := func(name string, tokens float64) {
 		reached := float64(m.Used) >= tokens
@@ -179,7 +182,7 @@ func (c Condition) lowest(m Measurement) (limit, bool) {
 	}
 	if ratio, how := c.ratio(m); ratio > 0 {
 		add(fmt.Sprintf("%s%.4g of the window", how, ratio), ratio*float64(m.Base))
-		l := &list[len(list)-1] // the ratio itself decides, for the product may be rounded
+		l := &list[len(list)-1] // compare the ratios, because the product may be rounded
 		if used := m.Share(); c.Above {
 			l.reached = used > ratio
 		} else {
@@ -205,7 +208,7 @@ func (c Condition) lowest(m Measurement) (limit, bool) {
 	return lowest, true
 }
 
-// ratio that counts for a measurement.
+// ratio returns the ratio that applies to a measurement, and a word for how it was adjusted.
 func (c Condition) ratio(m Measurement) (ratio float64, how string) {
 	switch {
 	case c.Ratio == 0:
@@ -218,24 +221,24 @@ func (c Condition) ratio(m Measurement) (ratio float64, how string) {
 	return c.Ratio, ""
 }
 
-// reached reports whether any condition is at its limit, whatever a compaction would relieve.
-func (t Trigger) reached(m Measurement) bool {
+// anyAtLimit reports whether any condition is at its limit, whatever a compaction would relieve.
+func (t Trigger) anyAtLimit(m Measurement) bool {
 	return slices.ContainsFunc(t, func(c Condition) bool {
-		return c.limited(m) && (c.Carry == 0 || m.Occasion == OnBudgetExceeded || c.carried(m))
+		return c.atLimit(m) && (c.Carry == 0 || m.Occasion == OnBudgetExceeded || c.carryDue(m))
 	})
 }
 
-// weighs reports whether any condition asks for what carrying the history has cost.
-func (t Trigger) weighs(m Measurement) bool {
-	return slices.ContainsFunc(t, func(c Condition) bool { return c.Carry > 0 && c.limited(m) })
+// needsCarryCosts reports whether any condition needs the cost of carrying the history.
+func (t Trigger) needsCarryCosts(m Measurement) bool {
+	return slices.ContainsFunc(t, func(c Condition) bool { return c.Carry > 0 && c.atLimit(m) })
 }
 
-// limited reports whether the condition is asked and at its limit, if it has one.
-func (c Condition) limited(m Measurement) bool {
-	if !c.asked(m.Occasion) || m.Messages < c.Messages {
+// atLimit reports whether the condition is checked and either has no limit or is at it.
+func (c Condition) atLimit(m Measurement) bool {
+	if !c.appliesOn(m.Occasion) || m.Messages < c.Messages {
 		return false
 	}
-	l, ok := c.lowest(m)
+	l, ok := c.lowestLimit(m)
 	return !ok || l.reached
 }
 
@@ -246,15 +249,15 @@ func (t Trigger) check() error {
 		}
 		switch {
 		case !(c.Ratio >= 0 && c.Ratio <= 1):
-			return fmt.Errorf("%w: it is a share between 0 and 1", bad("Ratio", c.Ratio))
+			return fmt.Errorf("%w: it must be between 0 and 1", bad("Ratio", c.Ratio))
 		case !(c.Cold >= 0 && c.Cold <= 1):
-			return fmt.Errorf("%w: it is a share between 0 and 1", bad("Cold", c.Cold))
+			return fmt.Errorf("%w: it must be between 0 and 1", bad("Cold", c.Cold))
 		case !(c.Jitter >= 0 && (c.Jitter == 0 || c.Jitter < c.Ratio)):
-			return fmt.Errorf("%w: it is from 0 to below Ratio", bad("Jitter", c.Jitter))
+			return fmt.Errorf("%w: it must be from 0 to below Ratio", bad("Jitter", c.Jitter))
 		case !(c.Carry >= 0) || math.IsInf(c.Carry, 1):
-			return fmt.Errorf("%w: it is 0 or more", bad("Carry", c.Carry))
+			return fmt.Errorf("%w: it must be 0 or more", bad("Carry", c.Carry))
 		case !(c.Loss >= 0) || math.IsInf(c.Loss, 1):
-			return fmt.Errorf("%w: it is dollars, 0 or more", bad("Loss", c.Loss))
+			return fmt.Errorf("%w: it must be 0 or more, in dollars", bad("Loss", c.Loss))
 		case c.Reserve < 0:
 			return fmt.Errorf("%w, below 0", bad("Reserve", c.Reserve))
 		case c.Cap < 0:
@@ -265,7 +268,7 @@ func (t Trigger) check() error {
 		switch c.occasion() {
 		case OnRender, OnBudgetExceeded, OnContextLimit, OnDemand, OnModelSwitch, OnMemoryPressure:
 		default:
-			return fmt.Errorf("summarize: Policy.Trigger[%d].On is %q: there is no such occasion", i, c.On)
+			return fmt.Errorf("summarize: Policy.Trigger[%d].On is %q: it is not an occasion", i, c.On)
 		}
 	}
 	return nil

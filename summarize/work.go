@@ -5,29 +5,29 @@ import (
 	"sync"
 )
 
-// work is what a compactor does in goroutines of its own, and what [Compactor.Abort] ends.
+// work holds a compactor's own goroutines, and the contexts that [Compactor.Abort] ends.
 type work struct {
-	life  context.Context
-	end   context.CancelCauseFunc
-	owned sync.WaitGroup // goroutines
+	life       context.Context
+	end        context.CancelCauseFunc
+	goroutines sync.WaitGroup // the goroutines
 
 	mu     sync.Mutex
 	closed bool
 	aborts map[*context.CancelCauseFunc]bool
-	task   *task // in the background
+	task   *task // the summary in the background, if any
 }
 
-// task is a summary that is made in the background by a goroutine of the compactor. A later render puts it in place, and never
-// the goroutine itself: what the agent sends does not change under it.
+// task is a summary that a goroutine of the compactor makes in the background. Only a later render puts it in place,
+// never the goroutine, so that the agent's messages do not change in the middle of its work.
 type task struct {
-	id     string // of the plan
-	cancel context.CancelCauseFunc
-	stage  *stage
-	done   chan struct{} // closed once the rest is set
-	ready  bool
-	job    *job
-	writer *writer
-	draft  draft
+	id       string // the plan's entry
+	cancel   context.CancelCauseFunc
+	activity *activity
+	done     chan struct{} // closed once the fields below are set
+	ready    bool
+	job      *job
+	writer   *writer
+	draft    draft
 }
 
 func (w *work) init() {
@@ -35,7 +35,7 @@ func (w *work) init() {
 	w.aborts = map[*context.CancelCauseFunc]bool{}
 }
 
-// abortable returns a context that ends with an abort and when the compactor is closed.
+// abortable returns a context that also ends with [Compactor.Abort] and when the compactor is closed.
 func (w *work) abortable(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	key := new(cancel)
@@ -54,7 +54,7 @@ func (w *work) abortable(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// abort ends all that is abortable.
+// abort ends every abortable context.
 func (w *work) abort(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,14 +63,15 @@ func (w *work) abort(why error) {
 	}
 }
 
-// own runs f in a goroutine that close ends and waits for, and reports whether it did: not once the work is closed.
-func (w *work) own(f func(context.Context)) bool {
+// spawn runs f in a goroutine that close ends and waits for. It reports whether it did: it does not once the work is
+// closed.
+func (w *work) spawn(f func(context.Context)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return false
 	}
-	w.owned.Go(func() { f(w.life) })
+	w.goroutines.Go(func() { f(w.life) })
 	return true
 }
 
@@ -81,7 +82,7 @@ func (w *work) current() (t *task, ready bool) {
 	return w.task, w.task != nil && w.task.ready
 }
 
-// replace puts a task in the place of another, and reports whether that was there.
+// replace replaces a task by another, and reports whether the old one was there.
 func (w *work) replace(old, with *task) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +93,7 @@ func (w *work) replace(old, with *task) bool {
 	return true
 }
 
-// finish sets what a task made, unless it was cancelled.
+// finish sets the result of a task, unless it was cancelled.
 func (w *work) finish(ctx context.Context, t *task, j *job, wr *writer, d draft) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,5 +117,5 @@ func (w *work) close() {
 	w.mu.Unlock()
 	w.end(ErrClosed)
 	w.abort(ErrClosed)
-	w.owned.Wait()
+	w.goroutines.Wait()
 }

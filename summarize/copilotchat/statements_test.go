@@ -890,8 +890,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "ask.go", Old: "if fits(r.Agents, agent) {", New: "if true {"},
-				{File: engine + "ask.go", Old: "if fits(r.Agents, agent) {", New: "if false {"},
+				{File: engine + "ask.go", Old: "if matches(r.Agents, agent) {", New: "if true {"},
+				{File: engine + "ask.go", Old: "if matches(r.Agents, agent) {", New: "if false {"},
 				{File: engine + "summarise.go", Old: "	add(t, t, true)\n", New: "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"},
 			},
 		},
@@ -911,7 +911,7 @@ func TestStatements(t *testing.T) {
 					require.Empty(t, d.Requests())
 				})
 			},
-			Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "|| !w.candidates[0].own) {", New: ") {"}},
+			Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "|| !w.candidates[0].isAgent) {", New: ") {"}},
 		},
 
 		// What is put in place.

@@ -493,7 +493,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 1"),
 				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 0.99, Above: true"),
 				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 1, Above: true, Messages: 1000"),
-				statements.Change(engine+"demand.go", "w.asks, w.target = &was, target", "_, w.target = &was, target"),
+				statements.Change(engine+"demand.go", "w.summarizer, w.target = &was, target", "_, w.target = &was, target"),
 			},
 		},
 		{
@@ -504,7 +504,7 @@ func TestStatements(t *testing.T) {
 				d.Messages()
 				_, err := d.MemoryPressure(t.Context())
 				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
-				require.ErrorContains(t, err, "3 messages, it takes 4")
+				require.ErrorContains(t, err, "3 messages, fewer than 4")
 				d = desk(t, append(list, chat.UserMessage("Well?"))...)
 				d.Messages()
 				got, err := d.MemoryPressure(t.Context())
@@ -569,7 +569,7 @@ func TestStatements(t *testing.T) {
 				d.Messages()
 				_, err := d.Compact(t.Context(), "")
 				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
-				require.ErrorContains(t, err, "1 messages, it takes 2")
+				require.ErrorContains(t, err, "1 messages, fewer than 2")
 				d.Say(chat.UserMessage("Go on."))
 				require.True(t, shows(demanded(d).Result.Messages))
 			},
@@ -643,7 +643,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"started demand", "hook demand", "model", "done demand"}, order)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "if err := c.before(ctx, j); err != nil {", "if err := error(nil); err != nil {"),
+				statements.Change(engine+"carry.go", "if err := c.runBefore(ctx, j); err != nil {", "if err := error(nil); err != nil {"),
 				statements.Change(engine+"carry.go", "		Kind: EventStarted, Plan: id,", "		Kind: EventDone, Plan: id,"),
 				statements.Change(engine+"trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
 			},
@@ -684,7 +684,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && !j.plan.Background {"),
 				statements.Change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && j.plan.Background {"),
-				statements.Change(engine+"hooks.go", "	if j.hooked.Cancel {", "	if false {"),
+				statements.Change(engine+"hooks.go", "	if j.intervention.Cancel {", "	if false {"),
 			},
 		},
 
@@ -1143,7 +1143,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools))", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, nil)"),
 				statements.Change(engine+"events.go", "				b.System += counted(", "				b.Conversation += counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
-				statements.Change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
+				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
 			},
 		},
 		{

@@ -359,7 +359,7 @@ var triggers = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: policy, Old: "Continue if you have next steps.", New: "Continue."},
-			{File: engine + "demand.go", Old: "!w.made || c.Policy.Continue", New: "c.Policy.Continue"},
+			{File: engine + "demand.go", Old: "!w.succeeded || c.Policy.Continue", New: "c.Policy.Continue"},
 		},
 	},
 	{
@@ -396,7 +396,7 @@ var triggers = []statements.Statement{
 			require.True(t, heard(d, summarize.EventStarted).WillRetry)
 			require.True(t, heard(d, summarize.EventDone).WillRetry)
 		},
-		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: "w.retries = true", New: "w.retries = false"}},
+		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: "w.willRetry = true", New: "w.willRetry = false"}},
 	},
 	{
 		Says: "the failed answer is taken out before the request is made again",
@@ -1069,7 +1069,7 @@ var branches = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: engine + "prompt_branch.go", Old: "cmp.Or(m.Instructions, branchAsk)", New: "cmp.Or(branchAsk, m.Instructions)"},
-			{File: engine + "branch.go", Old: "how.Instructions, hooked", New: `"", hooked`},
+			{File: engine + "branch.go", Old: "how.Instructions, intervention", New: `"", intervention`},
 		},
 	},
 	{
@@ -1106,7 +1106,7 @@ var hooks = []statements.Statement{
 			require.Empty(t, d.Requests())
 			require.Equal(t, "started vetoed", compacttest.Kinds(*d.Heard))
 		},
-		Mutants: []statements.Mutant{{File: engine + "hooks.go", Old: "if j.hooked.Cancel {", New: "if false {"}},
+		Mutants: []statements.Mutant{{File: engine + "hooks.go", Old: "if j.intervention.Cancel {", New: "if false {"}},
 	},
 	{
 		Says: "a hook may supply a whole compaction",
@@ -1147,8 +1147,8 @@ var hooks = []statements.Statement{
 			require.JSONEq(t, `[1]`, string(latest(d).Data))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "prompts = j.hooked.Prompts", New: ""},
-			{File: engine + "carry.go", Old: "Files: m.Files, Data: j.hooked.Data}", New: "Files: m.Files}"},
+			{File: engine + "carry.go", Old: "prompts = j.intervention.Prompts", New: ""},
+			{File: engine + "carry.go", Old: "Files: m.Files, Data: j.intervention.Data}", New: "Files: m.Files}"},
 			{File: prompts, Old: "cmp.Or(h.Ask, ask)", New: "cmp.Or(ask, h.Ask)"},
 		},
 	},
@@ -1183,7 +1183,7 @@ var hooks = []statements.Statement{
 			require.Equal(t, from, d.Session.Leaf())
 			require.Empty(t, d.Requests())
 		},
-		Mutants: []statements.Mutant{{File: engine + "branch.go", Old: "if hooked.Cancel {", New: "if false {"}},
+		Mutants: []statements.Mutant{{File: engine + "branch.go", Old: "if intervention.Cancel {", New: "if false {"}},
 	},
 	{
 		Says: "a hook may supply the summary of a branch",
@@ -1199,7 +1199,7 @@ var hooks = []statements.Statement{
 			require.Contains(t, compacttest.Text(view(d)), "The hook's.")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "case hooked.Summary != nil:", New: "case hooked.Summary != nil && !how.Summarise:"},
+			{File: engine + "branch.go", Old: "case intervention.Summary != nil:", New: "case intervention.Summary != nil && !how.Summarise:"},
 			{File: engine + "branch.go", Old: "summary.Extension = true", New: ""},
 		},
 	},
@@ -1430,7 +1430,7 @@ var settings = []statements.Statement{
 			require.Len(t, list, 1+2*keeps)
 			require.Equal(t, chat.RoleAssistant, list[len(list)-1].Role)
 		},
-		Mutants: []statements.Mutant{{File: engine + "demand.go", Old: `!w.made || c.Policy.Continue == ""`, New: "!w.made"}},
+		Mutants: []statements.Mutant{{File: engine + "demand.go", Old: `!w.succeeded || c.Policy.Continue == ""`, New: "!w.succeeded"}},
 	},
 	{
 		Says: "the reserve of branch summaries can be set",
