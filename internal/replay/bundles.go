@@ -18,15 +18,15 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// bundles writes a folder for each compaction, with what its model was asked and what it answered, to try another model or
-// another prompt on the same history. A nil one writes nothing.
+// bundles writes a folder for each compaction, with the requests for its summary and their answers, so that another
+// model or another prompt can be tried on the same history. A nil *bundles writes nothing.
 type bundles struct {
 	dir string
 	min int // messages that a compaction must cover
 }
 
-// newBundles makes the folder, which must be new or empty.
-func newBundles(dir string, least int) (*bundles, error) {
+// newBundles creates the folder. If it exists, it must be empty. Without a name the result is nil.
+func newBundles(dir string, minMessages int) (*bundles, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -39,14 +39,14 @@ func newBundles(dir string, least int) (*bundles, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("-bundles: %w", err)
 	}
-	return &bundles{dir: dir, min: least}, nil
+	return &bundles{dir: dir, min: minMessages}, nil
 }
 
-// bundle is what is known of one compaction.
+// bundle holds one compaction.
 type bundle struct {
 	meta    metadata
 	asked   []exchange // for the summary
-	history string     // what is summarised, as text
+	history string     // the summarised messages, as text
 	output  string     // the summary
 }
 
@@ -54,26 +54,27 @@ type bundle struct {
 type metadata struct {
 	Session string          `json:"session"`
 	Format  importer.Format `json:"format"`
-	// Policy whose prompt it is.
+	// Policy whose prompt is used.
 	Policy string `json:"policy"`
-	// OutputBy is the model that answered: "recorded" is the session's own.
+	// OutputBy is the model that answered; "recorded" means the session's own.
 	OutputBy string `json:"outputBy"`
-	// Compaction of the session under the policy, from 1.
+	// Compaction is the number of the compaction in the session under the policy, from 1.
 	Compaction int `json:"compaction"`
 	// Mode of the prompt.
 	Mode string `json:"mode,omitempty"`
 	// Requests that the policy made, in the order of their folders.
 	Requests []requested `json:"requests"`
-	// NotAsked says why the policy would have asked nothing here, "" where it asked.
+	// NotAsked says why the policy would have asked nothing here; "" if it asked.
 	NotAsked string `json:"notAsked,omitempty"`
-	// FirstCovered and FirstKept are indices of messages in the session, from 0: what lies between is summarised. Covered
-	// is how many that are; where a turn is cut its first message is shown on.
+	// FirstCovered and FirstKept are indices of messages in the session, from 0: the messages between them are
+	// summarised. Covered is the number of summarised messages. It may be smaller: if a turn is cut, its first message
+	// is still shown.
 	FirstCovered int `json:"firstCoveredMessage"`
 	FirstKept    int `json:"firstKeptMessage"`
 	Covered      int `json:"coveredMessages"`
-	// Characters of the files, and of the summary before.
+	// Characters of the files, and of the previous summary.
 	Characters characters `json:"characters"`
-	// Leak says which of the tags that are put around histories and summaries the summary holds, which it must not.
+	// Leak is a tag that belongs around histories and summaries but stands in the summary; "" if there is none.
 	Leak string `json:"leak"`
 }
 
@@ -83,7 +84,7 @@ type characters struct {
 	Output          int `json:"output"`
 }
 
-// requested is one request: the characters of its files, and why it was not answered.
+// requested describes one request: the characters of its files, and the error if it was not answered.
 type requested struct {
 	SystemPrompt int    `json:"systemPrompt"`
 	UserMessage  int    `json:"userMessage"`
@@ -91,17 +92,18 @@ type requested struct {
 	Error        string `json:"error,omitempty"`
 }
 
-// wrapper is a tag around histories and summaries that begins a line or ends a text. Within a line it is spoken of.
+// wrapper matches a tag around histories and summaries that begins a line or ends a text. A tag within a line is a
+// mention, not a leak.
 var wrapper = regexp.MustCompile(`(?m)^ {0,3}` + wrapperTag + `|` + wrapperTag + `\s*\z`)
 
 const wrapperTag = `</?(?:conversation-summary|transcript|previous-chat-history|previous-summary|conversation|history|additional-context)\b[^<>]*>`
 
-// leak says which of the tags that are put around histories and summaries has leaked into a summary, "" where none has.
+// leak returns the first tag around histories and summaries that leaked into a summary, "" if none did.
 func leak(summary string) string {
 	return strings.TrimSpace(wrapper.FindString(summary))
 }
 
-// write writes one into a folder of its own.
+// write writes one bundle into a folder of its own.
 func (b *bundles) write(number int, name string, u bundle) error {
 	title := strings.TrimSuffix(filepath.Base(u.meta.Session), filepath.Ext(u.meta.Session))
 	dir := filepath.Join(b.dir, fmt.Sprintf("%03d-%s", number, plainName(title)), name, fmt.Sprintf("compaction-%03d", u.meta.Compaction))
@@ -126,7 +128,7 @@ func (b *bundles) write(number int, name string, u bundle) error {
 	return writeFiles(dir, map[string]string{"compact-history.xml": u.history, "output.md": u.output, "metadata.json": meta.String()})
 }
 
-// writeRequest writes one request and its answer.
+// writeRequest writes one request and its answer into a new folder.
 func writeRequest(dir string, x exchange) (requested, error) {
 	system, user := ends(x.request.Messages)
 	answer := x.response.Message.Text()
@@ -150,7 +152,7 @@ func writeRequest(dir string, x exchange) (requested, error) {
 	})
 }
 
-// writeFiles writes texts into files of a folder, by their names.
+// writeFiles writes texts, keyed by file name, into a folder.
 func writeFiles(dir string, files map[string]string) error {
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -160,7 +162,7 @@ func writeFiles(dir string, files map[string]string) error {
 	return nil
 }
 
-// ends returns what a request says first, for the system, and last, for the user.
+// ends returns the text of a request's system messages, and that of its last message.
 func ends(request []chat.Message) (system, user string) {
 	var said []string
 	for _, m := range request {
@@ -176,7 +178,7 @@ func ends(request []chat.Message) (system, user string) {
 
 func chars(text string) int { return utf8.RuneCountInString(text) }
 
-// plainName returns a name that every file system takes.
+// plainName returns a name that every file system accepts.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.' {
@@ -184,9 +186,9 @@ func plainName(name string) string {
 		}
 		return '-'
 	}, name)
-	const most = 60
-	if r := []rune(name); len(r) > most {
-		name = string(r[:most])
+	const maxRunes = 60
+	if r := []rune(name); len(r) > maxRunes {
+		name = string(r[:maxRunes])
 	}
 	return strings.Trim(name, ".")
 }

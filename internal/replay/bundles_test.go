@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// listed returns a folder as one text: each file's name, and what is in it.
+// listed returns the names and the contents of all files in a folder as one text.
 func listed(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -34,7 +34,6 @@ func listed(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// everyPolicy is all there are.
 func everyPolicy(t *testing.T) []summarize.Policy {
 	t.Helper()
 	list, err := policiesNamed(all)
@@ -43,7 +42,7 @@ func everyPolicy(t *testing.T) []summarize.Policy {
 	return list
 }
 
-// bundled runs the program with -bundles and gives the folder.
+// bundled runs the program with -bundles and returns the folder.
 func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "new", "bundles")
@@ -52,8 +51,8 @@ func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 	return dir, runs
 }
 
-// A small session with a compaction of its own, in a window in which the policy compacts too.
-func TestBundles(t *testing.T) {
+// The session has a compaction of its own, and the policy compacts in this window too.
+func TestEachCompactionHasABundle(t *testing.T) {
 	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl")
 	for _, r := range runs {
 		require.Equal(t, 1, r.Bundles)
@@ -62,8 +61,7 @@ func TestBundles(t *testing.T) {
 	golden.Equal(t, "bundles.golden", listed(t, dir))
 }
 
-// What stands in the files is what the recording says, of every recorded compaction and for every policy.
-func TestBundlesOfRecordedCompactions(t *testing.T) {
+func TestARecordedCompactionHasABundleForEachPolicy(t *testing.T) {
 	s := opened(t, generatedSession)
 	r := replayerOf(t, 200_000)
 	r.policies = everyPolicy(t)
@@ -88,7 +86,7 @@ func TestBundlesOfRecordedCompactions(t *testing.T) {
 			dec := json.NewDecoder(bytes.NewReader(data))
 			dec.DisallowUnknownFields()
 			require.NoError(t, dec.Decode(&meta))
-			require.Equal(t, at, meta.FirstCovered, "what one covered the next does not")
+			require.Equal(t, at, meta.FirstCovered, "each begins where the one before ended")
 			at = meta.FirstKept
 			require.NotEmpty(t, meta.Requests, meta.NotAsked)
 			require.Equal(t, recorded, meta.OutputBy)
@@ -112,19 +110,19 @@ func TestMinMessagesLeavesOutShortCompactions(t *testing.T) {
 	require.Empty(t, listed(t, dir))
 }
 
-func TestBundlesOfTwoSessionsOfOneName(t *testing.T) {
+func TestTwoSessionsOfOneNameHaveFoldersOfTheirOwn(t *testing.T) {
 	dir, _ := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl", "testdata/report.jsonl")
 	for _, name := range []string{"001-report", "002-report"} {
 		require.DirExists(t, filepath.Join(dir, name))
 	}
 }
 
-func TestLeak(t *testing.T) {
+func TestALeakIsATagAroundHistoriesAndSummaries(t *testing.T) {
 	require.Empty(t, leak("## Goal\na < b, and <html>"))
 	require.Contains(t, leak("so far\n</conversation-summary>"), "</conversation-summary>")
 }
 
-func TestPlainName(t *testing.T) {
+func TestAPlainNameIsShortAndHasNoSpecialCharacters(t *testing.T) {
 	for give, want := range map[string]string{
 		"session": "session", "2025-12-08T10:00 a/b": "2025-12-08T10-00-a-b", "..": "", "größe": "größe", strings.Repeat("世", 99): strings.Repeat("世", 60),
 	} {
@@ -132,8 +130,8 @@ func TestPlainName(t *testing.T) {
 	}
 }
 
-// Where nothing is left of the history, as after a compaction of Claude Code, all of it is asked about.
-func TestBundleOfACompactionThatKeptNothing(t *testing.T) {
+// As in a recording of Claude Code.
+func TestIfACompactionKeptNothingThePolicyIsAskedAboutAllOfTheHistory(t *testing.T) {
 	const file = "../../history/importer/testdata/formats/claude-code.jsonl"
 	s := opened(t, file)
 	require.Equal(t, importer.FormatClaudeCode, s.recording.Format)
@@ -149,8 +147,8 @@ func TestBundleOfACompactionThatKeptNothing(t *testing.T) {
 	}
 }
 
-// A turn that is cut is asked about in two requests at the same time: both are in the bundle, and which is which does not
-// depend on who was faster.
+// A turn that is cut is summarised in two requests at the same time. Their order in the bundle does not depend on which
+// was faster.
 func TestBundlesOfSplitTurnsAreWholeAndTheSameInEachRun(t *testing.T) {
 	var first string
 	for range 3 {
@@ -167,7 +165,7 @@ func TestBundlesOfSplitTurnsAreWholeAndTheSameInEachRun(t *testing.T) {
 	}
 }
 
-// splitTurn returns the folder of a bundle in which the beginning of a turn was asked about apart.
+// splitTurn returns the folder of a bundle in which the beginning of a turn was summarised in a request of its own.
 func splitTurn(t *testing.T, dir string) string {
 	t.Helper()
 	asks, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "request-*", "user-message.md"))
@@ -181,7 +179,7 @@ func splitTurn(t *testing.T, dir string) string {
 		folder := filepath.Dir(filepath.Dir(file))
 		output, err := os.ReadFile(filepath.Join(folder, "output.md"))
 		require.NoError(t, err)
-		require.Contains(t, string(output), "**Turn Context (split turn):**", "the summary is that of both")
+		require.Contains(t, string(output), "**Turn Context (split turn):**", "the summary holds both answers")
 		requests, err := filepath.Glob(filepath.Join(folder, "request-*"))
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(requests), 2)

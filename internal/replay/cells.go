@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// allSessions stands for the sum over the sessions of a run.
+// allSessions is the session's name in a row that sums up all sessions.
 const allSessions = "all sessions"
 
-// cell is what one policy came to in one window, on one session or on all.
+// cell holds the results of one policy in one window, on one session or on all.
 type cell struct {
 	*Run
-	worst float64 // regret, of all sessions
+	worst float64 // the largest regret of all sessions
 	rated int     // sessions that have a regret
 }
 
-// costs returns what a cell costs in all, look-backs too, in dollars, and how many edits needed something that was gone.
+// costs returns the dollars of a cell including its look-backs, and how many edits are look-backs.
 func (c cell) costs() (dollars float64, edits int) {
 	return c.Bill.Kept + c.Lookbacks.Dollars, c.Lookbacks.Edits
 }
@@ -26,8 +26,8 @@ func (c cell) system() string {
 	return name
 }
 
-// markFront says of each run of a session whether it is on the Pareto front: no other costs as little and needs as few look-backs.
-// What was recorded has no window and is not compared.
+// markFront sets Front for each run of a session that is on the Pareto front: no other is at least as good in both
+// dollars and look-backs of edits, and better in one. The recorded run has no window and is not compared.
 func markFront(runs []*Run) {
 	for _, r := range runs {
 		r.Front = ranked(r)
@@ -47,11 +47,11 @@ func markFront(runs []*Run) {
 	}
 }
 
-// ranked reports whether a run came to its end under a policy, with prices.
+// ranked reports whether a run has prices and a policy that reached the end of the session.
 func ranked(r *Run) bool { return r.Bill != nil && r.Policy != recorded && r.Ended == "" }
 
-// sumOf adds up the runs of several sessions that have a policy and a window in common, in the order of the first session. A sum has no
-// list of compactions, and Regret is the mean.
+// sumOf adds up the runs of several sessions by policy and window, in the order of the first session. Regret is the
+// mean.
 func sumOf(runs []*Run) (sums []cell) {
 	type key struct {
 		policy string
@@ -108,7 +108,6 @@ func (c *cell) plus(r *Run) {
 	}
 }
 
-// cellsOf returns the runs as cells.
 func cellsOf(runs []*Run) []cell {
 	cells := make([]cell, len(runs))
 	for i, r := range runs {
@@ -117,7 +116,7 @@ func cellsOf(runs []*Run) []cell {
 	return cells
 }
 
-// columns of cells.
+// columns of a table of cells.
 var columns = []column{
 	{"session", "session", ""}, {"policy", "policy", ""}, {"windowTokens", "window", ""}, {"requests", "requests", ""}, {"compactions", "compactions", ""},
 	{"sentTokens", "sent", ""}, {"cachedTokens", "cached", ""},
@@ -129,7 +128,7 @@ var columns = []column{
 	{"regret", "regret R", "%.3f"}, {"pinnedRegret", "regret P", "%.3f"}, {"worstRegret", "worst", "%.3f"}, {"front", "front", ""}, {"ended", "ended", ""},
 }
 
-// cellSheet shows cells, a row each.
+// cellSheet returns a sheet with a row for each cell.
 func cellSheet(cells []cell) sheet {
 	s := sheet{columns: columns}
 	for _, c := range cells {
@@ -155,7 +154,7 @@ func (c cell) row(among []cell) []any {
 	return append(row, c.Front, c.ended())
 }
 
-// notInText are columns of cells that people find in other tables.
+// notInText lists the columns that the text format leaves out, because its other tables have them.
 var notInText = []string{
 	"session", "requests", "sentTokens", "cachedTokens", "keptDollars", "pinnedDollars", "readDollars", "writtenDollars", "inputDollars", "outputDollars",
 	"summaryDollars", "uncompactedDollars", "lookbackDollars", "shownShare", "ended",
@@ -168,7 +167,8 @@ func (c cell) ended() any {
 	return c.Ended
 }
 
-// toCheapestOther returns what the cell costs in all as a multiple of what the cheapest policy of another system costs in the same window.
+// toCheapestOther returns the dollars of the cell divided by those of the cheapest policy of another system in the same
+// session and window; nil if there is none.
 func (c cell) toCheapestOther(among []cell) any {
 	least := math.Inf(1)
 	for _, other := range among {

@@ -27,7 +27,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// recordedSession is a real session that lies beside the repository, in shared/, where there is one.
+// recordedSession is a real session, which may lie in a folder shared/ beside the repository.
 const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
 
 func counter(t testing.TB) *tiktoken.Counter {
@@ -37,8 +37,8 @@ func counter(t testing.TB) *tiktoken.Counter {
 	return c
 }
 
-// ranJSON runs the program with -json and gives its runs. A field that the program prints and [Run] does not have, or the
-// other way round, fails.
+// ranJSON runs the program with -format json and returns its runs. It fails if the program prints a field that [Run]
+// does not have, or the other way round.
 func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string) {
 	t.Helper()
 	var stdout, errs bytes.Buffer
@@ -56,7 +56,7 @@ func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string)
 	return runs, errs.String()
 }
 
-func TestRunsHoldTogether(t *testing.T) {
+func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 	for _, test := range []struct{ file, window, policies string }{
 		{generatedSession, "8000", "copilot-cli,stagewise"},
 		{recordedSession, "200000", all},
@@ -102,8 +102,8 @@ func TestRunsHoldTogether(t *testing.T) {
 	}
 }
 
-// The names of the fields are what others read; a new one is added here on purpose.
-func TestJSONFields(t *testing.T) {
+// Other programs read the fields. A new one is added here on purpose.
+func TestTheFieldsInJSONStay(t *testing.T) {
 	want := []string{
 		"session", "format", "policy", "model", "answeredBy", "windowTokens", "budgetTokens", "requests", "requestsInSession", "sentTokens",
 		"cachedTokens", "peakTokens", "leftOutTokens", "droppedPieces", "modelCalls.number", "modelCalls.sentTokens",
@@ -146,9 +146,7 @@ func fields(t reflect.Type) (list []string) {
 	return list
 }
 
-// What a policy does for models of some names is done for the model that answers: the one that the session names last, or
-// another that is asked for.
-func TestModelsOfANameHaveTheirPolicy(t *testing.T) {
+func TestAPolicyIsGivenTheNameOfTheLastModelOrTheOneInTheFlag(t *testing.T) {
 	args := []string{"-window", "600", "-policy", "a3s,copilot-chat", "testdata/report.jsonl"}
 	unnamed, _ := ranJSON(t, program.ExitOK, args...)
 	named, _ := ranJSON(t, program.ExitOK, append([]string{"-model-name", "claude-opus-4-5"}, args...)...)
@@ -159,7 +157,7 @@ func TestModelsOfANameHaveTheirPolicy(t *testing.T) {
 			continue
 		}
 		require.Equal(t, "claude-opus-4-5", r.AnsweredBy)
-		if r.Policy == "copilot-chat" { // which tells such a model not to call tools
+		if r.Policy == "copilot-chat" { // it tells models of this name not to call tools
 			require.Greater(t, r.Calls.Sent, unnamed[i].Calls.Sent)
 		} else {
 			require.Equal(t, r.Calls, unnamed[i].Calls)
@@ -188,8 +186,7 @@ func TestEveryFormatIsReplayed(t *testing.T) {
 	require.Equal(t, files, replayed)
 }
 
-// A log of promptree's own holds plans, how they ended, usage and compactions beside what was said. Every policy replays it, and
-// what its own compactions and each policy's were asked is written.
+// A log of promptree holds plans, how they ended, usage and compactions besides messages.
 func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.jsonl")
 	s, err := history.Open(path, history.Options{})
@@ -255,40 +252,41 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}{
 		{"no session", nil, "name a recorded session"},
 		{"an unknown flag", []string{"-bogus", good}, "-bogus"},
-		{"a window that is no number", []string{"-window", "many", good}, "-window"},
-		{"a window of 0", []string{"-window", "0", good}, "-window is 0"},
-		{"a window that holds nothing but the answer's start", []string{"-window", "3", good}, "-window is 3"},
-		{"a window beyond all numbers", []string{"-window", "99999999999999999999", good}, "-window"},
-		{"a policy that there is not", []string{"-policy", "best", good}, `-policy: policies: unknown policy "best": use one of a3s, copilot-chat`},
-		{"no policy", []string{"-policy", "", good}, `-policy: policies: unknown policy ""`},
-		{"a model that there is not", []string{"-model", "gpt", good}, `-model: there is no model "gpt": it is offline or script`},
-		{"bundles of fewer messages than none", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-min-messages=-1", good}, "-min-messages is -1"},
-		{"a limit on bundles without bundles", []string{"-min-messages", "1", good}, "-min-messages"},
+		{"a window that is not a number", []string{"-window", "many", good}, `-window: "many"`},
+		{"a window of 0", []string{"-window", "0", good}, `-window: "0" is not a number of tokens, 4 or more`},
+		{"a window that holds only the start of the answer", []string{"-window", "3", good}, `-window: "3"`},
+		{"a window too large for an int", []string{"-window", "99999999999999999999", good}, "-window"},
+		{"an unknown policy", []string{"-policy", "best", good}, `-policy: policies: there is no policy "best": it is one of a3s, copilot-chat`},
+		{"no policy", []string{"-policy", "", good}, `-policy: policies: there is no policy ""`},
+		{"an unknown model", []string{"-model", "gpt", good}, `-model: there is no model "gpt": it is offline or script`},
+		{"a negative limit on bundles", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-min-messages=-1", good}, "-min-messages is -1"},
+		{"a limit on bundles without bundles", []string{"-min-messages", "1", good}, "-min-messages is set without -bundles"},
 		{"bundles in a folder that is a file", []string{"-bundles", notes, good}, "notes.txt"},
 		{"bundles in a folder that is not empty", []string{"-bundles", filepath.Dir(notes), good}, "is not empty"},
 		{"prices of an unknown model", []string{"-prices", "gpt-9", good}, `the prices of model "gpt-9" are unknown`},
-		{"a page of several policies", []string{"-page", filepath.Join(t.TempDir(), "run.html"), good}, "-page is of one replay"},
-		{"a page in no folder", []string{"-page", filepath.Join(missing, "run.html"), "-policy", "a3s", good}, "missing.jsonl"},
-		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl are for -prices"},
-		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry is in dollars: set -prices"},
-		{"the carry rule times less than nothing", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
-		{"regrets without prices", []string{"-regret", good}, "-check and -regret are in dollars: set -prices"},
-		{"a check without prices", []string{"-check", good}, "-check and -regret are in dollars: set -prices"},
+		{"a page of several policies", []string{"-page", filepath.Join(t.TempDir(), "run.html"), good}, "-page shows one replay"},
+		{"a page in a folder that does not exist", []string{"-page", filepath.Join(missing, "run.html"), "-policy", "a3s", good}, "missing.jsonl"},
+		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl need -prices"},
+		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry needs prices: set -prices"},
+		{"a negative factor of the carry rule", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
+		{"regrets without prices", []string{"-regret", good}, "-check and -regret need prices: set -prices"},
+		{"a check without prices", []string{"-check", good}, "-check and -regret need prices: set -prices"},
 		{"a check and regrets", []string{"-check", "-regret", "-prices", "claude-opus-4-5", good}, "set one of them"},
-		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check goes by recorded usage"},
-		{"a format that there is not", []string{"-format", "xml", good}, `-format: there is no format "xml": it is text, json or csv`},
-		{"a shape that there is not", []string{"-shape", "square", good}, `-shape: there is no shape "square": it is one of [constant`},
-		{"a summary without words", []string{"-summary", "99", good}, "-summary is 99: it is a number of tokens, 100 or more"},
-		{"one bad window of two", []string{"-window", "64000,", good}, "-window is : it is a number"},
-		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles are of one -window"},
-		{"regrets of a session without usage", []string{"-regret", "-prices", "claude-opus-4-5", good}, "good.jsonl: -regret goes by recorded usage"},
-		{"synthetic sessions without prices", []string{"-synthetic", "5"}, "-synthetic sessions are for what is in dollars"},
-		{"fewer of them than none", []string{"-regret", "-prices", "claude-opus-4-5", "-synthetic", "-5"}, "-synthetic is -5"},
+		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
+		{"an unknown format", []string{"-format", "xml", good}, `-format: there is no format "xml": it is text, json or csv`},
+		{"an unknown shape", []string{"-shape", "square", good}, `-shape: there is no shape "square": it is one of [constant`},
+		{"a summary that is too short", []string{"-summary", "99", good}, "-summary is 99: set 100 tokens or more"},
+		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
+		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles takes one window"},
+		{"regrets of a session without usage", []string{"-regret", "-prices", "claude-opus-4-5", good}, "good.jsonl: -regret needs recorded usage"},
+		{"synthetic sessions without prices", []string{"-synthetic", "5"}, "-synthetic needs prices"},
+		{"a check of synthetic sessions", []string{"-check", "-prices", "claude-opus-4-5", "-synthetic", "5"}, "-synthetic sessions have none"},
+		{"a negative number of synthetic sessions", []string{"-regret", "-prices", "claude-opus-4-5", "-synthetic", "-5"}, "-synthetic is -5"},
 		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "-window is 2000: the system prompt"},
-		{"no such session", []string{missing}, "missing.jsonl"},
-		{"no such session among others", []string{good, missing}, "missing.jsonl"},
+		{"a session that does not exist", []string{missing}, "missing.jsonl"},
+		{"a session that does not exist, among others", []string{good, missing}, "missing.jsonl"},
 		{"a session that is a folder", []string{t.TempDir()}, "is a directory"},
-		{"a session of another form", []string{notes}, "notes.txt: importer: line 1"},
+		{"a session in an unknown format", []string{notes}, "notes.txt: importer: line 1"},
 		{"a broken session", []string{torn}, "torn.jsonl: importer: line 2"},
 		{"a recorded result without its call", []string{orphan}, "orphan.jsonl: line 2: "},
 	}
@@ -302,26 +300,25 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}
 }
 
-// A policy that cannot go on says where and why; the others are replayed all the same, and what it did counts.
-func TestAPolicyThatCannotGoOn(t *testing.T) {
+func TestAPolicyThatCannotContinueSaysWhereAndTheOthersAreReplayed(t *testing.T) {
 	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "600", "-policy", "a3s,frugal", generatedSession)
 	require.Len(t, runs, 1+2)
-	require.Empty(t, runs[0].Ended, "what was recorded is held to no window")
+	require.Empty(t, runs[0].Ended, "the window does not limit the recorded run")
 	for _, r := range runs[1:] {
 		require.Less(t, r.Requests, r.RequestsIn)
 		require.Regexp(t, `^at request \d+, line \d+: `, r.Ended)
 	}
-	require.Equal(t, "promptree replay: a policy did not come to the end of its session\n", stderr)
+	require.Equal(t, "promptree replay: a policy did not reach the end of its session\n", stderr)
 }
 
-func TestASessionInWhichNothingWasSaid(t *testing.T) {
+func TestASessionWithoutMessagesHasARunWithoutRequests(t *testing.T) {
 	runs, _ := ranJSON(t, program.ExitOK, "-policy", "copilot-chat", written(t, "s.jsonl", `{"type":"session","id":"a"}`))
 	require.Len(t, runs, 1)
 	require.Zero(t, runs[0].Requests)
-	require.NotNil(t, runs[0].Compactions, "a list, if an empty one")
+	require.NotNil(t, runs[0].Compactions, "an empty list in JSON")
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpListsTheFlagsOnStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
 	for _, flag := range []string{"-policy", "-window", "-model", "-format", "-check", "-shape", "-bundles", "-min-messages"} {
@@ -330,7 +327,7 @@ func TestHelp(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-// stopper cancels once progress was shown so many times.
+// stopper calls cancel at the write after which left is 0.
 type stopper struct {
 	bytes.Buffer
 	left   int
@@ -344,8 +341,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// An interrupt ends the replay before the next request, and what was measured by then is printed.
-func TestInterruptPrintsWhatThereIs(t *testing.T) {
+func TestAnInterruptEndsTheReplayAndPrintsTheRequestsSoFar(t *testing.T) {
 	o, err := parse([]string{"-window", "16000", "-policy", "copilot-chat", generatedSession}, nil)
 	require.NoError(t, err)
 	whole, _ := ranJSON(t, program.ExitOK, "-window", "16000", "-policy", "copilot-chat", generatedSession)
@@ -356,11 +352,11 @@ func TestInterruptPrintsWhatThereIs(t *testing.T) {
 		cancel()
 		lines := slices.Collect(strings.Lines(stdout.String()))
 		require.Regexp(t, `^(recorded|copilot-chat): interrupted after request \d+ of \d+\n$`, lines[len(lines)-1])
-		require.Equal(t, after > whole[0].Requests, strings.Contains(stdout.String(), "\ncopilot-chat"), "a policy that had not begun has no row")
+		require.Equal(t, after > whole[0].Requests, strings.Contains(stdout.String(), "\ncopilot-chat"), "a policy that did not begin has no row")
 	}
 }
 
-func TestInterruptBeforeTheFirstRequest(t *testing.T) {
+func TestAnInterruptBeforeTheFirstRequestPrintsOneLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
@@ -368,8 +364,7 @@ func TestInterruptBeforeTheFirstRequest(t *testing.T) {
 	require.Equal(t, "promptree replay: interrupted\n", stderr.String())
 }
 
-// A real process: it ends by itself, prints nothing but its table, and shows no progress where there is no terminal.
-func TestProgram(t *testing.T) {
+func TestTheProgramPrintsOnlyItsTableWithoutATerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
@@ -389,7 +384,7 @@ func TestProgram(t *testing.T) {
 	require.Equal(t, program.ExitUsage, cmd.ProcessState.ExitCode())
 }
 
-func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+func TestControlCharactersInNamesAreEscaped(t *testing.T) {
 	for _, args := range [][]string{{"none\x1b[2J\u202e"}, {"-policy", "\x1b[2J\u009b", "x"}} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, program.ExitUsage, Main(t.Context(), args, &stdout, &stderr))

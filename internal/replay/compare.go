@@ -16,8 +16,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// compare does what the options ask for with each session. All sessions are read before the first is replayed, so that a mistake
-// in a name comes to light at once.
+// compare runs what the options ask for on each session. It reads all sessions before it replays the first, so that a
+// wrong name is reported at once.
 func compare(ctx context.Context, o options, stdout io.Writer, progress *progress) error {
 	tokenizer, err := tiktoken.New(encoding)
 	if err != nil {
@@ -33,7 +33,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 	var b *bytes.Buffer
 	switch o.mode {
 	case modeCheck:
-		b, err = checked(sources, o)
+		b, err = checkAll(sources, o)
 	case modeRegret:
 		b, err = regrets(ctx, r, sources, o)
 	default:
@@ -54,28 +54,28 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 	return err
 }
 
-// withPage does replays, and writes a page of their steps unless there are none.
-func withPage(o options, r *replayer, do func() error) error {
+// withPage calls replay, and writes a page of the steps that it made, if any.
+func withPage(o options, r *replayer, replay func() error) error {
 	page, err := os.Create(o.page)
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
 	r.page = new(record.Recorder)
-	err = do()
+	err = replay()
 	title := fmt.Sprintf("%s under %s in a window of %d tokens", filepath.Base(o.sessions[0]), o.policies[0].Name, o.windows[0])
-	if wrong := r.page.Write(page, inspect.Options{Title: title}); !errors.Is(wrong, inspect.ErrNoPrompts) {
-		err = errors.Join(err, wrong)
+	if writeErr := r.page.Write(page, inspect.Options{Title: title}); !errors.Is(writeErr, inspect.ErrNoPrompts) {
+		err = errors.Join(err, writeErr)
 	}
 	return errors.Join(err, page.Close())
 }
 
-// checked holds the model of costs against what each session recorded.
-func checked(sources []source, o options) (*bytes.Buffer, error) {
+// checkAll compares the cost model with the usage that each session recorded.
+func checkAll(sources []source, o options) (*bytes.Buffer, error) {
 	var b bytes.Buffer
 	for i, s := range sources {
 		c := check(s.recording, o.biller.prices)
-		if len(c.held) == 0 {
-			return nil, program.UsageError{Err: fmt.Errorf("%s: -check goes by recorded usage, and there is none", s.path)}
+		if len(c.checked) == 0 {
+			return nil, program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
 		}
 		sheet := c.sheet(s.path)
 		if o.format == formatText {
@@ -92,16 +92,16 @@ func checked(sources []source, o options) (*bytes.Buffer, error) {
 	return &b, nil
 }
 
-// replayAll replays the sessions in each window under each policy, and prints each session as soon as it was replayed.
+// replayAll replays the sessions in each window under each policy, and prints each session once it is replayed.
 func replayAll(ctx context.Context, r *replayer, sources []source, o options, stdout io.Writer) error {
 	defer r.progress.clear()
 	out := &printer{format: o.format, to: stdout}
-	var every []*Run
+	var all []*Run
 	var failed error
 	for _, s := range sources {
 		runs, err := r.windows(ctx, s, o.windows, out)
 		r.progress.clear()
-		every = append(every, runs...)
+		all = append(all, runs...)
 		if printErr := out.session(runs); printErr != nil {
 			return printErr
 		}
@@ -113,14 +113,14 @@ func replayAll(ctx context.Context, r *replayer, sources []source, o options, st
 		}
 	}
 	if len(sources) > 1 {
-		if err := out.sums(len(sources), sumOf(every)); err != nil {
+		if err := out.sums(len(sources), sumOf(all)); err != nil {
 			return err
 		}
 	}
 	return failed
 }
 
-// windows replays one session in each window. The error is errEnded if a policy did not come to its end.
+// windows replays one session in each window. The error is errEnded if a policy did not reach the end of the session.
 func (r *replayer) windows(ctx context.Context, s source, windows []int, out *printer) (runs []*Run, failed error) {
 	if r.biller != nil {
 		var err error
@@ -128,21 +128,21 @@ func (r *replayer) windows(ctx context.Context, s source, windows []int, out *pr
 			return nil, err
 		}
 	}
-	in := make([]*replayer, len(windows))
+	replayers := make([]*replayer, len(windows))
 	for i, window := range windows {
 		var err error
-		if in[i], err = r.in(window, s); err != nil {
+		if replayers[i], err = r.inWindow(window, s); err != nil {
 			return nil, err
 		}
 	}
-	for i, r := range in {
+	for i, r := range replayers {
 		if i > 0 {
-			r.known = runs[0]
+			r.recordedRun = runs[0]
 		}
-		of, err := r.session(ctx, s)
-		runs = append(runs, of...)
+		inWindow, err := r.session(ctx, s)
+		runs = append(runs, inWindow...)
 		r.progress.clear()
-		if printErr := out.window(of); printErr != nil {
+		if printErr := out.window(inWindow); printErr != nil {
 			return runs, printErr
 		}
 		if failed == nil || err != nil && !errors.Is(err, errEnded) {
@@ -156,8 +156,8 @@ func (r *replayer) windows(ctx context.Context, s source, windows []int, out *pr
 	return runs, failed
 }
 
-// session replays one session under each policy. The error is errEnded if a policy did not come to its end; the others
-// did their runs all the same.
+// session replays one session under each policy. The error is errEnded if a policy did not reach the end of the
+// session; the other policies run all the same.
 func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed error) {
 	if s.compacted() || r.biller != nil {
 		run, err := r.replayRecorded(ctx, s)
@@ -165,7 +165,7 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if failed = err; err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		r.rate(s, run)
+		r.setRegret(s, run)
 	}
 	for _, p := range r.policies {
 		run, err := r.replay(ctx, s, p)
@@ -176,19 +176,19 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		r.rate(s, run)
+		r.setRegret(s, run)
 	}
 	return runs, failed
 }
 
-// printer prints runs in a format, each piece at once.
+// printer prints runs in a format, as soon as they are made.
 type printer struct {
 	format string
 	to     io.Writer
-	begun  bool
+	begun  bool // something was printed
 }
 
-// window prints the runs in one window, for people.
+// window prints the runs in one window, in the text format only.
 func (p *printer) window(runs []*Run) error {
 	if p.format != formatText {
 		return nil
@@ -196,7 +196,7 @@ func (p *printer) window(runs []*Run) error {
 	return p.text(text(runs))
 }
 
-// session prints what is known once a session was replayed in all windows.
+// session prints the runs of a session in all windows.
 func (p *printer) session(runs []*Run) error {
 	switch {
 	case p.format == formatCSV:
@@ -217,7 +217,7 @@ func (p *printer) session(runs []*Run) error {
 	return nil
 }
 
-// sums prints what all sessions come to, but in JSON, in which each object is a run.
+// sums prints the sums over all sessions, except in JSON, in which each object is a run.
 func (p *printer) sums(sessions int, cells []cell) error {
 	switch p.format {
 	case formatText:
@@ -228,7 +228,7 @@ func (p *printer) sums(sessions int, cells []cell) error {
 	return nil
 }
 
-// front prints a table of cells that can be compared.
+// front prints a table that compares the cells, if there are at least two to compare.
 func (p *printer) front(title string, cells []cell) error {
 	n := 0
 	for _, c := range cells {
@@ -240,12 +240,12 @@ func (p *printer) front(title string, cells []cell) error {
 		return nil
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: dollars with look-backs; * none costs as little with as few edits among them\n\n", title)
+	fmt.Fprintf(&b, "%s: dollars with look-backs; * none is as cheap with as few edit look-backs\n\n", title)
 	cellSheet(cells).without(notInText...).grid().write(&b)
 	return p.text(b.String())
 }
 
-// text prints a piece of text, an empty line before it unless it is the first.
+// text prints a piece of text, with an empty line before all but the first.
 func (p *printer) text(piece string) error {
 	if piece == "" {
 		return nil
@@ -258,7 +258,7 @@ func (p *printer) text(piece string) error {
 	return p.write(&b)
 }
 
-// cells prints a row for each.
+// cells prints a row of CSV for each cell.
 func (p *printer) cells(cells []cell) error {
 	var b bytes.Buffer
 	if err := cellSheet(cells).write(&b, formatCSV, !p.begun); err != nil {

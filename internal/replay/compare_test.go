@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// printed runs the program and returns what it prints.
+// printed runs the program and returns its output.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -29,8 +29,7 @@ func printed(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// One run goes through sessions, windows and dials, and holds them against each other; each format says the same.
-func TestWindowsAndDialsAndSessionsInOneRun(t *testing.T) {
+func TestSessionsWindowsAndLossesAreComparedInOneTable(t *testing.T) {
 	args := []string{"-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
 		"claude-haiku-4-5", "-summary", "100", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
 	text := printed(t, args...)
@@ -38,7 +37,7 @@ func TestWindowsAndDialsAndSessionsInOneRun(t *testing.T) {
 
 	rows, err := csv.NewReader(strings.NewReader(printed(t, append([]string{"-format", "csv"}, args...)...))).ReadAll()
 	require.NoError(t, err)
-	const policies, windows, sums = 1 + 3, 2, 1 // what was recorded is one of them
+	const policies, windows, sums = 1 + 3, 2, 1 // the recorded run is one of the policies
 	require.Len(t, rows, 1+policies*windows*(2+sums))
 	at := map[string]int{}
 	for i, name := range rows[0] {
@@ -51,7 +50,6 @@ func TestWindowsAndDialsAndSessionsInOneRun(t *testing.T) {
 	require.Equal(t, allSessions, rows[len(rows)-1][at["session"]])
 }
 
-// Policies go through sessions that are made up by shape and seed, and are held against the optimum there.
 func TestPoliciesAreReplayedOnSyntheticSessions(t *testing.T) {
 	args := []string{"-synthetic", "1", "-shape", "rising", "-seed", "39", "-policy", "frugal,stagewise", "-window", "32000", "-prices", "claude-opus-4-5"}
 	text := printed(t, args...)
@@ -82,35 +80,34 @@ func TestWithoutPricesARowHasNoDollars(t *testing.T) {
 func TestACheckShowsEachRequest(t *testing.T) {
 	args := []string{"-check", "-prices", "claude-opus-4-5", "-ttl", "10m", "-format"}
 	text := printed(t, append(args, formatText, generatedSession)...)
-	require.Contains(t, text, "foretells 334 of ")
+	require.Contains(t, text, "foretells the reads of 334 of ")
 	lines := strings.Split(printed(t, append(args, formatJSON, generatedSession)...), "\n")
-	what, off := map[string]int{}, 0.0
+	outcomes, off := map[string]int{}, 0.0
 	for _, line := range lines[:len(lines)-1] {
 		var row struct {
-			What     string
+			Outcome  string
 			Error    float64 `json:"errorDollars"`
 			Read     int     `json:"readTokens"`
 			Foretold int     `json:"foretoldTokens"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &row))
-		what[row.What]++
+		outcomes[row.Outcome]++
 		off += row.Error
-		if row.What == heldExact {
+		if row.Outcome == outcomeExact {
 			require.Equal(t, row.Read, row.Foretold)
 		}
 	}
-	require.Equal(t, 334, what[heldExact]+what[heldExpired])
+	require.Equal(t, 334, outcomes[outcomeExact]+outcomes[outcomeExpired])
 	s := opened(t, generatedSession)
 	b, err := billerFor("claude-opus-4-5", "", 600e9)
 	require.NoError(t, err)
 	c := check(s.recording, b.prices)
 	require.InDelta(t, c.Kept-c.Recorded, off, 1e-9, "the errors of the requests add up")
-	require.Len(t, c.held, len(lines)-1)
+	require.Len(t, c.checked, len(lines)-1)
 	require.LessOrEqual(t, c.MeanError, c.LargestError)
 }
 
-// In numbers and replayed a session without compactions costs the same, so that a run may be held against the optimum of the
-// numbers.
+// So the regret of a run may be computed from the session in numbers.
 func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
 	never := summarize.Policy{Name: "never"}
 	for name, s := range map[string]func() source{
@@ -130,7 +127,7 @@ func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
 			require.NoError(t, err)
 			r, err := (&replayer{tokenizer: counter(t), model: modelOffline, biller: b}).priced(t.Context(), s)
 			require.NoError(t, err)
-			r, err = r.in(2_000_000, s)
+			r, err = r.inWindow(2_000_000, s)
 			require.NoError(t, err)
 			run, err := r.replay(t.Context(), s, never)
 			require.NoError(t, err)
@@ -142,7 +139,7 @@ func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
 	}
 }
 
-func TestASyntheticSessionIsThatOfItsNumbers(t *testing.T) {
+func TestTheRecordingOfASyntheticSessionHasItsNumbers(t *testing.T) {
 	m := synthetic{sessions: 2, seed: 9, shapes: []costsim.Shape{costsim.Constant}}.all()[1]
 	s := m.source(1, 300e9)
 	require.Equal(t, m.requests, s.requests)
@@ -156,13 +153,13 @@ func TestASyntheticSessionIsThatOfItsNumbers(t *testing.T) {
 	}
 }
 
-func (m madeUp) prices(t *testing.T) sizing.Prices {
+func (m syntheticSession) prices(t *testing.T) sizing.Prices {
 	b, err := billerFor("claude-opus-4-5", "", 300e9)
 	require.NoError(t, err)
 	return b.prices
 }
 
-func TestTheFrontHasWhatNothingBeats(t *testing.T) {
+func TestARunIsOnTheFrontIfNoOtherBeatsIt(t *testing.T) {
 	run := func(policy string, dollars float64, edits int) *Run {
 		return &Run{Policy: policy, Bill: &Bill{Kept: dollars - 1}, Lookbacks: &Lookbacks{Edits: edits, Dollars: 1}}
 	}
@@ -178,7 +175,7 @@ func TestTheFrontHasWhatNothingBeats(t *testing.T) {
 	require.Equal(t, []string{"a", "c", "d", "e"}, front)
 }
 
-func TestSumsAreOfOnePolicyInOneWindow(t *testing.T) {
+func TestRunsAreSummedByPolicyAndWindow(t *testing.T) {
 	run := func(policy string, window int, dollars, regret float64) *Run {
 		return &Run{Policy: policy, Window: window, Requests: 2, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{Edits: 1}, Regret: &Regret{Kept: regret}}
 	}
@@ -191,7 +188,7 @@ func TestSumsAreOfOnePolicyInOneWindow(t *testing.T) {
 	require.InDelta(t, 2, sums[1].Bill.Kept, 1e-9)
 }
 
-func TestDialsOfOnePolicyAreNotHeldAgainstEachOther(t *testing.T) {
+func TestTheCheapestOtherIsNotTheSamePolicyWithAnotherLoss(t *testing.T) {
 	run := func(policy string, dollars float64) *Run {
 		return &Run{Policy: policy, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{}}
 	}
@@ -216,8 +213,7 @@ func TestASheetSaysTheSameInEachFormat(t *testing.T) {
 	}
 }
 
-// The recorded session, by its own usage: each restart stands in the table.
-func TestTheRestartsOfARecordedSessionAreShown(t *testing.T) {
+func TestACheckShowsTheRestartsOfARecordedSession(t *testing.T) {
 	sessiontest.Needs(t, recordedSession)
 	text := printed(t, "-check", "-prices", "claude-opus-4-5", recordedSession)
 	require.Equal(t, 9, strings.Count(text, "  restart  "))

@@ -10,23 +10,24 @@ import (
 	"strings"
 )
 
-// The formats of what is printed.
+// The output formats.
 const (
 	formatText = "text"
 	formatJSON = "json"
 	formatCSV  = "csv"
 )
 
-// column of a sheet: its name in JSON and CSV, its head in text, and the verb of its numbers there if they are no integers.
+// column of a sheet: its name in JSON and CSV, its head in text, and the verb that formats its float64 values in text.
 type column struct{ name, head, verb string }
 
-// sheet is a table that can be printed in each format. A value is an int, a float64, a string or a bool, or nil if it is not known.
+// sheet is a table that can be printed in each format. A value is an int, a float64, a string or a bool, or nil if it
+// is unknown.
 type sheet struct {
 	columns []column
 	rows    [][]any
 }
 
-// write writes the sheet in a format, with the heads of a CSV only if they are asked for.
+// write writes the sheet in a format. CSV begins with a line of column names if heads is set.
 func (s sheet) write(b *bytes.Buffer, format string, heads bool) error {
 	switch format {
 	case formatJSON:
@@ -38,7 +39,7 @@ func (s sheet) write(b *bytes.Buffer, format string, heads bool) error {
 	return nil
 }
 
-// without returns the sheet without some columns, by their names.
+// without returns the sheet without the named columns.
 func (s sheet) without(names ...string) sheet {
 	rest := sheet{rows: make([][]any, len(s.rows))}
 	for i, c := range s.columns {
@@ -53,7 +54,7 @@ func (s sheet) without(names ...string) sheet {
 	return rest
 }
 
-// grid returns the sheet for people, without columns of which nothing is known.
+// grid returns the sheet for people, without columns that have no value in any row.
 func (s sheet) grid() grid {
 	g := make(grid, len(s.rows)+1)
 	for i, c := range s.columns {
@@ -116,7 +117,7 @@ func (s sheet) writeCSV(b *bytes.Buffer, heads bool) error {
 	return w.Error()
 }
 
-// writeJSON writes an object a row, with what is known of it in the order of the columns.
+// writeJSON writes an object for each row, with the known values in the order of the columns.
 func (s sheet) writeJSON(b *bytes.Buffer) error {
 	for _, row := range s.rows {
 		var fields []string

@@ -19,9 +19,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
-// gather writes a bundle for each compaction that was made before a request of a run. Of a recorded one there is a bundle for
-// each policy: what it would have asked at the same place, beside what the recorded model wrote.
-func (r *replayer) gather(ctx context.Context, s source, run *Run, session *history.Session, made []placed) error {
+// writeBundles writes a bundle for each compaction that was made before a request of a run. A recorded compaction has a
+// bundle for each policy: the requests that the policy would have made there, beside the summary of the recorded model.
+func (r *replayer) writeBundles(ctx context.Context, s source, run *Run, session *history.Session, made []placed) error {
 	if r.bundles == nil {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 	return nil
 }
 
-// inOrder sorts exchanges so that they are the same in each run, though some were made at the same time: one that shows what
-// another one answered comes after it, and otherwise their texts decide.
+// inOrder sorts exchanges in an order that is the same in each run, although some were made at the same time: a request
+// that shows the answer to another comes after it, and otherwise their texts decide.
 func inOrder(asked []exchange) []exchange {
 	type placed struct {
 		exchange
@@ -87,11 +87,11 @@ func inOrder(asked []exchange) []exchange {
 	for i, x := range asked {
 		data, err := json.Marshal(x.request.Messages)
 		if err != nil {
-			data = nil // such as it is
+			data = nil // sort it as an empty text
 		}
 		list[i] = placed{exchange: x, text: string(data)}
 	}
-	for range list { // a chain has at most as many
+	for range list { // a chain is no longer than the list
 		for i := range list {
 			for k := range list {
 				if answer := quoted(list[k].response.Message.Text()); i != k && answer != "" && strings.Contains(list[i].text, answer) {
@@ -108,7 +108,7 @@ func inOrder(asked []exchange) []exchange {
 	return sorted
 }
 
-// quoted returns a text as it stands in JSON, without the quotation marks.
+// quoted returns a text as it appears in JSON, without the quotation marks.
 func quoted(text string) string {
 	data, err := json.Marshal(strings.TrimSpace(text))
 	if err != nil {
@@ -117,12 +117,12 @@ func quoted(text string) string {
 	return string(data[1 : len(data)-1])
 }
 
-// promptRoom is what a request for a summary may take besides the history.
+// promptRoom is the number of tokens that a request for a summary may take besides the history.
 const promptRoom = 20_000
 
-// wouldAsk returns what a policy asks its model where a compaction cut. It is asked to compact the session as it was up to
-// there, and to keep nothing but what the compaction kept first, for an agent whose model has a name. Its model takes in
-// the history in one piece.
+// wouldAsk returns the requests that a policy would have made at a recorded compaction. The policy compacts the session
+// as it was then, and keeps only the first message that the compaction kept. The window is large enough for the whole
+// history in one request. name is that of the agent's model.
 func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e history.Entry) ([]exchange, error) {
 	upTo, err := sessionUpTo(ctx, session, e)
 	if err != nil {
@@ -144,8 +144,9 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 		Target: summarize.Target{Model: m, Name: name, Tokenizer: r.tokenizer, Budget: budget, ContextWindow: budget + promptRoom},
 	}
 	defer c.Close()
-	c.Policy.Off, c.Policy.Cut = true, history.Cut{}                                          // until it is told to
-	c.Policy.Place.Max = max(100, min(cmp.Or(c.Policy.Place.Max, 10_000), rendered.Tokens/2)) // or a short history is not worth a summary
+	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // only Compact below compacts
+	// A summary of more than half the history would be refused.
+	c.Policy.Place.Max = max(100, min(cmp.Or(c.Policy.Place.Max, 10_000), rendered.Tokens/2))
 	if _, err := c.Render(ctx, prompt); err != nil {
 		return nil, err
 	}
@@ -170,10 +171,10 @@ func sessionUpTo(ctx context.Context, s *history.Session, e history.Entry) (*his
 			return upTo, nil
 		}
 	}
-	return upTo, upTo.Append(ctx, chat.UserMessage("Go on.")) // it kept nothing
+	return upTo, upTo.Append(ctx, chat.UserMessage("Go on.")) // the compaction kept nothing
 }
 
-// previousSummary returns the summary of the compaction before one, "" where there is none.
+// previousSummary returns the summary of the compaction before e, "" if there is none.
 func previousSummary(ctx context.Context, s *history.Session, e history.Entry) (previous string, err error) {
 	for entry, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
@@ -186,7 +187,7 @@ func previousSummary(ctx context.Context, s *history.Session, e history.Entry) (
 	return previous, nil
 }
 
-// serialised shows what is summarised as text: what was said in full, what tools did in a line each.
+// serialised returns messages as text: what was said in full, and a line for each tool call.
 func (r *replayer) serialised(ctx context.Context, previous string, messages []chat.Message) (string, error) {
 	tree := elements.UserMessage{Children: elements.Nodes{stagewise.CompactHistory{Messages: messages, Previous: previous}}}
 	rendered, err := render.Render(ctx, tree, render.Options{Budget: math.MaxInt32, Tokenizer: r.tokenizer})
@@ -196,14 +197,14 @@ func (r *replayer) serialised(ctx context.Context, previous string, messages []c
 	return rendered.Messages[0].Text(), nil
 }
 
-// covered says which messages a compaction in a session summarised: those themselves, and at which place among all that was
-// said the first of them stands and the first that was kept.
+// covered returns the messages that a compaction summarised, the index of the first of them among all messages of the
+// session, and the index of the first message that was kept.
 func covered(ctx context.Context, s *history.Session, e history.Entry, t chat.Tokenizer) (messages []chat.Message, first, kept int, err error) {
 	view, err := s.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	places := map[string]int{} // of what is shown, and of what stands before it without a word
+	places := map[string]int{} // by entry: the number of messages before it
 	said := 0
 	for entry, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {

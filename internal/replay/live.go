@@ -18,17 +18,17 @@ import (
 
 // agent makes the requests of a run.
 type agent interface {
-	// request renders what is sent.
+	// request renders the next request.
 	request(ctx context.Context) (*render.Result, error)
-	// reported is called with the response, and in it what the provider would have reported of the request, zero if that is not known.
+	// reported is called with the response. Its usage is what the provider would have reported, zero if unknown.
 	reported(rendered *render.Result, response chat.Response)
-	// answered is called once the request was sent.
+	// answered is called after reported, once the request is measured.
 	answered(ctx context.Context) error
-	// turnOver is called once the agent has answered and calls no more tools.
+	// turnOver is called after an answer without tool calls.
 	turnOver(ctx context.Context) error
 }
 
-// unlimited is an agent that sends the session as it is.
+// unlimited is an agent that sends the whole session, without a window.
 type unlimited struct {
 	tokenizer chat.Tokenizer
 	prompt    elements.Node
@@ -42,33 +42,33 @@ func (unlimited) reported(*render.Result, chat.Response) {}
 func (unlimited) answered(context.Context) error         { return nil }
 func (unlimited) turnOver(context.Context) error         { return nil }
 
-// live is an agent that follows a policy as one at work would. It has to be closed.
+// live is an agent that follows a policy. Its compactor has to be closed.
 type live struct {
 	compactor *summarize.Compactor
 	prompt    elements.Node
 	meter     *meter
 	window    int
 
-	usage *history.Usage // of the last request, which is appended behind its answer
+	usage *history.Usage // of the last request, until it is appended after the answer
 
-	page     *record.Recorder // nil if there is to be none
-	rendered *render.Result   // the last request, and the response to it
-	response chat.Response
+	page     *record.Recorder // nil without -page
+	rendered *render.Result   // the last request
+	response chat.Response    // to the last request
 
 	mu     sync.Mutex
 	events map[string]int
-	done   []finished // since they were taken last
+	done   []finished // since the last call of taken
 }
 
-// finished is a compaction that was written, and what its model was asked.
+// finished is a compaction that was appended, and the requests for its summary.
 type finished struct {
 	event summarize.Event
 	asked []exchange
 }
 
-// newLive returns an agent that compacts a session by a policy. What would make two replays differ is left out: the jitter,
-// which goes by the session's random id; and the agent is not told to go on after a compaction, because the recording goes
-// on by itself.
+// newLive returns an agent that compacts a session by a policy. Jitter is off, because it depends on the session's
+// random id and two replays would differ. The agent is not told to continue after a compaction, because the recording
+// continues by itself.
 func newLive(p summarize.Policy, session *history.Session, prompt elements.Node, m *meter, name string, budget, window int) *live {
 	p.Continue = ""
 	p.Trigger = slices.Clone(p.Trigger)
@@ -93,7 +93,7 @@ func (l *live) hear(e summarize.Event) {
 	case summarize.EventUsage:
 		return
 	case summarize.EventStarted:
-		l.meter.begins(e.Background)
+		l.meter.compactionBegins(e.Background)
 	case summarize.EventDone:
 		l.done = append(l.done, finished{e, l.meter.taken()})
 	case summarize.EventFailed, summarize.EventCancelled, summarize.EventDiscarded, summarize.EventDropped:
@@ -102,7 +102,8 @@ func (l *live) hear(e summarize.Event) {
 	l.events[string(e.Kind)]++
 }
 
-// request renders a prompt. What does not fit is what a provider would refuse, for a policy that goes by that.
+// request renders the prompt. If it does not fit and the policy acts on refusals, request recovers as from a provider's
+// refusal.
 func (l *live) request(ctx context.Context) (*render.Result, error) {
 	if l.usage != nil {
 		if _, err := l.compactor.Session.Add(ctx, history.Entry{Body: *l.usage}); err != nil {
@@ -110,7 +111,7 @@ func (l *live) request(ctx context.Context) (*render.Result, error) {
 		}
 		l.usage = nil
 	}
-	l.meter.waits()
+	l.meter.renderBegins()
 	rendered, err := l.compactor.Render(ctx, l.prompt)
 	recovers := len(l.compactor.Policy.Trigger.For(summarize.OnContextLimit)) > 0
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok && recovers && ctx.Err() == nil {
@@ -128,8 +129,7 @@ func (l *live) reported(rendered *render.Result, response chat.Response) {
 	}
 }
 
-// answered waits for what is made in the background: the model of a replay needs no longer for it than the agent for a
-// request.
+// answered waits for a summary in the background: in a replay a summary takes no longer than the agent's request.
 func (l *live) answered(ctx context.Context) error {
 	if l.page != nil {
 		if err := l.page.Step(ctx, l.compactor, l.rendered, l.response); err != nil {
@@ -141,14 +141,14 @@ func (l *live) answered(ctx context.Context) error {
 
 func (l *live) turnOver(ctx context.Context) error {
 	if _, err := l.compactor.AfterTurn(ctx, l.prompt); err != nil {
-		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request will tell
+		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request reports it
 			return err
 		}
 	}
 	return l.compactor.Wait(ctx)
 }
 
-// taken returns the compactions that were written since the last call.
+// taken returns the compactions that were appended since the last call.
 func (l *live) taken() []finished {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *live) taken() []finished {
 	return list
 }
 
-// heard counts what was told of, by its kind.
+// heard returns the number of events of each kind.
 func (l *live) heard() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

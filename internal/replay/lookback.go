@@ -10,28 +10,29 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Lookbacks are answers that use what was said before and the request no longer showed, so that an agent would have had to look
-// it up. They are told by two proxies that need no model.
+// Lookbacks counts answers that use words said earlier in the session that the request no longer shows, so that an
+// agent would have had to look them up. Two proxies find them without a model.
 type Lookbacks struct {
-	// Edits are answers with an edit whose old text has a line that was said before and was not shown; of Checkable with an
-	// edit of a line that was said before.
+	// Edits counts answers with an edit whose old text has a line that was said before and is not shown. Checkable
+	// counts answers with an edit of any line that was said before.
 	Edits     int `json:"edits"`
 	Checkable int `json:"checkableEdits"`
-	// Identifiers are other answers with an identifier or a path that was said before and was not shown.
+	// Identifiers counts other answers with an identifier or a path that was said before and is not shown.
 	Identifiers int `json:"identifiers"`
-	// Needed identifiers in all answers that were said before, and Shown those that the request showed.
+	// Needed counts the identifiers in all answers that were said before, Shown those of them that the request shows.
 	Needed int `json:"neededIdentifiers"`
 	Shown  int `json:"shownIdentifiers"`
-	// NeededLater are identifiers in answers that were said before the compaction before the answer, each once a compaction;
-	// Carried are those that the first request after the compaction showed, in the summary or in what was kept.
+	// NeededLater counts the identifiers in answers that were said before the latest compaction, each once a
+	// compaction. Carried counts those that the first request after the compaction showed, in the summary or in the
+	// tail.
 	NeededLater int `json:"neededLaterIdentifiers"`
 	Carried     int `json:"carriedIdentifiers"`
-	// Dollars of a further request for each, of what it brings back (2,000 tokens of each source, 6,000 at most), and of
-	// carrying that on until the next compaction.
+	// Dollars is the cost of one more request for each look-back, of the tokens that it brings back (2,000 of each
+	// source, 6,000 at most), and of carrying them until the next compaction.
 	Dollars float64 `json:"dollars"`
 }
 
-// plus adds those of another run.
+// plus adds the look-backs of another run.
 func (l *Lookbacks) plus(other Lookbacks) {
 	l.Edits += other.Edits
 	l.Checkable += other.Checkable
@@ -44,41 +45,41 @@ func (l *Lookbacks) plus(other Lookbacks) {
 }
 
 const (
-	sourceTokens  = 2_000 // of one message that is looked up
-	sourcesTokens = 6_000 // of all of them for one answer
+	sourceTokens  = 2_000 // at most, of one message that is looked up
+	sourcesTokens = 6_000 // at most, of all messages that are looked up for one answer
 	askTokens     = 100   // of the answer that looks something up
 
-	leastLine       = 12 // bytes of a line that is looked for
-	leastIdentifier = 6
+	minLine       = 12 // bytes of a line that is looked for
+	minIdentifier = 6  // bytes
 )
 
-// identifier matches names with a mark of code in them: paths, and words with an underscore, a dot, or a capital letter inside.
+// identifier matches names that look like code: paths, and words with an underscore, a dot, or a capital letter inside.
 var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*(?:[./_-][A-Za-z0-9_]+)+|[a-z]+[A-Z][A-Za-z0-9]*`)
 
-// looker looks for look-backs in a run.
-type looker struct {
+// lookbackFinder finds the look-backs of a run.
+type lookbackFinder struct {
 	tokenizer chat.Tokenizer
-	biller    *biller
+	biller    *biller // nil without prices
 
-	lines, names map[string]int // where each was said last, in said
-	said         []string       // the texts of each message
-	fetched      []string       // looked up since the last compaction
-	carried      int            // tokens of those
+	lines, names map[string]int // the index in said of the last message with the line or identifier
+	said         []string       // the text of each message
+	fetched      []string       // texts looked up since the last compaction
+	carried      int            // tokens of fetched
 	latest       compacted
 }
 
-// compacted is what the first request after a compaction showed.
+// compacted describes the first request after the latest compaction.
 type compacted struct {
-	pending bool            // it is still to come
+	pending bool            // the request is still to come
 	shown   string          // its text
 	before  map[string]bool // identifiers that were said before it, and whether an answer has needed them since
 }
 
-func newLooker(t chat.Tokenizer, b *biller) *looker {
-	return &looker{tokenizer: t, biller: b, lines: map[string]int{}, names: map[string]int{}}
+func newLookbackFinder(t chat.Tokenizer, b *biller) *lookbackFinder {
+	return &lookbackFinder{tokenizer: t, biller: b, lines: map[string]int{}, names: map[string]int{}}
 }
 
-// texts returns what a message says: its text, and the texts in the arguments of its calls.
+// texts returns the text of a message and the strings in the arguments of its calls, in lines.
 func texts(m chat.Message) string {
 	all := []string{m.Text()}
 	for _, c := range m.ToolCalls {
@@ -91,18 +92,18 @@ func texts(m chat.Message) string {
 	return strings.Join(all, "\n")
 }
 
-// stringsIn lists the texts in a JSON value.
+// stringsIn lists the strings in a JSON value.
 func stringsIn(v any) (list []string) {
 	switch v := v.(type) {
 	case string:
 		return []string{v}
 	case []any:
-		for _, one := range v {
-			list = append(list, stringsIn(one)...)
+		for _, item := range v {
+			list = append(list, stringsIn(item)...)
 		}
 	case map[string]any:
-		for _, one := range v {
-			list = append(list, stringsIn(one)...)
+		for _, item := range v {
+			list = append(list, stringsIn(item)...)
 		}
 	}
 	return list
@@ -111,25 +112,25 @@ func stringsIn(v any) (list []string) {
 // linesOf lists the lines of a text that are long enough to be looked for.
 func linesOf(text string) (list []string) {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) >= leastLine {
+		if line = strings.TrimSpace(line); len(line) >= minLine {
 			list = append(list, line)
 		}
 	}
 	return list
 }
 
-// namesIn lists the identifiers of a text.
+// namesIn lists the identifiers in a text that are long enough to be looked for.
 func namesIn(text string) (list []string) {
 	for _, name := range identifier.FindAllString(text, -1) {
-		if len(name) >= leastIdentifier {
+		if len(name) >= minIdentifier {
 			list = append(list, name)
 		}
 	}
 	return list
 }
 
-// add takes in a message of the session.
-func (l *looker) add(m chat.Message) {
+// add adds a message of the session.
+func (l *lookbackFinder) add(m chat.Message) {
 	text := texts(m)
 	n := len(l.said)
 	l.said = append(l.said, text)
@@ -141,19 +142,20 @@ func (l *looker) add(m chat.Message) {
 	}
 }
 
-// compacted forgets what was looked up: it is covered.
-func (l *looker) compacted() { l.fetched, l.carried, l.latest.pending = nil, 0, true }
+// compacted is called after a compaction. It covers the texts that were looked up.
+func (l *lookbackFinder) compacted() { l.fetched, l.carried, l.latest.pending = nil, 0, true }
 
-// shows takes in what the request after a compaction shows.
-func (l *looker) shows(text string) {
+// firstRequest records the text of the first request after a compaction.
+func (l *lookbackFinder) firstRequest(text string) {
 	l.latest = compacted{shown: text, before: make(map[string]bool, len(l.names))}
 	for name := range l.names {
 		l.latest.before[name] = false
 	}
 }
 
-// later looks whether a name that an answer needs was carried over the compaction.
-func (l *looker) later(b *Lookbacks, name string) {
+// neededLater counts a name that an answer needs, if it was said before the latest compaction and no answer needed it
+// since.
+func (l *lookbackFinder) neededLater(b *Lookbacks, name string) {
 	if needed, said := l.latest.before[name]; !said || needed {
 		return
 	}
@@ -164,25 +166,25 @@ func (l *looker) later(b *Lookbacks, name string) {
 	}
 }
 
-// answer looks through the answer to a request.
-func (l *looker) answer(b *Lookbacks, request []chat.Message, tokens int, answer chat.Message) {
+// answer adds the look-backs in the answer to a request.
+func (l *lookbackFinder) answer(b *Lookbacks, request []chat.Message, tokens int, answer chat.Message) {
 	var shown strings.Builder
 	for _, m := range request {
 		shown.WriteString(texts(m) + "\n")
 	}
 	if l.latest.pending {
-		l.shows(shown.String())
+		l.firstRequest(shown.String())
 	}
 	for _, text := range l.fetched {
 		shown.WriteString(text + "\n")
 	}
 	visible := shown.String()
-	gone := map[int]bool{} // messages that must be looked up
-	check := func(places map[string]int, what string) (known, isShown bool) {
-		at, known := places[what]
-		isShown = known && strings.Contains(visible, what)
+	missing := map[int]bool{} // messages that must be looked up
+	check := func(places map[string]int, text string) (known, isShown bool) {
+		at, known := places[text]
+		isShown = known && strings.Contains(visible, text)
 		if known && !isShown {
-			gone[at] = true
+			missing[at] = true
 		}
 		return known, isShown
 	}
@@ -196,14 +198,14 @@ func (l *looker) answer(b *Lookbacks, request []chat.Message, tokens int, answer
 	if checkable {
 		b.Checkable++
 	}
-	edit := len(gone) > 0
-	once := map[string]bool{}
+	edit := len(missing) > 0
+	seen := map[string]bool{}
 	for _, name := range namesIn(texts(answer)) {
-		if once[name] {
+		if seen[name] {
 			continue
 		}
-		once[name] = true
-		l.later(b, name)
+		seen[name] = true
+		l.neededLater(b, name)
 		if known, isShown := check(l.names, name); known {
 			b.Needed++
 			if isShown {
@@ -214,24 +216,24 @@ func (l *looker) answer(b *Lookbacks, request []chat.Message, tokens int, answer
 	switch {
 	case edit:
 		b.Edits++
-	case len(gone) > 0:
+	case len(missing) > 0:
 		b.Identifiers++
 	}
-	l.price(b, tokens, gone)
+	l.price(b, tokens, missing)
 }
 
-// price adds what it costs to look messages up, and to carry what was looked up before.
-func (l *looker) price(b *Lookbacks, tokens int, gone map[int]bool) {
+// price adds the cost of looking up the missing messages, and of carrying those that were looked up before.
+func (l *lookbackFinder) price(b *Lookbacks, tokens int, missing map[int]bool) {
 	if l.biller == nil {
 		return
 	}
 	p, input := l.biller.prices, tokens+l.biller.fixed
 	b.Dollars += p.Reading(input, l.carried)
-	if len(gone) == 0 {
+	if len(missing) == 0 {
 		return
 	}
 	brought := 0
-	for at := range gone {
+	for at := range missing {
 		l.fetched = append(l.fetched, l.said[at])
 		brought += min(sourceTokens, l.tokenizer.CountText(l.said[at]))
 	}
@@ -240,7 +242,7 @@ func (l *looker) price(b *Lookbacks, tokens int, gone map[int]bool) {
 	l.carried += brought
 }
 
-// oldText returns the text that an edit replaces; "" of any other call.
+// oldText returns the text that an edit replaces, "" for any other call.
 func oldText(c chat.ToolCall) string {
 	edits := map[string]bool{}
 	for _, name := range toolname.Names(toolname.Edit) {

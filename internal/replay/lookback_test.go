@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-func TestLookbacksAreWhatWasSaidAndIsNotShown(t *testing.T) {
+func TestLookbacksUseWordsThatTheRequestNoLongerShows(t *testing.T) {
 	edit := func(old string) chat.Message {
 		return chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "e", Name: "edit", Arguments: `{"path":"a.go","oldText":"` + old + `","newText":"x"}`}}}
 	}
@@ -21,17 +21,17 @@ func TestLookbacksAreWhatWasSaidAndIsNotShown(t *testing.T) {
 		want    Lookbacks
 	}{
 		{"an edit of a line that is shown", shown, edit("func parseLine(text string) error {"), Lookbacks{Checkable: 1, Needed: 1, Shown: 1}},
-		{"of one that is not", gone, edit("func parseLine(text string) error {"), Lookbacks{Edits: 1, Checkable: 1, Needed: 1}},
-		{"of one that nobody said", gone, edit("type another struct {"), Lookbacks{}},
-		{"a short line is anywhere", gone, edit("return nil"), Lookbacks{}},
+		{"an edit of a line that is not shown", gone, edit("func parseLine(text string) error {"), Lookbacks{Edits: 1, Checkable: 1, Needed: 1}},
+		{"an edit of a line that nobody said", gone, edit("type another struct {"), Lookbacks{}},
+		{"an edit of a line too short to count", gone, edit("return nil"), Lookbacks{}},
 		{"a name that is shown", shown, chat.AssistantMessage("It is parseLine."), Lookbacks{Needed: 1, Shown: 1}},
-		{"a name that is not", gone, chat.AssistantMessage("It is parseLine."), Lookbacks{Identifiers: 1, Needed: 1}},
+		{"a name that is not shown", gone, chat.AssistantMessage("It is parseLine."), Lookbacks{Identifiers: 1, Needed: 1}},
 		{"a new name", gone, chat.AssistantMessage("I call it parseWord."), Lookbacks{}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			b, err := billerFor("claude-opus-4-5", "", 0)
 			require.NoError(t, err)
-			l := newLooker(counter(t), b)
+			l := newLookbackFinder(counter(t), b)
 			l.add(source)
 			var got Lookbacks
 			l.answer(&got, tt.request, 10_000, tt.answer)
@@ -41,19 +41,18 @@ func TestLookbacksAreWhatWasSaidAndIsNotShown(t *testing.T) {
 			require.Equal(t, tt.want, got)
 			got = Lookbacks{}
 			l.answer(&got, tt.request, 10_000, tt.answer)
-			require.Zero(t, got.Edits+got.Identifiers, "what was looked up is shown from then on")
-			require.LessOrEqual(t, got.Dollars, first, "and carried")
+			require.Zero(t, got.Edits+got.Identifiers, "a text that was looked up is shown from then on")
+			require.LessOrEqual(t, got.Dollars, first, "carrying it costs less than looking it up")
 			l.compacted()
 			got = Lookbacks{}
 			l.answer(&got, tt.request, 10_000, tt.answer)
-			require.Equal(t, tt.want.Edits+tt.want.Identifiers, got.Edits+got.Identifiers, "until it is covered")
+			require.Equal(t, tt.want.Edits+tt.want.Identifiers, got.Edits+got.Identifiers, "a compaction covers it")
 		})
 	}
 }
 
-// What an answer needs after a compaction is carried if the first request after it showed it, and counts once.
-func TestIdentifiersAreCarriedOverACompactionOrNot(t *testing.T) {
-	l := newLooker(counter(t), nil)
+func TestAnIdentifierIsCarriedIfTheFirstRequestAfterTheCompactionShowsIt(t *testing.T) {
+	l := newLookbackFinder(counter(t), nil)
 	l.add(chat.UserMessage("See parseLine, parseWord and parseFile."))
 	var got Lookbacks
 	l.answer(&got, nil, 100, chat.AssistantMessage("parseLine"))
@@ -64,26 +63,26 @@ func TestIdentifiersAreCarriedOverACompactionOrNot(t *testing.T) {
 	require.Equal(t, []int{2, 1}, []int{got.NeededLater, got.Carried})
 	l.add(chat.AssistantMessage("parseWord parseLine parseNew1"))
 	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord parseNew1 parseFile"))
-	require.Equal(t, []int{3, 1}, []int{got.NeededLater, got.Carried}, "once each, and not what is new since")
+	require.Equal(t, []int{3, 1}, []int{got.NeededLater, got.Carried}, "each counts once, and a name first said after the compaction does not")
 	l.compacted()
 	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord"))
-	require.Equal(t, []int{4, 2}, []int{got.NeededLater, got.Carried}, "at the next compaction anew")
+	require.Equal(t, []int{4, 2}, []int{got.NeededLater, got.Carried}, "after the next compaction it counts again")
 }
 
-func TestTheDialIsOfFrugalAlone(t *testing.T) {
+func TestLossesAreForThePolicyFrugalAlone(t *testing.T) {
 	list, err := policiesNamed("a3s,frugal")
 	require.NoError(t, err)
-	list, err = atDials(list, "0,0.3")
+	list, err = withLosses(list, "0,0.3")
 	require.NoError(t, err)
 	require.Len(t, list, 3)
 	require.Equal(t, "frugal 0.3", list[2].Name)
 	require.InDelta(t, 0.3, list[2].Trigger[0].Loss, 0)
-	for dials, want := range map[string]string{"x": "no amount of dollars", "-1": "no amount of dollars"} {
-		_, err = atDials(list, dials)
+	for losses, want := range map[string]string{"x": "not an amount of dollars", "-1": "not an amount of dollars"} {
+		_, err = withLosses(list, losses)
 		require.ErrorContains(t, err, want)
 	}
 	list, err = policiesNamed("a3s")
 	require.NoError(t, err)
-	_, err = atDials(list, "0")
+	_, err = withLosses(list, "0")
 	require.ErrorContains(t, err, "does not name it")
 }

@@ -11,101 +11,105 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Run is what one policy did with one session. Tokens are those of one tokenizer throughout, but for the TokensBefore of a
-// recorded compaction, which are what its recorder wrote.
+// Run holds the results of one policy on one session. All tokens are counted by one tokenizer, except the TokensBefore
+// of a recorded compaction, which its recorder wrote.
 type Run struct {
 	Session string          `json:"session"`
 	Format  importer.Format `json:"format"`
-	// Policy by its name, or "recorded": the session as it was sent at the time.
+	// Policy is its name, or "recorded" for the session as its own agent sent it.
 	Policy string `json:"policy"`
-	// Model that wrote the summaries, "" for a recorded run.
+	// Model wrote the summaries; "" for the recorded run.
 	Model string `json:"model,omitempty"`
-	// AnsweredBy names the model that the policy was told answers, "" where that is not known.
+	// AnsweredBy is the name of the answering model that the policy was given, "" if unknown.
 	AnsweredBy string `json:"answeredBy,omitempty"`
-	// Window that was asked for, and what of it the messages may take without what the recording does not have. A recorded run
-	// is held to neither.
+	// Window is the window that was asked for. Budget is the part of it that the messages may take, without the tokens
+	// that the recording does not have. They do not limit the recorded run.
 	Window int `json:"windowTokens"`
 	Budget int `json:"budgetTokens"`
-	// Requests that were rendered, of those that the session has.
+	// Requests counts the rendered requests, RequestsIn those that the session has.
 	Requests   int `json:"requests"`
 	RequestsIn int `json:"requestsInSession"`
-	// Sent tokens of all requests, Cached those that the request before them began with too, Peak those of the largest.
+	// Sent counts the tokens of all requests, Cached those in a prefix shared with the request before, Peak those of
+	// the largest request.
 	Sent   int `json:"sentTokens"`
 	Cached int `json:"cachedTokens"`
 	Peak   int `json:"peakTokens"`
-	// LeftOut are tokens of the history that were neither sent nor summarised: cut, pruned or dropped. Over all requests.
+	// LeftOut counts the tokens of the history, over all requests, that were neither sent nor summarised: cut, pruned
+	// or dropped.
 	LeftOut int `json:"leftOutTokens"`
-	// DroppedPieces of the prompts, over all requests.
+	// DroppedPieces counts the dropped pieces of the prompts, over all requests.
 	DroppedPieces int `json:"droppedPieces"`
-	// Calls of the model that writes the summaries.
+	// Calls are the requests for summaries.
 	Calls       Calls        `json:"modelCalls"`
 	Compactions []Compaction `json:"compactions"`
-	// Events that the compactor told of, by their kind. Those of [summarize.EventUsage] are left out.
+	// Events counts the compactor's events by kind, without [summarize.EventUsage].
 	Events map[string]int `json:"events,omitempty"`
-	// Bill in dollars, nil without prices.
+	// Bill is nil without prices.
 	Bill *Bill `json:"bill,omitempty"`
-	// Lookbacks of the run, nil without prices.
+	// Lookbacks is nil without prices.
 	Lookbacks *Lookbacks `json:"lookbacks,omitempty"`
-	// Regret of the run, nil without prices, and of the recorded run, whose summaries have no price.
+	// Regret is nil without prices, and for the recorded run, whose summaries have no price.
 	Regret *Regret `json:"regret,omitempty"`
-	// Front reports whether no other run of the session, in whatever window, costs as little with its look-backs and has as few
-	// edits among them.
+	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
+	// both dollars, look-backs included, and look-backs of edits, and better in one.
 	Front bool `json:"front,omitempty"`
-	// Check of the model of costs against what was recorded, of the recorded run; nil without prices, or if no usage was.
+	// Check compares the cost model with the recorded usage. It is set for the recorded run, if there are prices and
+	// usage.
 	Check *Check `json:"check,omitempty"`
-	// Bundles that were written.
+	// Bundles counts the bundles written.
 	Bundles int `json:"bundles,omitempty"`
-	// Ended says why the run ended before the session did, "" where it did not.
+	// Ended says why the run ended before the session did, "" if it did not.
 	Ended string `json:"ended,omitempty"`
 }
 
-// Calls are requests for summaries.
+// Calls sums up the requests for summaries.
 type Calls struct {
 	Number int `json:"number"`
-	// Sent tokens, Cached those that the agent's last request began with too, Answered those of the answers.
+	// Sent counts the tokens of the requests, Cached those in a prefix shared with the agent's last request, Answered
+	// those of the answers.
 	Sent     int `json:"sentTokens"`
 	Cached   int `json:"cachedTokens"`
 	Answered int `json:"answeredTokens"`
 }
 
-// Compaction is one that came about in a run.
+// Compaction describes a compaction of a run.
 type Compaction struct {
-	// Request before which it was found in the session, and the line at which its recorded answer stands. After the last
-	// request the line is 0.
+	// Request is the number of the first request after the compaction, Line the line of its recorded answer. After the
+	// last request the line is 0.
 	Request int `json:"request"`
 	Line    int `json:"line"`
-	// Reason is the occasion, and Background tells that the summary was made while the work went on: the compaction stands
-	// where it was put in place. Mode is the prompt that was used.
+	// Reason is the occasion. Background reports whether the summary was made while the agent went on; Request is then
+	// the first after it was put in place. Mode is the prompt that was used.
 	Reason     summarize.Occasion `json:"reason,omitempty"`
 	Background bool               `json:"background,omitempty"`
 	Mode       string             `json:"mode,omitempty"`
-	// TokensBefore are what the prompt needed, TokensAfter what it took, 0 where that is not known.
+	// TokensBefore and TokensAfter are the tokens of the prompt before and after the compaction, 0 if unknown.
 	TokensBefore int `json:"tokensBefore"`
 	TokensAfter  int `json:"tokensAfter"`
-	// StandIn are the tokens of what was put in place.
+	// StandIn counts the tokens of the messages that replace the history.
 	StandIn int `json:"standInTokens"`
-	// Covered and Kept are messages: those that are no longer shown word for word, and those that are.
+	// Covered counts the messages that are no longer shown word for word, Kept those that still are.
 	Covered int `json:"coveredMessages"`
 	Kept    int `json:"keptMessages"`
-	// KeptTokens are those of the messages that are.
+	// KeptTokens counts the tokens of the kept messages.
 	KeptTokens int `json:"keptTokens"`
 }
 
-// measuring measures a run as it goes on.
+// measuring measures a run request by request.
 type measuring struct {
 	session   *history.Session
 	tokenizer chat.Tokenizer
 	meter     *meter
 	run       *Run
 	biller    *biller           // nil without prices
-	looker    *looker           // nil without prices
-	said      int               // messages of the path that the looker has
-	latest    string            // compaction that was measured
-	taken     func() []finished // what the compactor says of those that are new
+	lookbacks *lookbackFinder   // nil without prices
+	said      int               // messages of the path that lookbacks has
+	latest    string            // the last measured compaction
+	taken     func() []finished // the compactions that finished since the last call
 }
 
-// request measures one that is sent, and gives the compactions that were made before it, and, with prices, what the provider
-// would have reported.
+// request measures a request. It returns the compactions that were made before it and, with prices, the usage that the
+// provider would have reported.
 func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []placed, usage chat.Usage, err error) {
 	whole := m.meter.whole(rendered.Messages)
 	tokens, cached := m.meter.sends(rendered.Messages)
@@ -134,18 +138,19 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	}
 	r.LeftOut += max(0, all-tokens)
 
-	made, err = m.made(ctx, step.Number, step.Line, tokens)
-	if err == nil && m.looker != nil {
+	made, err = m.newCompactions(ctx, step.Number, step.Line, tokens)
+	if err == nil && m.lookbacks != nil {
 		if len(made) > 0 {
-			m.looker.compacted()
+			m.lookbacks.compacted()
 		}
-		err = m.look(ctx, rendered.Messages, tokens, step.Answer)
+		err = m.findLookbacks(ctx, rendered.Messages, tokens, step.Answer)
 	}
 	return made, usage, err
 }
 
-// look takes in what was said since the last request, and looks through the answer to this one.
-func (m *measuring) look(ctx context.Context, request []chat.Message, tokens int, answer chat.Message) error {
+// findLookbacks adds the messages since the last request to m.lookbacks, and counts the look-backs in the answer to
+// this request.
+func (m *measuring) findLookbacks(ctx context.Context, request []chat.Message, tokens int, answer chat.Message) error {
 	n := 0
 	for e, err := range m.session.PathTo(ctx, "") {
 		if err != nil {
@@ -155,28 +160,28 @@ func (m *measuring) look(ctx context.Context, request []chat.Message, tokens int
 			continue
 		}
 		if n++; n > m.said {
-			m.looker.add(e.Message())
+			m.lookbacks.add(e.Message())
 		}
 	}
 	m.said = n
-	m.looker.answer(m.run.Lookbacks, request, tokens, answer)
+	m.lookbacks.answer(m.run.Lookbacks, request, tokens, answer)
 	return nil
 }
 
-// placed is a compaction in the session, and what its model was asked, where that is known.
+// placed is a compaction in the session, and the requests for its summary, if known.
 type placed struct {
 	entry history.Entry
 	asked []exchange
 }
 
-// made measures the compactions that are new, and gives them. They were found before a request of so many tokens; after
-// the last there is none.
-func (m *measuring) made(ctx context.Context, number, line, tokens int) ([]placed, error) {
-	entries, err := m.compactions(ctx)
+// newCompactions measures the compactions since its last call and returns them. number, line and tokens are those of
+// the request after them; line and tokens are 0 after the last request.
+func (m *measuring) newCompactions(ctx context.Context, number, line, tokens int) ([]placed, error) {
+	entries, err := m.newEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	told := m.taken()
+	done := m.taken()
 	made := make([]placed, len(entries))
 	for i, e := range entries {
 		c, err := m.compaction(ctx, e)
@@ -184,9 +189,9 @@ func (m *measuring) made(ctx context.Context, number, line, tokens int) ([]place
 			return nil, err
 		}
 		made[i].entry = e
-		if i < len(told) {
-			made[i].asked = told[i].asked
-			c.Reason, c.Background = told[i].event.Reason, told[i].event.Background
+		if i < len(done) {
+			made[i].asked = done[i].asked
+			c.Reason, c.Background = done[i].event.Reason, done[i].event.Background
 		}
 		if c.Request, c.Line = number, line; c.TokensAfter == 0 {
 			c.TokensAfter = tokens
@@ -196,8 +201,8 @@ func (m *measuring) made(ctx context.Context, number, line, tokens int) ([]place
 	return made, nil
 }
 
-// compactions gives those on the path that are new.
-func (m *measuring) compactions(ctx context.Context) ([]history.Entry, error) {
+// newEntries returns the compactions on the path since its last call.
+func (m *measuring) newEntries(ctx context.Context) ([]history.Entry, error) {
 	latest, ok, err := m.session.Latest(ctx, history.TypeCompaction)
 	if err != nil || !ok || latest.ID == m.latest {
 		return nil, err
@@ -218,7 +223,7 @@ func (m *measuring) compactions(ctx context.Context) ([]history.Entry, error) {
 	return list, nil
 }
 
-// compaction measures what one changed.
+// compaction measures one compaction.
 func (m *measuring) compaction(ctx context.Context, e history.Entry) (Compaction, error) {
 	before, err := m.session.ViewAt(ctx, e.Parent)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
-// written writes a file of lines and gives its path.
+// written writes a file of lines and returns its path.
 func written(t testing.TB, name string, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -32,15 +32,14 @@ func opened(t testing.TB, path string) source {
 }
 
 func replayerOf(t testing.TB, budget int) *replayer {
-	return &replayer{tokenizer: counter(t), model: modelOffline, asked: budget, window: budget, budget: budget}
+	return &replayer{tokenizer: counter(t), model: modelOffline, wholeWindow: budget, window: budget, budget: budget}
 }
 
-// The instructions take 10 tokens (3 and the role, and 6 of text), a message of one word 5, what stands for a history
-// ("<summary>", "so far", "</summary>" on lines of their own) 13.
+// Tokens of messages.
 const (
-	instructions = 10
-	word         = 5
-	standIn      = 13
+	instructions = 10 // 3, the role, and 6 of text
+	word         = 5  // a message of one word
+	standIn      = 13 // "<summary>", "so far", "</summary>" on lines of their own
 )
 
 var talk = []string{
@@ -53,20 +52,20 @@ var talk = []string{
 	`{"type":"message","id":"7","parentId":"6","message":{"role":"assistant","content":[{"type":"text","text":"six"}]}}`,
 }
 
-func TestMeasuresOfASessionThatFits(t *testing.T) {
+func TestASessionThatFitsIsMeasured(t *testing.T) {
 	run, err := replayerOf(t, 1000).replay(t.Context(), opened(t, written(t, "s.jsonl", talk...)), copilotchat.Policy())
 	require.NoError(t, err)
 	want := &Run{
 		Format: "pi", Policy: "copilot-chat", Model: modelOffline, Window: 1000, Budget: 1000, Requests: 3, RequestsIn: 3,
 		Sent:        3*instructions + (1+3+5)*word,
-		Cached:      2*instructions + (1+3)*word, // the first request is not cached; each other begins with the one before
+		Cached:      2*instructions + (1+3)*word, // each request after the first begins with the one before
 		Peak:        instructions + 5*word,
 		Compactions: []Compaction{}, Events: map[string]int{},
 	}
 	require.Empty(t, cmp.Diff(want, run, cmpopts.IgnoreFields(Run{}, "Session")))
 }
 
-func TestMeasuresOfARecordedCompaction(t *testing.T) {
+func TestARecordedCompactionIsMeasured(t *testing.T) {
 	lines := append(talk[:5:5],
 		`{"type":"compaction","id":"6","parentId":"5","summary":"so far","firstKeptEntryId":"4","tokensBefore":900}`,
 		`{"type":"message","id":"7","parentId":"6","message":{"role":"user","content":"five"}}`,
@@ -74,13 +73,13 @@ func TestMeasuresOfARecordedCompaction(t *testing.T) {
 	)
 	s := opened(t, written(t, "s.jsonl", lines...))
 	require.True(t, s.compacted())
-	run, err := replayerOf(t, 20).replayRecorded(t.Context(), s) // it is not held to a window
+	run, err := replayerOf(t, 20).replayRecorded(t.Context(), s) // the window does not limit it
 	require.NoError(t, err)
 	last := instructions + standIn + 3*word // three, four, five
 	want := &Run{
 		Format: "pi", Policy: recorded, Window: 20, Budget: 20, Requests: 3, RequestsIn: 3,
 		Sent:   2*instructions + (1+3)*word + last,
-		Cached: 2*instructions + word, // after the compaction, the instructions alone
+		Cached: 2*instructions + word, // after the compaction only the instructions
 		Peak:   last,
 		Compactions: []Compaction{{
 			Request: 3, Line: 8, TokensBefore: 900, TokensAfter: last, StandIn: standIn, Covered: 2, Kept: 2, KeptTokens: 2 * word,

@@ -18,8 +18,8 @@ const (
 	modelScript  = "script"
 )
 
-// modelNamed makes a model for one replay of a recording. A script answers with the summaries of the recording, one after
-// the other and the last again and again, so that what policies differ in is all but the words.
+// modelNamed returns a model for one replay of a recording. A script answers with the summaries of the recording in
+// order, and repeats the last, so that policies do not differ in the words of their summaries.
 func modelNamed(name string, r *importer.Recording, t chat.Tokenizer) (chat.Model, error) {
 	switch name {
 	case modelOffline:
@@ -30,7 +30,7 @@ func modelNamed(name string, r *importer.Recording, t chat.Tokenizer) (chat.Mode
 	return nil, fmt.Errorf("-model: there is no model %q: it is %s or %s", name, modelOffline, modelScript)
 }
 
-// recordedSummaries returns what the recorded model wrote at its compactions.
+// recordedSummaries returns the summaries of the recorded compactions.
 func recordedSummaries(r *importer.Recording) []string {
 	var list []string
 	for _, rec := range r.Path(r.Leaf) {
@@ -41,7 +41,7 @@ func recordedSummaries(r *importer.Recording) []string {
 	return list
 }
 
-// script answers every request with a summary that was written before.
+// script answers each request with a recorded summary.
 type script struct {
 	tokenizer chat.Tokenizer
 	summaries []string
@@ -50,10 +50,10 @@ type script struct {
 	next int
 }
 
-// noSummary is what a script says where the recording has no summary.
+// noSummary is the answer of a script if the recording has no summary.
 const noSummary = "## Summary\n\nThis stands where a model would have summarised the conversation."
 
-// frame is what may stand around a summary, in tokens: it goes off the room that is left for its words.
+// frame is the number of tokens that tags around a summary may take.
 const frame = 64
 
 func (s *script) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -67,34 +67,34 @@ func (s *script) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		text = s.summaries[s.next]
 		s.next = min(s.next+1, len(s.summaries)-1)
 	}
-	if room := req.MaxTokens/2 - frame; req.MaxTokens > 0 { // half of it is for thinking first
+	if room := req.MaxTokens/2 - frame; req.MaxTokens > 0 { // the other half is for thinking
 		text = history.Clip(s.tokenizer, text, max(1, room), 1)
 	}
 	return models.SaySummary(text)(ctx, req)
 }
 
-// exchange is a request for a summary and what came of it.
+// exchange is a request for a summary and its response or error.
 type exchange struct {
 	request  chat.Request
 	response chat.Response
 	err      error
 }
 
-// meter is a model that measures what another is asked.
+// meter is a model that measures the requests to another model.
 type meter struct {
 	chat.Model
 	tokenizer chat.Tokenizer
 
 	mu         sync.Mutex
-	prefix     prefix.Prefix // what the agent was sent last
-	background bool          // a summary is made for the request that is being rendered, and not before it
-	rendering  bool          // a request of the agent is, which is not sent yet
-	early      [][]chat.Message
+	prefix     prefix.Prefix    // the agent's last request
+	background bool             // the latest compaction is made in the background
+	rendering  bool             // a request of the agent is being rendered and is not sent yet
+	early      [][]chat.Message // background requests for summaries made while rendering
 	calls      Calls
-	exchanges  []exchange // since they were taken last
+	exchanges  []exchange // since the last call of taken
 }
 
-// Generate asks the model.
+// Generate measures a request and passes it on.
 func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	sent := m.tokenizer.CountTools(req.Tools)
 	for _, message := range req.Messages {
@@ -119,22 +119,23 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return response, err
 }
 
-// begins tells that a compaction does.
-func (m *meter) begins(background bool) {
+// compactionBegins is called when a compaction begins.
+func (m *meter) compactionBegins(background bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.background = background
 }
 
-// waits tells that a request of the agent is being rendered. What is asked in the background until it is sent is asked
-// after it, however the goroutines run.
-func (m *meter) waits() {
+// renderBegins is called before a request of the agent is rendered. Background requests for summaries count as made
+// after the agent's request is sent, however the goroutines are scheduled.
+func (m *meter) renderBegins() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rendering = true
 }
 
-// sends notes what the agent is sent, and tells its tokens and how many of them it has in common with what was sent before.
+// sends records a request of the agent. It returns the tokens of the request, and those in a prefix shared with the
+// agent's request before.
 func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +148,8 @@ func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	return tokens, cached
 }
 
-// whole returns how many tokens the messages take that a request begins with as the agent's last one did.
+// whole returns the tokens of the whole messages at the beginning of a request that the agent's last request began with
+// too.
 func (m *meter) whole(request []chat.Message) (tokens int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

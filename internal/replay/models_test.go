@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/prefix"
 )
 
-func TestScriptAnswersWithTheRecordedSummaries(t *testing.T) {
+func TestAScriptAnswersWithTheRecordedSummaries(t *testing.T) {
 	s := opened(t, generatedSession)
 	summaries := recordedSummaries(s.recording)
 	require.Len(t, summaries, 2)
@@ -23,7 +23,7 @@ func TestScriptAnswersWithTheRecordedSummaries(t *testing.T) {
 	}
 	response, err := model.Generate(t.Context(), chat.Request{MaxTokens: 400})
 	require.NoError(t, err)
-	require.Less(t, counter(t).CountMessage(response.Message), 200, "half of what may be answered is for thinking")
+	require.Less(t, counter(t).CountMessage(response.Message), 200, "half of the tokens are for thinking")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -31,7 +31,7 @@ func TestScriptAnswersWithTheRecordedSummaries(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestScriptHasAnAnswerWhereNothingWasRecorded(t *testing.T) {
+func TestAScriptAnswersWithoutRecordedSummaries(t *testing.T) {
 	s := opened(t, written(t, "s.jsonl", talk...))
 	model, err := modelNamed(modelScript, s.recording, counter(t))
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestScriptHasAnAnswerWhereNothingWasRecorded(t *testing.T) {
 }
 
 // A message of one word takes 5 tokens.
-func TestMeterCountsWhatIsAskedAndAnswered(t *testing.T) {
+func TestAMeterCountsRequestsAndAnswers(t *testing.T) {
 	c := counter(t)
 	m := &meter{tokenizer: c, prefix: prefix.Prefix{Tokenizer: c}, Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		if len(req.Messages) == 1 {
@@ -59,6 +59,6 @@ func TestMeterCountsWhatIsAskedAndAnswered(t *testing.T) {
 	require.Equal(t, Calls{Number: 2, Sent: 15, Cached: 5, Answered: 5}, m.total())
 	require.Len(t, m.taken(), 2)
 	require.Empty(t, m.taken())
-	tokens, cached = m.sends([]chat.Message{one, two}) // what was asked for a summary is not what the agent was sent
+	tokens, cached = m.sends([]chat.Message{one, two}) // the requests for summaries do not change the agent's prefix
 	require.Equal(t, []int{10, 5}, []int{tokens, cached})
 }

@@ -11,33 +11,33 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// all names every policy.
+// all stands for every policy, or every shape, in a flag.
 const all = "all"
 
-// atDials puts the policy frugal at each dial that a flag lists, in dollars with commas between them; the others stay.
-func atDials(list []summarize.Policy, dials string) ([]summarize.Policy, error) {
-	if dials == "" {
+// withLosses replaces the policy frugal in a list by one policy for each loss in the value of -loss.
+func withLosses(list []summarize.Policy, losses string) ([]summarize.Policy, error) {
+	if losses == "" {
 		return list, nil
 	}
 	var each []summarize.Policy
-	for _, dial := range strings.Split(dials, ",") {
-		loss, err := strconv.ParseFloat(dial, 64)
+	for _, word := range strings.Split(losses, ",") {
+		loss, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(loss >= 0) {
-			return nil, fmt.Errorf("-loss: %q is no amount of dollars, 0 or more", dial)
+			return nil, fmt.Errorf("-loss: %q is not an amount of dollars, 0 or more", word)
 		}
 		p := frugal.PolicyAt(loss)
-		p.Name += " " + dial
+		p.Name += " " + word
 		each = append(each, p)
 	}
 	i := slices.IndexFunc(list, func(p summarize.Policy) bool { return p.Name == frugal.Name })
 	if i < 0 {
-		return nil, fmt.Errorf("-loss is the dial of the policy %s, and -policy does not name it", frugal.Name)
+		return nil, fmt.Errorf("-loss is for the policy %s, and -policy does not name it", frugal.Name)
 	}
 	return slices.Replace(list, i, i+1, each...), nil
 }
 
-// policiesNamed returns the policies that a flag names: one, several with commas between them, or all there are in the order
-// of their names. They ask for no titles.
+// policiesNamed returns the policies that a flag names, separated by commas, or all of them in the order of their
+// names. They ask for no titles.
 func policiesNamed(names string) (list []summarize.Policy, err error) {
 	wanted := policies.Names()
 	if names != all {
@@ -49,7 +49,7 @@ func policiesNamed(names string) (list []summarize.Policy, err error) {
 			return nil, fmt.Errorf("-policy: %w, or %s", err, all)
 		}
 		for i := range p.Ask.Prompts {
-			p.Ask.Prompts[i].Title = nil // it is asked for when there is time, which differs from run to run
+			p.Ask.Prompts[i].Title = nil // when a title is asked for differs from run to run
 		}
 		list = append(list, p)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// pricesNamed returns the prices of a model, or those of a list such as "input=5,read=0.5,write=6.25,output=25,least=4096".
-// A lifetime above 0 is the cache's; if it is the longer one of the model, all writes are charged for as such.
+// pricesNamed returns the prices of a model, or those of a list such as
+// "input=5,read=0.5,write=6.25,output=25,least=4096". A lifetime above 0 replaces that of the model's cache. If it is
+// the model's long lifetime, all writes have the price of long writes.
 func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, err error) {
 	if !strings.Contains(name, "=") {
 		p, err = sizing.PublishedPrices().Of(name)
@@ -26,7 +27,7 @@ func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, err erro
 	case err != nil:
 		return p, err
 	case lifetime < 0:
-		return p, fmt.Errorf("-ttl is %v: it is above 0", lifetime)
+		return p, fmt.Errorf("-ttl is %v: set a time above 0", lifetime)
 	case lifetime > 0 && lifetime == p.LongLifetime:
 		for _, r := range []*sizing.Rates{&p.Rates, &p.LongRates} {
 			r.CacheWrite = cmp.Or(r.CacheWriteLong, r.CacheWrite)
@@ -38,11 +39,11 @@ func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, err erro
 	return p, p.Validate()
 }
 
-// billerFor makes what prices requests, nil without prices.
+// billerFor returns the biller that the flags ask for, nil without prices.
 func billerFor(prices, summaries string, lifetime time.Duration) (*biller, error) {
 	if prices == "" {
 		if summaries != "" || lifetime != 0 {
-			return nil, errors.New("-summary-prices and -ttl are for -prices, and there are none")
+			return nil, errors.New("-summary-prices and -ttl need -prices: set -prices")
 		}
 		return nil, nil
 	}
@@ -68,7 +69,7 @@ func listedPrices(list string) (sizing.Prices, error) {
 		} else if name == "least" {
 			p.LeastCached, err = strconv.Atoi(value)
 		} else {
-			err = fmt.Errorf("it is input, read, write, output or least")
+			err = errors.New("the names are input, read, write, output and least")
 		}
 		if err != nil {
 			return p, fmt.Errorf("-prices: %q: %w", pair, err)
@@ -77,7 +78,7 @@ func listedPrices(list string) (sizing.Prices, error) {
 	return p, nil
 }
 
-// scaled counts as another tokenizer does, times a factor: in the tokens of the model that was recorded.
+// scaled multiplies the counts of a tokenizer by a factor, to count in the tokens of the recorded model.
 type scaled struct {
 	base   chat.Tokenizer
 	factor float64
@@ -90,7 +91,8 @@ func (s scaled) CountPart(p chat.Part) int        { return s.by(s.base.CountPart
 func (s scaled) CountMessage(m chat.Message) int  { return s.by(s.base.CountMessage(m)) }
 func (s scaled) CountTools(tools []chat.Tool) int { return s.by(s.base.CountTools(tools)) }
 
-// fit fits y = a + b·x by least squares, with a of 0 or more. It is false if there are too few points.
+// fit fits y = a + b·x by least squares, with a of 0 or more. ok is false if there are too few points, or no line with
+// b > 0 fits.
 func fit(x, y []float64) (a, b float64, ok bool) {
 	var n, sx, sy, sxx, sxy float64
 	for i := range x {
@@ -108,24 +110,24 @@ func fit(x, y []float64) (a, b float64, ok bool) {
 	return a, b, true
 }
 
-// Bill is what the requests of a run would have cost, in dollars, with the restarts of the recording.
+// Bill holds the cost of a run's requests in dollars, with the restarts of the recording.
 type Bill struct {
-	// Kept is the total, Pinned what it would be without the restarts.
+	// Kept is the total, Pinned the total without the restarts.
 	Kept   float64 `json:"keptDollars"`
 	Pinned float64 `json:"pinnedDollars"`
-	// What of Kept is for reads from the cache, writes to it, other input, answers, and summaries.
+	// The parts of Kept: reads from the cache, writes to it, other input, answers, and summaries.
 	Read      float64 `json:"readDollars"`
 	Written   float64 `json:"writtenDollars"`
 	Input     float64 `json:"inputDollars"`
 	Output    float64 `json:"outputDollars"`
 	Summaries float64 `json:"summaryDollars"`
-	// Uncompacted is what the requests would have cost if nothing had ever been compacted or cleared and the window had no end,
-	// and PinnedUncompacted what that would be without the restarts.
+	// Uncompacted is the cost of the requests if nothing were compacted or cleared in an unlimited window,
+	// PinnedUncompacted the same without the restarts.
 	Uncompacted       float64 `json:"uncompactedDollars"`
 	PinnedUncompacted float64 `json:"pinnedUncompactedDollars"`
 }
 
-// plus adds what another run cost.
+// plus adds the cost of another run.
 func (b *Bill) plus(other Bill) {
 	b.Kept += other.Kept
 	b.Pinned += other.Pinned
@@ -141,23 +143,24 @@ func (b *Bill) plus(other Bill) {
 // biller prices requests as they are sent.
 type biller struct {
 	prices    sizing.Prices
-	summaries sizing.Prices // of the model that writes them
-	fixed     int           // tokens of the system prompt and the tools that the recording does not have
+	summaries sizing.Prices // of the model that writes summaries
+	fixed     int           // tokens of the system prompt and the tools, which the recording does not have
 	restarts  map[int]bool  // by line
-	usage     bool          // the recording has usage, so that an answer without one was called off
-	last      time.Time
+	usage     bool          // the recording has usage, so an answer without usage was cancelled
+	last      time.Time     // of the last request
 }
 
-// writer has the prices of the model that writes summaries, if that is not the agent's.
-func (b *biller) writer() sizing.Prices {
+// summarizer returns the prices of the model that writes summaries, the zero value if they are the agent's.
+func (b *biller) summarizer() sizing.Prices {
 	if b.summaries == b.prices {
 		return sizing.Prices{}
 	}
 	return b.summaries
 }
 
-// request adds a request of so many tokens, of which so many from the first on are as in the one before. It returns what the
-// provider would have reported of it, without what the recording does not have.
+// request adds a request to the bill. common of its tokens are in a prefix shared with the request before, answered are
+// the tokens of the answer. It returns the usage that the provider would have reported, less the tokens that the
+// recording does not have.
 func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) chat.Usage {
 	if b.usage && step.Usage.Input == 0 {
 		return chat.Usage{}
@@ -187,11 +190,11 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	return usage
 }
 
-// calls adds what the requests for summaries cost: what they have in common with the agent's last request is read from the
-// cache if the same model is asked, and nothing is written.
+// calls adds the cost of the requests for summaries. The prefix that they share with the agent's last request is read
+// from the cache if they go to the same model. Nothing is written to the cache.
 func (b *biller) calls(bill *Bill, c Calls) {
 	cached := c.Cached
-	if b.writer() != (sizing.Prices{}) {
+	if b.summarizer() != (sizing.Prices{}) {
 		cached = 0
 	}
 	bill.Summaries = b.summaries.Of(chat.Usage{Input: c.Sent, CacheRead: cached, Output: c.Answered}).Total()

@@ -36,7 +36,7 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 		require.Equal(t, tt.want, got)
 	}
 	for name, want := range map[string]string{
-		"gpt-9": `the prices of model "gpt-9" are unknown`, "input=x": `-prices: "input=x"`, "in=5": "it is input, read, write, output or least",
+		"gpt-9": `the prices of model "gpt-9" are unknown`, "input=x": `-prices: "input=x"`, "in=5": "the names are input, read, write, output and least",
 		"input=-5": "Prices.Rates.Input is -5",
 	} {
 		_, err := pricesNamed(name, 0)
@@ -46,7 +46,7 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 	require.ErrorContains(t, err, "-ttl is -1ns")
 }
 
-func TestTokensAreFittedByALine(t *testing.T) {
+func TestTokensAreFittedWithAStraightLine(t *testing.T) {
 	x := []float64{100, 200, 300, 400, 500, 600, 700, 800}
 	var y, below []float64
 	for _, v := range x {
@@ -57,14 +57,14 @@ func TestTokensAreFittedByALine(t *testing.T) {
 	require.InDeltaSlice(t, []float64{50, 1.25}, []float64{a, b}, 1e-9)
 	a, _, ok = fit(x, below)
 	require.True(t, ok)
-	require.Zero(t, a, "a request takes no less than what is in it")
+	require.Zero(t, a, "the part outside the recording is not negative")
 	_, _, ok = fit(x[:7], y[:7])
 	require.False(t, ok, "too few")
 	_, _, ok = fit(make([]float64, 8), y)
 	require.False(t, ok, "all the same")
 }
 
-func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
+func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) {
 	prices := sizing.Prices{
 		Rates:    sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, CacheWriteLong: 10, Output: 25},
 		Lifetime: 5 * time.Minute, LongLifetime: time.Hour, LeastCached: 1000,
@@ -78,10 +78,10 @@ func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
 		common int
 		want   Bill
 	}{
-		{"what is shared is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Pinned: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
-		{"with what stands before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Pinned: 32.25, Read: 1, Written: 6.25, Output: 25}},
-		{"after the lifetime nothing is", nil, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
-		{"but of a longer one", func(b *biller) { b.prices.Lifetime = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
+		{"a shared prefix is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Pinned: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
+		{"a shared prefix is read with the fixed tokens before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Pinned: 32.25, Read: 1, Written: 6.25, Output: 25}},
+		{"after the lifetime nothing is read", nil, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
+		{"within a longer lifetime the prefix is read", func(b *biller) { b.prices.Lifetime = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
 		{"a restart reads nothing", func(b *biller) { b.restarts = map[int]bool{7: true} }, time.Minute, million, Bill{Kept: 37.5, Pinned: 31.75, Written: 12.5, Output: 25}},
 		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
 	} {
@@ -94,21 +94,21 @@ func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
 			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1}}
 			usage := b.request(&bill, step, 2*million, tt.common, million)
 			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, Output: million},
-				usage, "without what stands before it")
+				usage, "without the fixed tokens")
 			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
 			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)
 			require.InDeltaSlice(t, []float64{tt.want.Read, tt.want.Written, 0, tt.want.Output}, []float64{bill.Read, bill.Written, bill.Input, bill.Output}, 1e-9)
 			before := bill
 			step.Usage = chat.Usage{}
 			require.Empty(t, b.request(&bill, step, 2*million, tt.common, million))
-			require.Equal(t, before, bill, "a request that was called off costs nothing")
+			require.Equal(t, before, bill, "a cancelled request costs nothing")
 		})
 	}
 }
 
-// The costs of the recorded session are foretold to the cent, and its replay as it was compacted costs about what it did. By the
-// carry rule, with digests for summaries, it costs less than half.
-func TestDollarsOfARecordedSession(t *testing.T) {
+// The cost model foretells the recorded dollars to the cent, and the recorded run costs about the same. By the carry
+// rule, with digests for summaries, the session costs less than half.
+func TestTheDollarsOfARecordedSessionAreForetold(t *testing.T) {
 	sessiontest.Needs(t, recordedSession)
 	if race {
 		t.Skip("takes too long with the race detector")
@@ -126,7 +126,7 @@ func TestDollarsOfARecordedSession(t *testing.T) {
 	require.InEpsilon(t, c.Recorded, runs[0].Bill.Kept, 0.01)
 	require.InEpsilon(t, c.Pinned, runs[0].Bill.Pinned, 0.01)
 	require.Less(t, runs[1].Bill.Kept, c.Recorded/2)
-	require.Zero(t, runs[1].Events[string(summarize.EventCacheBreak)], "nothing in this prompt changes by itself")
+	require.Zero(t, runs[1].Events[string(summarize.EventCacheBreak)], "only compactions change this prompt's prefix")
 	for _, r := range runs {
 		b := r.Bill
 		require.InDelta(t, b.Kept, b.Read+b.Written+b.Input+b.Output+b.Summaries, 1e-9)

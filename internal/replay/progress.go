@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// progress shows on a terminal how far a replay has come. A nil one shows nothing.
+// progress shows on a terminal how far a replay has come. A nil *progress shows nothing.
 type progress struct {
 	w     io.Writer
-	every time.Duration // at most so often
-	shown time.Time
-	line  bool // a line stands there
+	every time.Duration // the shortest time between two lines
+	shown time.Time     // the time of the last line
+	line  bool          // a line is on the terminal
 }
 
-// newProgress shows progress where it is written to a terminal.
+// newProgress returns nil unless w is a terminal.
 func newProgress(w io.Writer) *progress {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -28,7 +28,7 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, every: 100 * time.Millisecond}
 }
 
-// at tells that a request of a run is being made.
+// at shows that a request of a run is being made.
 func (p *progress) at(run *Run, request int) {
 	if p == nil || p.line && time.Since(p.shown) < p.every {
 		return
@@ -37,7 +37,7 @@ func (p *progress) at(run *Run, request int) {
 	fmt.Fprintf(p.w, "\r\x1b[K%s: request %d of %d", run.Policy, request, run.RequestsIn)
 }
 
-// clear takes the line away, before something else is printed.
+// clear removes the line, before something else is printed.
 func (p *progress) clear() {
 	if p != nil && p.line {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -18,11 +18,11 @@ func TestProgressIsShownOnATerminalOnly(t *testing.T) {
 	require.Nil(t, newProgress(f))
 }
 
-func TestProgressIsOneLineNowAndThen(t *testing.T) {
+func TestProgressIsOneLineThatIsNotWrittenTooOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		p := &progress{w: &b, every: 100 * time.Millisecond}
-		p.clear() // nothing stands there
+		p.clear() // there is no line yet
 		r := &Run{Policy: "p", RequestsIn: 9}
 		p.at(r, 1)
 		p.at(r, 2) // too soon

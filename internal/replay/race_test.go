@@ -2,5 +2,5 @@
 
 package replay
 
-// race tells that the race detector is on, with which the long tests run fewer cases.
+// race reports whether the race detector is on. The longest tests are skipped then.
 const race = true

@@ -13,18 +13,18 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Regret is what a run cost without its answers, as a multiple of the best compactions with summaries and tails as large as the
-// run's were on average. Clearing is no part of those, so that a policy that clears may come to less than 1.
+// Regret is the cost of a run without its answers, divided by that of the best compactions with summaries and tails as
+// large as the run's average. The best compactions clear nothing, so a policy that clears may have a regret below 1.
 type Regret struct {
-	// Summary and KeptTokens are of each compaction; if the run has none, the usual 4,000 and 20,000.
+	// Summary and KeptTokens are the averages over the run's compactions, or 4,000 and 20,000 if it has none.
 	Summary    int `json:"summaryTokens"`
 	KeptTokens int `json:"keptTokens"`
-	// Kept is with the restarts of the recording, Pinned without.
+	// Kept is the regret with the restarts of the recording, Pinned without.
 	Kept   float64 `json:"kept"`
 	Pinned float64 `json:"pinned"`
 }
 
-// regretOf holds a run against the optimum. It is nil if nothing was asked.
+// regretOf compares a run with the optimum. It returns nil if the session has no requests.
 func (r *replayer) regretOf(s source, run *Run) *Regret {
 	g := &Regret{Summary: usualSummary, KeptTokens: usualKept}
 	if n := len(run.Compactions); n > 0 {
@@ -35,7 +35,7 @@ func (r *replayer) regretOf(s source, run *Run) *Regret {
 		}
 		g.Summary, g.KeptTokens = g.Summary/n, g.KeptTokens/n
 	}
-	at := costsim.Settings{Prices: r.biller.prices, Summarizer: r.biller.writer(), Summary: g.Summary, Kept: g.KeptTokens}
+	at := costsim.Settings{Prices: r.biller.prices, Summarizer: r.biller.summarizer(), Summary: g.Summary, Kept: g.KeptTokens}
 	kept, pinned := r.asNumbers(s, true).Optimum(at), r.asNumbers(s, false).Optimum(at)
 	if kept <= 0 || pinned <= 0 {
 		return nil
@@ -44,8 +44,8 @@ func (r *replayer) regretOf(s source, run *Run) *Regret {
 	return g
 }
 
-// rate says of a run with prices what its session would have cost otherwise.
-func (r *replayer) rate(s source, run *Run) {
+// setRegret sets the regret of a run with prices, and what its session would have cost without compactions.
+func (r *replayer) setRegret(s source, run *Run) {
 	if r.biller == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (r *replayer) rate(s source, run *Run) {
 	}
 }
 
-// uncompacted fills in what the session of a run would have cost without compactions.
+// uncompacted sets the cost of a session without compactions.
 func (r *replayer) uncompacted(s source, bill *Bill) {
 	at := costsim.Settings{Prices: r.biller.prices}
 	kept, _ := r.asNumbers(s, true).Cost(at, costsim.Never)
@@ -63,7 +63,7 @@ func (r *replayer) uncompacted(s source, bill *Bill) {
 	bill.Uncompacted, bill.PinnedUncompacted = kept+bill.Output, pinned+bill.Output
 }
 
-// rule of compaction that is held against the optimum, by its name.
+// rule is a rule of compaction that is compared with the optimum.
 type rule struct {
 	name string
 	costsim.Rule
@@ -76,14 +76,14 @@ func rules(prices sizing.Prices) []rule {
 	}
 }
 
-// settings of compactions: the tokens of their summaries, and those that they keep.
+// The compactions of -regret: the tokens of their summaries, and of what they keep.
 var summaryTokens, keptTokens = []int{1_000, 4_000, 10_000}, []int{5_000, 20_000}
 
-// usualSummary and usualKept stand for those of a run that did not compact.
+// usualSummary and usualKept are used for a run without compactions.
 const usualSummary, usualKept = 4_000, 20_000
 
-// asNumbers returns a session as numbers, without its compactions. With restarts, each request is cold that read nothing in the
-// recording too.
+// asNumbers returns a session as numbers, without its compactions. A request is cold if the cache has expired or, with
+// restarts, if the recorded request read nothing.
 func (r *replayer) asNumbers(s source, restarts bool) costsim.Session {
 	numbers := costsim.Session{Head: r.biller.fixed}
 	added := 0
@@ -109,39 +109,41 @@ func (r *replayer) asNumbers(s source, restarts bool) costsim.Session {
 	return numbers
 }
 
-// rated is what a rule costs on a session, of which there are several settings.
-type rated struct {
-	session, restarts string // "kept" or "pinned"
-	shape             costsim.Shape
-	rule              string
-	summary, kept     int
-	dollars, optimum  float64
+// ruleCost is the cost of a rule on a session, for compactions of one size.
+type ruleCost struct {
+	session          string
+	restarts         string // "kept" or "pinned"
+	shape            costsim.Shape
+	rule             string
+	summary, kept    int
+	dollars, optimum float64
 }
 
-func (r rated) times() float64 { return r.dollars / r.optimum }
+// regret returns the cost as a multiple of the optimum.
+func (c ruleCost) regret() float64 { return c.dollars / c.optimum }
 
-// rate holds the rules against the optimum.
-func (r rated) rate(session costsim.Session, at costsim.Settings) (list []rated) {
-	r.summary, r.kept, r.optimum = at.Summary, at.Kept, session.Optimum(at)
+// ofRules returns the cost of each rule on a session. The other fields are those of c.
+func (c ruleCost) ofRules(session costsim.Session, at costsim.Settings) (list []ruleCost) {
+	c.summary, c.kept, c.optimum = at.Summary, at.Kept, session.Optimum(at)
 	for _, rule := range rules(at.Prices) {
-		r.rule = rule.name
-		r.dollars, _ = session.Cost(at, rule.Rule)
-		list = append(list, r)
+		c.rule = rule.name
+		c.dollars, _ = session.Cost(at, rule.Rule)
+		list = append(list, c)
 	}
 	return list
 }
 
-// regrets says what rules cost over the best compactions: of each session for each setting, and of synthetic sessions.
+// regrets compares the cost of rules with the optimum, on each session and on synthetic ones, and returns the output.
 func regrets(ctx context.Context, r *replayer, sources []source, o options) (*bytes.Buffer, error) {
 	var b bytes.Buffer
-	var list []rated
+	var list []ruleCost
 	for _, s := range sources {
 		p, err := r.priced(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		if p.check == nil {
-			return nil, program.UsageError{Err: fmt.Errorf("%s: -regret goes by recorded usage, and there is none", s.path)}
+			return nil, program.UsageError{Err: fmt.Errorf("%s: -regret needs recorded usage, and the session has none", s.path)}
 		}
 		of := p.sessionRegrets(s)
 		list = append(list, of...)
@@ -155,11 +157,12 @@ func regrets(ctx context.Context, r *replayer, sources []source, o options) (*by
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		at := costsim.Settings{Prices: r.biller.prices, Summarizer: r.biller.writer(), Summary: m.summary, Kept: m.kept}
-		list = append(list, rated{session: fmt.Sprintf("synthetic %d: %s", i+1, m), shape: m.shape, restarts: "pinned"}.rate(m.Session, at)...)
+		at := costsim.Settings{Prices: r.biller.prices, Summarizer: r.biller.summarizer(), Summary: m.summary, Kept: m.kept}
+		c := ruleCost{session: fmt.Sprintf("synthetic %d: %s", i+1, m), shape: m.shape, restarts: "pinned"}
+		list = append(list, c.ofRules(m.Session, at)...)
 	}
 	if o.format != formatText {
-		return &b, ratedSheet(list).write(&b, o.format, true)
+		return &b, ruleSheet(list).write(&b, o.format, true)
 	}
 	if o.synthetic.sessions > 0 {
 		fmt.Fprintf(&b, "%s synthetic sessions, seed %d: times the optimum\n\n", number(o.synthetic.sessions), o.synthetic.seed)
@@ -168,72 +171,76 @@ func regrets(ctx context.Context, r *replayer, sources []source, o options) (*by
 	return &b, nil
 }
 
-func (r *replayer) sessionRegrets(s source) (list []rated) {
+// sessionRegrets returns the cost of each rule on a session, with and without restarts and for each size of
+// compactions.
+func (r *replayer) sessionRegrets(s source) (list []ruleCost) {
 	for _, restarts := range []bool{true, false} {
 		session := r.asNumbers(s, restarts)
+		c := ruleCost{session: s.path, restarts: map[bool]string{true: "kept", false: "pinned"}[restarts]}
 		for _, summary := range summaryTokens {
 			for _, kept := range keptTokens {
-				at := costsim.Settings{Prices: r.biller.prices, Summarizer: r.biller.writer(), Summary: summary, Kept: kept}
-				list = append(list, rated{session: s.path, restarts: map[bool]string{true: "kept", false: "pinned"}[restarts]}.rate(session, at)...)
+				at := costsim.Settings{Prices: r.biller.prices, Summarizer: r.biller.summarizer(), Summary: summary, Kept: kept}
+				list = append(list, c.ofRules(session, at)...)
 			}
 		}
 	}
 	return list
 }
 
-// bySetting has a row for each setting and a column for each rule.
-func bySetting(list []rated) grid {
+// bySetting returns a grid with a row for each size of compactions and a column for each rule.
+func bySetting(list []ruleCost) grid {
 	g := grid{{"restarts", "summary", "kept", "optimum"}}
-	for i, r := range list {
-		if first := i == 0 || list[i-1].restarts != r.restarts || list[i-1].summary != r.summary || list[i-1].kept != r.kept; first {
-			g = append(g, []string{r.restarts, number(r.summary), number(r.kept), dollars(r.optimum)})
+	for i, c := range list {
+		if first := i == 0 || list[i-1].restarts != c.restarts || list[i-1].summary != c.summary || list[i-1].kept != c.kept; first {
+			g = append(g, []string{c.restarts, number(c.summary), number(c.kept), dollars(c.optimum)})
 		}
 		if len(g) == 2 {
-			g[0] = append(g[0], r.rule)
+			g[0] = append(g[0], c.rule)
 		}
-		g[len(g)-1] = append(g[len(g)-1], fmt.Sprintf("%.3f", r.times()))
+		g[len(g)-1] = append(g[len(g)-1], fmt.Sprintf("%.3f", c.regret()))
 	}
 	return g
 }
 
-// byShape has a row for each rule: the mean and the worst of all synthetic sessions, and the mean of each shape.
-func byShape(list []rated, shapes []costsim.Shape) grid {
+// byShape returns a grid with a row for each rule: the mean and the worst of all synthetic sessions, and the mean of
+// each shape.
+func byShape(list []ruleCost, shapes []costsim.Shape) grid {
 	g := grid{{"rule", "mean", "worst"}}
 	for _, shape := range shapes {
 		g[0] = append(g[0], string(shape))
 	}
 	g[0] = append(g[0], "the worst is")
 	for _, rule := range rules(sizing.Prices{}) {
-		var worst rated
+		var worst ruleCost
 		var sum, n float64
-		of := map[costsim.Shape][2]float64{}
-		for _, r := range list {
-			if r.shape == "" || r.rule != rule.name {
+		ofShape := map[costsim.Shape][2]float64{} // the sum, and the number of sessions
+		for _, c := range list {
+			if c.shape == "" || c.rule != rule.name {
 				continue
 			}
-			of[r.shape] = [2]float64{of[r.shape][0] + r.times(), of[r.shape][1] + 1}
-			sum, n = sum+r.times(), n+1
-			if worst.optimum == 0 || r.times() > worst.times() {
-				worst = r
+			ofShape[c.shape] = [2]float64{ofShape[c.shape][0] + c.regret(), ofShape[c.shape][1] + 1}
+			sum, n = sum+c.regret(), n+1
+			if worst.optimum == 0 || c.regret() > worst.regret() {
+				worst = c
 			}
 		}
-		row := []string{rule.name, fmt.Sprintf("%.3f", sum/n), fmt.Sprintf("%.3f", worst.times())}
+		row := []string{rule.name, fmt.Sprintf("%.3f", sum/n), fmt.Sprintf("%.3f", worst.regret())}
 		for _, shape := range shapes {
-			row = append(row, fmt.Sprintf("%.3f", of[shape][0]/of[shape][1]))
+			row = append(row, fmt.Sprintf("%.3f", ofShape[shape][0]/ofShape[shape][1]))
 		}
 		g = append(g, append(row, fmt.Sprintf("%s, summary %d, kept %d", worst.session, worst.summary, worst.kept)))
 	}
 	return g
 }
 
-// ratedSheet has a row for each session, setting and rule.
-func ratedSheet(list []rated) sheet {
+// ruleSheet returns a sheet with a row for each session, size of compactions and rule.
+func ruleSheet(list []ruleCost) sheet {
 	s := sheet{columns: []column{
 		{name: "session"}, {name: "shape"}, {name: "restarts"}, {name: "summaryTokens"}, {name: "keptTokens"}, {name: "rule"}, {name: "dollars"},
 		{name: "optimumDollars"}, {name: "regret"},
 	}}
-	for _, r := range list {
-		s.rows = append(s.rows, []any{r.session, string(r.shape), r.restarts, r.summary, r.kept, r.rule, r.dollars, r.optimum, r.times()})
+	for _, c := range list {
+		s.rows = append(s.rows, []any{c.session, string(c.shape), c.restarts, c.summary, c.kept, c.rule, c.dollars, c.optimum, c.regret()})
 	}
 	return s
 }

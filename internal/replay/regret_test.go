@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
-func TestRegrets(t *testing.T) {
+func TestRegretsAreShownBySettingAndByShape(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := []string{"-regret", "-prices", "claude-opus-4-5", "-ttl", "10m", "-synthetic", "24", "-seed", "3", generatedSession}
 	require.Equal(t, program.ExitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())

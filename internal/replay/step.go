@@ -19,16 +19,16 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// recorded is the name of the run that shows the session as its own agent compacted it.
+// recorded is the policy's name in the run of the session as its own agent compacted it.
 const recorded = "recorded"
 
-// source is a session that is replayed.
+// source is a session to replay.
 type source struct {
 	number    int // on the command line, from 1
 	path      string
 	recording *importer.Recording
 	requests  int
-	head      int // tokens of each request that are not in the recording, if they are known without its usage
+	head      int // tokens of each request that are not in the recording, if known without its usage
 }
 
 // open reads a recorded session.
@@ -47,7 +47,7 @@ func newSource(number int, path string, r *importer.Recording) source {
 	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}
 }
 
-// modelName is that of the model that the session named last, "" where it names none.
+// modelName returns the name of the last model that the session names, "" if it names none.
 func (s source) modelName() string {
 	name := ""
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
@@ -58,7 +58,7 @@ func (s source) modelName() string {
 	return name
 }
 
-// compacted tells whether the session's own agent compacted it.
+// compacted reports whether the session's own agent compacted it.
 func (s source) compacted() bool {
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
 		if rec.Type() == history.TypeCompaction {
@@ -68,23 +68,24 @@ func (s source) compacted() bool {
 	return false
 }
 
-// replayer steps sessions under a policy.
+// replayer replays sessions under policies.
 type replayer struct {
-	tokenizer      chat.Tokenizer
-	policies       []summarize.Policy
-	model          string   // by its name
-	modelName      string   // of the one that answers, "" for the recorded one
-	asked          int      // window
-	window, budget int      // of it, without what the recording does not have
-	bundles        *bundles // nil where none are written
-	progress       *progress
-	biller         *biller          // nil without prices
-	check          *Check           // of the recording, nil if it has no usage
-	page           *record.Recorder // nil if there is to be none
-	known          *Run             // of the recorded compactions, if it was made in another window
+	tokenizer   chat.Tokenizer
+	policies    []summarize.Policy
+	model       string   // the name of the model that writes summaries
+	modelName   string   // of the model that answers, "" for the recorded one
+	wholeWindow int      // the window that was asked for
+	window      int      // wholeWindow without the tokens that the recording does not have
+	budget      int      // of the messages in the window
+	bundles     *bundles // nil without -bundles
+	progress    *progress
+	biller      *biller          // nil without prices
+	check       *Check           // of the recording, nil if it has no usage
+	page        *record.Recorder // nil without -page
+	recordedRun *Run             // made in another window, nil if there is none yet
 }
 
-// answeredBy names the model that a policy is told answers.
+// answeredBy returns the name of the answering model that a policy is given.
 func (r *replayer) answeredBy(s source) string {
 	if r.modelName != "" {
 		return r.modelName
@@ -92,7 +93,7 @@ func (r *replayer) answeredBy(s source) string {
 	return s.modelName()
 }
 
-// replay puts a session through a policy.
+// replay replays a session under a policy.
 func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (run *Run, err error) {
 	model, err := modelNamed(r.model, s.recording, r.tokenizer)
 	if err != nil {
@@ -107,7 +108,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	l.page = r.page
 	if r.biller != nil {
 		l.compactor.Target.Prices = r.biller.prices
-		if prices := r.biller.writer(); prices != (sizing.Prices{}) { // whomever the policy asks
+		if prices := r.biller.summarizer(); prices != (sizing.Prices{}) { // whatever the name of the model that the policy asks
 			l.compactor.Models = map[string]summarize.Target{}
 			names := p.Ask.Names
 			if p.Ask.Cheapest {
@@ -128,13 +129,13 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	return run, r.steps(ctx, s, run, session, clock, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
 }
 
-// replayRecorded shows the session with its own compactions, in a window without end.
+// replayRecorded replays the session with its own compactions, in an unlimited window.
 func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 	run := r.begin(s, recorded)
-	if r.known != nil && r.known.Policy == recorded {
-		known := *r.known
-		known.Window, known.Budget = run.Window, run.Budget
-		return &known, nil
+	if r.recordedRun != nil && r.recordedRun.Policy == recorded {
+		again := *r.recordedRun
+		again.Window, again.Budget = run.Window, run.Budget
+		return &again, nil
 	}
 	run.Check = r.check
 	clock := numbered.NewClock(s.recording.Header.Time)
@@ -145,8 +146,9 @@ func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 	return run, err
 }
 
-// priced returns a replayer for one session whose requests are priced. If the session's usage was recorded, tokens are those of
-// the model that was recorded, and what the recording does not have, such as the system prompt and the tools, is told from the usage.
+// priced returns a replayer that prices the requests of one session. If the session has recorded usage, tokens are
+// those of the recorded model, and the tokens that the recording does not have, such as those of the system prompt and
+// the tools, are estimated from the usage.
 func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	p, b := *r, *r.biller
 	p.biller = &b
@@ -180,16 +182,18 @@ func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	return &p, nil
 }
 
-// in returns a replayer with a window, which holds what the recording does not have too.
-func (r *replayer) in(window int, s source) (*replayer, error) {
+// inWindow returns a replayer with a window. The tokens that the recording does not have count against the window.
+func (r *replayer) inWindow(window int, s source) (*replayer, error) {
 	p := *r
-	p.asked, p.window = window, window
+	p.wholeWindow, p.window = window, window
 	if r.biller != nil {
 		p.window -= r.biller.fixed
 	}
 	p.budget = p.window - tiktoken.ReplyPriming
 	if p.budget < 1 {
-		return nil, program.UsageError{Err: fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d of it alone", window, s.path, r.biller.fixed)}
+		return nil, program.UsageError{
+			Err: fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d tokens: set a larger one", window, s.path, r.biller.fixed),
+		}
 	}
 	return &p, nil
 }
@@ -200,7 +204,7 @@ func (r *replayer) meter(m chat.Model) *meter {
 
 func (r *replayer) begin(s source, policy string) *Run {
 	run := &Run{
-		Session: s.path, Format: s.recording.Format, Policy: policy, Window: r.asked, Budget: r.budget,
+		Session: s.path, Format: s.recording.Format, Policy: policy, Window: r.wholeWindow, Budget: r.budget,
 		RequestsIn: s.requests, Compactions: []Compaction{},
 	}
 	if r.biller != nil {
@@ -209,17 +213,17 @@ func (r *replayer) begin(s source, policy string) *Run {
 	return run
 }
 
-// errEnded tells that a policy could not go on; the run says why.
-var errEnded = errors.New("a policy did not come to the end of its session")
+// errEnded is the error of a policy that could not continue. Run.Ended says why.
+var errEnded = errors.New("a policy did not reach the end of its session")
 
-// steps makes each request of a session, at the time at which it was recorded, and measures it.
+// steps makes and measures each request of a session, at its recorded time.
 func (r *replayer) steps(ctx context.Context, s source, run *Run, session *history.Session, clock *numbered.Clock, measure measuring, a agent, opts stepping.Options) error {
 	measure.session, measure.tokenizer, measure.run = session, r.tokenizer, run
 	if r.biller != nil {
 		biller := *r.biller
-		measure.biller, measure.looker = &biller, newLooker(r.tokenizer, &biller)
+		measure.biller, measure.lookbacks = &biller, newLookbackFinder(r.tokenizer, &biller)
 	}
-	var failed error // of the agent, and not of the session
+	var failed error // from the agent, not from the session
 	opts.TurnOver = func() error {
 		failed = a.turnOver(ctx)
 		return failed
@@ -254,7 +258,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 		made, usage, err := measure.request(ctx, step, rendered)
 		a.reported(rendered, chat.Response{Message: step.Answer, Usage: usage})
 		if err == nil {
-			err = r.gather(ctx, s, run, session, made)
+			err = r.writeBundles(ctx, s, run, session, made)
 		}
 		if err == nil {
 			err = a.answered(ctx)
@@ -269,11 +273,11 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 	if ctx.Err() != nil {
 		return r.interrupted(ctx, run)
 	}
-	made, err := measure.made(ctx, run.Requests+1, 0, 0)
+	made, err := measure.newCompactions(ctx, run.Requests+1, 0, 0)
 	if err != nil {
 		return err
 	}
-	return r.gather(ctx, s, run, session, made)
+	return r.writeBundles(ctx, s, run, session, made)
 }
 
 func (r *replayer) interrupted(ctx context.Context, run *Run) error {

@@ -14,32 +14,38 @@ import (
 	"github.com/promptree-go/promptree/internal/costsim"
 )
 
-// synthetic says which sessions are made up.
+// synthetic says which synthetic sessions to generate.
 type synthetic struct {
 	sessions int
 	seed     uint64
 	shapes   []costsim.Shape
 }
 
-// madeUp is a session that was made up, and the compactions that rules are tried with on it.
-type madeUp struct {
+// syntheticSession is a generated session, and the size of the compactions that -regret tries on it.
+type syntheticSession struct {
 	costsim.Session
 	shape          costsim.Shape
-	requests, mean int
-	cold           float64
-	summary, kept  int
+	requests, mean int     // mean is that of the tokens that a request adds
+	cold           float64 // share of the requests
+	summary, kept  int     // tokens
 }
 
-func (m madeUp) String() string {
+func (m syntheticSession) String() string {
 	return fmt.Sprintf("%s, %d requests of %d tokens, %.0f%% cold", m.shape, m.requests, m.mean, 100*m.cold)
 }
 
-// all makes the sessions: of all shapes in turn, 16 to 800 requests of 100 to 3,000 tokens, none, 3% or 10% of them cold.
-func (s synthetic) all() []madeUp {
+// all generates the sessions: of all shapes in turn, with 16 to 800 requests that add 100 to 3,000 tokens on average,
+// of which 0%, 3% or 10% are cold.
+func (s synthetic) all() []syntheticSession {
 	random := rand.New(rand.NewPCG(s.seed, 1))
-	list := make([]madeUp, s.sessions)
+	list := make([]syntheticSession, s.sessions)
 	for i := range list {
-		m := madeUp{shape: s.shapes[i%len(s.shapes)], requests: 16 + random.IntN(785), mean: 100 + random.IntN(2901), cold: []float64{0, 0.03, 0.1}[random.IntN(3)]}
+		m := syntheticSession{
+			shape:    s.shapes[i%len(s.shapes)],
+			requests: 16 + random.IntN(785),
+			mean:     100 + random.IntN(2901),
+			cold:     []float64{0, 0.03, 0.1}[random.IntN(3)],
+		}
 		m.Session = costsim.Synthetic(m.shape, random.Uint64(), m.requests, m.mean, m.cold)
 		m.summary, m.kept = summaryTokens[random.IntN(3)], keptTokens[random.IntN(2)]
 		list[i] = m
@@ -63,13 +69,13 @@ func shapesNamed(names string) ([]costsim.Shape, error) {
 }
 
 const (
-	turnRequests = 20 // requests of a made-up session that answer what the user says
-	callTokens   = 30 // that a request adds besides what its tool returned
+	turnRequests = 20 // requests of a turn in a synthetic session
+	callTokens   = 30 // that a request adds besides the tool's result
 )
 
-// source makes a recording of a session in numbers: an agent that calls a tool again and again, every half minute or, if the cache is to
-// be cold, after a pause longer than the cache lasts.
-func (m madeUp) source(number int, lifetime time.Duration) source {
+// source makes a recording of the session: an agent that calls a tool again and again, every half minute or, if the
+// cache is to be cold, after a pause longer than the lifetime of the cache.
+func (m syntheticSession) source(number int, lifetime time.Duration) source {
 	now := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	r := &importer.Recording{Format: importer.FormatPromptree, Header: history.Header{ID: "synthetic", Time: now}}
 	add := func(message chat.Message) {
@@ -102,5 +108,5 @@ func (m madeUp) source(number int, lifetime time.Duration) source {
 	return s
 }
 
-// words are so many tokens of text.
+// words returns a text of n tokens.
 func words(n int) string { return "word" + strings.Repeat(" word", n-1) }

@@ -22,7 +22,7 @@ func text(runs []*Run) string {
 	fmt.Fprintf(&b, "%s: %s, %s requests\n", first.Session, first.Format, number(first.RequestsIn))
 	fmt.Fprintf(&b, "window %s tokens, of which messages may take %s; summaries: %s; answers: %s\n\n",
 		number(first.Window), number(first.Budget),
-		told(runs, func(r *Run) string { return r.Model }), told(runs, func(r *Run) string { return r.AnsweredBy }))
+		firstName(runs, func(r *Run) string { return r.Model }), firstName(runs, func(r *Run) string { return r.AnsweredBy }))
 
 	totals := grid{{"policy", "requests", "sent", "cached", "peak", "compactions", "model calls", "asked", "asked cached", "answered", "left out", "pieces dropped"}}
 	for _, r := range runs {
@@ -30,7 +30,7 @@ func text(runs []*Run) string {
 			r.Policy, number(r.Requests), number(r.Sent), share(r.Cached, r.Sent), number(r.Peak), number(len(r.Compactions)),
 			number(r.Calls.Number), number(r.Calls.Sent), share(r.Calls.Cached, r.Calls.Sent), number(r.Calls.Answered), number(r.LeftOut), number(r.DroppedPieces),
 		}
-		if r.Policy == recorded { // what its model was asked is not known
+		if r.Policy == recorded { // the requests for its summaries are unknown
 			row[6], row[7], row[8], row[9] = "-", "-", "-", "-"
 		}
 		totals = append(totals, row)
@@ -42,7 +42,7 @@ func text(runs []*Run) string {
 	for _, r := range runs {
 		for _, c := range r.Compactions {
 			made = append(made, []string{
-				r.Policy, number(c.Request), known(c.Line), known(c.TokensBefore), known(c.TokensAfter), number(c.StandIn),
+				r.Policy, number(c.Request), numberOrDash(c.Line), numberOrDash(c.TokensBefore), numberOrDash(c.TokensAfter), number(c.StandIn),
 				number(c.Covered), number(c.Kept), reason(c), c.Mode,
 			})
 		}
@@ -52,8 +52,8 @@ func text(runs []*Run) string {
 		made.write(&b)
 	}
 	for _, r := range runs {
-		if told := besides(r.Events); told != "" {
-			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, told)
+		if events := otherEvents(r.Events); events != "" {
+			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, events)
 		}
 	}
 	written := 0
@@ -71,21 +71,22 @@ func text(runs []*Run) string {
 	return b.String()
 }
 
-// bills returns what the runs cost, and how far that can be trusted; "" without prices.
+// bills returns tables of what the runs cost, after the check of the cost model; "" without prices.
 func bills(runs []*Run) string {
 	var b strings.Builder
-	var of float64 // what was recorded
+	var recordedDollars float64
 	for _, r := range runs {
 		if r.Check != nil {
-			of = r.Check.Recorded
+			recordedDollars = r.Check.Recorded
 			b.WriteString("\n" + r.Check.text())
 		}
 	}
 	if bill := runs[0].Bill; bill != nil {
-		fmt.Fprintf(&b, "\nIf nothing had been compacted, in a window without end, it would have cost %s with the restarts, %s without.\n", dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
+		fmt.Fprintf(&b, "\nIf nothing were compacted, in an unlimited window, the session would cost %s with the restarts, %s without.\n",
+			dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
 	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
-	looked := grid{{"look-backs", "edits", "of", "identifiers", "shown", "carried", "dollars", "total with", "pinned with", "of recorded"}}
+	lookbacks := grid{{"look-backs", "edits", "of", "identifiers", "shown", "carried", "dollars", "total with", "pinned with", "of recorded"}}
 	for _, r := range runs {
 		if r.Bill == nil {
 			return ""
@@ -94,31 +95,31 @@ func bills(runs []*Run) string {
 		for _, sum := range []float64{r.Bill.Kept, r.Bill.Pinned, r.Bill.Read, r.Bill.Written, r.Bill.Input, r.Bill.Output, r.Bill.Summaries} {
 			row = append(row, fmt.Sprintf("%.2f", sum))
 		}
-		part := "-"
-		if of > 0 {
-			part = fmt.Sprintf("%.1f%%", 100*r.Bill.Kept/of)
+		ofRecorded := func(dollars float64) string {
+			if recordedDollars == 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f%%", 100*dollars/recordedDollars)
 		}
-		costs = append(costs, append(row, part))
-		l, with := r.Lookbacks, "-"
-		if of > 0 {
-			with = fmt.Sprintf("%.1f%%", 100*(r.Bill.Kept+l.Dollars)/of)
-		}
-		looked = append(looked, []string{
+		costs = append(costs, append(row, ofRecorded(r.Bill.Kept)))
+		l := r.Lookbacks
+		lookbacks = append(lookbacks, []string{
 			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed), share(l.Carried, l.NeededLater),
-			fmt.Sprintf("%.2f", l.Dollars), fmt.Sprintf("%.2f", r.Bill.Kept+l.Dollars), fmt.Sprintf("%.2f", r.Bill.Pinned+l.Dollars), with,
+			fmt.Sprintf("%.2f", l.Dollars), fmt.Sprintf("%.2f", r.Bill.Kept+l.Dollars), fmt.Sprintf("%.2f", r.Bill.Pinned+l.Dollars),
+			ofRecorded(r.Bill.Kept + l.Dollars),
 		})
 	}
 	b.WriteByte('\n')
 	costs.write(&b)
 	b.WriteByte('\n')
-	looked.write(&b)
+	lookbacks.write(&b)
 	return b.String()
 }
 
 func dollars(d float64) string { return fmt.Sprintf("$%.2f", d) }
 
-// told returns the first name that a run tells of, "-" where none does.
-func told(runs []*Run, name func(*Run) string) string {
+// firstName returns the first name that is not empty, "-" if all are.
+func firstName(runs []*Run, name func(*Run) string) string {
 	for _, r := range runs {
 		if n := name(r); n != "" {
 			return n
@@ -127,7 +128,7 @@ func told(runs []*Run, name func(*Run) string) string {
 	return "-"
 }
 
-// reason says why a compaction came about.
+// reason returns the occasion of a compaction, and whether it was made in the background.
 func reason(c Compaction) string {
 	switch {
 	case c.Reason == "":
@@ -138,8 +139,8 @@ func reason(c Compaction) string {
 	return string(c.Reason)
 }
 
-// besides lists the events that the tables do not show: what was cleared, refused, thrown away.
-func besides(events map[string]int) string {
+// otherEvents lists the events that the tables do not show, such as clearings and refused summaries.
+func otherEvents(events map[string]int) string {
 	var list []string
 	for _, kind := range slices.Sorted(maps.Keys(events)) {
 		switch summarize.EventKind(kind) {
@@ -151,7 +152,7 @@ func besides(events map[string]int) string {
 	return strings.Join(list, ", ")
 }
 
-// number writes a number with its thousands apart.
+// number formats a number with commas between its thousands.
 func number(n int) string {
 	digits := strconv.Itoa(n)
 	var groups []string
@@ -164,15 +165,15 @@ func number(n int) string {
 	return strings.Join(groups, ",")
 }
 
-// known writes a number, or "-" for one that is not known.
-func known(n int) string {
+// numberOrDash formats a number, and 0, which is unknown, as "-".
+func numberOrDash(n int) string {
 	if n == 0 {
 		return "-"
 	}
 	return number(n)
 }
 
-// share returns a part of a whole in per cent, "-" of nothing.
+// share formats a part of a whole in per cent, "-" if the whole is 0.
 func share(part, whole int) string {
 	if whole == 0 {
 		return "-"
@@ -180,7 +181,7 @@ func share(part, whole int) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// grid is rows of cells. The first and a column of words stand left, numbers right.
+// grid is a table of text. Columns of numbers are aligned right, the first column and those of words left.
 type grid [][]string
 
 func (g grid) write(b io.StringWriter) {
@@ -207,7 +208,7 @@ func (g grid) write(b io.StringWriter) {
 	}
 }
 
-// words tells of a column that holds anything but numbers below its head.
+// words reports whether a column holds anything but numbers below its head.
 func (g grid) words(column int) bool {
 	return slices.ContainsFunc(g[1:], func(row []string) bool { return strings.Trim(row[column], "0123456789,.%-+") != "" })
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// generatedSession is long and was compacted by its own agent, twice.
+// generatedSession is a long session that its own agent compacted twice.
 const generatedSession = "../../history/importer/testdata/generated.jsonl"
 
-func TestTable(t *testing.T) {
+func TestTablesForPeople(t *testing.T) {
 	for name, args := range map[string][]string{
 		"48000": {"-window", "48000"}, "64000": {"-window", "64000", "-model", modelScript},
 		"dollars": {"-window", "64000", "-policy", "copilot-chat,stagewise", "-prices", "claude-opus-4-5", "-ttl", "10m", "-summary-prices", "claude-haiku-4-5"},
@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
+func TestANumberHasCommasBetweenItsThousands(t *testing.T) {
 	for give, want := range map[int]string{
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -1: "-1", -999: "-999", -1000: "-1,000", -123456: "-123,456",
 	} {
@@ -41,14 +41,14 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
+func TestAShareIsInPerCent(t *testing.T) {
 	require.Equal(t, "-", share(0, 0))
 	require.Equal(t, "0.0%", share(0, 5))
 	require.Equal(t, "33.3%", share(1, 3))
 	require.Equal(t, "100.0%", share(5, 5))
 }
 
-func TestGrid(t *testing.T) {
+func TestAGridAlignsWordsLeftAndNumbersRight(t *testing.T) {
 	var b strings.Builder
 	grid{{"name", "count", "how"}, {"größe", "1,000", "full"}, {"b", "-", ""}}.write(&b)
 	require.Equal(t, "name   count  how\ngröße  1,000  full\nb          -\n", b.String())

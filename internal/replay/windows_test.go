@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/frugal"
 )
 
-// Every policy comes to the end of a long session, in windows that its defaults were not made for too, and no compaction
-// fails on the way: the model of a replay keeps to the room that it is told.
+// The windows include some that the policies' defaults were not made for. No compaction fails, because the model of a
+// replay keeps to the room for its summary.
 func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
 	if race {
 		t.Skip("takes too long with the race detector")
@@ -42,7 +42,7 @@ func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
 					require.Less(t, 2*len(r.Compactions), r.Requests, "%s compacts at almost every request", r.Policy)
 					require.Zero(t, r.Events["failed"], r.Policy)
 					require.Zero(t, r.Events["dropped"], r.Policy)
-					if r.Policy != "copilot-chat" && r.Policy != frugal.Name { // whose fork of a request may not fit: another mode takes its place
+					if r.Policy != "copilot-chat" && r.Policy != frugal.Name { // their fork of a request may not fit, and another mode is used
 						require.Zero(t, r.Events["refused"], r.Policy)
 					}
 				}
