@@ -1,4 +1,4 @@
-// Package clamp computes without overflow with numbers from outside, which may be as large as their types allow.
+// Package clamp computes with numbers of any size without overflow.
 package clamp
 
 import "math"
@@ -16,7 +16,7 @@ func Int(f float64) int {
 	return int(f)
 }
 
-// Share returns a fraction, from 0 to 1, of a number of tokens.
+// Share returns a fraction of a number of tokens. share is from 0 to 1.
 func Share(share float64, of int) int { return Int(share * float64(of)) }
 
 // Sum returns the sum of two numbers, and the largest or smallest int if it is out of range.

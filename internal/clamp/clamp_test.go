@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-func TestNumbersEndWhereTheirTypeEnds(t *testing.T) {
+func TestNumbersOutOfRangeAreTheLargestOrSmallestInt(t *testing.T) {
 	for _, c := range []struct {
 		f    float64
 		want int

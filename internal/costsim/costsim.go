@@ -12,9 +12,9 @@ import (
 
 // Session is a session as numbers.
 type Session struct {
-	// Head of each request, in tokens: tools and system prompt.
+	// Head is the size of tools and system prompt, in tokens.
 	Head int
-	// Added is what is added to the history before each request, in tokens.
+	// Added is the number of tokens added to the history before each request.
 	Added []int
 	// Cold reports for each request whether the cache holds nothing of it, whatever was sent before.
 	Cold []bool
@@ -29,14 +29,14 @@ type Settings struct {
 	Summary, Kept int
 }
 
-// compaction returns the compaction before request i, which has that input.
+// compaction returns the compaction before request i, whose input is given in tokens.
 func (s Session) compaction(at Settings, i, input int) sizing.Carry {
 	return sizing.Carry{
 		Input: input, Head: s.Head, Summary: at.Summary, Kept: at.Kept, Cold: s.Cold[i], Summarizer: at.Summarizer,
 	}
 }
 
-// request returns what a request costs if that many tokens of its input are cached, unless the cache is cold.
+// request returns the cost of request i if cached tokens of its input are cached, or none if the cache is cold.
 func (s Session) request(at Settings, i, input, cached int) float64 {
 	if s.Cold[i] {
 		cached = 0
@@ -66,8 +66,8 @@ func Fixed(tokens int) Rule {
 // Never returns false: it is the rule of no compaction.
 func Never(sizing.Carry, []int) bool { return false }
 
-// Cost returns what a session costs under a rule, in dollars, without answers, and the number of compactions. Nothing is
-// compacted unless the input is larger than what a compaction leaves.
+// Cost returns the cost of a session under a rule, in dollars without answers, and the number of compactions. It
+// compacts only if the input is larger than a compaction leaves it.
 func (s Session) Cost(at Settings, rule Rule) (dollars float64, compactions int) {
 	input, cached := s.Head, 0
 	var inputs []int
@@ -94,18 +94,18 @@ func (s Session) Optimum(at Settings) float64 {
 		sum[i+1] = sum[i] + added
 	}
 	base := s.Head + at.Summary + at.Kept
-	// from returns the minimum cost from request i on, if the history holds what start and the later requests add.
+	// from returns the minimum cost from request i on, if the input is start before request i adds to it.
 	from := func(i, start, cached int) float64 {
-		least, paid := math.Inf(1), 0.0
+		minimum, paid := math.Inf(1), 0.0
 		for k := i; k < n; k++ {
 			input := start + sum[k+1] - sum[i]
 			if input > base {
-				least = min(least, paid+at.Prices.Summarizing(s.compaction(at, k, input))+best[k])
+				minimum = min(minimum, paid+at.Prices.Summarizing(s.compaction(at, k, input))+best[k])
 			}
 			paid += s.request(at, k, input, cached)
 			cached = input
 		}
-		return min(least, paid)
+		return min(minimum, paid)
 	}
 	for i := n - 1; i >= 0; i-- {
 		first := s.request(at, i, base, s.Head)
@@ -137,30 +137,30 @@ const (
 // Shapes lists all shapes.
 var Shapes = []Shape{Constant, Exponential, HeavyTailed, Bursts, Rising, Falling}
 
-// Synthetic makes a session from a seed, with a number of requests that add mean tokens each on average, a fraction of
-// them cold. The head has 3,000 tokens.
+// Synthetic makes a session from a seed. Its requests add mean tokens each on average, and the fraction cold of them
+// have a cold cache. The head has 3,000 tokens.
 func Synthetic(shape Shape, seed uint64, requests, mean int, cold float64) Session {
 	r := rand.New(rand.NewPCG(seed, 29))
 	s := Session{Head: 3000, Added: make([]int, requests), Cold: make([]bool, requests)}
 	for i := range s.Added {
-		along := float64(i) / float64(max(1, requests-1))
-		grown := 1.0
+		progress := float64(i) / float64(max(1, requests-1))
+		growth := 1.0 // as a multiple of mean
 		switch shape {
 		case Exponential:
-			grown = r.ExpFloat64()
-		case HeavyTailed: // Pareto with exponent 1.2, whose mean is 6, cut at 50 times that
-			grown = min(50, math.Pow(1-r.Float64(), -1/1.2)/6)
+			growth = r.ExpFloat64()
+		case HeavyTailed: // Pareto with exponent 1.2, whose mean is 6, cut at 50 times the mean
+			growth = min(50, math.Pow(1-r.Float64(), -1/1.2)/6)
 		case Bursts: // one request in ten adds the most
-			grown = 0.2
+			growth = 0.2
 			if r.IntN(10) == 0 {
-				grown = 8.2
+				growth = 8.2
 			}
 		case Rising:
-			grown = 2 * along
+			growth = 2 * progress
 		case Falling:
-			grown = 2 * (1 - along)
+			growth = 2 * (1 - progress)
 		}
-		s.Added[i] = int(math.Round(grown * float64(mean)))
+		s.Added[i] = int(math.Round(growth * float64(mean)))
 		s.Cold[i] = i == 0 || r.Float64() < cold
 	}
 	return s

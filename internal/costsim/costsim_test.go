@@ -1,7 +1,6 @@
 package costsim_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -12,28 +11,26 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// prices relative to an input of $5: a write and a read.
+// prices returns prices with an input of $5. write and read are multiples of it.
 func prices(write, read float64) sizing.Prices {
 	return sizing.Prices{Rates: sizing.Rates{Input: 5, CacheWrite: 5 * write, CacheRead: 5 * read, Output: 25}, Lifetime: 5 * time.Minute}
 }
 
-// everyWay returns the least that a session costs by trying all ways to compact it.
-func everyWay(s costsim.Session, at costsim.Settings) float64 {
-	least := math.Inf(1)
-	for ways := range 1 << len(s.Added) {
+// cheapestOfAll returns the minimum cost of a session by trying every set of compactions.
+func cheapestOfAll(s costsim.Session, at costsim.Settings) float64 {
+	cheapest, _ := s.Cost(at, costsim.Never)
+	for set := range 1 << len(s.Added) {
 		i := -1
-		cost, _ := s.Cost(at, costsim.Never)
-		least = min(least, cost)
-		cost, _ = s.Cost(at, func(c sizing.Carry, inputs []int) bool {
-			i++ // counts the requests at which there is something to compact
-			return ways>>i&1 == 1
+		cost, _ := s.Cost(at, func(c sizing.Carry, inputs []int) bool {
+			i++ // counts the requests before which a compaction is possible
+			return set>>i&1 == 1
 		})
-		least = min(least, cost)
+		cheapest = min(cheapest, cost)
 	}
-	return least
+	return cheapest
 }
 
-func TestTheOptimumIsTheBestOfAllWays(t *testing.T) {
+func TestTheOptimumIsTheCheapestOfAllSetsOfCompactions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for seed := range uint64(60) {
 		s := costsim.Synthetic(costsim.Shapes[seed%6], seed, 9, 3000, 0.2)
@@ -44,7 +41,7 @@ func TestTheOptimumIsTheBestOfAllWays(t *testing.T) {
 		if seed%4 == 0 {
 			at.Summarizer = prices(1.25, 0.02)
 		}
-		require.InDelta(t, everyWay(s, at), s.Optimum(at), 1e-12, "seed %d", seed)
+		require.InDelta(t, cheapestOfAll(s, at), s.Optimum(at), 1e-12, "seed %d", seed)
 	}
 	require.Zero(t, costsim.Session{}.Optimum(costsim.Settings{}))
 }
@@ -61,12 +58,12 @@ func TestSyntheticSessionsAreTheSameBySeed(t *testing.T) {
 				cold++
 			}
 		}
-		require.InEpsilon(t, 1000, float64(sum)/4000, 0.25, "%s: what a request adds on average", shape)
+		require.InEpsilon(t, 1000, float64(sum)/4000, 0.25, "%s: the mean of the tokens that a request adds", shape)
 		require.InDelta(t, 400, cold, 80)
 	}
 }
 
-// regret returns what a rule costs on a session, as a multiple of what the best compactions cost.
+// regret returns the cost of a rule on a session, divided by that of the best compactions.
 func regret(s costsim.Session, at costsim.Settings, rule costsim.Rule) float64 {
 	cost, _ := s.Cost(at, rule)
 	return cost / s.Optimum(at)

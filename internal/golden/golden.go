@@ -1,4 +1,4 @@
-// Package golden compares what tests get with files in testdata, which the flag -update writes anew.
+// Package golden compares the output of tests with files in testdata. The flag -update rewrites the files.
 package golden
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Equal compares a text with that of a file in testdata.
+// Equal fails the test unless a text equals that of a file in testdata.
 func Equal(t testing.TB, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

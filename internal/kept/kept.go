@@ -1,13 +1,14 @@
-// Package kept is where a renderer keeps something with a value that is not its own.
+// Package kept lets a renderer store data with a value of another package.
 package kept
 
 import "sync/atomic"
 
-// Slot holds one value. The zero Slot is empty. It is safe for concurrent use, and is not copied once it was used.
+// Slot holds one value. The zero Slot is empty. It is safe for concurrent use. A Slot must not be copied after first
+// use.
 type Slot struct{ value atomic.Value }
 
-// Load returns the value that is kept, nil if there is none.
+// Load returns the value, nil if there is none.
 func (s *Slot) Load() any { return s.value.Load() }
 
-// Store keeps a value, which is of the same type each time, in place of the one before.
+// Store replaces the value. All values must have the same type.
 func (s *Slot) Store(value any) { s.value.Store(value) }

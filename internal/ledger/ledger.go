@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported and
-// refused. It is read from the session alone, so every process that opens the session has the same ledger.
+// Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported
+// and refused. It is read from the session alone, so every process that opens the session has the same ledger.
 type Ledger struct {
 	leaf string // the last entry that was read
 	// Steps is the number of answers of the agent since the last compaction.
@@ -87,7 +87,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 			known = true
 			break
 		}
-		if !tells(e) { // of the others only the type matters
+		if !concerns(e) { // its presence is enough
 			e.Body = nil
 		}
 		added = append(added, e)
@@ -98,7 +98,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 		case e.ID != first && !compaction:
 			continue
 		}
-		if first == "" || e.ID == first || c.Plan != first { // nothing before it is needed
+		if first == "" || e.ID == first || c.Plan != first { // no earlier entry is needed
 			break
 		}
 	}
@@ -116,8 +116,8 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 	return next, nil
 }
 
-// tells reports whether a ledger needs more of an entry than its presence.
-func tells(e history.Entry) bool {
+// concerns reports whether a ledger reads the body of an entry.
+func concerns(e history.Entry) bool {
 	switch b := e.Body.(type) {
 	case history.Message:
 		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
@@ -155,13 +155,13 @@ func (l *Ledger) add(e history.Entry) {
 			l.reported = report{b.Model, b.Input, b.Counted}
 		}
 		if r, ok := l.refusals[b.Model]; ok && (r.Limit > 0 && b.Input > r.Limit || b.Counted > 0 && b.Counted >= r.Counted) {
-			delete(l.refusals, b.Model) // it accepted more than it refused
+			delete(l.refusals, b.Model) // the model accepted more than it refused
 		}
 	case history.Plan:
 		l.Pending = &Plan{e.ID, b}
 	case history.PlanEnd:
 		if b.Plan != "" && (l.Pending == nil || l.Pending.ID != b.Plan) {
-			return // of a plan on another branch
+			return // the plan is on another branch
 		}
 		if b.Outcome != history.PlanRetried {
 			l.ended(e.Time, b)
@@ -279,8 +279,8 @@ func (l *Ledger) Bound(model string) int {
 	return 0
 }
 
-// RefusedRatio returns the provider's tokens for one of ours by a refused request: what the provider counted, or at
-// least its limit.
+// RefusedRatio returns the provider's tokens for one of ours, from 1 to 8, by a refused request: from the provider's
+// count, or else from its limit, which the request exceeded.
 func RefusedRatio(r history.Refusal) float64 {
 	if r.Counted <= 0 {
 		return 1

@@ -31,11 +31,11 @@ func read(t *testing.T, known *ledger.Ledger, s *history.Session) *ledger.Ledger
 	require.NoError(t, err)
 	whole, err := (*ledger.Ledger)(nil).Read(t.Context(), s)
 	require.NoError(t, err)
-	require.Equal(t, whole, l, "what was taken over is what the whole path says")
+	require.Equal(t, whole, l, "extending a ledger gives the same as reading the whole path")
 	return l
 }
 
-func answer(n int) []history.Body {
+func answers(n int) []history.Body {
 	list := make([]history.Body, n)
 	for i := range list {
 		list[i] = history.Message{Message: chat.AssistantMessage("Step.")}
@@ -75,8 +75,8 @@ func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
 	require.Empty(t, l.End)
 }
 
-// What is needed of what a compaction covers stands in it: the session is read back to the newest, and no further.
-func TestWhatWasLearntOutlivesCompactions(t *testing.T) {
+// A session is read back to the newest compaction only, which carries forward what is needed of the entries before it.
+func TestRefusalsAndPreamblesOutliveCompactions(t *testing.T) {
 	s := numbered.Session()
 	var l *ledger.Ledger
 	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Refusal{Model: "b", Counted: 500},
@@ -86,7 +86,7 @@ func TestWhatWasLearntOutlivesCompactions(t *testing.T) {
 		l = read(t, l, s)
 		limit, _ := l.Limit("a")
 		require.Equal(t, 1000, limit)
-		require.Zero(t, l.Bound("b"), "it took more since")
+		require.Zero(t, l.Bound("b"), "the model accepted more since")
 		require.Equal(t, "e4", l.Preambles["d"].ID)
 		require.Equal(t, 2, l.Attempts)
 	}
@@ -94,7 +94,7 @@ func TestWhatWasLearntOutlivesCompactions(t *testing.T) {
 	require.Zero(t, read(t, l, s).Attempts)
 }
 
-func TestAModelThatTookMoreIsBelieved(t *testing.T) {
+func TestARefusalEndsOnceTheModelAcceptsMore(t *testing.T) {
 	s := numbered.Session()
 	add(t, s, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Usage{Model: "a", Usage: chat.Usage{Input: 1001}})
 	limit, _ := read(t, nil, s).Limit("a")
@@ -105,26 +105,26 @@ func TestAModelThatTookMoreIsBelieved(t *testing.T) {
 	require.Zero(t, read(t, nil, s).Bound("a"))
 }
 
-func TestTheLastRequestIsRememberedUntilItsCacheIsGone(t *testing.T) {
+func TestTheLastRequestIsRememberedUntilTheModelOrTheHistoryChanges(t *testing.T) {
 	s := numbered.Session()
 	sent := history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.Mark{{Digest: "d"}}}}
 	called := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "run"}}}
 	result := add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Message{Message: called}, history.Message{Message: chat.ToolResult("c", "fine")})
 	add(t, s, sent, history.Usage{Model: "a", Usage: chat.Usage{Input: 160}, Counted: 100})
 	l := read(t, nil, s)
-	require.Equal(t, sent.Sent, l.Last.Sent, "one of which nothing is remembered does not count")
+	require.Equal(t, sent.Sent, l.Last.Sent, "a request without marks does not replace it")
 	require.Equal(t, []int{150, 160}, l.Inputs)
 	require.False(t, l.Cleared)
 	add(t, s, history.Clearing{Results: []history.Cleared{{Entry: result, Text: "[gone]"}}})
 	l = read(t, l, s)
 	require.True(t, l.Cleared)
 	require.InDelta(t, 1, l.Ratio("a"), 1e-9)
-	require.InDelta(t, 1.5, l.LastRatio("a"), 1e-9, "a clearing changes no tokens")
+	require.InDelta(t, 1.5, l.LastRatio("a"), 1e-9, "a clearing does not change the provider's count")
 	require.InDelta(t, 1, l.LastRatio("b"), 1e-9)
 	add(t, s, sent)
 	other := read(t, l, s)
 	require.False(t, other.Cleared)
-	require.Equal(t, []int{150, 160}, l.Inputs, "what was read before stays as it was")
+	require.Equal(t, []int{150, 160}, l.Inputs, "an extended ledger does not change")
 	add(t, s, history.ModelChange{Model: "b"})
 	l = read(t, other, s)
 	require.Empty(t, l.Last)
@@ -143,12 +143,12 @@ func TestPauseDoublesWithEachFailure(t *testing.T) {
 		require.Equal(t, want, steps)
 		require.Zero(t, until)
 	}
-	add(t, s, answer(60)...)
+	add(t, s, answers(60)...)
 	l = read(t, l, s)
 	steps, _ := l.Pause(time.Now(), 0)
 	require.Equal(t, 4, steps)
 	steps, _ = l.Pause(time.Now().Add(time.Hour), time.Minute)
-	require.Zero(t, steps, "retryAfter ends it sooner")
+	require.Zero(t, steps, "retryAfter ends the pause sooner")
 
 	named := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	add(t, s, history.PlanEnd{Outcome: history.PlanFailed, NotBefore: named})
@@ -158,21 +158,21 @@ func TestPauseDoublesWithEachFailure(t *testing.T) {
 	require.True(t, named.Equal(until))
 }
 
-func TestRatioIsThatOfTheNewestReport(t *testing.T) {
+func TestTheRatioIsThatOfTheNewestReport(t *testing.T) {
 	s := numbered.Session()
 	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100})
 	l := read(t, nil, s)
 	require.Equal(t, 1.5, l.Ratio("a"))
 	require.Equal(t, 1.5, l.Ratio(""))
-	require.Equal(t, 1.0, l.Ratio("b"), "of another model nothing was reported")
+	require.Equal(t, 1.0, l.Ratio("b"), "there is no report of another model")
 	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 1000}, Counted: 100})
 	l = read(t, l, s)
-	require.Equal(t, 4.0, l.Ratio("a"), "it is 4 at most")
+	require.Equal(t, 4.0, l.Ratio("a"), "a ratio is at most 4")
 	add(t, s, history.ModelChange{Model: "a"})
-	require.Equal(t, 1.0, read(t, l, s).Ratio("a"), "a change of model ends it")
+	require.Equal(t, 1.0, read(t, l, s).Ratio("a"), "a change of model discards the report")
 }
 
-func TestLimitIsThatOfTheNewestRefusal(t *testing.T) {
+func TestTheLimitIsThatOfTheNewestRefusal(t *testing.T) {
 	s := numbered.Session()
 	add(t, s, history.Refusal{Model: "a", Limit: 1000, Tokens: 1200, Counted: 1000})
 	l := read(t, nil, s)
@@ -186,11 +186,11 @@ func TestLimitIsThatOfTheNewestRefusal(t *testing.T) {
 	add(t, s, history.Refusal{Model: "a", Limit: 900, Counted: 1000, Summary: true})
 	l = read(t, l, s)
 	require.Equal(t, 1, l.Attempts, "a request for a summary is not the agent's")
-	add(t, s, answer(1)...)
+	add(t, s, answers(1)...)
 	require.Zero(t, read(t, l, s).Attempts)
 }
 
-func TestWhatAPlanLeftBehindCountsUntilTheNextCompaction(t *testing.T) {
+func TestRefusedAndFinishedRequestsCountUntilTheNextCompaction(t *testing.T) {
 	s := numbered.Session()
 	one, two := history.SummaryRequest{Model: "a", Request: "full:1"}, history.SummaryRequest{Model: "a", Request: "full:2"}
 	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.PlanEnd{
@@ -205,7 +205,6 @@ func TestWhatAPlanLeftBehindCountsUntilTheNextCompaction(t *testing.T) {
 	require.Empty(t, l.Refused)
 }
 
-// What is read of a session is not written into it.
 func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 	s := numbered.Session()
 	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Preamble{Digest: "old"})
@@ -215,11 +214,11 @@ func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 	require.Equal(t, "e4", l.Preambles["new"].ID)
 	require.NoError(t, s.Branch(t.Context(), compaction))
 	l = read(t, l, s)
-	require.Empty(t, l.Preambles["new"].ID, "it is on another branch")
+	require.Empty(t, l.Preambles["new"].ID, "the entry is on another branch")
 	require.Equal(t, "e2", l.Preambles["old"].ID)
 }
 
-func TestAPlanIsPendingAfterAnAttemptThatIsFollowedByAnother(t *testing.T) {
+func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	s := numbered.Session()
 	plan := add(t, s, history.Plan{Policy: "x"})
 	request := history.SummaryRequest{Request: "full:e1-e2"}
@@ -231,7 +230,7 @@ func TestAPlanIsPendingAfterAnAttemptThatIsFollowedByAnother(t *testing.T) {
 	require.Equal(t, plan, l.Pending.ID)
 	require.Empty(t, l.End)
 	steps, _ := l.Pause(time.Now(), 0)
-	require.Zero(t, steps, "it is no failure of the plan")
+	require.Zero(t, steps, "a retry is not a failure of the plan")
 	require.Equal(t, "Half.", l.Finished[request])
 	require.Len(t, l.Refused, 1)
 }
@@ -240,12 +239,12 @@ func TestTheNewestAnswerIsTimedUntilACompactionOrAnotherModel(t *testing.T) {
 	s := numbered.Session()
 	add(t, s, history.Message{Message: chat.UserMessage("x")})
 	require.Zero(t, read(t, nil, s).Answered)
-	add(t, s, answer(2)...)
+	add(t, s, answers(2)...)
 	l := read(t, nil, s)
 	require.False(t, l.Answered.IsZero())
 	add(t, s, history.ModelChange{Model: "b"})
 	require.Zero(t, read(t, l, s).Answered)
-	add(t, s, answer(1)...)
+	add(t, s, answers(1)...)
 	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	require.Zero(t, read(t, l, s).Answered)
 }

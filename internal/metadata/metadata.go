@@ -1,9 +1,9 @@
-// Package metadata is how a value goes along with a prompt, without its type.
+// Package metadata holds the untyped form of a value that an element attaches to a prompt.
 package metadata
 
-// Entry is a value on its way through the renderer.
+// Entry is a value that an element attached.
 type Entry struct {
 	Value any
-	// Local drops the value together with the element it stands in.
+	// Local drops the value together with the element that holds it.
 	Local bool
 }

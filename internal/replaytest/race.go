@@ -2,5 +2,5 @@
 
 package replaytest
 
-// race reports whether the race detector is on, which makes tests slow.
+// race reports whether the race detector is on.
 const race = true

@@ -21,9 +21,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// Random goes through a session that a number decides, at a window that it decides too: parallel calls, calls without
-// results, results in any order, answers that were cut off, texts of any characters and sizes. What does not fit although
-// it was compacted is not sent. As and Check are those of a [Replay]; each request is to be looked at closely.
+// Random replays a random session in a random window under a random policy, all drawn from a seed: parallel calls,
+// calls without results, results in any order, arguments that were cut off, texts of any characters and sizes. A
+// request that does not fit after compaction is not sent. as and check are those of a [Replay]. [Request.Close] is set
+// for each request.
 func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Message, check func(t *testing.T, r Request)) {
 	d := dice{rand.New(rand.NewPCG(seed, 1))}
 	session := numbered.Session()
@@ -31,7 +32,7 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 	known := byName()
 	offline := models.Offline{Tokenizer: sizing.Estimator{}}
 	said := 0
-	var mu sync.Mutex // summaries are asked for in the background too
+	var mu sync.Mutex // some requests for summaries are made in the background
 	show := func(req chat.Request) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -67,7 +68,7 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 		}
 		rendered, err := compactor.Render(t.Context(), prompt)
 		if _, over := errors.AsType[*render.BudgetExceededError](err); over {
-			continue // what was asked is too large, or could not be compacted
+			continue // the last message is too large, or the history could not be compacted
 		}
 		require.NoError(t, err)
 		show(chat.Request{Messages: rendered.Messages, Tools: tools})
@@ -78,7 +79,7 @@ type dice struct{ *rand.Rand }
 
 func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
 
-// text is of words, some of which are hard to carry.
+// text returns up to that many words, among them some that are hard to encode.
 func (d dice) text(words int) string {
 	var b strings.Builder
 	for range d.IntN(words + 1) {
@@ -87,14 +88,14 @@ func (d dice) text(words int) string {
 	return b.String()
 }
 
-// step returns what is said next, where so many messages were said before: by the user, or a round of the assistant with
-// results.
+// step returns the next messages: one of the user, or a round of the assistant. said is the number of messages before
+// them.
 func (d dice) step(said int) []chat.Message {
 	size := []int{2, 20, 100, 100, 400, 1500}[d.IntN(6)]
 	if said == 0 {
 		return []chat.Message{chat.UserMessage("Begin. " + d.text(size))}
 	}
-	if d.IntN(5) == 0 { // blank at times
+	if d.IntN(5) == 0 { // sometimes blank
 		return []chat.Message{chat.UserMessage(d.one("Go on. ", "Go on. ", "") + d.text(size))}
 	}
 	m := chat.Message{Role: chat.RoleAssistant}
@@ -110,7 +111,7 @@ func (d dice) step(said int) []chat.Message {
 		text := strings.ToValidUTF8(d.text(size), "")
 		arguments, err := json.Marshal(map[string]any{"path": "a.go", "text": text, "line": said})
 		if err != nil {
-			panic(err) // of texts and numbers there is none
+			panic(err) // strings and ints never fail
 		}
 		call := chat.ToolCall{ID: id, Name: d.one("read", "write"), Arguments: d.one(string(arguments), string(arguments), "{}", `{"cut`)}
 		messages[0].ToolCalls = append(messages[0].ToolCalls, call)

@@ -1,6 +1,5 @@
-// Package replaytest puts whole sessions through a compactor, as a day's work would have, and shows a test each request
-// that would have been sent: under every policy, at ten windows. It is for the adapters, which judge what they make of
-// those requests.
+// Package replaytest replays whole sessions under every policy in ten context windows, and passes each request that
+// would have been sent to a test. The adapters for providers use it to check what they make of those requests.
 package replaytest
 
 import (
@@ -29,14 +28,13 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// policy of compaction, and its name.
 type policy struct {
 	name string
 	summarize.Policy
 }
 
-// byName returns all there are, in the order of their names. An agent that is replayed is not told to go on: the recording
-// does so by itself.
+// byName returns all policies in the order of their names. They do not tell the agent to continue after a compaction,
+// because the recording continues by itself.
 func byName() []policy {
 	var ordered []policy
 	all := policies.All()
@@ -48,17 +46,16 @@ func byName() []policy {
 	return ordered
 }
 
-// windows that sessions are replayed at, in tokens.
+// windows are the context windows of the replays, in tokens.
 var windows = []int{6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_000, 64_000, 96_000, 128_000}
 
-// all asks for every policy at every window.
-var all = flag.Bool("replay.all", false, "replay every policy at every window, however long it takes")
+// all asks for every policy in every window.
+var all = flag.Bool("replay.all", false, "replay every policy in every window, however long it takes")
 
-// most is how many replays of a session there are otherwise: each policy takes its share of the windows, every window has
-// its turn.
+// The number of replays of a session without -replay.all. They are spread over the policies and the windows.
 const (
-	most     = 10
-	mostFast = 2 // with -short and under the race detector
+	maxReplays     = 10
+	maxReplaysFast = 2 // with -short and under the race detector
 )
 
 // trial is a replay of a session.
@@ -67,20 +64,20 @@ type trial struct {
 	window int
 }
 
-// trials returns those that there is time for.
-func trials(most int) []trial {
+// trials returns about as many trials as the maximum, or all of them with -replay.all.
+func trials(maxReplays int) []trial {
 	var list []trial
 	for _, p := range byName() {
 		for _, w := range windows {
 			list = append(list, trial{p, w})
 		}
 	}
-	switch step := (len(list) + most - 1) / most; {
+	switch step := (len(list) + maxReplays - 1) / maxReplays; {
 	case *all || step == 1:
 		return list
 	default:
 		for step > 1 && len(windows)%step == 0 {
-			step++ // else every policy would be tried at the same windows
+			step++ // or every policy would have the same windows
 		}
 		var some []trial
 		for i := step / 2; i < len(list); i += step {
@@ -90,48 +87,48 @@ func trials(most int) []trial {
 	}
 }
 
-// sessions are one made up and a real one, which lies beside the repository where there is one.
+// sessions are the paths of a generated session and of a real one, which may be missing because it is not in the
+// repository.
 var sessions = map[string]string{
 	"generated": "history/importer/testdata/generated.jsonl",
 	"recorded":  "../shared/sessions/pi-before-compaction.jsonl",
 }
 
-// Replay of the sessions.
+// Replay describes replays of the sessions.
 type Replay struct {
-	// Root of the repository, from the folder of the test.
+	// Root is the path of the repository from the folder of the test.
 	Root string
-	// As makes of a message of the session what a model of the provider would have said, n being how many messages came
-	// before it. Defaults to the message as it was recorded.
-	// It is called for each message in turn, before anything is checked.
+	// As returns a message of the session as the provider's model would have said it. n is the number of messages
+	// before it. As is called for each message in turn, before the first Check. Defaults to the recorded message.
 	As func(n int, m chat.Message) chat.Message
-	// Fewer replays at fewer windows, for a second look at the same sessions.
+	// Fewer halves the number of replays.
 	Fewer bool
-	// Check is shown each request. It may be called from several goroutines at once.
+	// Check is called with each request. It may be called from several goroutines at once.
 	Check func(t *testing.T, r Request)
 }
 
-// Request is what would have been sent.
+// Request is a request that would have been sent.
 type Request struct {
 	chat.Request
 	// Line of the recording that the request comes before.
 	Line int
-	// Close asks for a close look, for which there is no time at each request: it is set for each that asks for a summary,
-	// for the first after each compaction, and for one in two million tokens.
+	// Close asks for checks that take too long for every request. It is set for each request for a summary, for the
+	// first after each compaction, and otherwise once in two million tokens.
 	Close bool
 }
 
-// closeTokens is how many tokens are sent from one close look to the next.
+// closeTokens is the number of tokens sent between two requests with Close set.
 const closeTokens = 2_000_000
 
-// Run replays the sessions, each with a subtest for a policy and a window. With -short and under the race detector there
-// are two of each session; with -replay.all each policy is tried at each window.
+// Run replays the sessions, with a subtest for each session, policy and window. A session has 10 replays, or 2 with
+// -short and under the race detector. With -replay.all each policy is replayed in each window.
 func (r Replay) Run(t *testing.T) {
-	most := most
+	maxReplays := maxReplays
 	switch {
 	case testing.Short() || race:
-		most = mostFast
+		maxReplays = maxReplaysFast
 	case r.Fewer:
-		most /= 2
+		maxReplays /= 2
 	}
 	counter := tiktoken.O200k()
 	for name, path := range sessions {
@@ -142,7 +139,7 @@ func (r Replay) Run(t *testing.T) {
 					spoken[n].Message = r.As(n, spoken[n].Message)
 				}
 			}
-			for _, trial := range trials(most) {
+			for _, trial := range trials(maxReplays) {
 				t.Run(fmt.Sprint(trial.name, " ", trial.window), func(t *testing.T) {
 					t.Parallel()
 					r.replay(t, spoken, trial.Policy, counter, trial.window)
@@ -152,7 +149,7 @@ func (r Replay) Run(t *testing.T) {
 	}
 }
 
-// spoken is a message and the line that it was recorded in.
+// spoken is a message and its line in the recording.
 type spoken struct {
 	chat.Message
 	line int
@@ -169,7 +166,7 @@ func read(t *testing.T, path string) []spoken {
 	return all
 }
 
-// toolsOf are definitions of the tools that are called.
+// toolsOf returns definitions of the tools that are called.
 func toolsOf(all []spoken) []chat.Tool {
 	var tools []chat.Tool
 	seen := map[string]bool{}
@@ -184,7 +181,6 @@ func toolsOf(all []spoken) []chat.Tool {
 	return tools
 }
 
-// promptOf returns an agent's prompt.
 func promptOf(session *history.Session) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
@@ -196,15 +192,15 @@ func promptOf(session *history.Session) elements.Node {
 func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter chat.Tokenizer, window int) {
 	session, tools := numbered.Session(), toolsOf(all)
 	var (
-		mu                                       sync.Mutex // summaries are asked for in the background too
-		line, sent, compactions, requests, looks = 0, closeTokens, 0, 0, 0
-		compacted                                bool
+		mu                                             sync.Mutex // some requests for summaries are made in the background
+		line, sent, compactions, requests, closeChecks = 0, closeTokens, 0, 0, 0
+		compacted                                      bool
 	)
 	check := func(req chat.Request, close bool) {
 		mu.Lock()
 		requests++
 		if close {
-			looks++
+			closeChecks++
 		}
 		seen := Request{Request: req, Line: line, Close: close}
 		mu.Unlock()
@@ -232,7 +228,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)
-	asked := false // somebody has spoken since the model did: what was cut off and tried again was not an answer
+	asked := false // the last message is not the model's; a retried answer is not a request of its own
 	for _, said := range all {
 		mu.Lock()
 		line = said.line
@@ -253,7 +249,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 		require.NoError(t, session.Append(t.Context(), said.Message), "line %d", said.line)
 		if said.Role == chat.RoleAssistant && len(said.ToolCalls) == 0 {
 			_, err := compactor.AfterTurn(t.Context(), prompt)
-			if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request will tell
+			if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request reports it
 				require.NoError(t, err, "line %d", said.line)
 			}
 		}
@@ -263,10 +259,11 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 	if window <= 64_000 {
 		require.NotZero(t, compactions)
 	}
-	t.Logf("%d requests, %d of them looked at closely; %d compactions", requests, looks, compactions)
+	t.Logf("%d requests, %d of them checked closely; %d compactions", requests, closeChecks, compactions)
 }
 
-// next renders the next request. A provider refuses what does not fit, for a policy that acts on refusals.
+// next renders the next request. If it does not fit and the policy acts on refusals, next recovers as from a provider's
+// refusal.
 func next(t *testing.T, c *summarize.Compactor, prompt elements.Node, line int) *render.Result {
 	t.Helper()
 	rendered, err := c.Render(t.Context(), prompt)

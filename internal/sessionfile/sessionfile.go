@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/internal/regular"
 )
 
-// Stdin is the name of what is read from the standard input.
+// Stdin is the path that stands for the standard input.
 const Stdin = "-"
 
 // Open opens a regular file, or the standard input for [Stdin]. The error is a [program.UsageError].
@@ -26,8 +26,8 @@ func Open(path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Read reads a session in any format, of the file of a path, or of the standard input for [Stdin]. The error of what cannot be read is a
-// [program.UsageError] that begins with the path, and the line if it is one line that is wrong.
+// Read reads a session in any format from a file, or from the standard input for [Stdin]. The error is a
+// [program.UsageError] that begins with the path, followed by the number of the line if one line is wrong.
 func Read(path string, o importer.Options) (*importer.Recording, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package sessiontest gives tests recorded sessions. Some lie beside the repository, where there are any.
+// Package sessiontest provides recorded sessions to tests. Some are not in the repository and may be missing.
 package sessiontest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-// Needs skips the test where there is no such file.
+// Needs skips the test if the file does not exist.
 func Needs(t testing.TB, path string) {
 	t.Helper()
 	_, err := os.Stat(path)
@@ -22,7 +22,7 @@ func Needs(t testing.TB, path string) {
 	require.NoError(t, err)
 }
 
-// Read reads a recorded session. If it is missing the test is skipped.
+// Read reads a recorded session. It skips the test if the file does not exist.
 func Read(t testing.TB, path string) *importer.Recording {
 	t.Helper()
 	Needs(t, path)

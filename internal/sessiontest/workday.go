@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Workday returns a session as it might have been.
+// Workday returns the messages of a plausible session, with tool calls, results and failures.
 func Workday() []chat.Message {
 	return []chat.Message{
 		chat.UserMessage("The test TestParse in parser/parse_test.go fails since yesterday.\nFind out why & fix it.\n\nDo not touch lexer/."),

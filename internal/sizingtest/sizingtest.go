@@ -1,17 +1,17 @@
-// Package sizingtest has a tokenizer for tests whose counts can be done in the head.
+// Package sizingtest has a tokenizer for tests that is easy to count by hand.
 package sizingtest
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// What a tokenizer for tests counts besides text, in tokens.
+// The tokens that a tokenizer for tests counts besides text.
 const (
 	ImageTokens   = 20 // an image or a document
 	MessageTokens = 3  // a message, besides its name, its parts and its calls
 )
 
-// Quarter is a tokenizer of one token for each four bytes that were begun.
+// Quarter is a tokenizer that counts a token for every four bytes, rounded up.
 type Quarter struct{}
 
 var _ chat.Tokenizer = Quarter{}
@@ -34,7 +34,7 @@ func (q Quarter) CountTools(tools []chat.Tool) int {
 	return n
 }
 
-// CountPart counts a part by its text.
+// CountPart counts a part with t.
 func CountPart(t chat.Tokenizer, p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Text:
@@ -49,7 +49,7 @@ func CountPart(t chat.Tokenizer, p chat.Part) int {
 	return 0
 }
 
-// CountMessage counts a message by its name, its parts and its calls.
+// CountMessage counts a message with t: its name, its parts and its calls.
 func CountMessage(t chat.Tokenizer, m chat.Message) int {
 	n := MessageTokens + t.CountText(m.Name)
 	for _, p := range m.Content {

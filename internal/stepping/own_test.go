@@ -25,7 +25,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// ownLog writes a log with turns, compactions of a policy and of the caller, clearings, branches, and calls without a result.
+// ownLog returns a log with turns, compactions by a policy and by the caller, clearings, branches, and calls without a
+// result.
 func ownLog(t *testing.T, seed uint64) []byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -33,7 +34,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
 	require.NoError(t, err)
 	c := compactorAt(s, 2000)
-	var shown []string // ids of what may be gone back to
+	var leaves []string // the session's leaf after each step
 	for n := range 40 + r.IntN(40) {
 		says := func(text string) string { return fmt.Sprint(text, " ", n, " ", strings.Repeat("words ", r.IntN(150))) }
 		switch k := r.IntN(12); {
@@ -59,15 +60,15 @@ func ownLog(t *testing.T, seed uint64) []byte {
 				_, err := s.Add(t.Context(), history.Entry{Body: cleared})
 				require.NoError(t, err)
 			}
-		case k == 9 && len(shown) > 0:
-			require.NoError(t, s.Branch(t.Context(), shown[len(shown)-1-r.IntN(min(len(shown), 10))]))
-		case k == 10 && len(shown) > 0:
-			c := history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: shown[len(shown)-1-r.IntN(min(len(shown), 6))]}
+		case k == 9 && len(leaves) > 0:
+			require.NoError(t, s.Branch(t.Context(), leaves[len(leaves)-1-r.IntN(min(len(leaves), 10))]))
+		case k == 10 && len(leaves) > 0:
+			c := history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: leaves[len(leaves)-1-r.IntN(min(len(leaves), 6))]}
 			if r.IntN(2) == 0 {
 				c.FirstKept, c.LastCovered = "", c.FirstKept
 			}
 			if _, err := s.Add(t.Context(), history.Entry{Body: c}); err != nil {
-				continue // where nothing may be cut
+				continue // the history may not be cut there
 			}
 		default:
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage(says("go on"))))
@@ -76,7 +77,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 				require.True(t, over, "%v", err)
 			}
 		}
-		shown = append(shown, s.Leaf())
+		leaves = append(leaves, s.Leaf())
 	}
 	require.NoError(t, c.Close())
 	require.NoError(t, s.Close())
@@ -90,9 +91,8 @@ func compactorAt(s *history.Session, window int) *summarize.Compactor {
 	return &summarize.Compactor{Session: s, Target: summarize.Target{Model: models.Offline{Tokenizer: t}, Tokenizer: t, Budget: window, ContextWindow: window}}
 }
 
-// A log of promptree's own goes through a replay, whatever was compacted, cleared or gone back on in it, with its own
-// compactions and with others.
-func TestALogOfPromptreesOwnIsReplayedInAnyWindow(t *testing.T) {
+// Logs with compactions, clearings and branches are replayed with their own compactions and with new ones.
+func TestALogOfOurOwnIsReplayedInAnyWindow(t *testing.T) {
 	t.Parallel()
 	compactions, clearings, branches := 0, 0, 0
 	for seed := range uint64(20) {

@@ -28,7 +28,7 @@ type Step struct {
 	Usage chat.Usage
 }
 
-// Options say what is appended besides what was said.
+// Options say what Steps does besides appending messages.
 type Options struct {
 	// Compactions appends the compactions and clearings of the recording, so that the session shows what the recorded
 	// model was shown. Off by default.
@@ -65,7 +65,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			if !ok {
 				continue
 			}
-			added, err := s.Add(context.WithoutCancel(ctx), history.Entry{Time: rec.Time, Body: body}) // what was said is kept
+			added, err := s.Add(context.WithoutCancel(ctx), history.Entry{Time: rec.Time, Body: body}) // an answer is kept even if ctx has ended
 			if err != nil {
 				yield(Step{}, fmt.Errorf("line %d: %w", rec.Line, err))
 				return
@@ -121,7 +121,8 @@ func Answering() func(importer.Record) bool {
 	}
 }
 
-// body returns what is appended for a record that follows others. Ids are those of the appended entries, by record.
+// body returns the body of the entry to append for a record, and false if there is none. before holds the records
+// before it, ids the ids of the appended entries by record.
 func (o Options) body(before []importer.Record, rec importer.Record, ids map[string]string) (history.Body, bool) {
 	switch b := rec.Body.(type) {
 	case history.Todos:
@@ -177,8 +178,8 @@ func lastAppended(before []importer.Record, id string, ids map[string]string) st
 	return before[at].ID
 }
 
-// cutPlace returns the record at which a compaction may cut that keeps the given one first, skipping records that are
-// not in the session and never separating a tool result from its call.
+// cutPlace returns the cut point of a compaction whose first kept record is given: that record or the next one that is
+// shown, or if that is a tool result, the message with its call.
 func cutPlace(before []importer.Record, id string) string {
 	if id == "" {
 		return ""
@@ -190,12 +191,11 @@ func cutPlace(before []importer.Record, id string) string {
 	for at > 0 && before[at].ID != id {
 		at--
 	}
-	// The first one shown from there on, and from it back to one that may come first.
-	first := func(i int) bool { _, shown := before[i].Shown(); return shown }
-	for at < len(before)-1 && !first(at) {
+	shown := func(i int) bool { _, shown := before[i].Shown(); return shown }
+	for at < len(before)-1 && !shown(at) {
 		at++
 	}
-	for at > 0 && (!first(at) || before[at].Message().Role == chat.RoleTool) {
+	for at > 0 && (!shown(at) || before[at].Message().Role == chat.RoleTool) {
 		at--
 	}
 	return before[at].ID

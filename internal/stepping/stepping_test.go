@@ -24,7 +24,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// A recording of pi, a line each.
+// The forms of a line in a recording of pi.
 const (
 	header  = `{"type":"session","version":3,"id":"s"}`
 	ask     = `{"type":"message","id":"%s","parentId":%s,"message":{"role":"user","content":"%s"}}`
@@ -35,8 +35,8 @@ const (
 	compact = `{"type":"compaction","id":"%s","parentId":%s,"summary":"so far","firstKeptEntryId":"%s","tokensBefore":900}`
 )
 
-// line is a form of a line and what it says.
-type line struct{ form, says string }
+// line is a form and its last argument.
+type line struct{ form, text string }
 
 // recordingOf makes a recording of lines, whose ids are their numbers: "2" is the first after the header.
 func recordingOf(t *testing.T, lines ...line) *importer.Recording {
@@ -46,7 +46,7 @@ func recordingOf(t *testing.T, lines ...line) *importer.Recording {
 	parent := "null"
 	for i, l := range lines {
 		id := fmt.Sprint(i + 2)
-		fmt.Fprintf(&b, l.form+"\n", id, parent, l.says)
+		fmt.Fprintf(&b, l.form+"\n", id, parent, l.text)
 		parent = `"` + id + `"`
 	}
 	r, err := importer.Read(strings.NewReader(b.String()))
@@ -54,8 +54,8 @@ func recordingOf(t *testing.T, lines ...line) *importer.Recording {
 	return r
 }
 
-// told describes a session as a model is shown it.
-func told(t *testing.T, s *history.Session) string {
+// described lists the messages that a session shows to a model.
+func described(t *testing.T, s *history.Session) string {
 	t.Helper()
 	v, err := s.View(t.Context())
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func told(t *testing.T, s *history.Session) string {
 	return strings.Join(list, ", ")
 }
 
-func TestSteps(t *testing.T) {
+func TestAStepIsARequestThatTheRecordedModelAnswered(t *testing.T) {
 	tests := []struct {
 		rule  string
 		lines []line
@@ -91,19 +91,19 @@ func TestSteps(t *testing.T) {
 			end:   "user a, assistant ls, tool files, assistant b",
 		},
 		{
-			rule:  "an answer that was tried again is one step",
+			rule:  "a retried answer is one step",
 			lines: []line{{ask, "a"}, {say, "cut off"}, {say, "b"}},
 			steps: []string{"3: user a"},
 			end:   "user a, assistant cut off, assistant b",
 		},
 		{
-			rule:  "what no model sees is passed over",
+			rule:  "an entry that no model sees is skipped",
 			lines: []line{{ask, "a"}, {model, "m"}, {say, "b"}},
 			steps: []string{"4: user a"},
 			end:   "user a, assistant b",
 		},
 		{
-			rule:  "what is said last is in the session at the end",
+			rule:  "an unanswered message is in the session at the end",
 			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}},
 			steps: []string{"3: user a"},
 			end:   "user a, assistant b, user c",
@@ -115,7 +115,7 @@ func TestSteps(t *testing.T) {
 			end:   "user a, assistant b, user c, assistant d",
 		},
 		{
-			rule:  "a recorded compaction stands where it stood",
+			rule:  "with Compactions a recorded compaction is appended in its place",
 			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}, {compact, "4"}, {say, "d"}},
 			opts:  stepping.Options{Compactions: true},
 			steps: []string{"3: user a", "6: user <summary>so far</summary>, user c"},
@@ -129,7 +129,7 @@ func TestSteps(t *testing.T) {
 			end:   "user <summary>so far</summary>, user c, assistant ls, tool files, assistant d",
 		},
 		{
-			rule:  "a recorded compaction that keeps what no model sees keeps what follows it",
+			rule:  "a recorded compaction that keeps an entry that no model sees first keeps the next one",
 			lines: []line{{ask, "a"}, {say, "b"}, {model, "m"}, {ask, "c"}, {compact, "4"}, {say, "d"}},
 			opts:  stepping.Options{Compactions: true},
 			steps: []string{"3: user a", "7: user <summary>so far</summary>, user c"},
@@ -145,21 +145,21 @@ func TestSteps(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, len(steps)+1, step.Number)
 				require.Equal(t, chat.RoleAssistant, step.Answer.Role)
-				steps = append(steps, fmt.Sprintf("%d: %s", step.Line, told(t, s)))
+				steps = append(steps, fmt.Sprintf("%d: %s", step.Line, described(t, s)))
 			}
 			require.Empty(t, cmp.Diff(test.steps, steps))
 			require.Equal(t, len(test.steps), stepping.Requests(r))
-			require.Equal(t, test.end, told(t, s))
+			require.Equal(t, test.end, described(t, s))
 		})
 	}
 }
 
-func TestTurnOver(t *testing.T) {
+func TestTurnOverIsCalledAfterTheLastAnswerOfATurn(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{call, "x"}, line{result, "3"}, line{say, "b"}, line{model, "m"}, line{ask, "c"}, line{say, "cut off"}, line{say, "d"})
 	s := numbered.Session()
 	var over []string
 	opts := stepping.Options{TurnOver: func() error {
-		over = append(over, told(t, s))
+		over = append(over, described(t, s))
 		return nil
 	}}
 	for _, err := range stepping.Steps(t.Context(), r, s, opts) {
@@ -169,7 +169,7 @@ func TestTurnOver(t *testing.T) {
 	require.Equal(t, []string{first, first + ", user c, assistant cut off, assistant d"}, over)
 }
 
-func TestTurnOverMayFail(t *testing.T) {
+func TestAnErrorOfTurnOverIsTheLastValue(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
 	failed := errors.New("failed")
 	var errs []error
@@ -179,8 +179,7 @@ func TestTurnOverMayFail(t *testing.T) {
 	require.Equal(t, []error{nil, failed}, errs)
 }
 
-// Every recording there is can be stepped through, with its compactions and without, and then all of it is there.
-func TestStepsOfEveryFormat(t *testing.T) {
+func TestEveryFormatIsSteppedToItsEnd(t *testing.T) {
 	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -215,7 +214,7 @@ func TestStepsOfEveryFormat(t *testing.T) {
 	}
 }
 
-func TestStepsNameTheLineOfWhatIsRefused(t *testing.T) {
+func TestTheErrorNamesTheLineThatTheSessionRefuses(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{result, "9"})
 	var last error
 	for _, err := range stepping.Steps(t.Context(), r, numbered.Session(), stepping.Options{}) {
@@ -227,8 +226,7 @@ func TestStepsNameTheLineOfWhatIsRefused(t *testing.T) {
 	require.Equal(t, "c-9", pairing.CallID)
 }
 
-// What was answered before the interrupt is in the session, and nothing after it.
-func TestStepsEndWithTheContext(t *testing.T) {
+func TestStepsEndWithTheContextAfterTheLastAnswer(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -240,20 +238,20 @@ func TestStepsEndWithTheContext(t *testing.T) {
 		cancel(stopped)
 	}
 	require.Equal(t, []error{nil, stopped}, errs)
-	require.Equal(t, "user a, assistant b", told(t, s))
+	require.Equal(t, "user a, assistant b", described(t, s))
 }
 
-func TestStepsMayBeLeft(t *testing.T) {
+func TestALoopOverStepsMayBreak(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
 	s := numbered.Session()
 	for range stepping.Steps(t.Context(), r, s, stepping.Options{}) {
 		break
 	}
-	require.Equal(t, "user a", told(t, s))
+	require.Equal(t, "user a", described(t, s))
 }
 
-// A log of promptree's own holds plans, how they ended, what was reported and clearings beside what was said. It is shown as
-// it was, and a replay that compacts it anew adds entries of its own between those of the log.
+// The log holds plans, how they ended, usage and clearings besides messages. With its own compactions the replay shows
+// the same messages. Without them it compacts again.
 func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	var shown [][]chat.Message // to the model of the log
 	path := filepath.Join(t.TempDir(), "own.jsonl")

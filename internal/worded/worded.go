@@ -1,10 +1,10 @@
-// Package worded makes errors that are of a known kind and have a text of their own.
+// Package worded makes errors that wrap a sentinel without repeating its text.
 package worded
 
 import "fmt"
 
-// Errorf returns an error with a formatted text, for which [errors.Is] reports that it is of a kind. Unlike with %w, the text of the
-// kind, which begins with the name of its package, is not in it.
+// Errorf returns an error with a formatted text that wraps kind, so that [errors.Is] finds it. Unlike with %w, the text
+// of kind is not part of the error's text, so the name of its package is not repeated.
 func Errorf(kind error, format string, args ...any) error {
 	return &wordedError{kind, fmt.Sprintf(format, args...)}
 }
@@ -16,5 +16,5 @@ type wordedError struct {
 
 func (e *wordedError) Error() string { return e.text }
 
-// Unwrap returns the kind.
+// Unwrap returns kind.
 func (e *wordedError) Unwrap() error { return e.kind }
