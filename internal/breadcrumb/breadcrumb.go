@@ -14,9 +14,9 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// Text returns a text that says where the full transcript is and how to read it: its path, its number of lines, the tool
-// with which the agent reads files, and an example of a call ([Find]). The last two may be "". Without a path the text
-// is "".
+// Text returns a text that says where the full transcript is and how to read it: its path, its number of lines, the
+// tool with which the agent reads files, and an example of a call ([Find]). The last two may be "". Without a path the
+// text is "".
 func Text(path string, lines int, tool, example string) string {
 	if path == "" {
 		return ""
@@ -69,9 +69,9 @@ var (
 	endParameters   = []string{"endline", "end", "lineend", "toline", "endlineonebased", "to"}
 )
 
-// Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that reads
-// files by its name. The example is a call of it with the arguments in its schema, in which {path}, {from} and {to}
-// stand for values that [Text] fills in; it is "" if the schema has no argument for a path.
+// Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
+// reads files by its name. The example is a call of it with the arguments in its schema, in which {path}, {from} and
+// {to} stand for values that [Text] fills in; it is "" if the schema has no argument for a path.
 func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
 	at := slices.IndexFunc(tools, func(t chat.Tool) bool { return preferred != "" && t.Name == preferred })
 	if at < 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// tool returns one with parameters of these types, given as "name:type".
+// tool returns a tool with parameters given as "name:type".
 func tool(name string, parameters ...string) chat.Tool {
 	properties := map[string]map[string]string{}
 	for _, p := range parameters {
@@ -27,7 +27,7 @@ func tool(name string, parameters ...string) chat.Tool {
 	return chat.Tool{Name: name, Parameters: schema}
 }
 
-func TestBreadcrumbNamesAToolThatTheAgentHas(t *testing.T) {
+func TestABreadcrumbNamesAToolThatTheAgentHas(t *testing.T) {
 	list := tool("list_dir", "path:string")
 	for _, c := range []struct {
 		rule      string
@@ -36,15 +36,15 @@ func TestBreadcrumbNamesAToolThatTheAgentHas(t *testing.T) {
 		name      string
 		example   string // of 120 lines in /s.jsonl
 	}{
-		{"the preferred one", []chat.Tool{tool("read", "path:string"), tool("show", "path:string", "offset:integer", "limit:integer")}, "show", "show", `show({"path": "/s.jsonl", "offset": 100, "limit": 20})`},
-		{"else the first that reads files", []chat.Tool{list, tool("readFile", "filePath:string", "startLine:integer", "endLine:integer"), tool("cat", "file:string")}, "read_file", "readFile", `readFile({"filePath": "/s.jsonl", "startLine": 100, "endLine": 120})`},
-		{"as in Claude Code", []chat.Tool{tool("Bash", "command:string"), tool("Read", "file_path:string", "offset:number", "limit:number")}, "read_file", "Read", `Read({"file_path": "/s.jsonl", "offset": 100, "limit": 20})`},
-		{"of a server", []chat.Tool{tool("mcp__fs__read_file", "path:string")}, "", "mcp__fs__read_file", `mcp__fs__read_file({"path": "/s.jsonl"})`},
+		{"the preferred tool", []chat.Tool{tool("read", "path:string"), tool("show", "path:string", "offset:integer", "limit:integer")}, "show", "show", `show({"path": "/s.jsonl", "offset": 100, "limit": 20})`},
+		{"without the preferred tool the first that reads files", []chat.Tool{list, tool("readFile", "filePath:string", "startLine:integer", "endLine:integer"), tool("cat", "file:string")}, "read_file", "readFile", `readFile({"filePath": "/s.jsonl", "startLine": 100, "endLine": 120})`},
+		{"the tool of Claude Code", []chat.Tool{tool("Bash", "command:string"), tool("Read", "file_path:string", "offset:number", "limit:number")}, "read_file", "Read", `Read({"file_path": "/s.jsonl", "offset": 100, "limit": 20})`},
+		{"a tool of an MCP server", []chat.Tool{tool("mcp__fs__read_file", "path:string")}, "", "mcp__fs__read_file", `mcp__fs__read_file({"path": "/s.jsonl"})`},
 		{"arguments of other types are left out", []chat.Tool{tool("view", "path:string", "offset:array")}, "", "view", `view({"path": "/s.jsonl"})`},
 		{"without a path there is no example", []chat.Tool{tool("cat", "files:array")}, "", "cat", ""},
-		{"nor without a schema", []chat.Tool{{Name: "read"}}, "", "read", ""},
-		{"no tool that reads files", []chat.Tool{list, tool("thread", "path:string")}, "read_file", "", ""},
-		{"no tools", nil, "read_file", "", ""},
+		{"without a schema there is no example", []chat.Tool{{Name: "read"}}, "", "read", ""},
+		{"without a tool that reads files none is named", []chat.Tool{list, tool("thread", "path:string")}, "read_file", "", ""},
+		{"without tools none is named", nil, "read_file", "", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			name, example, ok := breadcrumb.Find(c.tools, c.preferred)
@@ -75,7 +75,7 @@ func TestNoPathClosesTheBreadcrumb(t *testing.T) {
 		require.NotNil(t, call, got)
 		var arguments struct{ Path string }
 		require.NoError(t, json.Unmarshal([]byte(call[1]), &arguments))
-		require.Equal(t, path, arguments.Path, "whoever decodes it gets the path")
+		require.Equal(t, path, arguments.Path, "decoded, the argument is the path")
 	}
 }
 

@@ -54,8 +54,8 @@ func Misbehaved(err error) bool {
 }
 
 // Call runs a function in a goroutine of its own and returns its results. The error is a [*PanicError] if it panics,
-// [ErrExited] if it ends its goroutine, and a [*LeftError] if it has not returned a second after its context ended; then
-// its results are dropped.
+// [ErrExited] if it ends its goroutine, and a [*LeftError] if it has not returned a second after its context ended;
+// then its results are dropped.
 func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 )
 
-func TestWhatAFunctionReturnsComesBack(t *testing.T) {
+func TestCallReturnsTheResultsOfTheFunction(t *testing.T) {
 	n, err := callback.Call(t.Context(), func(context.Context) (int, error) { return 3, io.EOF })
 	require.Equal(t, 3, n)
 	require.Equal(t, io.EOF, err)
@@ -33,11 +33,11 @@ func TestAPanicIsAnErrorWithItsStack(t *testing.T) {
 	require.Error(t, callback.Do(t.Context(), func(context.Context) error { panic(nil) }))
 }
 
-func TestAGoroutineThatIsEndedIsAnError(t *testing.T) {
+func TestAFunctionThatEndsItsGoroutineIsAnError(t *testing.T) {
 	require.ErrorIs(t, callback.Do(t.Context(), func(context.Context) error { runtime.Goexit(); return nil }), callback.ErrExited)
 }
 
-func TestWhatAFunctionReturnedIsToldFromWhatItDid(t *testing.T) {
+func TestAnErrorThatAFunctionReturnedIsNotMisbehaviour(t *testing.T) {
 	panicked := callback.Do(t.Context(), func(context.Context) error { panic("no") })
 	require.True(t, callback.Misbehaved(panicked))
 	require.True(t, callback.Misbehaved(callback.ErrExited))
@@ -50,7 +50,7 @@ func TestWhatAFunctionReturnedIsToldFromWhatItDid(t *testing.T) {
 func TestAFunctionHasASecondToReturnAfterItsContextEnded(t *testing.T) {
 	why := errors.New("enough")
 	for name, c := range map[string]struct {
-		returns time.Duration // after the end
+		returns time.Duration // after the context has ended
 		left    bool
 	}{"at once": {0, false}, "in time": {900 * time.Millisecond, false}, "too late": {1100 * time.Millisecond, true}} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAFunctionHasASecondToReturnAfterItsContextEnded(t *testing.T) {
 	}
 }
 
-func TestAContextOutlivesAnotherByATime(t *testing.T) {
+func TestAContextOfOutliveEndsTenSecondsAfterTheOther(t *testing.T) {
 	why := errors.New("enough")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -91,7 +91,7 @@ func TestAContextOutlivesAnotherByATime(t *testing.T) {
 		require.ErrorIs(t, context.Cause(longer), why)
 
 		again, done := callback.Outlive(ctx)
-		require.NoError(t, again.Err(), "of one that has ended")
+		require.NoError(t, again.Err(), "the context given has ended already")
 		done()
 		require.Error(t, again.Err())
 	})

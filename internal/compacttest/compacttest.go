@@ -26,7 +26,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// Quarter is the tokenizer of most tests: one token for each four bytes, rounded up, and 3 more for a message.
+// Quarter is the tokenizer of most tests. It counts a token for every four bytes, rounded up, and 3 more for a message.
 type Quarter = sizingtest.Quarter
 
 // Count returns the sum of the tokens of messages.
@@ -38,16 +38,16 @@ func Count(t chat.Tokenizer, messages []chat.Message) int {
 	return n
 }
 
-// Words returns a text of that many tokens by [Quarter].
+// Words returns a text of the given number of tokens by [Quarter].
 func Words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
 
-// Output returns what the tool of a round gives: a text of so many tokens with a mark at both ends.
+// Output returns a tool's result of the given number of tokens, with the mark of n at both ends.
 func Output(n, tokens int) string {
 	mark := fmt.Sprintf("[output %03d]", n)
 	return mark + strings.Repeat("\nabc", max(0, tokens-6)) + mark
 }
 
-// Outputs finds the marks of the outputs that a text shows, each once, in order.
+// Outputs returns the numbers of the outputs whose marks a text shows, in order and without repetitions.
 func Outputs(text string) []int {
 	var list []int
 	for _, m := range regexp.MustCompile(`\[output (\d+)\]`).FindAllStringSubmatch(text, -1) {
@@ -60,7 +60,7 @@ func Outputs(text string) []int {
 	return list
 }
 
-// Round returns an assistant message that reads a file, and the result, of about that many tokens in all.
+// Round returns an assistant message that reads a file, and the result, of about the given number of tokens together.
 func Round(n, tokens int) []chat.Message {
 	id := fmt.Sprintf("call-%d", n)
 	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
@@ -68,7 +68,7 @@ func Round(n, tokens int) []chat.Message {
 	return []chat.Message{m, chat.ToolResult(id, Output(n, tokens-15))}
 }
 
-// Rounds returns the rounds of two numbers and those in between, of about that many tokens each.
+// Rounds returns the rounds from one number to another, of about the given number of tokens each.
 func Rounds(from, to, tokens int) []chat.Message {
 	var list []chat.Message
 	for n := from; n <= to; n++ {
@@ -77,10 +77,10 @@ func Rounds(from, to, tokens int) []chat.Message {
 	return list
 }
 
-// Task is what the user asks in most tests, with characters that must stay unchanged.
+// Task is the user's message in most tests, with characters that must stay unchanged.
 const Task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
 
-// Prompt returns an agent's prompt that shows a session, with more elements before the end.
+// Prompt returns an agent's prompt that shows a session, with more elements before the rounds of the last turn.
 func Prompt(s *history.Session, more ...elements.Node) elements.Nodes {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
@@ -96,28 +96,28 @@ type Desk struct {
 	*summarize.Compactor
 	T      testing.TB
 	Script *models.Script
-	Heard  *[]summarize.Event // all but those of usage and answers
+	Heard  *[]summarize.Event // without EventUsage and EventAnswered
 }
 
-// The budget of most tests, and the size of a round of which six exceed it.
+// The budget of most tests, and the tokens of a round, six of which exceed it.
 const (
 	Budget      = 4000
 	RoundTokens = 700
 )
 
-// New returns a desk with a session in memory that holds these messages.
+// New returns a desk with a session in memory that holds the messages.
 func New(t testing.TB, messages ...chat.Message) Desk {
 	t.Helper()
 	return Of(t, numbered.Session(), messages...)
 }
 
-// NewFile returns a desk with a session in a file.
+// NewFile returns a desk with a session in a file that holds the messages.
 func NewFile(t testing.TB, messages ...chat.Message) Desk {
 	t.Helper()
 	return Of(t, Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
 }
 
-// Of returns a desk with a session, to which these messages are appended.
+// Of returns a desk with a session, and appends the messages to it.
 func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	t.Helper()
 	if len(messages) > 0 {
@@ -143,7 +143,7 @@ func foreground() summarize.Policy {
 	return p
 }
 
-// Overflowing returns a turn of six rounds, which exceeds the budget.
+// Overflowing returns a turn of six rounds, which exceeds [Budget].
 func Overflowing() []chat.Message {
 	return append([]chat.Message{chat.UserMessage(Task)}, Rounds(1, 6, RoundTokens)...)
 }
@@ -156,7 +156,7 @@ func (d Desk) Answers(steps ...models.Step) {
 // Always sets the same step for any number of requests.
 func (d Desk) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
 
-// PendingNow returns the state of a compaction that was started before.
+// PendingNow returns the state of the pending compaction.
 func (d Desk) PendingNow() summarize.Pending {
 	d.T.Helper()
 	p, err := d.Pending(context.Background())
@@ -170,7 +170,7 @@ func (d Desk) Say(messages ...chat.Message) {
 	require.NoError(d.T, d.Session.Append(context.Background(), messages...))
 }
 
-// Fill appends short turns, and a last user message, so that the whole prompt has exactly that many tokens.
+// Fill appends short turns and a last user message, so that the whole prompt has exactly the given number of tokens.
 func (d Desk) Fill(tokens int) {
 	d.T.Helper()
 	system := []chat.Message{chat.SystemMessage("You are a coding agent.")}
@@ -183,8 +183,8 @@ func (d Desk) Fill(tokens int) {
 	d.Say(append(list, chat.UserMessage(Words(left-3)))...)
 }
 
-// TakesIn sets the window of the model so that the messages of a request for a summary may have at most that many
-// tokens.
+// TakesIn sets the window of the model so that the messages of a request for a summary may have at most the given
+// number of tokens.
 func (d Desk) TakesIn(tokens int) {
 	const answer = 1
 	d.Policy.Ask.MaxTokens = answer
@@ -284,7 +284,7 @@ func Kept(s *history.Session) []string {
 	return ids
 }
 
-// Kinds writes events as "started refused/full done/simple".
+// Kinds lists the kinds and modes of events, such as "started refused/full done/simple".
 func Kinds(events []summarize.Event) string {
 	var list []string
 	for _, e := range events {
@@ -297,7 +297,7 @@ func Kinds(events []summarize.Event) string {
 	return strings.Join(list, " ")
 }
 
-// Opened opens a session for the time of the test.
+// Opened opens a session and closes it at the end of the test.
 func Opened(t testing.TB, path string) *history.Session {
 	t.Helper()
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
@@ -306,7 +306,7 @@ func Opened(t testing.TB, path string) *history.Session {
 	return s
 }
 
-// Content returns what a file holds.
+// Content returns the content of a file.
 func Content(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -314,18 +314,18 @@ func Content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// Equal shows the difference of two values.
+// Equal fails the test if two values differ, and shows the difference.
 func Equal(t testing.TB, want, got any) {
 	t.Helper()
-	if reflect.DeepEqual(want, got) {
-		return // which cmp would take its time to find
+	if reflect.DeepEqual(want, got) { // faster than cmp
+		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 }
 
-// Text joins what messages say.
+// Text returns the texts of messages, in lines.
 func Text(messages []chat.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -334,7 +334,7 @@ func Text(messages []chat.Message) string {
 	return b.String()
 }
 
-// Stopped returns an answer that ended for a reason.
+// Stopped returns an answer that stopped for a reason.
 func Stopped(why chat.StopReason, answer string) models.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Stuff returns what a compaction works with, with something in every field.
+// Stuff returns the material of a first compaction, with every field of it set.
 func Stuff() summarize.Material {
 	covered := append([]chat.Message{chat.UserMessage("Fix the build & mind <b>.")}, Rounds(1, 2, 40)...)
 	covered = append(covered, chat.UserMessage("And the tests."))
@@ -35,7 +35,7 @@ func Stuff() summarize.Material {
 	}
 }
 
-// Again returns what a second compaction works with, with something said besides.
+// Again returns the material of a second compaction, with instructions, context and notes.
 func Again() summarize.Material {
 	m := Stuff()
 	m.PreviousSummary = "## Goal\n\nYou started a project in <dir> & more; see [](path:a.go)."
@@ -78,7 +78,7 @@ func Written(messages []chat.Message) string {
 	return b.String()
 }
 
-// Done returns what there is once a summary was written, with something in every field.
+// Done returns the material of a replacement, once the summary is written, with every field of it set.
 func Done() summarize.Material {
 	m := Stuff()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
@@ -92,7 +92,7 @@ func Done() summarize.Material {
 	return m
 }
 
-// Stands renders what is put in place, which must be the user's alone and fit.
+// Stands renders a replacement, which must fit, hold only user messages, and be accepted by a session.
 func Stands(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat.Message, error) {
 	t.Helper()
 	result, err := render.Render(t.Context(), r(m), render.Options{Budget: m.Room, Tokenizer: Quarter{}})
@@ -107,11 +107,11 @@ func Stands(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat
 	require.NoError(t, chat.Validate(result.Messages))
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("x")))
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: result.Messages}), "a session takes them")
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: result.Messages}), "the session refuses them")
 	return result.Messages, nil
 }
 
-// Stand renders what is put in place, for a golden file.
+// Stand renders a replacement as [Stands] does, for a golden file.
 func Stand(t testing.TB, r summarize.Replacement, m summarize.Material) string {
 	t.Helper()
 	messages, err := Stands(t, r, m)
@@ -152,7 +152,7 @@ func Failing(messages []chat.Message) []chat.Message {
 	return messages
 }
 
-// Talk returns a conversation with something of everything.
+// Talk returns a conversation with every kind of part, calls without and with results, and texts that look like notes.
 func Talk() []chat.Message {
 	failure := chat.ToolResult("b", "undefined: <x>")
 	failure.IsError = true
@@ -173,7 +173,7 @@ func Talk() []chat.Message {
 	}
 }
 
-// MentionsLog names two files for what speaks of a log.
+// MentionsLog returns two file names if a message contains "log".
 func MentionsLog(m chat.Message, _ json.RawMessage) []string {
 	if strings.Contains(m.Text(), "log") {
 		return []string{"a.log", "b.log"}
@@ -181,7 +181,7 @@ func MentionsLog(m chat.Message, _ json.RawMessage) []string {
 	return nil
 }
 
-// Marked returns the marks that a text still shows, in the order in which they are listed.
+// Marked returns the marks that a text shows, in the order of the arguments.
 func Marked(text string, marks ...string) string {
 	var list []string
 	for _, m := range marks {
@@ -192,17 +192,18 @@ func Marked(text string, marks ...string) string {
 	return strings.Join(list, " ")
 }
 
-// Blank reports whether a text says nothing.
+// Blank reports whether a text is only white space.
 func Blank(text string) bool { return strings.Trim(text, " \t\n\v\f\r\u00A0\u0085\uFEFF") == "" }
 
 var (
-	// note is a line that reads as one of a serialiser's notes.
+	// note matches a line that reads as one of a serialiser's notes.
 	note = regexp.MustCompile(`^[^\S\n]*\[.*\][^\S\n]*$`)
-	// unnoted is a line that would, but for a backslash.
+	// unnoted matches such a line escaped with a backslash.
 	unnoted = regexp.MustCompile(`^([^\S\n]*)\\(\\*\[.*\][^\S\n]*)$`)
 )
 
-// SaidIn undoes what a serialiser does to a text in a tag, and counts the notes.
+// SaidIn removes a serialiser's notes from the body of a tag and undoes its escapes. It returns the text and the number
+// of notes.
 func SaidIn(body string) (text string, notes int) {
 	var lines []string
 	for line := range strings.SplitSeq(body, "\n") {

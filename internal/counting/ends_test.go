@@ -13,16 +13,16 @@ import (
 
 var counters = []*tiktoken.Counter{tiktoken.O200k(), tiktoken.Cl100k(), tiktoken.P50k()}
 
-func TestEnds(t *testing.T) {
+func TestEndsAreTheFirstAndTheLastSafeCut(t *testing.T) {
 	for _, tt := range []struct {
 		rule, head, middle, tail string
 	}{
-		{"one cut", "one", "", " two"},
-		{"first and last", "one", " two", " three"},
-		{"not in white space", "  one", " two", "  "},
-		{"at a line's end", "one", ".\n", "two"},
-		{"none beside a byte amiss", "\xff\xffone", " two\xff three", " four\xff 5"},
-		{"none in a character cut in two", "\xb8\xad one", " two", " \xe4\xb8"},
+		{"one cut is both ends", "one", "", " two"},
+		{"cuts between the ends are skipped", "one", " two", " three"},
+		{"no cut is within white space", "  one", " two", "  "},
+		{"a cut may be at the end of a line", "one", ".\n", "two"},
+		{"no cut is beside an invalid byte", "\xff\xffone", " two\xff three", " four\xff 5"},
+		{"no cut is beside half a character", "\xb8\xad one", " two", " \xe4\xb8"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			head, tail, ok := counting.Ends(tiktoken.O200k(), tt.head+tt.middle+tt.tail)
@@ -36,7 +36,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// requireJoins puts two texts together and wants the count of the whole from those of what lies around their ends.
+// requireJoins requires that the count of a+b is the sum of the counts of its parts: up to the tail of a, from there to
+// the head of b, and the rest.
 func requireJoins(t *testing.T, c *tiktoken.Counter, a, b string) {
 	t.Helper()
 	_, tail, ok := counting.Ends(c, a)
@@ -51,12 +52,12 @@ func requireJoins(t *testing.T, c *tiktoken.Counter, a, b string) {
 	require.Equal(t, c.CountText(a+b), got, "%q + %q", a, b)
 }
 
-func TestOnlyWhatLiesBetweenTheEndsIsCountedAnew(t *testing.T) {
+func TestOnlyTheTextBetweenTheEndsIsCountedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		rule  string
 		texts []string
 	}{
-		{"nothing is nothing", nil},
+		{"no texts", nil},
 		{"empty texts", []string{"", "", ""}},
 		{"empty texts beside others", []string{"", "one two", "", "three", ""}},
 		{"a word in pieces", []string{"inter", "nation", "al", "ization"}},
@@ -68,8 +69,8 @@ func TestOnlyWhatLiesBetweenTheEndsIsCountedAnew(t *testing.T) {
 		{"a seam in a number", []string{"1", "23", "456", "7", " 8"}},
 		{"a seam before a mark", []string{"e", "\u0301", "te\u0301"}},
 		{"a seam inside a character", []string{"\xe4", "\xb8\xad \xe6\x96", "\x87"}},
-		{"a seam inside a digit beside which is a cut", []string{"a \xd9", "\xa1", "\xd9", "\xa2b"}},
-		{"bytes that stay amiss", []string{"a\xff", "\xff b", "\xe4\xb8", " c"}},
+		{"a seam inside a digit beside a cut", []string{"a \xd9", "\xa1", "\xd9", "\xa2b"}},
+		{"bytes that stay invalid", []string{"a\xff", "\xff b", "\xe4\xb8", " c"}},
 		{"no cut at all", []string{"中", "文字", "列的", "长度"}},
 		{"cuts only at the seams", []string{"a", "1", "b", "2"}},
 		{"symbols", []string{"((", "))", " {", "}\n", "\n", "x"}},

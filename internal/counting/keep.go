@@ -1,4 +1,4 @@
-// Package counting answers what renders and histories ask of a tokenizer beyond its counts.
+// Package counting says where counts of a tokenizer add up, and whether they may be kept.
 package counting
 
 import (

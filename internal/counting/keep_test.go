@@ -11,22 +11,22 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-func TestCountsAreKeptOfTokenizersThatDoNotLearnAndCanBeToldApart(t *testing.T) {
+func TestCountsMayBeKeptIfTheTokenizerDoesNotLearnAndIsComparable(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		tokenizer chat.Tokenizer
 		want      bool
 	}{
-		{"a counter's", tiktoken.O200k(), true},
-		{"an estimator's", sizing.Estimator{}, true},
-		{"none's", nil, false},
-		{"not those of one that learns", &sizing.Calibrated{}, false},
-		{"nor of one that wraps it and says so", struct{ *sizing.Calibrated }{&sizing.Calibrated{}}, false},
-		{"nor of one that has no ==", struct {
+		{"a counter", tiktoken.O200k(), true},
+		{"an estimator", sizing.Estimator{}, true},
+		{"no tokenizer", nil, false},
+		{"a tokenizer that learns", &sizing.Calibrated{}, false},
+		{"a wrapper of a tokenizer that learns", struct{ *sizing.Calibrated }{&sizing.Calibrated{}}, false},
+		{"a type that is not comparable", struct {
 			chat.Tokenizer
 			names []string
 		}{Tokenizer: sizing.Estimator{}}, false},
-		{"nor of one that may hold such a one", struct{ chat.Tokenizer }{struct {
+		{"an interface that holds a type that is not comparable", struct{ chat.Tokenizer }{struct {
 			chat.Tokenizer
 			names []string
 		}{}}, false},

@@ -14,16 +14,16 @@ var (
 	Floats = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1, 0}
 )
 
-// Each calls check with copies of a value, in each of which one exported number is replaced by an extreme: an int, an
-// int64, a float64 or a type based on one, in structs, slices and interfaces and behind pointers. Field is its path,
-// such as "Cut.Tokens".
+// Each calls check with copies of a value. In each copy one exported number is replaced by an extreme: an int, an
+// int64, a float64 or a type based on one, in structs, slices and interfaces and behind pointers. field is the path of
+// the number, such as "Cut.Tokens".
 func Each[T any](value T, check func(field string, number any, changed T)) {
 	each(reflect.ValueOf(&value).Elem(), "", func(field string, number any, changed reflect.Value) {
 		check(field, number, changed.Interface().(T))
 	})
 }
 
-// each calls put with each copy of a value.
+// each calls put with each changed copy of v.
 func each(v reflect.Value, path string, put func(field string, number any, changed reflect.Value)) {
 	// inner calls put with copies of v in which set changes a part.
 	inner := func(part reflect.Value, path string, set func(whole, part reflect.Value)) {

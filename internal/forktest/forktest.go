@@ -1,5 +1,5 @@
-// Package forktest tests on the wire that a summary which is asked for at the end of the agent's request leaves that request
-// as it was, so that the provider's prompt cache serves it.
+// Package forktest tests on the wire that a request for a summary that extends the agent's request leaves that request
+// unchanged, so that the provider's prompt cache serves it.
 package forktest
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 )
 
-// Ask stands in every request for a summary in a <summary> block. It reads the same in JSON.
+// Ask is a part of every request for a summary in a <summary> block. It is the same in JSON.
 const Ask = "Then write the handoff in a"
 
-// Agent is an agent that is run to its end, and compacted in the background by a fork of its request on the way.
+// Agent is an agent whose history is compacted in the background by forks of its requests.
 type Agent struct {
 	Model     chat.Model
 	Tokenizer chat.Tokenizer
@@ -31,7 +31,8 @@ type Agent struct {
 	Budget int
 }
 
-// Run runs the agent, which must be compacted by forks alone, and returns the events of what was put in place.
+// Run runs the agent until it calls no more tools, and returns the events of the compactions, of which there must be
+// one at least.
 func (a Agent) Run(t *testing.T) []summarize.Event {
 	t.Helper()
 	session := numbered.Session()
@@ -67,7 +68,7 @@ func (a Agent) Run(t *testing.T) []summarize.Event {
 		require.NoError(t, compactor.Wait(t.Context()))
 		calls := answer.Message().ToolCalls
 		if len(calls) == 0 {
-			require.NotEmpty(t, done, "it was compacted")
+			require.NotEmpty(t, done, "no compaction was made")
 			return done
 		}
 		for i, c := range calls {
@@ -76,20 +77,22 @@ func (a Agent) Run(t *testing.T) []summarize.Event {
 			require.NoError(t, session.Append(t.Context(), result))
 		}
 	}
-	require.Fail(t, "the agent does not come to its end")
+	require.Fail(t, "the agent still calls tools after 100 steps")
 	return nil
 }
 
-// Layout says where the body of a request holds its turns, and what may differ between two requests that share a cache.
+// Layout says where the body of a request holds its turns, and which fields may differ between two requests that share
+// a cache.
 type Layout struct {
-	// Turns is the field with the turns, Parts that of a turn with its parts; "" if the turns have none.
+	// Turns is the name of the field with the turns. Parts is that of a turn's field with its parts, "" if there is
+	// none.
 	Turns, Parts string
-	// Free are fields that no cache depends on; a field of an object is named as "object.field".
+	// Free lists fields that the cache does not depend on. A field of an object is named as "object.field".
 	Free []string
 }
 
-// Check finds the requests for a summary among the bodies of an agent's requests. Each must be one of the others with
-// something added at its end. It returns how many there are.
+// Check finds the requests for a summary among the bodies of an agent's requests. Each must be one of the agent's
+// requests with one part added at the end. Check returns the number of requests for a summary.
 func (l Layout) Check(t *testing.T, bodies []string) int {
 	t.Helper()
 	forks := 0
@@ -107,12 +110,12 @@ func (l Layout) Check(t *testing.T, bodies []string) int {
 			return len(before) < len(parts) && slices.Equal(before, parts[:len(before)]) && fields == rest &&
 				!strings.Contains(strings.Join(parts[:len(parts)-1], ""), Ask) && len(parts)-len(before) == 1
 		})
-		require.True(t, extends, "request %d is none of the agent's with one part more:\n%s", i+1, body)
+		require.True(t, extends, "request %d is not a request of the agent with one more part:\n%s", i+1, body)
 	}
 	return forks
 }
 
-// split returns the parts of all turns, each with its role, without marks of the cache, and the other fields of a body.
+// split returns the parts of all turns with their roles, without cache marks, and the other fields of a body as JSON.
 func (l Layout) split(t *testing.T, body string) (parts []string, rest string) {
 	t.Helper()
 	var fields map[string]any
@@ -148,7 +151,7 @@ func (l Layout) split(t *testing.T, body string) (parts []string, rest string) {
 	return parts, written(t, fields)
 }
 
-// written returns a value as JSON, with the keys of objects in order.
+// written returns a value as JSON with sorted keys.
 func written(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

@@ -1,10 +1,10 @@
-// Command mutants proves that the checks of statements about systems can fail: it applies each mutation that stands beside a
-// statement, and runs the statement's check, which must fail.
+// Command mutants proves that the checks of package statements can fail: it applies each mutation of a statement, and
+// runs the statement's check, which must fail.
 //
 //	go run ./internal/mutants ./summarize/...
 //
-// It prints a line for each mutation that the check survives or that does not compile, and exits with 1 if there is one.
-// Nothing in the working tree is changed.
+// It prints each mutation that the check does not notice or that does not compile, and exits with 1 if there is one. It
+// does not change the working tree.
 package main
 
 import (
@@ -29,22 +29,26 @@ import (
 )
 
 func main() {
-	verbose := flag.Bool("v", false, "print each mutation, with the time that it took")
-	matching := flag.String("run", "", "try only statements that contain this text")
-	flag.Parse()
 	var folders program.Folders
-	program.Main(func(ctx context.Context, _ []string, stdout, stderr io.Writer) int {
-		err := run(ctx, &folders, stdout, flag.Args(), *matching, *verbose)
-		switch {
-		case err == nil:
-			return 0
-		case ctx.Err() != nil:
-			fmt.Fprintln(stderr, "mutants: interrupted")
-			return program.ExitInterrupted
-		}
-		fmt.Fprintln(visible.Writer(stderr), "mutants:", err)
-		return 1
+	program.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return program.Report(ctx, "mutants", start(ctx, &folders, args, stdout), visible.Writer(stderr))
 	}, &folders)
+}
+
+// start parses the arguments and tries the mutations that they name.
+func start(ctx context.Context, folders *program.Folders, args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	program.Usage(flags, "Usage: mutants [flags] PACKAGE…")
+	verbose := flags.Bool("v", false, "print each mutation, with the time that it took")
+	matching := flags.String("run", "", "try only statements that contain this text")
+	err := program.Parse(flags, args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil:
+		return program.UsageError{Err: err}
+	}
+	return run(ctx, folders, stdout, flags.Args(), *matching, *verbose)
 }
 
 // trial is a mutation of the code that a statement's check must notice.
@@ -56,7 +60,7 @@ type trial struct {
 
 func run(ctx context.Context, folders *program.Folders, out io.Writer, patterns []string, matching string, verbose bool) error {
 	if len(patterns) == 0 {
-		return errors.New("no packages: name those whose statements are to be tried, such as ./summarize/... (all below summarize)")
+		return program.UsageError{Err: errors.New("no packages: name some, such as ./summarize/... (all below summarize)")}
 	}
 	scratch, remove, err := folders.Make("", "mutants")
 	if err != nil {
@@ -68,7 +72,7 @@ func run(ctx context.Context, folders *program.Folders, out io.Writer, patterns 
 		return err
 	}
 	if len(trials) == 0 {
-		return errors.New("the packages have no such statements")
+		return program.UsageError{Err: errors.New("the packages have no such statements")}
 	}
 	queue := make(chan int)
 	failures := make([]error, len(trials))
@@ -111,7 +115,7 @@ func run(ctx context.Context, folders *program.Folders, out io.Writer, patterns 
 	return nil
 }
 
-// collect returns the mutations that stand beside the statements of packages, and the folder of their module.
+// collect returns the mutations of the statements of packages, and the folder of their module.
 func collect(ctx context.Context, scratch string, patterns []string, matching string) (trials []trial, root string, err error) {
 	const form = "{{if .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}\t{{.Module.Dir}}{{end}}"
 	out, err := exec.CommandContext(ctx, "go", append([]string{"list", "-f", form}, patterns...)...).Output()
@@ -134,7 +138,7 @@ func collect(ctx context.Context, scratch string, patterns []string, matching st
 		}
 		data, err := os.ReadFile(file)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it has none
+			continue // the package has no statements
 		} else if err != nil {
 			return nil, "", err
 		}
@@ -154,7 +158,7 @@ func collect(ctx context.Context, scratch string, patterns []string, matching st
 	return trials, root, nil
 }
 
-// try applies a mutation and reports by an error that the statement's check did not fail.
+// try applies a mutation. The error says why it could not, or that the statement's check did not fail.
 func try(ctx context.Context, scratch, root string, i int, t trial) error {
 	path := filepath.Join(root, t.File)
 	code, err := os.ReadFile(path)
@@ -162,7 +166,7 @@ func try(ctx context.Context, scratch, root string, i int, t trial) error {
 		return err
 	}
 	if n := strings.Count(string(code), t.Old); n != 1 {
-		return fmt.Errorf("the text to be changed is there %d times", n)
+		return fmt.Errorf("the text to replace occurs %d times", n)
 	}
 	mutated := filepath.Join(scratch, fmt.Sprintf("%d.go", i))
 	if err := os.WriteFile(mutated, []byte(strings.Replace(string(code), t.Old, t.New, 1)), 0o600); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,16 +13,16 @@ import (
 func TestAMutationThatACheckSurvivesIsAnError(t *testing.T) {
 	const sample = "./testdata/sample"
 	for _, c := range []struct {
-		name, statement string
+		rule, statement string
 		prints          []string
 		err             string
 	}{
-		{"all are noticed", "doubled", []string{"1 of 1 mutations are noticed"}, ""},
-		{"one is not", "weak", []string{`"which a weak check does not notice": the check does not notice it`, "- 2 * n", "+ 3 * n", "0 of 1"}, "1 mutations"},
-		{"one does not compile", "compile", []string{"it does not compile", "0 of 1"}, "1 mutations"},
-		{"there are none", "nobody says this", nil, "no such statements"},
+		{"a noticed mutation counts", "doubled", []string{"1 of 1 mutations are noticed"}, ""},
+		{"a mutation that is not noticed is an error", "weak", []string{`"a weak check does not notice a mutation": the check does not notice it`, "- 2 * n", "+ 3 * n", "0 of 1"}, "1 mutations"},
+		{"a mutation that does not compile is an error", "compile", []string{"it does not compile", "0 of 1"}, "1 mutations"},
+		{"no statements are an error", "nobody says this", nil, "no such statements"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.rule, func(t *testing.T) {
 			var out bytes.Buffer
 			err := run(t.Context(), &program.Folders{}, &out, []string{sample}, c.statement, false)
 			for _, want := range c.prints {
@@ -34,6 +35,16 @@ func TestAMutationThatACheckSurvivesIsAnError(t *testing.T) {
 			}
 		})
 	}
-	require.ErrorContains(t, run(t.Context(), &program.Folders{}, &bytes.Buffer{}, nil, "", false), "no packages")
 	require.ErrorContains(t, run(t.Context(), &program.Folders{}, &bytes.Buffer{}, []string{"./nowhere"}, "", false), "go list")
+}
+
+func TestBadArgumentsAreErrorsOfUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"no packages": nil, "-nonsense": {"-nonsense"}, "no such statements": {"-run", "nobody says this", "./testdata/sample"},
+	} {
+		err := start(t.Context(), &program.Folders{}, args, &bytes.Buffer{})
+		require.ErrorContains(t, err, want)
+		_, usage := errors.AsType[program.UsageError](err)
+		require.True(t, usage, "%v", err)
+	}
 }

@@ -1,4 +1,5 @@
-// Package numbered numbers the entries of sessions, so that tests and replays of the same do the same.
+// Package numbered provides sessions with predictable ids and times, so that tests and replays give the same result
+// each time.
 package numbered
 
 import (
@@ -20,16 +21,16 @@ func IDs() func() string {
 	}
 }
 
-// Session returns an empty session in memory, the entries of which get the ids e1, e2, and so on.
+// Session returns an empty session in memory whose entries get the ids e1, e2, and so on.
 func Session() *history.Session { return session(history.Options{}) }
 
-// Clock goes on by a second each time that it is read, and can be set to a later time. It is safe for concurrent use.
+// Clock advances by a second each time it is read, and can be set to a later time. It is safe for concurrent use.
 type Clock struct {
 	mu   sync.Mutex
 	time time.Time
 }
 
-// NewClock returns a clock that begins at a time.
+// NewClock returns a clock that starts at a time.
 func NewClock(start time.Time) *Clock { return &Clock{time: start} }
 
 // Now reads the clock.
@@ -40,7 +41,7 @@ func (c *Clock) Now() time.Time {
 	return c.time
 }
 
-// Set sets the clock, unless it is later than that.
+// Set sets the clock, unless it is later already.
 func (c *Clock) Set(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +50,7 @@ func (c *Clock) Set(to time.Time) {
 	}
 }
 
-// Replay returns such a session, whose id is always the same, with a clock.
+// Replay returns a session as [Session] does, with a fixed id and a clock.
 func Replay(c *Clock) *history.Session {
 	return session(history.Options{Header: history.Header{ID: "replay"}, Now: c.Now})
 }
@@ -58,7 +59,7 @@ func session(o history.Options) *history.Session {
 	o.IDs = IDs()
 	s, err := history.New(context.Background(), &storage.Memory{}, o)
 	if err != nil {
-		panic(err) // a store in memory takes a header
+		panic(err) // an empty store in memory never fails
 	}
 	return s
 }

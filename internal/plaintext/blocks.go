@@ -31,7 +31,7 @@ type Call struct {
 	Failed bool
 }
 
-// Mentions returns the names of what a message refers to, from its text and the application's data.
+// Mentions returns the names of things that a message refers to, from its text and the application's data.
 type Mentions = func(m chat.Message, data json.RawMessage) []string
 
 // Blocks joins results to their calls. A result without a call is a block of its own. Data holds the data of the
@@ -84,9 +84,9 @@ func Content(m chat.Message) (text string, notes []string) {
 	return m.Text(), notes
 }
 
-// InWords returns messages for a model that summarises: their texts, with promptree's own tags escaped so that none
-// passes for an earlier summary or for the request, and their calls. Images and documents become notes; thinking and
-// what only a provider can read are left out.
+// InWords returns messages for a model that summarises, with their texts and calls. promptree's own tags are escaped,
+// so that no text passes for an earlier summary or for the request. Images and documents become notes; thinking and
+// opaque parts are left out.
 func InWords(messages []chat.Message) []chat.Message {
 	list := make([]chat.Message, 0, len(messages))
 	for _, m := range messages {
@@ -100,7 +100,7 @@ func InWords(messages []chat.Message) []chat.Message {
 			}
 		}
 		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {
-			for _, p := range m.Content { // a message needs some content
+			for _, p := range m.Content { // a message of these roles needs content
 				parts = append(parts, chat.Text(Attached(p)))
 			}
 		}
@@ -111,8 +111,8 @@ func InWords(messages []chat.Message) []chat.Message {
 	return list
 }
 
-// LastToGo returns the index of the block that is left out last: the user's first, else the last block, and -1 if there
-// is none.
+// LastToGo returns the index of the block that is left out last: the user's first, or the last block if the user has
+// none. It is -1 if there are no blocks.
 func LastToGo(list []Block) int {
 	if i := slices.IndexFunc(list, func(b Block) bool { return b.Role == chat.RoleUser }); i >= 0 {
 		return i
@@ -134,7 +134,7 @@ func Attached(p chat.Part) string {
 	return "[attached: " + OneLine(what, 300) + "]"
 }
 
-// source names a picture by its URL, or by its type and size if the URL holds the picture.
+// source names an image by its URL, or by its type and size if the URL holds the image.
 func source(url, mediaType string) string {
 	data, ok := strings.CutPrefix(url, "data:")
 	if !ok {
@@ -155,8 +155,8 @@ func decoded(data string) int {
 // note matches a line that reads as a note in square brackets, such as those of [Attached].
 var note = regexp.MustCompile(`(?m)^([^\S\n]*)(\\*\[.*\][^\S\n]*)$`)
 
-// unnoted escapes lines that read as notes with a backslash, so that only a serialiser writes notes. Lines with
-// backslashes are escaped again, so that it can be undone.
+// unnoted escapes lines that read as notes with a backslash, so that only a serialiser writes notes. Escaped lines are
+// escaped again, so that it can be undone.
 func unnoted(text string) string {
 	if !strings.Contains(text, "[") {
 		return text
@@ -170,40 +170,40 @@ var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here
 // Shortened returns a text, cut if it is long. The mark of the cut is a note.
 func Shortened(text string, clip func(string) string) string {
 	short := clip(text)
-	said := unnoted(short)
+	escaped := unnoted(short)
 	if short != text {
-		said = cutMark.ReplaceAllString(said, "$1")
+		escaped = cutMark.ReplaceAllString(escaped, "$1")
 	}
-	return said
+	return escaped
 }
 
 // Indent starts all lines of a text but the first.
 const Indent = "  "
 
-// Lines returns the block as text, each text on a line of its own, with its other lines indented. Clip cuts long texts,
-// clipResult calls and their results.
+// Lines returns the block as text. Its text, each call and each result begin on a line of their own; their other lines
+// are indented. clip cuts long texts, clipResult long calls and results.
 func (b Block) Lines(clip, clipResult func(string) string) string {
-	var text strings.Builder
-	say := func(kind, what string, notes []string) {
-		what = strings.Join(append([]string{what}, notes...), "\n")
-		what = strings.TrimRight(strings.TrimPrefix(what, "\n"), "\n")
-		text.WriteString(kind + ": " + strings.ReplaceAll(what, "\n", "\n"+Indent) + "\n")
+	var lines strings.Builder
+	write := func(kind, text string, notes []string) {
+		text = strings.Join(append([]string{text}, notes...), "\n")
+		text = strings.TrimRight(strings.TrimPrefix(text, "\n"), "\n")
+		lines.WriteString(kind + ": " + strings.ReplaceAll(text, "\n", "\n"+Indent) + "\n")
 	}
 	if b.Text != "" || len(b.Notes) > 0 {
-		say(string(b.Role), Shortened(b.Text, clip), b.Notes)
+		write(string(b.Role), Shortened(b.Text, clip), b.Notes)
 	}
 	for _, c := range b.Calls {
 		if c.Name != "" {
-			say("call", c.Name+"("+Shortened(c.Arguments, clipResult)+")", nil)
+			write("call", c.Name+"("+Shortened(c.Arguments, clipResult)+")", nil)
 		}
 	}
 	for _, c := range b.Calls {
 		switch {
 		case c.Failed:
-			say("error", Shortened(c.Result, clipResult), c.Notes)
+			write("error", Shortened(c.Result, clipResult), c.Notes)
 		case c.Answered:
-			say("result", Shortened(c.Result, clipResult), c.Notes)
+			write("result", Shortened(c.Result, clipResult), c.Notes)
 		}
 	}
-	return strings.TrimSuffix(text.String(), "\n")
+	return strings.TrimSuffix(lines.String(), "\n")
 }

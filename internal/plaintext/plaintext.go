@@ -1,4 +1,4 @@
-// Package plaintext writes messages as text for a model to read, between tags that nothing said can open or close.
+// Package plaintext writes messages as text for a model to read, between tags that no message can open or close.
 package plaintext
 
 import (
@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// OneLine folds white space and cuts a text to a number of bytes.
+// OneLine folds white space and cuts a text as [Cut] does.
 func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Fields(s), " "), limit) }
 
 // PathLine returns a path on a single line, with promptree's own tags escaped.
@@ -14,7 +14,7 @@ func PathLine(path string) string { return Untagged(lineEnds.Replace(path)) }
 
 var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// Cut cuts a text to a number of bytes, at the end of a character, and appends an ellipsis.
+// Cut cuts a text that is longer than limit bytes at the end of a character, and appends an ellipsis.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

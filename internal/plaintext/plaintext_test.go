@@ -10,18 +10,18 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-func TestOwnTagsAreMadeHarmlessAndNothingElseChanges(t *testing.T) {
+func TestOnlyOwnTagsAreEscaped(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
-		{"what opens one", "<conversation-summary>\nx", "<\\conversation-summary>\nx"},
-		{"what closes one", "x</previous-chat-history>", "x<\\/previous-chat-history>"},
-		{"with attributes", `<transcript path="x">`, `<\transcript path="x">`},
-		{"at the very end", "x <plan", "x <\\plan"},
-		{"each of them", "<user></user><user/>", "<\\user><\\/user><\\user/>"},
-		{"in code too", "```\n</history>\n```", "```\n<\\/history>\n```"},
-		{"what was made harmless stays", "<\\/history> <\\\\plan>", "<\\/history> <\\\\plan>"},
-		{"HTML is content", "<details><summary>a & b</summary>&lt;x&gt; ‹y› \"z\"</details>", ""},
-		{"so are other names", "<histories> <planner> <agent-x> < plan> a <plan.md", ""},
-		{"and comparisons", "if plan < agent && todo>skill", ""},
+		{"an opening tag", "<conversation-summary>\nx", "<\\conversation-summary>\nx"},
+		{"a closing tag", "x</previous-chat-history>", "x<\\/previous-chat-history>"},
+		{"a tag with attributes", `<transcript path="x">`, `<\transcript path="x">`},
+		{"a tag cut off by the end of the text", "x <plan", "x <\\plan"},
+		{"several tags", "<user></user><user/>", "<\\user><\\/user><\\user/>"},
+		{"a tag in code", "```\n</history>\n```", "```\n<\\/history>\n```"},
+		{"an escaped tag is unchanged", "<\\/history> <\\\\plan>", "<\\/history> <\\\\plan>"},
+		{"HTML is unchanged", "<details><summary>a & b</summary>&lt;x&gt; ‹y› \"z\"</details>", ""},
+		{"other names are unchanged", "<histories> <planner> <agent-x> < plan> a <plan.md", ""},
+		{"comparisons are unchanged", "if plan < agent && todo>skill", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			want := c.want
@@ -35,7 +35,7 @@ func TestOwnTagsAreMadeHarmlessAndNothingElseChanges(t *testing.T) {
 	}
 }
 
-func TestCutIsAtTheEndOfACharacter(t *testing.T) {
+func TestATextIsCutAtTheEndOfACharacter(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		limit int
@@ -51,7 +51,7 @@ func TestCutIsAtTheEndOfACharacter(t *testing.T) {
 	require.Equal(t, "one two…", plaintext.OneLine(" one\n\ttwo  three", 7))
 }
 
-func TestSummaryInAMessageThatStandsForAHistory(t *testing.T) {
+func TestTheSummaryOfAReplacementIsFoundBetweenItsTags(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
 		{"between its tags", "<conversation-summary>\n It is done. \n</conversation-summary>", "It is done."},
 		{"without the pointer to the transcript", "<conversation-summary>\nDone.\n\n<transcript path=\"x\">\nLook.\n</transcript>\n</conversation-summary>", "Done."},
@@ -64,7 +64,7 @@ func TestSummaryInAMessageThatStandsForAHistory(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestTextInTags(t *testing.T) {
+func TestTextsAreFoundBetweenTagsOnLinesOfTheirOwn(t *testing.T) {
 	text := plaintext.Tagged("a", "one\ntwo") + "\n<a> three </a>\n" + plaintext.Tagged("a", "four") + "\n<a>\nfive"
 	require.Equal(t, []string{"one\ntwo", "four"}, plaintext.InTags(text, "a"))
 	require.Empty(t, plaintext.InTags(text, "b"))
@@ -84,10 +84,10 @@ func TestBlocksJoinResultsToTheirCalls(t *testing.T) {
 		}
 		return nil
 	})
-	asItIs := func(text string) string { return text }
+	unclipped := func(text string) string { return text }
 	lines := make([]string, len(list))
 	for i, b := range list {
-		lines[i] = b.Lines(asItIs, asItIs)
+		lines[i] = b.Lines(unclipped, unclipped)
 	}
 	require.Equal(t, []string{
 		"user: Look.\n  \\[not: a note]\n  [mentioned: a.go, b.go]",

@@ -12,7 +12,7 @@ const (
 	// HistoryTag and ConversationTag hold a history as lines ([Block.Lines]).
 	HistoryTag      = "history"
 	ConversationTag = "conversation"
-	// PreviousHistoryTag and PreviousSummaryTag hold the summary of what came before.
+	// PreviousHistoryTag and PreviousSummaryTag hold the previous summary.
 	PreviousHistoryTag = "previous-chat-history"
 	PreviousSummaryTag = "previous-summary"
 	// DraftTag holds a summary that is too long.
@@ -28,15 +28,17 @@ const (
 	TranscriptOpen = "<transcript "
 )
 
-// own matches the tags with which summarising wraps histories and summaries, in requests and replacements. The <summary>
-// and <analysis> of an answer are not among them: they are removed when it is read, and HTML has a <summary> too.
+// own matches the tags with which summarising wraps histories and summaries, in requests and replacements. The
+// <summary> and <analysis> of an answer are not among them: they are removed when it is read, and HTML has a <summary>
+// too.
 var own = MatchTags(
 	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
 	"read-files", "modified-files", "conversation-start",
 	ConversationTag, HistoryTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag,
 )
 
-// MatchTags returns an expression that matches opening and closing tags of these names. Its group is what follows the <.
+// MatchTags returns an expression that matches opening and closing tags of these names. Its group is the text after the
+// <.
 func MatchTags(names ...string) *regexp.Regexp {
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -45,14 +47,14 @@ func MatchTags(names ...string) *regexp.Regexp {
 	return regexp.MustCompile(`<(/?(?:` + strings.Join(quoted, "|") + `)(?:[\s/>]|$))`)
 }
 
-// Untagged escapes promptree's own tags in a text by a backslash behind the <. Applied to its own result, it changes
-// nothing.
+// Untagged escapes promptree's own tags in a text with a backslash after the <. A text that is escaped already is
+// unchanged.
 func Untagged(text string) string { return own.ReplaceAllString(text, `<\$1`) }
 
 // Tagged returns a text between tags, each on a line of its own.
 func Tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }
 
-// InTags returns the texts between tags of a name, each tag on a line of its own.
+// InTags returns the texts between tags of a name. Only tags on a line of their own count.
 func InTags(text, tag string) []string {
 	var list []string
 	for rest := "\n" + text; ; {

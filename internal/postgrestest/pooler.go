@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// ErrNoPooler is the error where there is no PgBouncer to test with.
+// ErrNoPooler is the error if there is no PgBouncer to test with.
 var ErrNoPooler = errors.New("there is no PgBouncer for a cluster of the tests' own: install the package pgbouncer")
 
-// Pooler starts a PgBouncer in front of the cluster, which pools transactions over so many connections, and returns the
-// URL of a database behind it. Stop ends it. The error is [ErrNoPooler] if there is none.
+// Pooler starts a PgBouncer in front of the cluster, which pools transactions over the given number of connections. It
+// returns the URL of a database behind it and a function that ends it. The error is [ErrNoPooler] if PgBouncer is not
+// installed or [Env] names the cluster.
 func (c *Cluster) Pooler(ctx context.Context, connections int) (address string, stop func(), err error) {
 	path, err := exec.LookPath("pgbouncer")
 	if sbin := "/usr/sbin/pgbouncer"; err != nil {
@@ -28,7 +29,7 @@ func (c *Cluster) Pooler(ctx context.Context, connections int) (address string, 
 	if err != nil || c.dir == "" {
 		return "", nil, ErrNoPooler
 	}
-	const port = 6432 // of a socket in the folder, and so nobody else's
+	const port = 6432 // of a socket in the cluster's own folder
 	users, config := filepath.Join(c.dir, "users"), filepath.Join(c.dir, "pgbouncer.ini")
 	settings := []string{
 		"[databases]", "* = host=" + c.dir + " user=test", "[pgbouncer]", "pool_mode = transaction", "auth_type = any",

@@ -1,4 +1,4 @@
-// Package postgrestest starts a PostgreSQL of a test's own.
+// Package postgrestest starts a PostgreSQL server for tests.
 package postgrestest
 
 import (
@@ -15,24 +15,24 @@ import (
 	"strings"
 )
 
-// Env names a database to use in place of a cluster of the tests' own.
+// Env is the environment variable with the URL of a database to use instead of a cluster of the tests' own.
 const Env = "PROMPTREE_POSTGRES"
 
-// ErrNone is the error where there is no PostgreSQL to test with.
+// ErrNone is the error if there is no PostgreSQL to test with.
 var ErrNone = errors.New("there is no PostgreSQL: install the package postgresql, or set " + Env + " to the URL of a database")
 
 // Cluster is a running PostgreSQL.
 type Cluster struct {
-	// URL of a database in it.
+	// URL of a database in the cluster.
 	URL string
 
 	dir, bin string
 	settings []string
 }
 
-// Start returns the cluster that [Env] names, or starts one in a temporary folder, which only this machine reaches. Its
-// data is not forced to the disk unless one of the settings, such as "fsync=on", says so. The error is [ErrNone] if
-// there is neither.
+// Start returns the cluster of the URL in [Env], or starts one in a temporary folder that only this machine can reach.
+// fsync is off unless a setting, such as "fsync=on", turns it on. The error is [ErrNone] if [Env] is unset and
+// PostgreSQL is not installed.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	if given := os.Getenv(Env); given != "" {
 		return &Cluster{URL: given}, nil
@@ -63,21 +63,21 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.Run(ctx)
 }
 
-// Run starts the server, of a cluster that was stopped or killed too.
+// Run starts the server, also after it was stopped or killed.
 func (c *Cluster) Run(ctx context.Context) error {
 	options := "-c listen_addresses= -c fsync=off -c max_connections=200 -c unix_socket_directories=" + c.dir
-	for _, s := range c.settings { // the last one counts
+	for _, s := range c.settings { // a later -c overrides an earlier one
 		options += " -c " + s
 	}
 	return c.run(ctx, "pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-o", options, "start")
 }
 
-// Halt stops the server; how is "fast" or "immediate", which is as if it crashed.
+// Halt stops the server. how is "fast", or "immediate", which acts like a crash.
 func (c *Cluster) Halt(ctx context.Context, how string) error {
 	return c.run(ctx, "pg_ctl", "-D", c.data(), "-m", how, "-w", "stop")
 }
 
-// Stop stops the cluster and removes what is left of it. One that [Env] named stays.
+// Stop stops the cluster and removes its folder. It does nothing to a cluster of the URL in [Env].
 func (c *Cluster) Stop() error {
 	if c.dir == "" {
 		return nil
@@ -96,22 +96,23 @@ func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name), args...)
 	cmd.Dir = c.dir
 	asOther(cmd)
-	said, err := os.CreateTemp("", "postgres")
+	output, err := os.CreateTemp("", "postgres")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(said.Name())
-	defer said.Close()
-	cmd.Stdout, cmd.Stderr = said, said // a file, for the server keeps it open
+	defer os.Remove(output.Name())
+	defer output.Close()
+	cmd.Stdout, cmd.Stderr = output, output // a file, because the server keeps its output open and Run would wait for a pipe
 	if err := cmd.Run(); err != nil {
-		out, _ := os.ReadFile(said.Name())
+		out, _ := os.ReadFile(output.Name())
 		log, _ := os.ReadFile(filepath.Join(c.dir, "log"))
 		return fmt.Errorf("%s: %w\n%s%s", name, err, out, log)
 	}
 	return nil
 }
 
-// programs returns the folder of the newest PostgreSQL's programs.
+// programs returns the folder with the programs of PostgreSQL: that of initdb in PATH, or of the newest installed
+// version.
 func programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
@@ -124,8 +125,8 @@ func programs() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
-// Main runs the tests of a package with a cluster, which use is given before, and returns their exit code. Without a
-// PostgreSQL use is not called: tests that need one skip, with [ErrNone].
+// Main starts a cluster, calls use with it, runs the tests of a package, and returns their exit code. Without
+// PostgreSQL it does not call use: tests that need a cluster skip with [ErrNone].
 func Main(use func(*Cluster), run func() int) (code int) {
 	c, err := Start(context.Background())
 	switch {
@@ -143,5 +144,5 @@ func Main(use func(*Cluster), run func() int) (code int) {
 	return run()
 }
 
-// Name returns a name that no other test uses.
+// Name returns a unique name.
 func Name() string { return "t" + strings.ToLower(rand.Text()) }

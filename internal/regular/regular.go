@@ -1,4 +1,4 @@
-// Package regular opens only regular files: a pipe, a device or a folder has no end, or blocks.
+// Package regular opens only regular files. Reading a pipe or a device may block or never end.
 package regular
 
 import (
@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// ErrNotRegular is returned for anything but a regular file, wrapped in a [*fs.PathError].
+// ErrNotRegular is the error for anything but a regular file. It is wrapped in a [*fs.PathError].
 var ErrNotRegular = errors.New("not a regular file: name another")
 
 // Open opens a regular file for reading, without waiting. It follows symbolic links.
@@ -20,8 +20,8 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 }
 
 func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
-	// Opening a pipe or a device may have side effects, so look first. The flags cover one that takes the file's place
-	// in between.
+	// Opening a pipe or a device may have side effects, so look first. The flag and the second look cover one that
+	// takes the file's place in between.
 	info, err := stat(name)
 	if err != nil {
 		return nil, err

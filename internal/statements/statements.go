@@ -1,5 +1,5 @@
-// Package statements tests what is known of a system, statement by statement. Beside each stand mutations of the code that
-// must make its check fail; the program in internal/mutants applies them all.
+// Package statements tests statements about a system whose policy we implement. Each statement has mutations of the
+// code that must make its check fail; the program in internal/mutants applies them all.
 package statements
 
 import (
@@ -13,40 +13,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Statement is one thing that is known of a system.
+// Statement is a known fact about a system.
 type Statement struct {
-	// Says it in short form.
+	// Says is the statement in short form.
 	Says string
-	// Check drives the system and asserts the statement.
+	// Check tests the statement.
 	Check func(t *testing.T)
-	// Mutants make the check fail, each by itself. There is one at least.
+	// Mutants each make the check fail. There is at least one.
 	Mutants []Mutant
 }
 
-// Mutant is a mutation of the code: Old, which stands exactly once in a file, becomes New.
+// Mutant is a mutation of the code: Old, which occurs exactly once in a file, becomes New.
 type Mutant struct {
-	// File by its path from the module's root.
+	// File is a path from the module's root.
 	File     string
 	Old, New string
 }
 
-// Change returns the mutation of a file.
+// Change returns a mutation of a file.
 func Change(file, old, new string) Mutant { return Mutant{File: file, Old: old, New: new} }
 
-// Listed is a statement's mutants as [Run] writes them for the program in internal/mutants.
+// Listed is a statement as [Run] writes it for the program in internal/mutants.
 type Listed struct {
 	Says    string
 	Mutants []Mutant
 }
 
-// Environment variables by which the program in internal/mutants has statements listed in a file, and has the one of a number
-// (from 0 on) checked alone.
+// Environment variables that the program in internal/mutants sets: the file into which [Run] lists the statements, and
+// the index of the only statement that it checks.
 const (
 	ListEnv = "PROMPTREE_LIST_STATEMENTS"
 	OnlyEnv = "PROMPTREE_STATEMENT"
 )
 
-// Run checks all statements, and that each mutation can be applied.
+// Run checks all statements, and that all mutations can be applied.
 func Run(t *testing.T, all []Statement) {
 	if file := os.Getenv(ListEnv); file != "" {
 		list := make([]Listed, len(all))
@@ -68,9 +68,9 @@ func Run(t *testing.T, all []Statement) {
 	said := map[string]bool{}
 	for _, s := range all {
 		t.Run(s.Says, func(t *testing.T) {
-			require.False(t, said[s.Says], "it is stated twice")
+			require.False(t, said[s.Says], "the statement is a duplicate")
 			said[s.Says] = true
-			require.NotEmpty(t, s.Mutants, "no mutation of the code makes it fail")
+			require.NotEmpty(t, s.Mutants, "the statement has no mutations")
 			for _, m := range s.Mutants {
 				code, err := os.ReadFile(filepath.Join(dir, m.File))
 				require.NoError(t, err)
@@ -82,7 +82,7 @@ func Run(t *testing.T, all []Statement) {
 	}
 }
 
-// root returns the folder of the module, which is that of the test or one above.
+// root returns the folder of the module that the test is in.
 func root(t testing.TB) string {
 	dir, err := os.Getwd()
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func bodyOf(text string) (body string, inBlock bool) {
 		end = all[len(all)-1][0]
 	} else if last := strings.LastIndex(body, blockClose); last >= 0 &&
 		(strings.TrimFunc(body[last+len(blockClose):], plaintext.Invisible) == "" || strings.Count(body, blockClose) > strings.Count(body, blockOpen)) {
-		end = last // else it is an HTML tag in a block that is not closed
+		end = last // otherwise the last tag is HTML in a block that is not closed
 	}
 	if end >= 0 {
 		body = body[:end]

@@ -17,9 +17,9 @@ var (
 	sentence = regexp.MustCompile(`[.!?…]["')\]»”]*\s+|[。！？]`)
 )
 
-// ToSection returns a text or, if it does not fit, the longest start of it that fits with a line that says so: up to the
-// end of a section, paragraph, line, sentence or word. A coarser end is preferred if it keeps half of what a finer one
-// would. If not even the line fits it is left out; the result is empty if nothing fits.
+// ToSection returns a text that fits, or else the longest start of it that fits with [RestLeftOut], up to the end of a
+// section, paragraph, line, sentence, word or character. A coarser end is preferred if it keeps at least half of the
+// bytes that the finest would. If only RestLeftOut does not fit, it is omitted. The result is empty if nothing fits.
 func ToSection(text string, fits func(string) bool) string {
 	if fits(text) {
 		return text
@@ -37,7 +37,7 @@ func ToSection(text string, fits func(string) bool) string {
 			return true
 		}
 		over := sort.Search(len(ends), func(i int) bool { return cut(ends[i]) != "" && !try(i) })
-		for i := over - 1; i >= max(0, over-4) && best == ""; i-- { // counts need not increase with every character
+		for i := over - 1; i >= max(0, over-4) && best == ""; i-- { // a longer text may have fewer tokens
 			try(i)
 		}
 		return best, at
@@ -48,9 +48,9 @@ func ToSection(text string, fits func(string) bool) string {
 	for i, ends := range levels {
 		cuts[i], kept[i] = longest(ends, func(end int) string { return cutAt(text, end) })
 	}
-	most := kept[len(kept)-1]
+	finest := kept[len(kept)-1]
 	for i := range cuts {
-		if cuts[i] != "" && 2*kept[i] >= most {
+		if cuts[i] != "" && 2*kept[i] >= finest {
 			return cuts[i]
 		}
 	}
@@ -58,8 +58,8 @@ func ToSection(text string, fits func(string) bool) string {
 	return best
 }
 
-// cutsOf returns the places at which a text may end: before a section, after a paragraph, a line, a sentence, a word and
-// a character.
+// cutsOf returns the places at which a text may end: before a section, after a paragraph, a line, a sentence, a word
+// and a character.
 func cutsOf(text string) [6][]int {
 	var cuts [6][]int
 	at, fenced, blank := 0, false, false
@@ -97,8 +97,8 @@ func cutsOf(text string) [6][]int {
 	return cuts
 }
 
-// cutAt returns the start of a text with the line about the rest, "" if it is blank. A block of code that was cut is
-// closed, and a heading at the end is removed.
+// cutAt returns the start of a text followed by [RestLeftOut], "" if the start is blank. It closes a block of code that
+// was cut, and removes a heading at the end.
 func cutAt(text string, end int) string {
 	start := strings.TrimSpace(text[:end])
 	if i := strings.LastIndexByte(start, '\n'); i >= 0 && heading.MatchString(start[i+1:]) && strings.HasPrefix(start[i+1:], "#") {

@@ -1,5 +1,5 @@
-// Package visible makes untrusted text safe to show: characters that would steer a terminal, reorder a line or hide in
-// it are escaped.
+// Package visible makes untrusted text safe to show. It escapes characters that control a terminal, reorder a line or
+// are invisible.
 package visible
 
 import (
@@ -12,8 +12,9 @@ import (
 )
 
 // Text returns a text in which invisible characters are escaped, such as \u202e: control characters except line feeds
-// and tabs, marks of writing direction and other format characters, characters that join or hide, and line and paragraph
-// separators. A byte that is not UTF-8 is escaped as \xff. Everything else is unchanged, so JSON keeps its meaning.
+// and tabs, marks of writing direction and other format characters, characters that join or hide, and line and
+// paragraph separators. A byte that is not UTF-8 is escaped as \xff. Everything else is unchanged, so JSON keeps its
+// meaning.
 func Text(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, hidden) {
 		return text
@@ -43,7 +44,7 @@ func hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r >= ' ' && r < 0x7F:
 		return false
-	case r == '\uFE0E' || r == '\uFE0F': // they select the form of an emoji
+	case r == '\uFE0E' || r == '\uFE0F': // selects the form of an emoji
 		return false
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

@@ -1,4 +1,4 @@
-// Package sample is code whose mutations are tried by a test.
+// Package sample is code that the tests of mutants mutate.
 package sample
 
 // Double returns twice a number.

@@ -18,12 +18,12 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: file, Old: "2 * n", New: "3 * n"}},
 		},
 		{
-			Says:    "which a weak check does not notice",
+			Says:    "a weak check does not notice a mutation",
 			Check:   func(t *testing.T) { require.Zero(t, sample.Double(0)) },
 			Mutants: []statements.Mutant{{File: file, Old: "2 * n", New: "3 * n"}},
 		},
 		{
-			Says:    "nor what does not compile",
+			Says:    "a mutation does not compile",
 			Check:   func(t *testing.T) { require.Equal(t, 4, sample.Double(2)) },
 			Mutants: []statements.Mutant{{File: file, Old: "2 * n", New: "2 *"}},
 		},
