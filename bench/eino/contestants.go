@@ -21,16 +21,16 @@ const (
 	instruction = "You are a coding agent."
 	// share is the fraction of the window at which eino's middlewares act, as in its defaults for 200,000 tokens.
 	share = 0.8
-	// answer is the fraction kept free for an answer.
+	// answer is the fraction of the window kept free for an answer.
 	answer = 0.1
-	// userMessages is the section in which summarization puts what the user said.
+	// userMessages is the section in which summarization puts the user's messages.
 	userMessages = "\n<all_user_messages>\n</all_user_messages>\n"
 )
 
 // contestant is a way to keep a conversation within a window.
 type contestant struct {
 	name string
-	// handlers of the agent, in their order.
+	// handlers returns the middlewares of the agent in their order, and a function that releases them.
 	handlers func(ctx context.Context, t *tally, window int) ([]adk.ChatModelAgentMiddleware, func(), error)
 	// remembers is set if the application passes only new messages.
 	remembers bool
@@ -38,10 +38,10 @@ type contestant struct {
 
 func contestants(window int) []contestant {
 	list := []contestant{
-		{name: "eino, nothing", handlers: own()},
-		{name: "eino, reduction", handlers: own(reductionOf)},
-		{name: "eino, summarization", handlers: own(summarizationOf)},
-		{name: "eino, both", handlers: own(reductionOf, summarizationOf)},
+		{name: "eino, nothing", handlers: einos()},
+		{name: "eino, reduction", handlers: einos(reductionOf)},
+		{name: "eino, summarization", handlers: einos(summarizationOf)},
+		{name: "eino, both", handlers: einos(reductionOf, summarizationOf)},
 	}
 	all := policies.All()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -52,7 +52,8 @@ func contestants(window int) []contestant {
 
 type maker func(ctx context.Context, t *tally, window int) (adk.ChatModelAgentMiddleware, error)
 
-func own(makers ...maker) func(context.Context, *tally, int) ([]adk.ChatModelAgentMiddleware, func(), error) {
+// einos returns the handlers of a contestant with eino's own middlewares.
+func einos(makers ...maker) func(context.Context, *tally, int) ([]adk.ChatModelAgentMiddleware, func(), error) {
 	return func(ctx context.Context, t *tally, window int) (list []adk.ChatModelAgentMiddleware, done func(), err error) {
 		for _, make := range makers {
 			m, err := make(ctx, t, window)
@@ -93,7 +94,7 @@ func (t *tally) size(messages []*schema.Message) (int, error) {
 	return n, err
 }
 
-// waiting makes summaries in the background available at the next request, as if the model took no time.
+// waiting waits for summaries in the background before each request, as if their model took no time.
 type waiting struct {
 	*adk.BaseChatModelAgentMiddleware
 	compactor *summarize.Compactor
@@ -103,6 +104,7 @@ func (w waiting) BeforeModelRewriteState(ctx context.Context, s *adk.ChatModelAg
 	return ctx, s, w.compactor.Wait(ctx)
 }
 
+// ours returns the handlers of a contestant with a policy of promptree.
 func ours(policy summarize.Policy) func(context.Context, *tally, int) ([]adk.ChatModelAgentMiddleware, func(), error) {
 	return func(_ context.Context, t *tally, window int) ([]adk.ChatModelAgentMiddleware, func(), error) {
 		c := &summarize.Compactor{
@@ -117,7 +119,7 @@ func ours(policy summarize.Policy) func(context.Context, *tally, int) ([]adk.Cha
 	}
 }
 
-// run lets an agent answer all turns.
+// run lets the contestant's agent answer all turns.
 func (c contestant) run(ctx context.Context, turns []turn, window int) (*tally, error) {
 	t, err := newTally(window)
 	if err != nil {

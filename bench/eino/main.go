@@ -1,10 +1,12 @@
 // Command eino replays a recorded session through eino's ChatModelAgent, with promptree's policies and with eino's own
-// means for long conversations, and prints what each would have sent.
+// middlewares for long conversations, and prints a table of the requests that each would have sent.
 //
 //	go run ./bench/eino SESSION
 //
-// The answers and the results of tools are the recorded ones, whatever was asked. All contestants use digests as
-// summaries that need no model ([models.Offline]), so the table does not compare the quality of summaries.
+// The answers and the results of tools are the recorded ones, whatever the agent was shown. All contestants use digests
+// as summaries, which need no model ([models.Offline]), so the table does not compare the quality of summaries.
+//
+// Exit codes: 0 the table is printed, 1 a contestant failed, 2 a flag or the session is invalid, 130 interrupted.
 package main
 
 import (
@@ -13,11 +15,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/visible"
 )
 
@@ -26,45 +28,40 @@ func main() { program.Main(run) }
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	flags := flag.NewFlagSet("eino", flag.ContinueOnError)
-	program.Usage(flags, "Usage: eino [flags] SESSION")
-	window := flags.Int("window", 100_000, "context window of the model, in tokens")
-	err := program.Parse(flags, args, stdout)
+	path, window, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err == nil && flags.NArg() != 1:
-		err = errors.New("name one recorded session (-help lists the flags)")
-	case err == nil && *window < 1000:
-		err = fmt.Errorf("-window is %d: it is 1000 or more", *window)
+	case err != nil:
+		err = program.UsageError{Err: err}
+	default:
+		var messages []chat.Message
+		if messages, err = read(path); err == nil {
+			err = compare(ctx, messages, window, stdout)
+		}
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "eino: %s\n", err)
-		return 2
-	}
-	messages, err := read(flags.Arg(0))
-	if err == nil {
-		err = compare(ctx, messages, *window, stdout)
+	return program.Report(ctx, "eino", err, stderr)
+}
+
+// parse returns the path of the session and the context window in tokens.
+func parse(args []string, stdout io.Writer) (path string, window int, err error) {
+	flags := flag.NewFlagSet("eino", flag.ContinueOnError)
+	program.Usage(flags, "Usage: eino [flags] SESSION")
+	flags.IntVar(&window, "window", 100_000, "context window of the model, in tokens")
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return "", 0, err
 	}
 	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "eino: interrupted")
-		return program.ExitInterrupted
-	case err != nil:
-		fmt.Fprintf(stderr, "eino: %s\n", err)
-		return 1
+	case flags.NArg() != 1:
+		return "", 0, errors.New("name one recorded session (-help lists the flags)")
+	case window < 1000:
+		return "", 0, fmt.Errorf("-window is %d: set 1000 tokens or more", window)
 	}
-	return 0
+	return flags.Arg(0), window, nil
 }
 
 // read returns the messages of a recorded session.
 func read(path string) ([]chat.Message, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	recording, err := importer.Read(f)
+	recording, err := sessionfile.Read(path, importer.Options{})
 	if err != nil {
 		return nil, err
 	}

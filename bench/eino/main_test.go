@@ -2,17 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
-// workdays are some of them, one after the other, with ids that differ.
+// workdays returns the messages of several workdays, with different ids of calls.
 func workdays(n int) (list []chat.Message) {
 	for i := range n {
 		for _, m := range sessiontest.Workday() {
@@ -28,7 +32,7 @@ func workdays(n int) (list []chat.Message) {
 	return list
 }
 
-func TestPromptreesRequestsFitAndEachContestantComesToItsEnd(t *testing.T) {
+func TestPromptreesRequestsFitAndEachContestantAnswersEveryRequest(t *testing.T) {
 	messages, window := workdays(6), 3000
 	turns := turnsOf(messages)
 	for _, c := range contestants(window) {
@@ -45,12 +49,47 @@ func TestPromptreesRequestsFitAndEachContestantComesToItsEnd(t *testing.T) {
 	require.Equal(t, len(contestants(window)), strings.Count(out.String(), "\n| eino, ")+strings.Count(out.String(), "\n| promptree, "))
 }
 
-func TestTheCommandLineIsChecked(t *testing.T) {
-	for _, args := range [][]string{{}, {"a", "b"}, {"-window", "10", "a"}, {"-nonsense"}} {
-		var out, problems bytes.Buffer
-		require.Equal(t, 2, run(t.Context(), args, &out, &problems), "%q", args)
-		require.NotEmpty(t, problems.String())
+func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
+	notes := filepath.Join(t.TempDir(), "notes.txt")
+	require.NoError(t, os.WriteFile(notes, []byte("no session at all\n"), 0o600))
+	for want, args := range map[string][]string{
+		"name one recorded session":         {},
+		"name one recorded session (-help":  {"a", "b"},
+		"-window is 10":                     {"-window", "10", "a"},
+		"-nonsense":                         {"-nonsense"},
+		"missing.jsonl":                     {"missing.jsonl"},
+		notes + ": importer: line 1":        {notes},
+		"stands after a: flags come first,": {"a", "-window", "9000"},
+	} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, program.ExitUsage, run(t.Context(), args, &stdout, &stderr), want)
+		require.Contains(t, stderr.String(), want)
+		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+		require.Empty(t, stdout.String())
 	}
-	var out, problems bytes.Buffer
-	require.Equal(t, 1, run(t.Context(), []string{"missing.jsonl"}, &out, &problems))
+}
+
+func TestHelpListsTheFlags(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Contains(t, stdout.String(), "-window")
+	require.Empty(t, stderr.String())
+}
+
+func TestAnInterruptIsReportedInOneLine(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	session := "../../history/importer/testdata/generated.jsonl"
+	require.Equal(t, program.ExitInterrupted, run(ctx, []string{session}, &stdout, &stderr))
+	require.Equal(t, "eino: interrupted\n", stderr.String())
+}
+
+func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
+	for _, args := range [][]string{{"-no\x1b[2J"}, {"none\x1b[2J\u202e"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, program.ExitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Contains(t, stderr.String(), `\u001b`)
+		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
+	}
 }

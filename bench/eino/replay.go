@@ -24,8 +24,8 @@ type turn struct {
 	results map[string]string // by call
 }
 
-// turnsOf returns the turns of a conversation as an agent's loop needs them: only the last answer of each calls no
-// tools.
+// turnsOf returns the turns of a conversation in a form that an agent's loop can replay: all answers of a turn but the
+// last call tools.
 func turnsOf(messages []chat.Message) []turn {
 	var list []turn
 	for _, m := range messages {
@@ -50,7 +50,7 @@ func turnsOf(messages []chat.Message) []turn {
 		if n := len(t.answers); n == 0 || len(t.answers[n-1].ToolCalls) > 0 {
 			t.answers = append(t.answers, chat.AssistantMessage(cutOff))
 		}
-		for k, m := range t.answers { // what eino's agent is given by a model
+		for k, m := range t.answers { // text and calls are all that eino's agent takes from a model
 			text := m.Text()
 			if text == "" && len(m.ToolCalls) == 0 {
 				text = cutOff
@@ -84,7 +84,7 @@ func (p *player) Generate(_ context.Context, input []*schema.Message, _ ...model
 		return nil, err
 	}
 	if p.next >= len(p.turn.answers) {
-		return nil, errors.New("the agent asks more often than was answered")
+		return nil, errors.New("the agent makes more requests than the recording has answers")
 	}
 	m, err := einoagent.ToEino(p.turn.answers[p.next])
 	if err != nil {

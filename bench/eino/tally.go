@@ -26,7 +26,7 @@ type tally struct {
 
 	tokenizer chat.Tokenizer
 	window    int
-	user      []string // the user's texts so far
+	user      []string // the starts of the user's texts so far
 
 	mu     sync.Mutex
 	counts map[string]int // tokens of messages
@@ -41,16 +41,17 @@ func newTally(window int) (*tally, error) {
 // paid returns the input in tokens, with cached ones at their price.
 func (t *tally) paid() float64 { return float64(t.input-t.cached) + cacheRead*float64(t.cached) }
 
-// count returns the tokens of messages, and of those that one of the last requests starts with.
+// count returns the tokens of messages, those of the longest prefix shared with one of the last requests, and a key for
+// each message.
 func (t *tally) count(messages []*schema.Message) (total, cached int, keys []string, err error) {
 	for _, m := range messages {
-		said := &schema.Message{ // as it is sent
+		sent := &schema.Message{ // only the fields that are sent
 			Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, UserInputMultiContent: m.UserInputMultiContent,
 		}
-		key := said.String()
+		key := sent.String()
 		n, known := t.counts[key]
 		if !known {
-			c, err := einoagent.FromEino(said)
+			c, err := einoagent.FromEino(sent)
 			if err != nil {
 				return 0, 0, nil, err
 			}
@@ -73,7 +74,7 @@ func (t *tally) count(messages []*schema.Message) (total, cached int, keys []str
 	return total, cached, keys, nil
 }
 
-// take records a request.
+// take records a request, of the agent or for a summary, and returns its tokens.
 func (t *tally) take(messages []*schema.Message, summary bool) (tokens int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,15 +111,15 @@ func (t *tally) shown(messages []*schema.Message) float64 {
 		}
 	}
 	text, n := all.String(), 0
-	for _, said := range t.user {
-		if strings.Contains(text, said) {
+	for _, start := range t.user {
+		if strings.Contains(text, start) {
 			n++
 		}
 	}
 	return float64(n) / float64(max(1, len(t.user)))
 }
 
-// words returns a text without the changes that a serialiser may make.
+// words returns a text without white space and HTML escapes, which a serialiser may change.
 func words(text string) string { return strings.Join(strings.Fields(html.UnescapeString(text)), "") }
 
 // says records a user message.
@@ -132,7 +133,7 @@ func (t *tally) says(text string) {
 // summariser is a model of eino that writes digests.
 type summariser struct {
 	tally *tally
-	end   string // of each answer
+	end   string // appended to each answer
 }
 
 func (s summariser) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {

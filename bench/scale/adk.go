@@ -22,7 +22,7 @@ import (
 // adk is session/database of adk-go with gorm's driver for PostgreSQL, in the tables that AutoMigrate creates.
 type adk struct {
 	recent  int  // the maximum number of events that are read, 0 means all
-	indexed bool // events have an index by session, which AutoMigrate does not create
+	indexed bool // the events have an index by session, which AutoMigrate does not create
 }
 
 func (a adk) name() string {
@@ -61,11 +61,11 @@ var copied = map[string]string{
 }
 
 func (a adk) fill(ctx context.Context, p *place, first, count, messages int) (err error) {
-	var there bool
-	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&there); err != nil {
+	var exists bool
+	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&exists); err != nil {
 		return err
 	}
-	if !there {
+	if !exists {
 		if err := a.template(ctx, p, min(messages, 2*rounds)); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (a adk) fill(ctx context.Context, p *place, first, count, messages int) (er
 	return nil
 }
 
-// template creates the session that is copied.
+// template creates the session that others are copied from.
 func (a adk) template(ctx context.Context, p *place, messages int) (err error) {
 	s, err := a.connect(p, 1, nil)
 	if err != nil {

@@ -12,9 +12,10 @@ type contestant interface {
 	name() string
 	// prepare creates the tables.
 	prepare(ctx context.Context, p *place) error
-	// fill creates sessions of that many messages in the contestant's own format.
+	// fill creates count sessions of the given number of messages in the contestant's own format, from session first
+	// on.
 	fill(ctx context.Context, p *place, first, count, messages int) error
-	// open connects.
+	// open connects to the database.
 	open(ctx context.Context, p *place, connections int, w *wire) (stepper, error)
 }
 
@@ -27,7 +28,7 @@ type stepper interface {
 	close() error
 }
 
-// did is the result of a step.
+// did describes a step.
 type did struct {
 	shown     int // messages of the prompt
 	compacted bool
@@ -39,7 +40,7 @@ func sessionName(n int) string { return fmt.Sprintf("s%08d", n) }
 // templateName is the name of the session from which others are copied. Its texts start with the name.
 var templateName = sessionName(0)
 
-// The sizes of made-up texts, in bytes.
+// The sizes of generated texts, in bytes.
 const (
 	askedBytes  = 300
 	answerBytes = 1500
@@ -66,12 +67,12 @@ var pool = func() string {
 	return b.String()
 }()
 
-// text returns a text for a session, of that many bytes.
+// text returns a text of the given number of bytes, which starts with the session's name.
 func text(session string, size int) string {
 	size -= len(session) + 1
 	at := rand.IntN(len(pool) - size)
 	return session + " " + pool[at:at+size]
 }
 
-// chunk returns the number of messages that are copied at a time for that many sessions.
+// chunk returns the number of messages of each session that one statement copies.
 func chunk(sessions int) int { return max(1, 20_000/sessions) }

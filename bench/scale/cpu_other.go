@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// cpu returns 0: it is not known.
+// cpu returns 0, because the processor time is unknown.
 func cpu() time.Duration { return 0 }

@@ -18,12 +18,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// fetchEvery is how often River may look for jobs. With its default of 100 ms, a client takes at most ten times its
-// workers per second.
+// fetchEvery is the interval at which River looks for jobs. With its default of 100 ms, a client starts at most ten
+// jobs a second for each worker.
 const fetchEvery = 10 * time.Millisecond
 
-// compact measures the number of compactions per second that workers make, each of a session of the rotation, to half of
-// its rounds.
+// compact measures the compactions per second of workers. Each compacts a session of the rotation to half of its
+// rounds.
 func compact(ctx context.Context, o options, url string) (rows []row, err error) {
 	return rows, part{compactions, promptree{}}.in(ctx, url, func(place *place) error {
 		r := row{Part: compactions, Contestant: "summarize/jobs", Size: o.jobs}
@@ -93,13 +93,13 @@ func compact(ctx context.Context, o options, url string) (rows []row, err error)
 		defer func() { err = errors.Join(err, queue.Client.StopAndCancel(context.WithoutCancel(ctx))) }()
 		for done := 0; done < o.jobs; {
 			time.Sleep(20 * time.Millisecond)
-			var wrong int
-			err := place.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state = 'completed'), count(*) FILTER (WHERE errors IS NOT NULL) FROM river_job").Scan(&done, &wrong)
+			var failed int
+			err := place.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state = 'completed'), count(*) FILTER (WHERE errors IS NOT NULL) FROM river_job").Scan(&done, &failed)
 			if err != nil {
 				return err
 			}
-			if wrong > 0 {
-				return fmt.Errorf("%d of %d jobs failed", wrong, o.jobs)
+			if failed > 0 {
+				return fmt.Errorf("%d of %d jobs failed", failed, o.jobs)
 			}
 		}
 		passed := time.Since(begun)
@@ -113,7 +113,8 @@ func compact(ctx context.Context, o options, url string) (rows []row, err error)
 		defer s.Close()
 		view, err := s.View(ctx)
 		if err == nil && (len(view.Compacted) == 0 || len(view.Turns) != rounds/2) {
-			err = fmt.Errorf("session %s shows %d messages of a compaction and %d turns after its job: it should show %d turns", sessionName(o.jobs), len(view.Compacted), len(view.Turns), rounds/2)
+			err = fmt.Errorf("session %s shows %d messages of a compaction and %d turns after its job: it should show %d turns",
+				sessionName(o.jobs), len(view.Compacted), len(view.Turns), rounds/2)
 		}
 		rows = append(rows, r)
 		return err

@@ -1,13 +1,13 @@
-// Command scale measures many sessions and long ones in PostgreSQL: what a step of a chat costs without the model, as
+// Command scale measures many sessions and long ones in PostgreSQL: the cost of a step of a chat without the model, as
 // the number and the length of sessions grow, compared with adk-go's session/database and a plain table of jsonb.
 //
 //	go run ./bench/scale
 //
-// Run it from the root of the repository. It uses a cluster of its own, or the database that PROMPTREE_POSTGRES names,
-// in schemas that it removes.
+// Run it from the root of the repository. It uses a cluster of its own, or the database of the URL in
+// PROMPTREE_POSTGRES, in schemas that it removes.
 //
-// Exit codes: 0 all targets that were measured are met, 1 a target is missed or something failed, such as a missing
-// PostgreSQL, 2 a flag is invalid, 130 interrupted.
+// Exit codes: 0 all measured targets are met, 1 a target is missed or something failed, such as a missing PostgreSQL, 2
+// a flag is invalid, 130 interrupted.
 package main
 
 import (
@@ -28,14 +28,6 @@ import (
 	"github.com/promptree-go/promptree/internal/visible"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = program.ExitInterrupted
-)
-
 func main() { program.Main(run) }
 
 // options are the values of the flags.
@@ -43,7 +35,7 @@ type options struct {
 	sessions []int // numbers of sessions in the rotation
 	entries  []int // lengths of one session, in messages
 	jobs     int   // compactions by jobs
-	steps    int   // steps that are measured one after the other
+	steps    int   // maximum number of steps that one client makes
 	limit    time.Duration
 	clients  int
 	only     *regexp.Regexp
@@ -51,23 +43,23 @@ type options struct {
 	fsync    bool
 }
 
-// rounds is the length of a session of the rotation, and of a view that is compacted.
+// rounds is the number of rounds of a session in rotation, and of a view that is compacted.
 const rounds = 50
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
 	program.Usage(flags, "Usage: scale [flags]")
-	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, with commas between them")
-	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers with commas between them")
-	flags.IntVar(&o.jobs, "compactions", 200, "compactions by jobs")
-	flags.IntVar(&o.steps, "steps", 500, "the most steps that are measured one after the other")
-	flags.DurationVar(&o.limit, "time", 20*time.Second, "the longest that steps of one row are measured one after the other, and by several clients")
-	flags.IntVar(&o.clients, "clients", 8, "clients at once, and the most connections")
-	only := flags.String("only", "", "measure only what matches this regular expression, such as 'rotation' or 'entries adk-go'")
+	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, separated by commas")
+	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers separated by commas")
+	flags.IntVar(&o.jobs, "compactions", 200, "number of compactions by jobs")
+	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps that one client makes for a row")
+	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps by one client, and again by several")
+	flags.IntVar(&o.clients, "clients", 8, "number of concurrent clients, and maximum number of connections")
+	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries adk-go'")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
-	flags.BoolVar(&o.fsync, "fsync", false, "force the data of the cluster to the disk")
-	quick := flags.Bool("quick", false, "small sizes and few steps, unless other flags say more: to see that everything works")
+	flags.BoolVar(&o.fsync, "fsync", false, "turn fsync on in the program's own cluster")
+	quick := flags.Bool("quick", false, "check that everything works: small sizes and few steps, unless set by other flags")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -96,31 +88,31 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
 	case o.steps < 1:
-		return o, fmt.Errorf("-steps is %d: it is 1 or more", o.steps)
+		return o, fmt.Errorf("-steps is %d: set 1 or more", o.steps)
 	case o.jobs < 1:
-		return o, fmt.Errorf("-compactions is %d: it is 1 or more", o.jobs)
+		return o, fmt.Errorf("-compactions is %d: set 1 or more", o.jobs)
 	case o.limit <= 0:
-		return o, fmt.Errorf("-time is %v: it is above 0", o.limit)
+		return o, fmt.Errorf("-time is %v: set a time above 0", o.limit)
 	case o.clients < 1 || o.clients > 100:
-		return o, fmt.Errorf("-clients is %d: it is 1 to 100", o.clients)
+		return o, fmt.Errorf("-clients is %d: set 1 to 100", o.clients)
 	case o.fsync && os.Getenv(postgrestest.Env) != "":
-		return o, fmt.Errorf("-fsync is for a cluster of the program's own, and %s names a database", postgrestest.Env)
-	case !slices.ContainsFunc(o.parts(), func(p part) bool { return true }):
-		return o, errors.New("-only matches nothing that is measured")
+		return o, fmt.Errorf("-fsync is for the program's own cluster, and %s names a database: set one of them", postgrestest.Env)
+	case len(o.parts()) == 0:
+		return o, fmt.Errorf("-only: %q matches no measurement, such as 'rotation promptree'", *only)
 	}
 	return o, nil
 }
 
-// sizes parses a list of increasing numbers, each a multiple of another.
+// sizes parses a list of increasing numbers, each a multiple of the last argument.
 func sizes(name, list string, of int) ([]int, error) {
 	var sizes []int
 	for _, text := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < of || n%of != 0 || n > 10_000_000 {
-			return nil, fmt.Errorf("-%s: %q is not a number from %d to 10000000 that %d divides", name, text, of, of)
+			return nil, fmt.Errorf("-%s: %q is not a multiple of %d up to 10000000", name, text, of)
 		}
 		if len(sizes) > 0 && n <= sizes[len(sizes)-1] {
-			return nil, fmt.Errorf("-%s: %d comes after %d: each is more than the one before", name, n, sizes[len(sizes)-1])
+			return nil, fmt.Errorf("-%s: %d comes after %d: list the numbers in increasing order", name, n, sizes[len(sizes)-1])
 		}
 		sizes = append(sizes, n)
 	}
@@ -133,22 +125,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitOK
 	case err != nil:
-		fmt.Fprintf(stderr, "scale: %s\n", err)
-		return exitUsage
-	}
-	err = measureAll(ctx, o, stdout, stderr)
-	switch {
-	case err == nil:
-		return exitOK
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "scale: interrupted")
-		return exitInterrupted
+		err = program.UsageError{Err: err}
 	default:
-		fmt.Fprintf(stderr, "scale: %s\n", err)
-		return exitFailed
+		err = measureAll(ctx, o, stdout, stderr)
 	}
+	return program.Report(ctx, "scale", err, stderr)
 }
 
 // errMissed is returned if a target is missed.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 func ran(ctx context.Context, args ...string) (code int, stdout, stderr string) {
@@ -20,7 +21,7 @@ func ran(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), errs.String()
 }
 
-// cluster starts a database of the test's own, and has the program use it.
+// cluster starts a database for the test and makes the program use it.
 func cluster(t *testing.T) string {
 	t.Helper()
 	c, err := postgrestest.Start(t.Context())
@@ -33,14 +34,14 @@ func cluster(t *testing.T) string {
 	return c.URL
 }
 
-func TestEverythingIsMeasuredAndNothingLeftBehind(t *testing.T) {
+func TestEverythingIsMeasuredAndTheSchemasAreRemoved(t *testing.T) {
 	url := cluster(t)
 	code, stdout, stderr := ran(t.Context(), "-quick", "-sessions", "2,4", "-entries", "10,60", "-steps", "4", "-compactions", "4", "-time", "10s", "-json")
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, program.ExitOK, code, stderr)
 	var d document
 	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
 	require.Contains(t, d.Server, "fsync off")
-	require.Empty(t, d.Targets, "none is about sizes as small as these")
+	require.Empty(t, d.Targets, "no target is for sizes as small as these")
 	got := map[string][]int{}
 	for _, r := range d.Rows {
 		name := r.Part + " " + r.Contestant
@@ -52,7 +53,7 @@ func TestEverythingIsMeasuredAndNothingLeftBehind(t *testing.T) {
 			require.Equal(t, 4, r.ClientSteps)
 			continue
 		}
-		require.Zero(t, r.P99, "of so few steps")
+		require.Zero(t, r.P99, "there are too few steps for it")
 		require.Equal(t, 4, r.Steps+r.Compacted, name)
 		require.Greater(t, r.Received, float64(answerBytes), name)
 		require.Greater(t, r.Sent, float64(askedBytes+answerBytes), name)
@@ -66,7 +67,7 @@ func TestEverythingIsMeasuredAndNothingLeftBehind(t *testing.T) {
 		}
 		switch r.Contestant {
 		case plain{}.name():
-			require.Equal(t, 3, int(r.Trips), "a first step prepares one more")
+			require.Equal(t, 3, int(r.Trips), "the first step, which prepares statements, does not count")
 		case (promptree{view: fewRounds}).name():
 			require.Positive(t, r.Compacted)
 			require.LessOrEqual(t, r.Shown, 2*fewRounds+2)
@@ -93,17 +94,17 @@ func TestEverythingIsMeasuredAndNothingLeftBehind(t *testing.T) {
 	require.ElementsMatch(t, []string{"public", "information_schema"}, schemas)
 }
 
-func TestAClusterOfItsOwnForcesItsDataToTheDiskIfAsked(t *testing.T) {
-	cluster(t) // or it is skipped
+func TestWithFsyncTheProgramsOwnClusterHasItOn(t *testing.T) {
+	cluster(t) // skips the test without PostgreSQL
 	t.Setenv(postgrestest.Env, "")
 	code, stdout, stderr := ran(t.Context(), "-quick", "-only", "rotation jsonb", "-sessions", "2", "-steps", "2", "-fsync")
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, program.ExitOK, code, stderr)
 	require.Contains(t, stdout, "fsync on")
 	require.Regexp(t, `\njsonb table|\n +jsonb table +2 +2 `, stdout)
 	require.NotContains(t, stdout, "promptree ")
 }
 
-func TestWhatTheUserCanMendIsSaid(t *testing.T) {
+func TestABadFlagIsOneLineAndExitCode2(t *testing.T) {
 	t.Setenv(postgrestest.Env, "")
 	for want, args := range map[string][]string{
 		`-sessions: "x"`:        {"-sessions", "10,x"},
@@ -115,44 +116,46 @@ func TestWhatTheUserCanMendIsSaid(t *testing.T) {
 		"-clients is 101":       {"-clients", "101"},
 		"-compactions is 0":     {"-compactions", "0"},
 		"-only: error parsing":  {"-only", "("},
-		"-only matches nothing": {"-only", "mongodb"},
+		`-only: "mongodb"`:      {"-only", "mongodb"},
 		"not a flag":            {"more"},
 		"-help lists the flags": {"-no\x1b[2J"},
 	} {
 		code, stdout, stderr := ran(t.Context(), args...)
-		require.Equal(t, exitUsage, code, want)
+		require.Equal(t, program.ExitUsage, code, want)
 		require.Contains(t, stderr, want)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 		require.NotContains(t, stderr, "\x1b")
 		require.Empty(t, stdout)
 	}
 	t.Setenv(postgrestest.Env, "postgres:///somebodys")
 	code, _, stderr := ran(t.Context(), "-fsync")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, program.ExitUsage, code)
 	require.Contains(t, stderr, "PROMPTREE_POSTGRES names a database")
 	code, stdout, _ := ran(t.Context(), "-help")
-	require.Equal(t, exitOK, code)
+	require.Equal(t, program.ExitOK, code)
 	require.Contains(t, stdout, "-quick")
 }
 
-func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
+func TestAMissingDatabaseIsOneLineAndExitCode1(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://nobody@127.0.0.1:1/none": "failed to connect",
 		"postgres://127.0.0.1:port/":         "cannot parse",
 	} {
 		t.Setenv(postgrestest.Env, url)
 		code, stdout, stderr := ran(t.Context(), "-quick")
-		require.Equal(t, exitFailed, code)
+		require.Equal(t, program.ExitFailed, code)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, want)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
 }
 
-func TestAnInterruptIsObeyed(t *testing.T) {
+func TestAnInterruptIsReportedInOneLine(t *testing.T) {
 	cluster(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, stdout, stderr := ran(ctx, "-quick")
-	require.Equal(t, exitInterrupted, code)
+	require.Equal(t, program.ExitInterrupted, code)
 	require.Empty(t, stdout)
 	require.Equal(t, "scale: interrupted\n", stderr)
 }
@@ -163,7 +166,7 @@ func TestTargetsAreJudgedAtTheirSizes(t *testing.T) {
 		{Part: entries, Contestant: few, Size: 10, P50: 2 * time.Millisecond},
 		{Part: entries, Contestant: few, Size: 1000, P50: 3 * time.Millisecond},
 		{Part: entries, Contestant: few, Size: 100_000, P50: 4 * time.Millisecond},
-		{Part: entries, Contestant: many, Size: 10, P50: time.Millisecond}, // whose view is smaller
+		{Part: entries, Contestant: many, Size: 10, P50: time.Millisecond}, // too short to fill the view
 		{Part: entries, Contestant: many, Size: 1000, P50: 4 * time.Millisecond},
 		{Part: entries, Contestant: many, Size: 100_000, P50: 5 * time.Millisecond},
 		{Part: entries, Contestant: adk{}.name(), Size: 1000, P50: 18 * time.Millisecond},
@@ -175,12 +178,12 @@ func TestTargetsAreJudgedAtTheirSizes(t *testing.T) {
 		met[v.Says] = v.Met
 	}
 	require.Equal(t, map[string]bool{
-		"promptree, views of 4: a step at 1000 messages takes 1.50× of that at 10 (at most 1.5×)":       true,
-		"promptree, views of 4: a step at 100000 messages takes 2.00× of that at 10 (at most 1.5×)":     false,
-		"promptree, views of 50: a step at 100000 messages takes 1.25× of that at 1000 (at most 1.5×)":  true,
-		"promptree, views of 4: a step at 1000 messages takes adk-go 6.0× as long (at least 5×)":        true,
-		"promptree, views of 50: a step at 1000 messages takes adk-go 4.5× as long (at least 5×)":       false,
-		"10000 sessions in rotation: the program has 1024 MiB of memory at the most (at most 1024 MiB)": true,
+		"promptree, views of 4: a step at 1000 messages takes 1.50× of that at 10 (at most 1.5×)":      true,
+		"promptree, views of 4: a step at 100000 messages takes 2.00× of that at 10 (at most 1.5×)":    false,
+		"promptree, views of 50: a step at 100000 messages takes 1.25× of that at 1000 (at most 1.5×)": true,
+		"promptree, views of 4: a step at 1000 messages takes adk-go 6.0× as long (at least 5×)":       true,
+		"promptree, views of 50: a step at 1000 messages takes adk-go 4.5× as long (at least 5×)":      false,
+		"10000 sessions in rotation: the program takes 1024 MiB of memory (at most 1024 MiB)":          true,
 	}, met)
 
 	var out bytes.Buffer

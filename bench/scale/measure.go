@@ -97,7 +97,7 @@ func (p part) measure(ctx context.Context, o options, url string) ([]row, error)
 	}
 }
 
-// in calls f with a schema that holds the contestant's tables.
+// in calls f with a new schema that holds the contestant's tables.
 func (p part) in(ctx context.Context, url string, f func(*place) error) (err error) {
 	place, err := newPlace(ctx, url)
 	if err != nil {
@@ -123,12 +123,11 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 			if err != nil {
 				return err
 			}
-			// A step with fewer sessions added a round.
-			made := 0
+			added := 0 // rounds, one by each step at a smaller size
 			for _, r := range rows {
-				made += r.Steps + r.Compacted + r.ClientSteps + warmUp
+				added += r.Steps + r.Compacted + r.ClientSteps + warmUp
 			}
-			r.Stored = float64(bytes) / float64(size*rounds+made)
+			r.Stored = float64(bytes) / float64(size*rounds+added)
 			stop := watchMemory()
 			err = p.oneAfterTheOther(ctx, o, place, &r, have+1, size, 2*rounds)
 			if err == nil {
@@ -149,8 +148,7 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, err error) {
 	for _, size := range o.entries {
 		err := p.in(ctx, url, func(place *place) error {
-			// Their steps add a fifth, or 10 messages.
-			each := max(size/5, 10) / 2
+			each := max(size/5, 10) / 2 // steps of a session, which add a fifth to it, or 10 messages
 			sessions := (o.steps + warmUp + each - 1) / each
 			if err := p.contestant.fill(ctx, place, 1, sessions, size); err != nil {
 				return fmt.Errorf("making a session of %d messages: %w", size, err)
@@ -177,7 +175,8 @@ func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, 
 // warmUp is the number of steps made before any is measured.
 const warmUp = 10
 
-// oneAfterTheOther makes steps of that many sessions in turns, starting at a session that was not used before.
+// oneAfterTheOther makes steps of sessions in turns, with a single client. untouched is the number of a session without
+// steps.
 func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *row, untouched, sessions, messages int) (err error) {
 	if err := place.settle(ctx); err != nil {
 		return err
@@ -208,7 +207,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 	begun := time.Now()
 	for i := range warmUp + o.steps {
 		if i == warmUp {
-			if err := steps.close(); err != nil { // to count what it did
+			if err := steps.close(); err != nil { // so that the database reports the work of its connections
 				return err
 			}
 			if before, err = place.counters(ctx); err != nil {
@@ -264,8 +263,8 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 	return nil
 }
 
-// atOnce lets several clients make steps, each with sessions of its own: each session once, and at least as many steps
-// as one after the other.
+// atOnce lets several clients make steps, each with sessions of its own: at least one for each session, and at least as
+// many as oneAfterTheOther.
 func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
 	steps, err := p.contestant.open(ctx, place, o.clients, &wire{})
 	if err != nil {
@@ -273,7 +272,7 @@ func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err 
 	}
 	defer func() { err = errors.Join(err, steps.close()) }()
 	clients := min(o.clients, r.Size)
-	most := max(o.steps, r.Size) / clients
+	maxSteps := max(o.steps, r.Size) / clients
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group sync.WaitGroup
@@ -282,7 +281,7 @@ func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err 
 	for c := range clients {
 		group.Go(func() {
 			mine := (r.Size - c + clients - 1) / clients
-			for i := 0; i < most && (i == 0 || time.Since(begun) < o.limit); i++ {
+			for i := 0; i < maxSteps && (i == 0 || time.Since(begun) < o.limit); i++ {
 				if _, errs[c] = steps.step(ctx, sessionName(1+c+i%mine*clients)); errs[c] != nil {
 					cancel()
 					return

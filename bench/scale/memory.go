@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// resident returns the memory of the process in bytes: its resident set if the system reports it, else what Go obtained
-// from the system.
+// resident returns the memory of the process in bytes: its resident set if the system reports it, or else the memory
+// that Go obtained from the system.
 func resident() int64 {
 	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := bytes.Fields(statm); len(fields) > 1 {
@@ -28,7 +28,7 @@ func resident() int64 {
 // Garbage does not count.
 func watchMemory() (stop func() int64) {
 	debug.FreeOSMemory()
-	done, most := make(chan struct{}), make(chan int64)
+	done, highest := make(chan struct{}), make(chan int64)
 	go func() {
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
@@ -38,13 +38,13 @@ func watchMemory() (stop func() int64) {
 			case <-tick.C:
 				peak = max(peak, resident())
 			case <-done:
-				most <- max(peak, resident())
+				highest <- max(peak, resident())
 				return
 			}
 		}
 	}()
 	return func() int64 {
 		close(done)
-		return <-most
+		return <-highest
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
-// place is a schema of a contestant's own.
+// place is the schema of a contestant.
 type place struct {
 	schema        string
 	url           string
-	*pgxpool.Pool // for preparation and checks, not counted
+	*pgxpool.Pool // for preparation and checks; its traffic is not counted
 }
 
 // template is the table from which sessions are copied. It is not measured.
@@ -36,7 +36,7 @@ func newPlace(ctx context.Context, url string) (*place, error) {
 	return p, nil
 }
 
-// remove removes the schema with everything in it.
+// remove drops the schema with everything in it.
 func (p *place) remove(ctx context.Context) error {
 	_, err := p.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+p.schema+" CASCADE")
 	p.Close()
@@ -57,12 +57,12 @@ func (p *place) config(w *wire) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-func (p *place) connect(ctx context.Context, most int, w *wire) (*pgxpool.Pool, error) {
+func (p *place) connect(ctx context.Context, connections int, w *wire) (*pgxpool.Pool, error) {
 	config, err := p.config(w)
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns = int32(most)
+	config.MaxConns = int32(connections)
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
@@ -82,26 +82,26 @@ func (p *place) settle(ctx context.Context) error {
 
 func (p *place) checkpoint(ctx context.Context) error {
 	_, err := p.Exec(ctx, "CHECKPOINT")
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // a database of somebody else
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // insufficient_privilege, in a database that is not the program's own
 		return nil
 	}
 	return err
 }
 
-// counters hold what the database has done so far.
+// counters sum up the database's work so far.
 type counters struct {
 	rows  int64 // fetched from tables
 	pages int64 // of tables and indexes, read from memory or disk
 	wal   int64 // bytes written to its log
-	dead  int64 // rows that were left behind by updates
-	moved int64 // those for which the indexes were written too
+	dead  int64 // row versions left behind by updates
+	moved int64 // updates that wrote the indexes too
 }
 
 func (c counters) minus(o counters) counters {
 	return counters{c.rows - o.rows, c.pages - o.pages, c.wal - o.wal, c.dead - o.dead, c.moved - o.moved}
 }
 
-// counters returns what the database has done. Connections report when they end, so the counted ones must be closed.
+// counters returns the counters. A connection reports its work when it ends, so the counted connections must be closed.
 func (p *place) counters(ctx context.Context) (counters, error) {
 	for {
 		var open int

@@ -15,8 +15,8 @@ type plain struct{}
 
 func (plain) name() string { return "jsonb table" }
 
-// said is a row of the table.
-type said struct {
+// message is a row of the table, in JSON.
+type message struct {
 	Role  chat.Role   `json:"role"`
 	Text  string      `json:"text"`
 	Usage *chat.Usage `json:"usage,omitempty"`
@@ -28,11 +28,11 @@ func (plain) prepare(ctx context.Context, p *place) error {
 }
 
 func (plain) fill(ctx context.Context, p *place, first, count, messages int) error {
-	var there bool
-	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&there); err != nil {
+	var exists bool
+	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&exists); err != nil {
 		return err
 	}
-	if !there {
+	if !exists {
 		s := plainSteps{p.Pool}
 		for range min(messages, 2*rounds) / 2 {
 			if _, err := s.step(ctx, templateName); err != nil {
@@ -77,7 +77,7 @@ func (s plainSteps) read(ctx context.Context, session string) ([]chat.Message, e
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (chat.Message, error) {
 		var data []byte
-		var m said
+		var m message
 		err := row.Scan(&data)
 		if err == nil {
 			err = json.Unmarshal(data, &m)
@@ -86,7 +86,7 @@ func (s plainSteps) read(ctx context.Context, session string) ([]chat.Message, e
 	})
 }
 
-func (s plainSteps) append(ctx context.Context, session string, n int, m said) error {
+func (s plainSteps) append(ctx context.Context, session string, n int, m message) error {
 	_, err := s.pool.Exec(ctx, "INSERT INTO messages VALUES ($1, $2, $3)", session, n, m)
 	return err
 }
@@ -105,10 +105,10 @@ func (s plainSteps) step(ctx context.Context, session string) (did, error) {
 		return did{}, err
 	}
 	question := chat.UserMessage(text(session, askedBytes))
-	if err := s.append(ctx, session, len(list), said{Role: question.Role, Text: question.Text()}); err != nil {
+	if err := s.append(ctx, session, len(list), message{Role: question.Role, Text: question.Text()}); err != nil {
 		return did{}, err
 	}
 	prompt := append([]chat.Message{chat.SystemMessage(system)}, append(list, question)...)
-	answer := said{Role: chat.RoleAssistant, Text: text(session, answerBytes), Usage: &chat.Usage{Input: inputTokens, Output: outputTokens}}
+	answer := message{Role: chat.RoleAssistant, Text: text(session, answerBytes), Usage: &chat.Usage{Input: inputTokens, Output: outputTokens}}
 	return did{shown: len(prompt)}, s.append(ctx, session, len(list)+1, answer)
 }

@@ -34,11 +34,11 @@ func (c promptree) name() string {
 func (promptree) prepare(ctx context.Context, p *place) error { return postgres.Migrate(ctx, p) }
 
 func (c promptree) fill(ctx context.Context, p *place, first, count, messages int) error {
-	var there bool
-	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&there); err != nil {
+	var exists bool
+	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&exists); err != nil {
 		return err
 	}
-	if !there {
+	if !exists {
 		if err := c.template(ctx, p, messages); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (c promptree) fill(ctx context.Context, p *place, first, count, messages in
 	return nil
 }
 
-// template creates the session that is copied, and compacts it as it grows.
+// template creates the session that others are copied from, and compacts it as it grows.
 func (c promptree) template(ctx context.Context, p *place, messages int) (err error) {
 	sessions := &postgres.Sessions{Pool: p.Pool}
 	s, err := sessions.Open(ctx, templateName, history.Options{})
@@ -77,8 +77,8 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 	defer s.Close()
 	compactor, prompt := c.compactor(s), prompt(s)
 	defer func() { err = errors.Join(err, compactor.Close()) }()
-	// What is far from the end is added and compacted in larger pieces: what a compaction carries forward depends on
-	// what the user said, not on the number of compactions.
+	// Rounds far from the end are added and compacted in larger pieces, which is faster: what a compaction carries
+	// forward depends on the user's messages, not on the number of compactions.
 	near := max(0, messages/2-64)
 	piece := func(made int) int {
 		switch {
@@ -128,16 +128,13 @@ func prompt(s *history.Session) elements.Node {
 	}
 }
 
-// counter counts exactly, for all sessions.
-var counter = func() chat.Tokenizer {
-	c := tiktoken.O200k()
-	return c
-}()
+// counter is shared by all sessions.
+var counter chat.Tokenizer = tiktoken.O200k()
 
 // budget is above the size of any prompt, so that only the number of rounds causes a compaction.
 const budget = 1 << 21
 
-// answering is a model that answers immediately.
+// answering is a scripted model of a session.
 type answering struct{ session string }
 
 // summaryTokens is the maximum size of a summary: less than half of the shortest view that is compacted, so that the
@@ -156,7 +153,7 @@ func (a answering) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}, nil
 }
 
-// compactor returns the compactor of a session. It compacts a view as soon as it has its rounds.
+// compactor returns the compactor of a session. It compacts a view that reaches its maximum of rounds.
 func (c promptree) compactor(s *history.Session) *summarize.Compactor {
 	var policy summarize.Policy
 	if c.view > 0 {

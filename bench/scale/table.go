@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// document is what is printed.
+// document holds the printed results.
 type document struct {
 	Server  string    `json:"server"`
 	Go      string    `json:"go"`
@@ -38,8 +38,9 @@ func (d document) print(w io.Writer, asJSON bool) error {
 		d.steps(&b, entries, "one session, by its messages", false)
 		for _, r := range d.Rows {
 			if r.Part == compactions {
-				fmt.Fprintf(&b, "\n%d compactions of sessions of %d rounds to half by %s, %d workers, offline model: %.3g/s, %s CPU here for each, %s of memory; a prompt that plans one: p50 %s\n",
-					r.Size, rounds, r.Contestant, d.Clients, r.PerSecond, milli(r.CPU), mega(r.Memory), milli(r.P50))
+				fmt.Fprintf(&b, "\n%d compactions by %s, of sessions of %d rounds to half, with %d workers and the offline model: "+
+					"%.3g/s, %s of the program's CPU time each, %s of memory; a render that plans one: p50 %s\n",
+					r.Size, r.Contestant, rounds, d.Clients, r.PerSecond, milli(r.CPU), mega(r.Memory), milli(r.P50))
 			}
 		}
 		for i, v := range d.Targets {
@@ -62,7 +63,7 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 	took := table{{"contestant", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "stored/round", "memory"}}
 	did := table{{"contestant", "size", "round trips", "received", "sent", "rows", "pages", "WAL", "dead rows", "not HOT"}}
 	if clients {
-		took[0] = append(took[0], fmt.Sprintf("%d clients", d.Clients), "CPU here")
+		took[0] = append(took[0], fmt.Sprintf("%d clients", d.Clients), "client CPU")
 	}
 	for _, r := range d.Rows {
 		if r.Part != part {
@@ -95,7 +96,7 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
 	took.write(b)
-	b.WriteString("\n… and what a step did\n")
+	b.WriteString("\nwork of a step\n")
 	did.write(b)
 }
 

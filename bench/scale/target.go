@@ -10,14 +10,14 @@ type verdict struct {
 
 // Targets.
 const (
-	mostGrowth   = 1.5 // of a step's median, relative to the shortest session with a view of the same size
-	leastFaster  = 5.0 // than adk-go, at fasterAt messages
-	fasterAt     = 1000
-	mostMemory   = 1 << 30 // bytes, with mostSessions in rotation
-	mostSessions = 10_000
+	maxGrowth      = 1.5 // of a step's median, relative to the shortest session with a view of the same size
+	minFaster      = 5.0 // than adk-go, at fasterAt messages
+	fasterAt       = 1000
+	maxMemory      = 1 << 30 // bytes, with memorySessions in rotation
+	memorySessions = 10_000
 )
 
-// judge compares what was measured with the targets.
+// judge compares the results with the targets.
 func judge(rows []row) (list []verdict) {
 	is := func(met bool, format string, args ...any) {
 		list = append(list, verdict{fmt.Sprintf(format, args...), met})
@@ -31,7 +31,8 @@ func judge(rows []row) (list []verdict) {
 				first = r
 			case r.Size >= fasterAt:
 				growth := over(r.P50, first.P50)
-				is(growth <= mostGrowth, "%s: a step at %d messages takes %.2f× of that at %d (at most %.1f×)", r.Contestant, r.Size, growth, first.Size, mostGrowth)
+				is(growth <= maxGrowth, "%s: a step at %d messages takes %.2f× of that at %d (at most %.1f×)",
+					r.Contestant, r.Size, growth, first.Size, maxGrowth)
 			}
 		}
 	}
@@ -47,12 +48,14 @@ func judge(rows []row) (list []verdict) {
 		ours, ok := find(promptree{view: view})
 		if theirs, both := find(adk{}); ok && both {
 			faster := over(theirs.P50, ours.P50)
-			is(faster >= leastFaster, "%s: a step at %d messages takes %s %.1f× as long (at least %.0f×)", ours.Contestant, fasterAt, theirs.Contestant, faster, leastFaster)
+			is(faster >= minFaster, "%s: a step at %d messages takes %s %.1f× as long (at least %.0f×)",
+				ours.Contestant, fasterAt, theirs.Contestant, faster, minFaster)
 		}
 	}
 	for _, r := range rows {
-		if r.Part == rotation && r.Contestant == (promptree{}).name() && r.Size >= mostSessions {
-			is(r.Memory <= mostMemory, "%d sessions in rotation: the program has %s of memory at the most (at most %s)", r.Size, mega(r.Memory), mega(mostMemory))
+		if r.Part == rotation && r.Contestant == (promptree{}).name() && r.Size >= memorySessions {
+			is(r.Memory <= maxMemory, "%d sessions in rotation: the program takes %s of memory (at most %s)",
+				r.Size, mega(r.Memory), mega(maxMemory))
 		}
 	}
 	return list

@@ -17,20 +17,20 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// answering is a model that says the same summary each time, and remembers nothing of what it was asked.
+// answering is a model that answers each request with the same summary, and does not keep the requests.
 type answering struct{ step models.Step }
 
 func (a answering) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	return a.step(ctx, req)
 }
 
-// budget is the tokens that a prompt may take: more than any has. What compacts is the number of rounds.
+// budget is larger than any prompt, so that only the number of rounds causes a compaction.
 const budget = 1 << 21
 
-// agent appends a made-up session to a log and renders a prompt in each step.
+// agent appends a generated session to a log and renders a prompt in each step.
 type agent struct {
 	path    string
-	rounds  int // that a view holds at the most
+	rounds  int // maximum rounds of a view
 	turn    int // rounds that answer a message of the user
 	cache   *history.Cache
 	speaker *speaker
@@ -39,19 +39,19 @@ type agent struct {
 	compactor *summarize.Compactor
 	prompt    elements.Node
 	ledger    *ledger.Ledger
-	compacted bool // by the newest render
-	entries   int  // of the session, as far as the agent knows
+	compacted bool // by the latest render
+	entries   int  // of the session; growOne corrects it
 	steps     int
 	took      taken
 }
 
-// taken are times of steps and their parts.
+// taken holds the times of steps and their parts.
 type taken struct {
 	step, compaction  times
 	add, view, ledger times
 }
 
-// policy compacts a view of so many rounds to half of them.
+// policy returns a policy that compacts a view that reaches its maximum of rounds to half of them.
 func (a *agent) policy() summarize.Policy {
 	return summarize.Policy{
 		Name:    "bench",
@@ -60,18 +60,18 @@ func (a *agent) policy() summarize.Policy {
 	}
 }
 
-// open opens the log and begins to work on it.
+// open opens the log and makes a compactor for it.
 func (a *agent) open() error {
 	s, err := history.Open(a.path, a.options())
 	if err != nil {
 		return err
 	}
 	a.session, a.prompt, a.ledger = s, stepping.Prompt(s), nil
-	said := strings.Repeat("The parser was mended, and its tests pass. The lexer is next. ", 40)
+	summary := strings.Repeat("The parser was mended, and its tests pass. The lexer is next. ", 40)
 	a.compactor = &summarize.Compactor{
 		Session: s, Policy: a.policy(),
 		Target: summarize.Target{
-			Model: answering{models.SaySummary(said)}, Name: "made-up", Tokenizer: sizing.Estimator{}, Budget: budget,
+			Model: answering{models.SaySummary(summary)}, Name: "made-up", Tokenizer: sizing.Estimator{}, Budget: budget,
 		},
 		Hooks: summarize.Hooks{AfterCompact: func(context.Context, history.Entry) error {
 			a.compacted = true
@@ -97,8 +97,8 @@ func (a *agent) close() error {
 	return err
 }
 
-// step appends a round and renders the prompt for the next. Of every other step the parts are measured, which makes it take
-// longer, and so the step is not.
+// step appends a round and renders the prompt for the next. In every other step it measures the parts instead of the
+// whole, because measuring the parts takes time too.
 func (a *agent) step(ctx context.Context) error {
 	var added []history.Entry
 	if a.steps%a.turn == 0 {
@@ -159,7 +159,7 @@ func (a *agent) parts(ctx context.Context) error {
 	return nil
 }
 
-// shown returns how many rounds the view has.
+// shown returns the number of rounds in the view.
 func (a *agent) shown(ctx context.Context) (rounds int, err error) {
 	view, err := a.session.View(ctx)
 	for _, t := range view.Turns {
@@ -168,7 +168,7 @@ func (a *agent) shown(ctx context.Context) (rounds int, err error) {
 	return rounds, err
 }
 
-// grow makes steps until the session has so many entries, and then until its view is as large as it gets.
+// grow makes steps until the session has the given number of entries, and then until its view is full.
 func (a *agent) grow(ctx context.Context, entries int) error {
 	for {
 		if err := a.step(ctx); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// countingDisk counts the bytes that are read of a log. It takes no lock.
+// countingDisk counts the bytes that are read from a log. It does not lock the log.
 type countingDisk struct{ read *int64 }
 
 func (d countingDisk) Open(path string, readOnly bool) (storage.DiskFile, error) {

@@ -14,46 +14,46 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// marks are the numbers of entries at which is measured.
+// marks are the numbers of entries at which a session is measured.
 var marks = []int{1_000, 3_000, 10_000, 30_000, 50_000, 100_000, 300_000, 1_000_000}
 
-// marks returns the marks up to the most entries, and that.
+// marks returns the marks below the maximum number of entries, and the maximum.
 func (o options) marks() []int {
 	list := slices.DeleteFunc(slices.Clone(marks), func(mark int) bool { return mark >= o.entries })
 	return append(list, o.entries)
 }
 
-// base is the number of entries that others are held against.
+// base is the number of entries that larger sessions are compared with.
 const base = 10_000
 
-// openingFrom is the number of entries from which on the target of opening is looked at.
+// openingFrom is the smallest number of entries with a target for opening.
 const openingFrom = 50_000
 
-// cacheBytes is the budget of the cache: the default of package history.
+// cacheBytes is the size of the cache: the default of package history.
 const cacheBytes = 64 << 20
 
-// grown is what was measured of a session at one of the marks.
+// grown holds the measurements of a session at one of the marks.
 type grown struct {
-	rounds   int
-	mark     int
-	lines    int // entries that the session had
-	log      int64
+	rounds   int   // maximum of a view
+	mark     int   // entries wanted
+	lines    int   // entries that the session had
+	log      int64 // bytes
 	took     taken
-	heap     int64 // in use, after a collection
+	heap     int64 // bytes in use after a collection
 	opening  opening
-	building time.Duration // from the beginning
+	building time.Duration // since the session began
 }
 
-// opening is what it takes to open a log and to make its view.
+// opening holds the cost of opening a log and making its view.
 type opening struct {
 	took      time.Duration
 	shown     int   // rounds in the view
-	allocated int64 // bytes, of which the peak is a part
+	allocated int64 // bytes, an upper bound of the peak
 	held      int64 // bytes in use afterwards
 	read      int64 // bytes of the log
 }
 
-// measureGrowth measures one session after the other.
+// measureGrowth measures a session for each of o.rounds.
 func measureGrowth(ctx context.Context, o options, dir string, stdout, stderr io.Writer) error {
 	var rows []grown
 	var failed error
@@ -79,8 +79,9 @@ func measureGrowth(ctx context.Context, o options, dir string, stdout, stderr io
 	return failed
 }
 
-// growOne builds a session of views of so many rounds and measures it at each mark.
-func growOne(ctx context.Context, o options, rounds int, path string, told func(grown)) (rows []grown, err error) {
+// growOne builds a session with views of up to the given rounds, and measures it at each mark. It calls report with
+// each result.
+func growOne(ctx context.Context, o options, rounds int, path string, report func(grown)) (rows []grown, err error) {
 	before := heap()
 	a := &agent{path: path, rounds: rounds, turn: o.turn, cache: history.NewCache(cacheBytes), speaker: newSpeaker()}
 	if err := a.open(); err != nil {
@@ -116,12 +117,13 @@ func growOne(ctx context.Context, o options, rounds int, path string, told func(
 			return rows, err
 		}
 		rows = append(rows, g)
-		told(g)
+		report(g)
 	}
 	return rows, nil
 }
 
-// openLog opens a log several times, with an empty cache each. The operating system has it in memory from the first on.
+// openLog opens a log several times, each with an empty cache. After the first time the operating system has the log in
+// memory.
 func openLog(ctx context.Context, path string) (opening, error) {
 	var o opening
 	var took times

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// ran runs the program with a folder of its own, which it must leave as it was.
+// ran runs the program in a new folder, and requires that the program leaves the folder as it was.
 func ran(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,16 +34,16 @@ func ran(t *testing.T, ctx context.Context, args ...string) (code int, stdout, s
 	return code, out.String(), errs.String()
 }
 
-func TestTheTableHasARowForEachMark(t *testing.T) {
+func TestTheTablesHaveARowForEachMark(t *testing.T) {
 	code, stdout, stderr := ran(t, t.Context(), "-entries", "2000", "-rounds", "20")
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, program.ExitOK, code, stderr)
 	for _, table := range []string{"views of up to 20 rounds", "opening the log of views of up to 20 rounds"} {
 		_, rest, found := strings.Cut("\n"+stdout, "\n"+table+"\n")
 		require.True(t, found, table)
 		lines := strings.Split(rest, "\n")
 		require.Equal(t, "entries", strings.Fields(lines[0])[0])
 		columns := len(strings.Fields(lines[1]))
-		for i, entries := range []string{"10", "20"} { // it goes on until the view is as large as it gets
+		for i, entries := range []string{"10", "20"} { // first digits, because a session grows on until its view is full
 			fields := strings.Fields(lines[1+i])
 			require.Len(t, fields, columns)
 			require.True(t, strings.HasPrefix(fields[0], entries), lines[1+i])
@@ -51,20 +51,20 @@ func TestTheTableHasARowForEachMark(t *testing.T) {
 		}
 		require.Empty(t, lines[3])
 	}
-	require.NotContains(t, stdout, "targets", "none is looked at in a session as short as this")
+	require.NotContains(t, stdout, "targets", "no target is for a session as short as this")
 }
 
-func TestAnInterruptIsObeyedAndTheLogsRemoved(t *testing.T) {
+func TestAnInterruptIsReportedInOneLineAndTheLogsAreRemoved(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{{"-rounds", "8"}, {"-sessions"}} {
 		code, _, stderr := ran(t, ctx, args...)
-		require.Equal(t, exitInterrupted, code)
+		require.Equal(t, program.ExitInterrupted, code)
 		require.Equal(t, "session: interrupted\n", stderr)
 	}
 }
 
-func TestWhatTheUserCanMendIsSaid(t *testing.T) {
+func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "cpu.prof")
 	require.NoError(t, os.WriteFile(profile, []byte("mine"), 0o600))
 	for want, args := range map[string][]string{
@@ -76,14 +76,15 @@ func TestWhatTheUserCanMendIsSaid(t *testing.T) {
 		"-cpuprofile":    {"-cpuprofile", profile},
 	} {
 		code, _, stderr := ran(t, t.Context(), args...)
-		require.Equal(t, exitUsage, code)
+		require.Equal(t, program.ExitUsage, code)
 		require.Contains(t, stderr, want)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
 	content, err := os.ReadFile(profile)
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(content))
 	code, _, stderr := ran(t, t.Context(), "-dir", filepath.Join(t.TempDir(), "none"))
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, program.ExitUsage, code)
 	require.Contains(t, stderr, "-dir")
 }
 
@@ -91,7 +92,7 @@ func TestTargetsThatAreMissedAreNamed(t *testing.T) {
 	slow, fast := grown{rounds: 50, mark: 100_000}, grown{rounds: 50, mark: base}
 	slow.took.step.list, slow.took.compaction.list = []time.Duration{16}, []time.Duration{15}
 	fast.took.step.list, fast.took.compaction.list = []time.Duration{10}, []time.Duration{10}
-	slow.opening = opening{took: mostOpening, allocated: mostOpened - 1}
+	slow.opening = opening{took: maxOpening, allocated: maxAllocated - 1}
 	met := map[string]bool{}
 	for _, v := range judge([]grown{fast, slow}) {
 		met[v.says] = v.met
@@ -106,12 +107,12 @@ func TestTargetsThatAreMissedAreNamed(t *testing.T) {
 	}, met)
 }
 
-// Opening reads from the leaf back to what the newest compaction keeps, the message that starts the turn there, and the header.
-// What stands before is not looked at: here it is damaged. What is read too much is less than a few blocks.
-func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
+// It reads the message that starts the turn there and the header too. The lines before are damaged here, so reading
+// them would fail. At most a few blocks are read in excess.
+func TestOpeningReadsBackToTheFirstEntryThatTheNewestCompactionKeeps(t *testing.T) {
 	for name, turn := range map[string]int{"turns of 3 rounds": 3, "one turn": 1_000_000} {
 		t.Run(name, func(t *testing.T) {
-			const block = 1 << 18 // that is read at once
+			const block = 1 << 18 // bytes that history reads at once
 			a := &agent{path: filepath.Join(t.TempDir(), "log.jsonl"), rounds: 20, turn: turn, cache: history.NewCache(1 << 20), speaker: newSpeaker()}
 			require.NoError(t, a.open())
 			require.NoError(t, a.grow(t.Context(), 2_000))
@@ -155,10 +156,10 @@ func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
 	}
 }
 
-func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
 	for _, args := range [][]string{{"-no\x1b[2J"}, {"-dir", "none\x1b[2J\u202e"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), &program.Folders{}, args, &stdout, &stderr))
+		require.Equal(t, program.ExitUsage, run(t.Context(), &program.Folders{}, args, &stdout, &stderr))
 		require.Contains(t, stderr.String(), `\u`)
 		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// shares of the budget that the views of all sessions take.
+// shares are the sizes of the views of all sessions together, as multiples of the cache.
 var shares = []float64{0.5, 0.75, 1, 1.25, 1.5, 2, 4}
 
-// crowd is what was measured of sessions that share a cache.
-type crowd struct {
+// sharing holds the measurements of sessions that share a cache.
+type sharing struct {
 	share    float64
 	sessions int
 	took     taken
@@ -24,22 +24,22 @@ type crowd struct {
 	views    int64 // bytes of the messages that are shown
 }
 
-// perStep is the median of a step with its share of a compaction.
-func (c crowd) perStep() time.Duration {
-	return c.took.step.median() + c.took.compaction.median()/(sharedRounds/2)
+// perStep returns the median of a step with its share of a compaction.
+func (s sharing) perStep() time.Duration {
+	return s.took.step.median() + s.took.compaction.median()/(sharedRounds/2)
 }
 
-// sharedRounds is how many rounds the views of sessions hold that share a cache.
+// sharedRounds is the maximum number of rounds in the views of sessions that share a cache.
 const sharedRounds = 50
 
 // Targets of sessions that share a cache.
 const (
-	mostStep    = 1.5       // of a step, and a compaction, over that at half of the budget
+	maxStep     = 1.5       // of a step with its share of a compaction, relative to that at the first of shares
 	restSession = 256 << 10 // bytes of a session besides its view
 	restProcess = 4 << 20   // bytes besides sessions
 )
 
-// measureShared measures sessions that share a cache, fewer and more of them than it has room for.
+// measureShared measures sessions that share a cache, first fewer and then more than it has room for.
 func measureShared(ctx context.Context, o options, dir string, stdout io.Writer) (err error) {
 	sp := newSpeaker()
 	var agents []*agent
@@ -50,7 +50,7 @@ func measureShared(ctx context.Context, o options, dir string, stdout io.Writer)
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	var rows []crowd
+	var rows []sharing
 	for _, share := range shares {
 		if err := closeAll(); err != nil {
 			return err
@@ -70,7 +70,7 @@ func measureShared(ctx context.Context, o options, dir string, stdout io.Writer)
 			if err := a.open(); err != nil {
 				return err
 			}
-			for a.steps < 2*sharedRounds+i%sharedRounds { // so that they are not compacted at the same time
+			for a.steps < 2*sharedRounds+i%sharedRounds { // so that not all are compacted at the same time
 				if err := a.step(ctx); err != nil {
 					return err
 				}
@@ -91,7 +91,7 @@ func measureShared(ctx context.Context, o options, dir string, stdout io.Writer)
 				}
 			}
 		}
-		row := crowd{share: share, sessions: count, took: all, heap: heap() - before}
+		row := sharing{share: share, sessions: count, took: all, heap: heap() - before}
 		for _, a := range agents[:count] {
 			view, err := a.session.View(ctx)
 			if err != nil {
@@ -108,8 +108,8 @@ func measureShared(ctx context.Context, o options, dir string, stdout io.Writer)
 	}
 	verdicts := judgeShared(o, rows)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Sessions of views of up to %d rounds that share a cache of %s, stepped in turns.\n", sharedRounds, mega(int64(o.budget)))
-	t := table{{"of the budget", "sessions", "step", "p10", "p90", "ratio", "compaction", "p10", "p90", "ratio", "step with its share", "heap", "views", "heap without views and budget"}}
+	fmt.Fprintf(&b, "Sessions with views of up to %d rounds that share a cache of %s, stepped in turns.\n", sharedRounds, mega(int64(o.budget)))
+	t := table{{"of the cache", "sessions", "step", "p10", "p90", "ratio", "compaction", "p10", "p90", "ratio", "step with its share", "heap", "views", "heap without views and cache"}}
 	for _, r := range rows {
 		t = append(t, []string{
 			fmt.Sprintf("%.2f×", r.share), fmt.Sprint(r.sessions), milli(r.took.step.median()), milli(r.took.step.at(0.1)), milli(r.took.step.at(0.9)),
@@ -130,24 +130,26 @@ func measureShared(ctx context.Context, o options, dir string, stdout io.Writer)
 	return nil
 }
 
-// roundBytes is what a round takes in a cache: its lines, and 512 bytes for each.
+// roundBytes is the size of a round in a cache: its lines, and 512 bytes for each.
 const roundBytes = saidBytes + editBytes + resultBytes + 3*512 + 1000
 
-// join takes in the times of another.
+// join adds the times of another.
 func (t *taken) join(o taken) {
 	t.step.list = append(t.step.list, o.step.list...)
 	t.compaction.list = append(t.compaction.list, o.compaction.list...)
 }
 
-// judgeShared holds what was measured against the targets.
-func judgeShared(o options, rows []crowd) (list []verdict) {
+// judgeShared compares the results with the targets.
+func judgeShared(o options, rows []sharing) (list []verdict) {
 	for _, r := range rows {
 		step := float64(r.perStep()) / float64(max(1, rows[0].perStep()))
 		rest := r.heap - r.views - int64(o.budget)
-		most := int64(r.sessions*restSession + restProcess)
+		maxRest := int64(r.sessions*restSession + restProcess)
+		says := fmt.Sprintf("%.2f× of the cache: a step with its share of a compaction takes %.2f× of that at %.2f× (at most %.1f×)",
+			r.share, step, rows[0].share, maxStep)
 		list = append(list,
-			verdict{fmt.Sprintf("%.2f× of the budget: a step with its share of a compaction takes %.2f× of that at %.2f× (at most %.1f×)", r.share, step, rows[0].share, mostStep), step <= mostStep},
-			verdict{fmt.Sprintf("… %s besides views and budget (at most %s)", mega(rest), mega(most)), rest <= most},
+			verdict{says, step <= maxStep},
+			verdict{fmt.Sprintf("… %s besides views and cache (at most %s)", mega(rest), mega(maxRest)), rest <= maxRest},
 		)
 	}
 	return list

@@ -8,14 +8,14 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// speaker makes up what is said in a coding session, some 6 KB a round.
+// speaker generates the messages of a coding session, some 6 KB a round.
 type speaker struct {
 	random *rand.Rand
-	pool   string // of which texts are cut
-	rounds int    // that were made up
+	pool   string // the text from which others are cut
+	rounds int    // generated so far
 }
 
-// Bytes of what is made up.
+// The sizes of generated texts, in bytes.
 const (
 	poolBytes   = 1 << 20
 	askedBytes  = 300
@@ -24,7 +24,7 @@ const (
 	resultBytes = 3600
 )
 
-// files is how many files the calls name. A compaction lists all that were ever named.
+// files is the number of files that the calls name. A compaction lists all files that were ever named.
 const files = 200
 
 func newSpeaker() *speaker {
@@ -41,7 +41,7 @@ func newSpeaker() *speaker {
 	return &speaker{random: random, pool: b.String()}
 }
 
-// text returns so many bytes, which no other text shares.
+// text returns a text of the given number of bytes in memory of its own.
 func (s *speaker) text(size int) string {
 	at := s.random.IntN(len(s.pool) - size)
 	return strings.Clone(s.pool[at : at+size])
@@ -49,7 +49,7 @@ func (s *speaker) text(size int) string {
 
 func (s *speaker) question() chat.Message { return chat.UserMessage(s.text(askedBytes)) }
 
-// round returns an answer with a call, and the result of that.
+// round returns an answer with a call, and the result of the call.
 func (s *speaker) round() (answer, result chat.Message) {
 	s.rounds++
 	id := fmt.Sprint("call_", s.rounds)

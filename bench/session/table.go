@@ -17,10 +17,10 @@ type verdict struct {
 
 // Targets.
 const (
-	mostGrowth  = 1.5 // of a median over that at 10,000 entries
-	mostOpening = 100 * time.Millisecond
-	mostOpened  = 20 << 20 // bytes that opening allocates
-	mostHeap    = cacheBytes + 16<<20
+	maxGrowth    = 1.5 // of a median, relative to that at base
+	maxOpening   = 100 * time.Millisecond
+	maxAllocated = 20 << 20 // bytes, by opening
+	maxHeap      = cacheBytes + 16<<20
 )
 
 // at returns the row of a mark.
@@ -33,7 +33,7 @@ func at(rows []grown, rounds, mark int) (grown, bool) {
 	return grown{}, false
 }
 
-// judge holds what was measured against the targets.
+// judge compares the results with the targets.
 func judge(rows []grown) (list []verdict) {
 	for _, g := range rows {
 		is := func(met bool, format string, args ...any) {
@@ -44,13 +44,13 @@ func judge(rows []grown) (list []verdict) {
 		}
 		if first, ok := at(rows, g.rounds, base); ok && g.mark > base {
 			step, compaction := ratio(g.took.step, first.took.step), ratio(g.took.compaction, first.took.compaction)
-			is(step <= mostGrowth, "a step takes %.2f× of that at %d (at most %.1f×)", step, base, mostGrowth)
-			is(compaction <= mostGrowth, "a compaction takes %.2f× of that at %d (at most %.1f×)", compaction, base, mostGrowth)
+			is(step <= maxGrowth, "a step takes %.2f× of that at %d (at most %.1f×)", step, base, maxGrowth)
+			is(compaction <= maxGrowth, "a compaction takes %.2f× of that at %d (at most %.1f×)", compaction, base, maxGrowth)
 		}
-		is(g.heap <= mostHeap, "the heap has %s (at most %s, of which the cache %s)", mega(g.heap), mega(mostHeap), mega(cacheBytes))
+		is(g.heap <= maxHeap, "the heap has %s (at most %s, of which the cache %s)", mega(g.heap), mega(maxHeap), mega(cacheBytes))
 		if g.mark >= openingFrom {
-			is(g.opening.took < mostOpening, "opening a view of %d rounds takes %s (below %s)", g.opening.shown, milli(g.opening.took), milli(mostOpening))
-			is(g.opening.allocated < mostOpened, "… and allocates %s (below %s)", mega(g.opening.allocated), mega(mostOpened))
+			is(g.opening.took < maxOpening, "opening a view of %d rounds takes %s (below %s)", g.opening.shown, milli(g.opening.took), milli(maxOpening))
+			is(g.opening.allocated < maxAllocated, "… and allocates %s (below %s)", mega(g.opening.allocated), mega(maxAllocated))
 		}
 	}
 	return list
@@ -61,8 +61,9 @@ func ratio(t, of times) float64 { return float64(t.median()) / float64(max(1, of
 // printGrowth writes the tables, in one piece.
 func printGrowth(w io.Writer, o options, rows []grown, verdicts []verdict) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "One session, a message of the user every %d rounds, all through summarize.Compactor, without fsync. Views are compacted to half.\n", o.turn)
-	fmt.Fprintf(&b, "A step appends a round and renders. A compaction is a render that compacts. Medians of the newest %d, p10 and p90 beside them: what else runs on the machine stretches compactions most.\n", sample)
+	fmt.Fprintf(&b, "One session with a message of the user every %d rounds, rendered through summarize.Compactor, without fsync. Views are compacted to half.\n", o.turn)
+	fmt.Fprintf(&b, "A step appends a round and renders. A compaction is a render that compacts. Medians of the last %d, with p10 and p90: "+
+		"other load on the machine slows compactions most.\n", sample)
 	for _, rounds := range o.rounds {
 		steps := table{{"entries", "log", "step", "p10", "p90", "ratio", "compaction", "p10", "p90", "ratio", "add", "view", "ledger", "heap", "built in"}}
 		opened := table{{"entries", "log", "rounds", "open and view", "allocated", "held", "read"}}
@@ -110,7 +111,7 @@ func writeVerdicts(b *bytes.Buffer, verdicts []verdict) {
 	}
 }
 
-// table is rows of cells, numbers but for the first row.
+// table is rows of cells, all of them numbers below the first row.
 type table [][]string
 
 func (t table) write(w io.Writer) {

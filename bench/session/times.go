@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// times are the newest times that were taken, at most so many as a median is made of.
+// times holds the last durations that were measured, at most sample of them.
 type times struct {
 	list []time.Duration
-	next int // place of the oldest, once there are so many
+	next int // index of the oldest, once the list is full
 }
 
-// sample is how many times a median is made of.
+// sample is the maximum number of durations that a median is made of.
 const sample = 1000
 
 func (t *times) since(begun time.Time) {
@@ -25,7 +25,7 @@ func (t *times) since(begun time.Time) {
 	t.next = (t.next + 1) % sample
 }
 
-// at returns a quantile, 0 if no time was taken.
+// at returns a quantile, 0 if there are no durations.
 func (t *times) at(quantile float64) time.Duration {
 	if len(t.list) == 0 {
 		return 0
