@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var reference = flag.String("reference", "", "folder with the reference renderer's oracle.mjs, to make the expected results anew with Node")
+var reference = flag.String("reference", "", "folder with the reference renderer's oracle.mjs, to generate the expected results again with Node")
 
-// Every case gives the reference's results: messages, counts, metadata, references and errors.
+// The results are messages, counts, metadata, references and errors.
 func TestResultsEqualTheReferences(t *testing.T) {
 	cases, err := os.ReadFile("testdata/cases.jsonl")
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestResultsEqualTheReferences(t *testing.T) {
 	for i, data := range split(cases) {
 		var c testCase
 		require.NoError(t, json.Unmarshal(data, &c))
-		require.False(t, names[c.Name], "%s stands there twice", c.Name)
+		require.False(t, names[c.Name], "%s is a duplicate", c.Name)
 		names[c.Name] = true
 		w, g := parse(t, want[i]), parse(t, got[i])
 		t.Run(c.Name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func split(data []byte) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 }
 
-// line is a result as it is compared: all but the text of an error.
+// line is a result without the texts of errors, which are not compared.
 type line struct {
 	Name    string
 	Results []map[string]any
@@ -75,15 +75,14 @@ func parse(t *testing.T, data []byte) line {
 	return l
 }
 
-// A case that cannot be rendered does not end the run.
-func TestBadCasesAreInvalid(t *testing.T) {
+func TestACaseThatCannotBeRenderedIsInvalidAndDoesNotEndTheRun(t *testing.T) {
 	tests := []struct {
 		name, root, want string
 	}{
 		{"an unknown node", `{"t":"video"}`, `unknown node "video"`},
-		{"an unknown node as the other side of an ifEmpty", `{"t":"ifEmpty","alt":{"t":"video"}}`, `unknown node "video"`},
+		{"an unknown node as the alternative of an ifEmpty", `{"t":"ifEmpty","alt":{"t":"video"}}`, `unknown node "video"`},
 		{"a property of another type", `{"t":"user","p":{"priority":"high"}}`, "priority"},
-		{"a reserve that is no fraction", `{"t":"user","p":{"flexReserve":"/many"}}`, "many"},
+		{"a reserve that is not a fraction", `{"t":"user","p":{"flexReserve":"/many"}}`, "many"},
 		{"a node that is a number", `{"t":"user","c":[7]}`, "number"},
 	}
 	for _, test := range tests {

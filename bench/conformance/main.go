@@ -1,5 +1,5 @@
-// Command conformance renders prompt trees written as JSON, one case per line on standard input, and prints one result
-// per line, to compare the renderer with another one:
+// Command conformance renders prompt trees written as JSON, one case a line on standard input, and prints one result a
+// line, so that the renderer can be compared with another:
 //
 //	go run ./bench/conformance < cases.jsonl > results.jsonl
 //
@@ -56,7 +56,7 @@ type caseResult struct {
 	Results []result `json:"results"`
 }
 
-// result of one budget: an error, or what was rendered.
+// result of one budget: an error, or the rendered prompt.
 type result struct {
 	Budget int             `json:"budget"`
 	Error  string          `json:"error,omitempty"`
@@ -109,7 +109,7 @@ func renderCase(c testCase, t chat.Tokenizer) caseResult {
 	root, broken := treeOf(c.Root) // the elements are shared; each budget lays them out again
 	for _, budget := range c.Budget {
 		r, err := result{Budget: budget}, broken
-		// Compatible: what is an error only for Go callers is accepted.
+		// Compatible accepts what is an error only for Go callers.
 		opts := render.Options{Budget: budget, Tokenizer: t, Compatible: true}
 		var res *render.Result
 		switch {
@@ -117,7 +117,7 @@ func renderCase(c testCase, t chat.Tokenizer) caseResult {
 		case c.As == "json":
 			r.Data, err = render.Transfer(context.Background(), root, opts)
 		case c.As != "":
-			err = fmt.Errorf("there is no form %q", c.As)
+			err = fmt.Errorf("unknown form %q", c.As)
 		default:
 			res, err = render.Render(context.Background(), root, opts)
 		}

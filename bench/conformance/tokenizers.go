@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// tokenizers makes each tokenizer once.
+// tokenizers holds the tokenizers made so far, by name.
 type tokenizers map[string]chat.Tokenizer
 
 func newTokenizers() tokenizers {
@@ -84,7 +84,7 @@ type plain struct {
 
 func (p plain) CountText(s string) int { return p.text(s) }
 
-// CountPart counts what is not a text as an empty text, which with words is 1.
+// CountPart counts a part that is not a text as an empty text, which with words is 1.
 func (p plain) CountPart(part chat.Part) int {
 	t, _ := part.(chat.Text)
 	return p.text(string(t))
@@ -107,7 +107,7 @@ const white = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006
 
 var consume = regexp.MustCompile(`consume=(\d+)`)
 
-// words returns 1 for a blank text, else the number of pieces between runs of white space.
+// words returns 1 for a blank text, and for any other the number of pieces between runs of white space.
 func words(s string) int {
 	runs, inRun, blank := 0, false, true
 	for _, r := range s {
@@ -132,8 +132,8 @@ func consumed(s string) int {
 	return total
 }
 
-// chatObject counts messages as OpenAI's chat message objects, including images and opaque values. Unlike its tokenizer,
-// it counts an image's URL as text, as the reference does.
+// chatObject counts messages as OpenAI's chat message objects, including images and opaque values. Unlike its
+// tokenizer, it counts an image's URL as text, as the reference does.
 type chatObject struct{ counter chat.Tokenizer }
 
 func (t chatObject) CountText(s string) int { return t.counter.CountText(s) }
@@ -164,7 +164,7 @@ func (t chatObject) CountMessage(m chat.Message) int {
 	return n
 }
 
-// content counts one string if all parts are text, else a list of parts.
+// content counts a single string if all parts are text, and otherwise a list of parts.
 func (t chatObject) content(m chat.Message) int {
 	if m.Role == chat.RoleSystem || m.Role == chat.RoleAssistant {
 		return t.CountText(m.Text())

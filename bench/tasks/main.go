@@ -1,13 +1,13 @@
-// Command tasks lets a model do small tasks whose ends can be checked, under each policy of compaction and under none, and says
-// which it solved and what that took.
+// Command tasks lets a model do small tasks whose results can be checked, under each compaction policy and without one,
+// and prints which it solved and at what cost.
 //
 //	go run ./bench/tasks
 //
-// With -model it asks a real one, with the key that its provider's variable of the environment holds:
+// With -model it asks a real model, with the key in the environment variable of its provider:
 //
 //	go run ./bench/tasks -model claude-haiku-4-5 -policy frugal,copilot-cli
 //
-// Exit codes: 0 the tasks came to an end, solved or not, 1 something failed, 2 a flag is invalid, 130 interrupted.
+// Exit codes: 0 all tasks were played, solved or not, 1 something failed, 2 a flag is invalid, 130 interrupted.
 package main
 
 import (
@@ -32,10 +32,10 @@ import (
 
 func main() { program.Main(run) }
 
-// none is no policy: everything is sent until it does not fit.
+// none stands for no policy: the whole session is sent until it does not fit.
 const none = "none"
 
-// options are what the command line asks for.
+// options are the values of the flags.
 type options struct {
 	model, prices string
 	window        int
@@ -49,14 +49,15 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("tasks", flag.ContinueOnError)
 	program.Usage(flags, "Usage: tasks [flags]")
-	flags.StringVar(&o.model, "model", offline, "model that does the tasks: "+offline+", which reads and needs no network, or a name of OpenAI's, Anthropic's or Google's")
-	flags.StringVar(&o.prices, "prices", "", "model whose published prices are charged (default that of -model)")
+	flags.StringVar(&o.model, "model", offline,
+		"model that does the tasks: "+offline+", a scripted one that needs no network, or a name of a model of OpenAI, Anthropic or Google")
+	flags.StringVar(&o.prices, "prices", "", "model whose published prices are used (default that of -model)")
 	flags.IntVar(&o.window, "window", 16_000, "context window in tokens")
-	flags.Float64Var(&o.size, "size", 1, "length of the tasks, as a share of what the page tells of")
-	flags.Uint64Var(&o.seed, "seed", 1, "what the tasks are made by")
+	flags.Float64Var(&o.size, "size", 1, "length of the tasks, as a multiple of those in README.md")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the tasks")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object for each task and policy")
 	known := append([]string{none}, slices.Sorted(maps.Keys(policies.All()))...)
-	names := flags.String("policy", strings.Join(known, ","), "policies to compare, with commas between them; "+none+" is none")
+	names := flags.String("policy", strings.Join(known, ","), "policies to compare, separated by commas; "+none+" is no policy")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -68,11 +69,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	}
 	switch {
 	case flags.NArg() > 0:
-		return o, fmt.Errorf("there are no arguments, and %q is one", flags.Arg(0))
+		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
 	case o.window < 2*answerTokens:
-		return o, fmt.Errorf("-window is %d: it is %d or more", o.window, 2*answerTokens)
+		return o, fmt.Errorf("-window is %d: set %d or more", o.window, 2*answerTokens)
 	case !(o.size > 0 && o.size <= 10):
-		return o, fmt.Errorf("-size is %v: it is above 0 and at most 10", o.size)
+		return o, fmt.Errorf("-size is %v: set a number above 0, 10 at most", o.size)
 	}
 	return o, nil
 }
@@ -89,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.Report(ctx, "tasks", err, stderr)
 }
 
-// compare plays each task under each policy, and prints what came of it.
+// compare plays each task under each policy, and prints the outcomes.
 func compare(ctx context.Context, o options, stdout io.Writer) error {
 	with, err := settingOf(ctx, o)
 	if err != nil {
@@ -118,17 +119,17 @@ func compare(ctx context.Context, o options, stdout io.Writer) error {
 	return cmp.Or(err, ctx.Err())
 }
 
-// settingOf returns what the command line asks for.
+// settingOf returns the setting that the options ask for.
 func settingOf(ctx context.Context, o options) (setting, error) {
 	tokenizer := tiktoken.O200k()
 	with := setting{name: o.model, tokenizer: tokenizer, window: o.window}
-	charged := o.prices
-	if charged == "" && o.model != offline {
-		charged = o.model
+	priced := o.prices
+	if priced == "" && o.model != offline {
+		priced = o.model
 	}
 	var err error
-	if charged != "" {
-		if with.prices, err = sizing.PublishedPrices().Of(charged); err != nil {
+	if priced != "" {
+		if with.prices, err = sizing.PublishedPrices().Of(priced); err != nil {
 			return setting{}, fmt.Errorf("-prices: %w", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -25,7 +26,7 @@ func offlineSetting() setting {
 	return setting{model: reader{tokenizer, window}, name: offline, tokenizer: tokenizer, window: window}
 }
 
-func TestWhoReadsWhatIsShownSolvesEachTaskUnderEachPolicy(t *testing.T) {
+func TestTheScriptedModelSolvesEachTaskUnderEachPolicy(t *testing.T) {
 	for name, policy := range policies.All() {
 		for _, task := range tasks(1, 0.3) {
 			out := play(t.Context(), task, &policy, offlineSetting())
@@ -38,7 +39,7 @@ func TestWhoReadsWhatIsShownSolvesEachTaskUnderEachPolicy(t *testing.T) {
 	}
 }
 
-func TestWithoutAPolicyWhatOutgrowsTheWindowIsNotSolved(t *testing.T) {
+func TestWithoutAPolicyATaskThatOutgrowsTheWindowIsNotSolved(t *testing.T) {
 	for _, task := range tasks(1, 0.3) {
 		out := play(t.Context(), task, nil, offlineSetting())
 		require.False(t, out.Solved, "%+v", out)
@@ -51,15 +52,15 @@ func TestWithoutAPolicyWhatOutgrowsTheWindowIsNotSolved(t *testing.T) {
 	}
 }
 
-func TestTheSamePlayTwiceIsTheSame(t *testing.T) {
-	policy := policies.All()["stagewise"] // which summarises nothing in the background
+func TestTheSameSeedHasTheSameOutcome(t *testing.T) {
+	policy := policies.All()["stagewise"] // it summarises nothing in the background
 	for i := range tasks(1, 0.1) {
 		first := play(t.Context(), tasks(7, 0.1)[i], &policy, offlineSetting())
 		require.Equal(t, first, play(t.Context(), tasks(7, 0.1)[i], &policy, offlineSetting()))
 	}
 }
 
-func TestAMistakeIsNotSolved(t *testing.T) {
+func TestATaskWithAMistakeIsNotSolved(t *testing.T) {
 	call := func(name, arguments string) models.Step {
 		return func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.WithCallIDs(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{Name: name, Arguments: arguments}}})}, nil
@@ -87,17 +88,17 @@ func TestATaskThatTakesTooManyStepsEnds(t *testing.T) {
 	out := play(t.Context(), tasks(1, 0.05)[1], nil, with)
 	require.Equal(t, errTooLong.Error(), out.Err)
 	require.False(t, out.Solved)
-	require.Equal(t, out.Steps-2, out.LookBacks, "each but the first reads the same page again")
+	require.Equal(t, out.Steps-2, out.LookBacks, "each step but the first reads the same page again")
 }
 
-// endless is a model that reads the same page for ever.
+// endless is a model that reads the same page forever.
 type endless struct{}
 
 func (endless) Generate(context.Context, chat.Request) (chat.Response, error) {
 	return chat.Response{Message: chat.WithCallIDs(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{Name: "read_plan", Arguments: `{"page":1}`}}})}, nil
 }
 
-func TestWhatToolsRefuseIsToldToTheModel(t *testing.T) {
+func TestAFailedCallIsAnErrorResultForTheModel(t *testing.T) {
 	for i, task := range tasks(1, 0.05) {
 		s := &history.Session{}
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("a word to find")))
@@ -116,7 +117,7 @@ func TestWhatToolsRefuseIsToldToTheModel(t *testing.T) {
 	}
 }
 
-func TestWhatAModelReportsIsCharged(t *testing.T) {
+func TestTheUsageThatAModelReportsIsPriced(t *testing.T) {
 	prices, err := sizing.PublishedPrices().Of("claude-haiku-4-5")
 	require.NoError(t, err)
 	used := chat.Usage{Input: 1000, CacheRead: 400, Output: 10}
@@ -135,12 +136,13 @@ func TestWhatAModelReportsIsCharged(t *testing.T) {
 
 func TestTheProgramPrintsATable(t *testing.T) {
 	var out, problems bytes.Buffer
-	require.Equal(t, 0, run(t.Context(), []string{"-size", "0.02", "-policy", "none,frugal", "-prices", "claude-haiku-4-5"}, &out, &problems), problems.String())
+	args := []string{"-size", "0.02", "-policy", "none,frugal", "-prices", "claude-haiku-4-5"}
+	require.Equal(t, program.ExitOK, run(t.Context(), args, &out, &problems), problems.String())
 	for _, line := range []string{"plan        none", "recall      frugal", "repository  none", "look-backs"} {
 		require.Contains(t, out.String(), line)
 	}
 	out.Reset()
-	require.Equal(t, 0, run(t.Context(), []string{"-size", "0.02", "-policy", "frugal", "-json"}, &out, &problems))
+	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-size", "0.02", "-policy", "frugal", "-json"}, &out, &problems))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 3)
 	for _, line := range lines {
@@ -150,13 +152,13 @@ func TestTheProgramPrintsATable(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineIsChecked(t *testing.T) {
+func TestBadInputIsReportedWithItsExitCode(t *testing.T) {
 	for _, key := range []string{"ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"} {
 		t.Setenv(key, "")
 	}
 	for code, lines := range map[int][]string{
-		2: {"-window 10", "-size 0", "-policy nonsense", "word", "-nonsense"},
-		1: {"-model claude-haiku-4-5", "-model gemini-2.5-flash", "-model gpt-5", "-prices nonsense"},
+		program.ExitUsage:  {"-window 10", "-size 0", "-policy nonsense", "word", "-nonsense"},
+		program.ExitFailed: {"-model claude-haiku-4-5", "-model gemini-2.5-flash", "-model gpt-5", "-prices nonsense"},
 	} {
 		for _, line := range lines {
 			var out, problems bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// meter counts what a model is asked and says. What the model reports counts; of one that reports nothing tokens are counted, and
-// the cache is taken to have the messages that a request has in common with the last one, from the first on.
+// meter sums up the usage of a model. If a response reports no usage, meter counts the tokens, and assumes that the
+// cache holds the longest prefix of messages shared with the request before.
 type meter struct {
 	model     chat.Model
 	tokenizer chat.Tokenizer
@@ -22,7 +22,7 @@ type meter struct {
 	dollars float64
 }
 
-// Generate asks the model.
+// Generate passes a request on and adds its usage.
 func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	r, err := m.model.Generate(ctx, req)
 	if err != nil {

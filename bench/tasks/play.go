@@ -16,21 +16,21 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 )
 
-// outcome is what came of a task.
+// outcome is the result of a task under a policy.
 type outcome struct {
 	Task, Policy string
 	Solved       bool
 	Steps        int
-	Input        int     // tokens, of requests for summaries too
-	Cached       int     // of the input
+	Input        int     // tokens, including those of requests for summaries
+	Cached       int     // tokens of the input read from the cache
 	Output       int     // tokens
 	Dollars      float64 // 0 without prices
-	LookBacks    int     // calls that ask for what was said before
+	LookBacks    int     // calls that ask again for something said before
 	Compactions  int
 	Err          string // why it ended early
 }
 
-// setting is what tasks are played with.
+// setting holds the model and its limits.
 type setting struct {
 	model     chat.Model
 	name      string // of the model
@@ -39,7 +39,8 @@ type setting struct {
 	prices    sizing.Prices
 }
 
-// answerTokens is the limit of an agent's answer, by which its requests are told from those for summaries.
+// answerTokens is the limit of an agent's answer. Requests for summaries have other limits, by which [reader]
+// recognises them.
 const answerTokens = 2_048
 
 // play lets a model do a task under a policy, nil for none.
@@ -57,10 +58,10 @@ func play(ctx context.Context, t task, policy *summarize.Policy, with setting) o
 	}
 	if policy != nil {
 		out.Policy, compactor.Policy = policy.Name, *policy
-		compactor.Policy.Continue = "" // the tasks go on by themselves
+		compactor.Policy.Continue = "" // the tasks continue by themselves
 	} else {
 		compactor.Policy.Off = true
-		compactor.Target.Budget, compactor.Target.ContextWindow = math.MaxInt32, 0 // the provider refuses what is too large
+		compactor.Target.Budget, compactor.Target.ContextWindow = math.MaxInt32, 0 // only the model refuses a request that is too large
 	}
 	defer compactor.Close()
 	steps := &agent.Agent{
@@ -96,9 +97,9 @@ func firstLine(err error) string {
 	return line
 }
 
-var errTooLong = errors.New("it took too many steps")
+var errTooLong = errors.New("the model took too many steps")
 
-// turns asks what the user asks, and lets the model call tools until it answers.
+// turns appends each message of the user, and lets the model call tools until it answers.
 func turns(ctx context.Context, t task, session *history.Session, steps *agent.Agent, w *world, out *outcome) (answers []string, err error) {
 	for _, asked := range t.asked {
 		if err := session.Append(ctx, chat.UserMessage(asked)); err != nil {
@@ -135,12 +136,12 @@ func turns(ctx context.Context, t task, session *history.Session, steps *agent.A
 type world struct {
 	session   *history.Session
 	tools     []function
-	had       map[string]bool // calls that read something
+	seen      map[string]bool // calls of tools that read
 	lookBacks int
 }
 
 func newWorld(t task, session *history.Session) *world {
-	w := &world{session: session, had: map[string]bool{}}
+	w := &world{session: session, seen: map[string]bool{}}
 	w.tools = append(w.tools, t.tools...)
 	w.tools = append(w.tools, functionOf("search_log", "Searches everything that was said for words, and returns up to 5 messages with them.", false, nil, "words"))
 	return w
@@ -153,7 +154,7 @@ func (w *world) declared() (list []chat.Tool) {
 	return list
 }
 
-// call runs a tool. What it fails with is told to the model.
+// call runs a tool. If the tool fails, the result tells the model why.
 func (w *world) call(ctx context.Context, c chat.ToolCall) (chat.Message, error) {
 	for _, f := range w.tools {
 		if f.Name != c.Name {
@@ -174,10 +175,10 @@ func (w *world) call(ctx context.Context, c chat.ToolCall) (chat.Message, error)
 		}
 		if f.reads {
 			key := fmt.Sprintf("%s %+v", c.Name, a)
-			if w.had[key] {
+			if w.seen[key] {
 				w.lookBacks++
 			}
-			w.had[key] = true
+			w.seen[key] = true
 		}
 		return chat.ToolResult(c.ID, result), nil
 	}
@@ -190,7 +191,7 @@ func failed(c chat.ToolCall, err error) chat.Message {
 	return m
 }
 
-// search returns what was said with some words, the oldest first.
+// search returns the first five messages that contain a text.
 func (w *world) search(ctx context.Context, words string) (string, error) {
 	var found []string
 	for e, err := range w.session.Entries(ctx) {

@@ -18,10 +18,10 @@ import (
 	"github.com/promptree-go/promptree/render/openai"
 )
 
-// offline names the model that needs no network.
+// offline is the name of the scripted model ([reader]).
 const offline = "offline"
 
-// open returns a model by its name.
+// open returns the model of a name.
 func open(ctx context.Context, name string, window int, tokenizer chat.Tokenizer) (chat.Model, error) {
 	key := func(variable string) (string, error) {
 		if v := os.Getenv(variable); v != "" {

@@ -12,15 +12,15 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// reader is a model that needs no network. It does the tasks by what a request shows and nothing else, asks the tools again for
-// what is not shown, and makes no mistakes. Its summaries are digests ([models.Offline]). So it says what a policy leaves to be
-// read, and nothing of how well a model reads.
+// reader is a scripted model that needs no network. It does the tasks from the words that a request shows, asks the
+// tools again for those that it does not show, and makes no mistakes. Its summaries are digests ([models.Offline]). So
+// it measures what a policy leaves to be read, and not how well a model reads.
 type reader struct {
 	tokenizer chat.Tokenizer
 	window    int // a request with more tokens is refused
 }
 
-// Generate answers.
+// Generate answers a request of the agent with the next step of its task, and any other with a digest.
 func (r reader) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	tokens := r.tokenizer.CountTools(req.Tools)
 	for _, m := range req.Messages {
@@ -53,16 +53,16 @@ func (r reader) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return chat.Response{Message: chat.WithCallIDs(m)}, nil
 }
 
-// page is what a request shows.
+// page is the content of a request.
 type page struct {
 	messages []chat.Message
-	text     string // all of it
+	text     string // of all messages
 }
 
-// last is the newest message.
+// last returns the last message.
 func (p page) last() chat.Message { return p.messages[len(p.messages)-1] }
 
-// find returns what the first group matches in the newest place, "" if it is nowhere.
+// find returns the first group of the last match in a text, "" if there is none.
 func find(pattern, text string) string {
 	all := regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
@@ -90,16 +90,16 @@ func number(s string) int {
 }
 
 func (p page) repository() chat.Message {
-	said := p.last().Text()
+	last := p.last().Text()
 	failing := find(`FAIL: (module_\d+\.txt)`, p.text)
 	switch {
-	case find(`(PASS)$`, said) != "":
+	case find(`(PASS)$`, last) != "":
 		return says("I am done.")
 	case p.last().Role == chat.RoleUser:
 		return calls("read_file", map[string]any{"path": "spec.txt"})
-	case find(`FAIL: (module_\d+\.txt)`, said) != "":
+	case find(`FAIL: (module_\d+\.txt)`, last) != "":
 		return calls("read_file", map[string]any{"path": failing})
-	case failing == "" || find(`(is \d+ now)`, said) != "":
+	case failing == "" || find(`(is \d+ now)`, last) != "":
 		return calls("run_tests", map[string]any{})
 	}
 	value := find(fmt.Sprintf(`setting of %s must be (\d+)`, regexp.QuoteMeta(failing)), p.text)

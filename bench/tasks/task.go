@@ -9,20 +9,20 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// task is something to do whose end can be checked.
+// task is a task whose result can be checked.
 type task struct {
 	name  string
-	asked []string // what the user says, turn by turn
+	asked []string // the messages of the user, one a turn
 	tools []function
-	// solved reports whether it is done, given what was answered in each turn.
+	// solved reports whether the task is done, given the last answer of each turn.
 	solved func(answers []string) bool
-	steps  int // at most
+	steps  int // the maximum
 }
 
 // function is a tool.
 type function struct {
 	chat.Tool
-	reads bool // it returns the same each time, so that calling it again is a look-back
+	reads bool // it returns the same result each time, so a second call with the same arguments is a look-back
 	call  func(args arguments) (result string, err error)
 }
 
@@ -36,7 +36,7 @@ type arguments struct {
 	Words string `json:"words"`
 }
 
-// functionOf describes a tool whose parameters are fields of arguments, all required.
+// functionOf returns a tool whose parameters are fields of arguments, all required.
 func functionOf(name, description string, reads bool, call func(arguments) (string, error), parameters ...string) function {
 	properties := map[string]any{}
 	for _, p := range parameters {
@@ -53,26 +53,26 @@ func functionOf(name, description string, reads bool, call func(arguments) (stri
 	return function{chat.Tool{Name: name, Description: description, Parameters: schema}, reads, call}
 }
 
-// tasks returns all tasks, made by a seed. Size is 1 for those that the page tells of; less makes them shorter.
+// tasks returns all tasks, generated from a seed. Their lengths are those in README.md times size.
 func tasks(seed uint64, size float64) []task {
-	n := func(most int) int { return max(2, int(float64(most)*size)) }
+	n := func(length int) int { return max(2, int(float64(length)*size)) }
 	return []task{repository(seed, n(40)), plan(seed, n(200)), recall(seed, n(300))}
 }
 
-// noise is text of so many words that says nothing.
+// noise returns a meaningless text.
 func noise(r *rand.Rand, words int) string {
-	some := []string{"lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "eiusmod", "tempor", "magna"}
+	vocabulary := []string{"lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "eiusmod", "tempor", "magna"}
 	var b strings.Builder
 	for i := range words {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(some[r.IntN(len(some))])
+		b.WriteString(vocabulary[r.IntN(len(vocabulary))])
 	}
 	return b.String()
 }
 
-// word is one that was made up.
+// word returns an invented word.
 func word(r *rand.Rand) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 	var b strings.Builder
@@ -83,7 +83,7 @@ func word(r *rand.Rand) string {
 	return b.String()
 }
 
-// repository is a made-up one in which settings differ from what its specification says.
+// repository is the task of correcting the settings of modules that differ from their specification.
 func repository(seed uint64, modules int) task {
 	r := rand.New(rand.NewPCG(seed, 1))
 	want, have := make([]int, modules), make([]int, modules)
@@ -140,9 +140,9 @@ func repository(seed uint64, modules int) task {
 	}
 }
 
-// plan is one of many steps, which stand on pages.
+// plan is the task of following a plan of many steps, written on pages.
 func plan(seed uint64, steps int) task {
-	const aPage = 20
+	const stepsOfPage = 20
 	r := rand.New(rand.NewPCG(seed, 2))
 	words := make([]string, steps)
 	for i := range words {
@@ -150,12 +150,12 @@ func plan(seed uint64, steps int) task {
 	}
 	done, missteps := 0, 0
 	read := func(a arguments) (string, error) {
-		from := (a.Page - 1) * aPage
+		from := (a.Page - 1) * stepsOfPage
 		if a.Page < 1 || from >= steps {
-			return "", fmt.Errorf("there is no page %d: the plan has %d", a.Page, (steps+aPage-1)/aPage)
+			return "", fmt.Errorf("there is no page %d: the plan has %d", a.Page, (steps+stepsOfPage-1)/stepsOfPage)
 		}
 		var b strings.Builder
-		for i := from; i < min(from+aPage, steps); i++ {
+		for i := from; i < min(from+stepsOfPage, steps); i++ {
 			fmt.Fprintf(&b, "step %d: the word is %s\n", i+1, words[i])
 		}
 		return b.String(), nil
@@ -174,7 +174,7 @@ func plan(seed uint64, steps int) task {
 	return task{
 		name: "plan",
 		asked: []string{fmt.Sprintf("Follow the plan. It has %d steps on %d pages, %d a page. Do each step in order, with its word. Then say that you are done.",
-			steps, (steps+aPage-1)/aPage, aPage)},
+			steps, (steps+stepsOfPage-1)/stepsOfPage, stepsOfPage)},
 		tools: []function{
 			functionOf("read_plan", "Reads a page of the plan, from 1 on.", true, read, "page"),
 			functionOf("do", "Does a step with its word.", false, do, "step", "word"),
@@ -184,7 +184,8 @@ func plan(seed uint64, steps int) task {
 	}
 }
 
-// recall asks, after many rounds, for what the user said first and for what a tool said.
+// recall is the task of answering, after many rounds, a question about the user's first message and one result of a
+// tool.
 func recall(seed uint64, pages int) task {
 	r := rand.New(rand.NewPCG(seed, 3))
 	slot, colours := word(r)+fmt.Sprint(r.IntN(9000)), make([]string, pages)
