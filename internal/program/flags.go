@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// Parse parses the arguments of a program. With -help it writes the flags to stdout, and the error is [flag.ErrHelp].
-// Any other error says what is wrong and how to do better; nothing else is written. A flag after an argument, which package flag would
-// take for another argument, is such an error.
+// Parse parses the arguments of a program. With -help it writes the flags to stdout and returns [flag.ErrHelp].
+// Otherwise it writes nothing, and an error says what is wrong and what to do. A flag after an argument, which package
+// flag takes for another argument, is an error.
 func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)
@@ -29,7 +29,7 @@ func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// Usage sets what -help prints before the flags, such as "Usage: replay [flags] SESSION…".
+// Usage sets the text that -help prints before the flags, such as "Usage: replay [flags] SESSION…".
 func Usage(flags *flag.FlagSet, line string) {
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), line)

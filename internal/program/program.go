@@ -1,4 +1,5 @@
-// Package program ends the programs of this repository at the first interrupt, whatever they are doing.
+// Package program holds what the programs of this repository share: flags, exit codes, and the end at the first
+// interrupt.
 package program
 
 import (
@@ -20,9 +21,9 @@ const grace = 2 * time.Second
 
 var errInterrupted = errors.New("interrupted")
 
-// Main runs a program with the arguments and streams of the process, and exits with the code that run returns. An
-// interrupt (Ctrl-C, or SIGTERM) ends its context. If it has not returned 2 seconds later, or at the second interrupt,
-// the given folders are removed and the exit code is [ExitInterrupted].
+// Main calls run with the arguments and streams of the process, and exits with the code that it returns. An interrupt
+// (Ctrl-C, or SIGTERM) ends the context of run. If run has not returned 2 seconds later, or at the second interrupt,
+// Main removes the given folders and exits with [ExitInterrupted].
 func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, folders ...*Folders) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -53,7 +54,7 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 type Folders struct {
 	mu   sync.Mutex
 	dirs map[string]bool
-	over bool // the program is ending: no more are created
+	over bool // the program is ending, so Make fails
 }
 
 // Make creates a folder as [os.MkdirTemp] does, and returns a function that removes it.

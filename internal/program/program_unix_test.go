@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// childEnv makes the test binary a program that behaves as it says once it is interrupted.
+// childEnv makes the test binary a child program. Its value says what the child does at an interrupt.
 const childEnv = "PROMPTREE_PROGRAM_CHILD"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func child(ctx context.Context, how, dir string, stdout io.Writer, folders *prog
 	if how == "ends with its context" {
 		return program.ExitInterrupted
 	}
-	select {} // it is in the middle of something
+	select {} // it hangs
 }
 
 func TestTheFirstInterruptEndsAProgramAndRemovesItsFolders(t *testing.T) {

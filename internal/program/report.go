@@ -16,15 +16,16 @@ const (
 	ExitUsage  = 2
 )
 
-// UsageError is the error of what the user can mend: a flag, a file or a folder.
+// UsageError is an error that the user can correct: in a flag, a file or a folder.
 type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns e.Err.
 func (e UsageError) Unwrap() error { return e.Err }
 
-// Report says in one line how a program of a name ended, unless it did what it was asked for, and returns the exit code.
+// Report returns the exit code of a program that ended with an error or nil. Unless that is [ExitOK], it writes the
+// error, or that the program was interrupted, in one line that begins with the program's name.
 func Report(ctx context.Context, name string, err error, stderr io.Writer) int {
 	_, usage := errors.AsType[UsageError](err)
 	code := ExitFailed
@@ -41,7 +42,7 @@ func Report(ctx context.Context, name string, err error, stderr io.Writer) int {
 	return code
 }
 
-// OneLine returns an error in one line.
+// OneLine returns the text of an error in one line.
 func OneLine(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

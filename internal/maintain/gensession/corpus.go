@@ -11,13 +11,13 @@ import (
 //go:embed texts/*.txt
 var texts embed.FS
 
-// corpus holds the words and templates that everything is made of.
+// corpus holds the word lists and templates.
 type corpus struct {
 	words     map[string][]string // by the name of the list
 	templates map[string][]string // by the name of the file
 }
 
-// loadCorpus reads texts/: words.txt has a list a line, every other file templates between lines of "%%".
+// loadCorpus reads texts/: words.txt has a list a line, every other file has templates separated by lines of "%%".
 func loadCorpus() *corpus {
 	c := corpus{words: map[string][]string{}, templates: map[string][]string{}}
 	files, err := texts.ReadDir("texts")
@@ -42,18 +42,18 @@ func loadCorpus() *corpus {
 	return &c
 }
 
-// slots are the values of a template's slots by name.
+// slots holds the values of a template's slots by name.
 type slots map[string]string
 
-// writer fills templates. A slot is a name in braces: a letter that says what kind of word, and a number. The same
-// slot has the same value throughout a template, and a capital letter the same word with a capital.
+// writer fills templates. A slot is a name in braces: a letter for the kind of word, and a number. The same slot has
+// the same value throughout a template; with a capital letter it is the same word capitalised.
 type writer struct {
 	*dice
 	*corpus
 	nouns []string // preferred ones
 }
 
-// fill fills a template. Slots in bound have a value already, those that it fills on the way are added to it.
+// fill fills a template. bound holds the values of slots that are set already; fill adds those of the others.
 func (w *writer) fill(template string, bound slots) string {
 	var b strings.Builder
 	for {
@@ -64,7 +64,7 @@ func (w *writer) fill(template string, bound slots) string {
 		}
 		name, after, _ := strings.Cut(rest, "}")
 		value, ok := w.slot(name, bound)
-		if !ok { // a brace of the text
+		if !ok { // the brace is part of the text
 			b.WriteString(before + "{")
 			template = rest
 			continue
@@ -74,7 +74,7 @@ func (w *writer) fill(template string, bound slots) string {
 	}
 }
 
-// article makes an "a" at the end of a text an "an" where the word after it begins with a vowel.
+// article returns the text before a word, with an "a" at its end made "an" if the word begins with a vowel.
 func article(before, word string) string {
 	if word == "" || !strings.HasSuffix(strings.ToLower(before), " a ") || !strings.Contains("aeiou", word[:1]) {
 		return before
@@ -82,7 +82,7 @@ func article(before, word string) string {
 	return before[:len(before)-1] + "n "
 }
 
-// template fills one template of that kind.
+// template fills a random template of a kind.
 func (w *writer) template(kind string, bound slots) string {
 	return w.fill(pick(w.dice, w.templates[kind]), bound)
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// dice throw the same numbers on every machine and with every version of Go.
+// dice returns the same random numbers on every machine and with every version of Go.
 type dice struct{ pcg *rand.PCG }
 
 func newDice(seed uint64) *dice { return &dice{rand.NewPCG(seed, 0x9e3779b97f4a7c15)} }
@@ -19,10 +19,10 @@ func (d *dice) n(limit int) int {
 // between returns a number from low to high, both included.
 func (d *dice) between(low, high int) int { return low + d.n(high-low+1) }
 
-// percent is true in p of a hundred throws.
+// percent returns true with a probability of p percent.
 func (d *dice) percent(p int) bool { return d.n(100) < p }
 
-// letters returns a text of n of those letters, each of one byte.
+// letters returns a text of n of the given letters, each of one byte.
 func (d *dice) letters(n int, from string) string {
 	b := make([]byte, n)
 	for i := range b {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGeneratedSessionIsTheGenerators(t *testing.T) {
+func TestTheGeneratedFileIsUpToDate(t *testing.T) {
 	got, err := os.ReadFile("../../../history/importer/testdata/generated.jsonl")
 	require.NoError(t, err)
 	want := session()
@@ -16,6 +16,6 @@ func TestGeneratedSessionIsTheGenerators(t *testing.T) {
 	for same < min(len(want), len(got)) && want[same] == got[same] {
 		same++
 	}
-	require.True(t, bytes.Equal(want, got), "generated.jsonl is not what the generator writes, from line %d on; go generate writes it anew",
+	require.True(t, bytes.Equal(want, got), "generated.jsonl differs from the generator's output from line %d on: run go generate",
 		bytes.Count(got[:same], []byte("\n"))+1)
 }

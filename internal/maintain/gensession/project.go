@@ -15,7 +15,7 @@ type project struct {
 // pkg is a Go package of the project.
 type pkg struct {
 	name  string
-	nouns []string // what it deals with
+	nouns []string // preferred in its texts
 	files []*file
 }
 
@@ -23,7 +23,7 @@ type pkg struct {
 type file struct {
 	path  string
 	typ   string // its main type, in Go files
-	recv  string // how methods name it
+	recv  string // the name of the receiver
 	lines []string
 }
 
@@ -37,7 +37,7 @@ func (f *file) text() string { return strings.Join(f.lines, "\n") + "\n" }
 
 func (f *file) setText(text string) { f.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// newProject makes up the whole tree.
+// newProject generates the whole tree.
 func newProject(w *writer) *project {
 	p := project{}
 	for _, name := range w.words["packages"] {
@@ -77,7 +77,7 @@ func newProject(w *writer) *project {
 	return &p
 }
 
-// goFile returns the text of a Go file with that many functions.
+// goFile returns the text of a Go file with a number of functions.
 func (w *writer) goFile(k *pkg, f *file, functions int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "package %s\n\nimport (\n", k.name)
@@ -121,7 +121,7 @@ func (w *writer) constants() string {
 	return b.String() + ")\n\n"
 }
 
-// structure returns a struct type with that many fields.
+// structure returns a struct type with n fields.
 func (w *writer) structure(name, fields string, n int, outer slots) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type %s struct {\n", name)
@@ -146,7 +146,7 @@ func (w *writer) function(f *file) string {
 	return w.body(t, s) + "\n"
 }
 
-// body fills a template in which lines of {block} and {stmt} stand for statements.
+// body fills a template, and replaces lines of {block} and {stmt} by statements.
 func (w *writer) body(t string, s slots) string {
 	var out []string
 	for line := range strings.SplitSeq(t, "\n") {
@@ -171,7 +171,7 @@ func (w *writer) body(t string, s slots) string {
 	return strings.Join(out, "\n")
 }
 
-// statement returns a statement within a function, and what stands in it at depth tabs.
+// statement returns a statement within a function. From a depth of 4 tabs on it holds no other statements.
 func (w *writer) statement(outer slots, depth int) string {
 	t := pick(w.dice, w.templates["statements"])
 	for depth > 3 && (strings.Contains(t, "{block}") || strings.Contains(t, "{stmt}")) {
@@ -180,7 +180,7 @@ func (w *writer) statement(outer slots, depth int) string {
 	return w.body(t, w.inherit(outer))
 }
 
-// inherit returns a scope within a scope: who is spoken of stays the same, and often what.
+// inherit returns the slots of an inner scope: the receiver and its type stay the same, and often the nouns.
 func (w *writer) inherit(outer slots) slots {
 	s := slots{"r": outer["r"], "T": outer["T"], "zero": outer["zero"], "F": outer["F"]}
 	if s["F"] == "" || w.percent(50) {
@@ -194,7 +194,7 @@ func (w *writer) inherit(outer slots) slots {
 	return s
 }
 
-// testFile returns the text of a test file with that many tests.
+// testFile returns the text of a test file with a number of tests.
 func (w *writer) testFile(k *pkg, f *file, tests int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "package %s\n\nimport (\n\t\"context\"\n\t\"slices\"\n\t\"strconv\"\n\t\"testing\"\n\t\"time\"\n\n"+
@@ -206,7 +206,7 @@ func (w *writer) testFile(k *pkg, f *file, tests int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// test returns a test function, with that many cases if it has a table.
+// test returns a test function, with a number of cases if it has a table.
 func (w *writer) test(f *file, cases int) string {
 	s := slots{"r": f.recv, "T": f.typ, "F": w.noun() + "s"}
 	var out []string
@@ -248,7 +248,7 @@ func (w *writer) otherFiles() []*file {
 	return files
 }
 
-// locale returns a file of translations; other languages than the first lack some.
+// locale returns a file of translations, of which all languages but the first lack some.
 func (w *writer) locale(language int) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(w.templates["locale_keys"][0], "\n") {

@@ -12,12 +12,12 @@ import (
 type recorder struct {
 	out     bytes.Buffer
 	chance  *dice
-	now     int64 // in milliseconds since 1970
-	last    *string
+	now     int64           // in milliseconds since 1970
+	last    *string         // the id of the last line
 	used    map[string]bool // ids
 	model   string
-	context int // what the model has in its window, in bytes
-	cached  int // tokens that the provider has in its cache
+	context int // bytes in the model's window
+	cached  int // tokens in the provider's cache
 }
 
 // The parts of a message, their fields in pi's order.
@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// part is one of them.
+// part is a part of a message.
 type part interface{ size() int }
 
 func (p textPart) size() int     { return len(p.Text) }
@@ -48,7 +48,7 @@ func (p callPart) size() int     { return len(p.Name) + len(p.Arguments) }
 
 func text(s string) textPart { return textPart{"text", s} }
 
-// usage is what the provider reported, in tokens.
+// usage is the provider's report, in tokens.
 type usage struct {
 	Input       int `json:"input"`
 	Output      int `json:"output"`
@@ -57,7 +57,7 @@ type usage struct {
 	TotalTokens int `json:"totalTokens"`
 }
 
-// head is what every line but the first begins with.
+// head holds the first fields of every line but the header.
 type head struct {
 	Type      string  `json:"type"`
 	ID        string  `json:"id"`
@@ -65,7 +65,7 @@ type head struct {
 	Timestamp string  `json:"timestamp"`
 }
 
-// messageLine is a line that holds a message of one of the types below.
+// messageLine is a line with a message of one of the types below.
 type messageLine[M any] struct {
 	head
 	Message M `json:"message"`
@@ -120,7 +120,7 @@ func (r *recorder) timestamp() string {
 	return time.UnixMilli(r.now).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// unused returns an id that was not given out before.
+// unused returns a new id.
 func (r *recorder) unused(prefix string, n int, digits string) string {
 	for {
 		id := prefix + r.chance.letters(n, digits)
@@ -139,14 +139,14 @@ func write[T any](r *recorder, line T) {
 	}
 }
 
-// next begins a line that follows the last one.
+// next returns the head of a line that follows the last one.
 func (r *recorder) next(typ string) head {
 	h := head{Type: typ, ID: r.unused("", 8, hexDigits), ParentID: r.last, Timestamp: r.timestamp()}
 	r.last = &h.ID
 	return h
 }
 
-// header begins the session, with a system prompt and tools of that many bytes in the model's window.
+// header writes the first line. context is the size of the system prompt and the tools in bytes.
 func (r *recorder) header(cwd string, context int) {
 	r.context = context
 	write(r, struct {
@@ -175,7 +175,7 @@ func (r *recorder) thinkingLevelChange(level string) {
 	}{r.next("thinking_level_change"), level})
 }
 
-// compaction replaces what is in the model's window by a summary; what is kept of it takes that many bytes.
+// compaction replaces the history by a summary and a tail of kept bytes.
 func (r *recorder) compaction(summary, firstKept string, kept int) {
 	r.wait(15_000, 40_000)
 	before := tokens(r.context)
@@ -189,7 +189,7 @@ func (r *recorder) compaction(summary, firstKept string, kept int) {
 	}{r.next("compaction"), summary, firstKept, before})
 }
 
-// user records what the user said, and gives the entry's id.
+// user records a message of the user and returns the entry's id.
 func (r *recorder) user(said string) string {
 	r.wait(20_000, 400_000)
 	r.context += len(said)
@@ -198,7 +198,7 @@ func (r *recorder) user(said string) string {
 	return h.ID
 }
 
-// plainUser records it as some versions do: as a text and not a list.
+// plainUser is like user, but records the content as a string instead of a list, as some versions do.
 func (r *recorder) plainUser(said string) string {
 	r.wait(20_000, 400_000)
 	r.context += len(said)
@@ -214,7 +214,7 @@ func (r *recorder) bash(command, output string, exitCode int) {
 	write(r, messageLine[bashMessage]{r.next("message"), m})
 }
 
-// assistant records an answer that ended for that reason: stop, toolUse or aborted.
+// assistant records an answer with a stop reason: stop, toolUse or aborted.
 func (r *recorder) assistant(stop string, parts ...part) {
 	m := assistantMessage{Role: "assistant", Content: []part{}, API: "anthropic-messages", Provider: "anthropic",
 		Model: r.model, StopReason: stop, Timestamp: r.now}
@@ -233,7 +233,7 @@ func (r *recorder) assistant(stop string, parts ...part) {
 	write(r, messageLine[assistantMessage]{r.next("message"), m})
 }
 
-// usage of a request with what is in the window, answered with that many bytes.
+// usage returns the usage of a request with the current window, whose answer has the given number of bytes.
 func (r *recorder) usage(answer int) usage {
 	in := tokens(r.context)
 	u := usage{Input: r.chance.between(1, 12), Output: tokens(answer) + 8, CacheRead: r.cached}
@@ -244,7 +244,7 @@ func (r *recorder) usage(answer int) usage {
 	return u
 }
 
-// tokens that many bytes of code and logs take, roughly.
+// tokens returns the approximate number of tokens of code and logs.
 func tokens(bytes int) int { return bytes * 29 / 100 }
 
 // call is a tool call with its result.
@@ -254,7 +254,7 @@ type call struct {
 	isError bool
 }
 
-// results records what the tools answered, in that order.
+// results records the results of calls in order.
 func (r *recorder) results(calls []call) {
 	for _, c := range calls {
 		r.wait(5, 1_800)
@@ -267,7 +267,7 @@ func (r *recorder) results(calls []call) {
 	}
 }
 
-// newCall returns a call of that tool.
+// newCall returns a call of a tool with its result.
 func newCall[A any](r *recorder, name string, arguments A, result string, isError bool) call {
 	encoded, err := plainjson.Marshal(arguments)
 	if err != nil {

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// The seeds. Another seed is another session.
+// The seeds. Other seeds give another session.
 const (
 	writerSeed   = 20260115
 	recorderSeed = 58311204
 )
 
-// turn is what follows one prompt of the user's.
+// turn describes the agent's work after a message of the user.
 type turn struct {
 	rounds  int // with tool calls; an answer without calls ends the turn
 	special func(*agent)
 }
 
-// turns say how much work each prompt of texts/prompts.txt makes, and what out of the ordinary happens in the midst
-// of it.
+// turns returns the turn of each prompt in texts/prompts.txt. special is called in the middle of it.
 func turns() []turn {
 	return []turn{
 		{rounds: 15},
@@ -51,8 +50,8 @@ func turns() []turn {
 	}
 }
 
-// session returns the made-up session, in the JSON lines of pi: about 26 turns, 300 rounds and 800 KB, the same bytes on
-// every call.
+// session returns the generated session in the JSON lines of pi: about 26 turns, 300 rounds and 800 KB, the same bytes
+// on every call.
 func session() []byte {
 	w := &writer{newDice(writerSeed), loadCorpus(), nil}
 	a := &agent{writer: w, recorder: newRecorder(recorderSeed), project: newProject(w)}
@@ -76,7 +75,7 @@ func session() []byte {
 	return a.out.Bytes()
 }
 
-// attend chooses what the turn is about.
+// attend chooses the packages that a turn is about.
 func (a *agent) attend(i int) {
 	if i == 0 || a.percent(75) {
 		a.focus = slices.Clone(a.project.packages)
@@ -86,7 +85,7 @@ func (a *agent) attend(i int) {
 	a.nouns = a.focus[0].nouns
 }
 
-// prompt lets the user speak and gives the entry's id.
+// prompt appends a message of the user and returns the entry's id.
 func (a *agent) prompt(template string, i int) string {
 	f := pick(a.dice, a.focus[0].files)
 	s := a.about(f)
@@ -108,13 +107,13 @@ func (a *agent) turn(t turn) {
 		if t.special != nil && i == t.rounds/2 {
 			t.special(a)
 		}
-		// First it reads, then it changes and tries.
 		a.round(100 * i / t.rounds)
 	}
 	a.answer()
 }
 
-// round is one answer with tool calls, and their results.
+// round appends an answer with tool calls and their results. At the start of a turn, with progress near 0, the agent
+// reads; towards 100 it edits and runs commands.
 func (a *agent) round(progress int) {
 	n := 1
 	if a.percent(15) {
@@ -127,7 +126,7 @@ func (a *agent) round(progress int) {
 	a.callTools(a.before(calls[0].Name), calls)
 }
 
-// callTools records an answer that calls tools, and what they answered. Tools that run side by side end in any order.
+// callTools records an answer that calls tools, and their results. Tools that run in parallel end in any order.
 func (a *agent) callTools(said []part, calls []call) {
 	for _, c := range calls {
 		said = append(said, c.callPart)
@@ -140,7 +139,7 @@ func (a *agent) callTools(said []part, calls []call) {
 	a.results(results)
 }
 
-// before returns what the agent says before it calls that tool.
+// before returns the agent's thinking and text before it calls a tool.
 func (a *agent) before(tool string) []part {
 	s := a.about(a.changed())
 	var said []part
@@ -158,7 +157,7 @@ func (a *agent) before(tool string) []part {
 	return said
 }
 
-// inheritAll returns a scope of its own with everything that is known of a file.
+// inheritAll returns the slots of an inner scope, as inherit does, with all slots about the file.
 func (a *agent) inheritAll(s slots) slots {
 	inner := a.inherit(s)
 	for _, name := range []string{"f", "fbase", "p"} {
@@ -167,7 +166,7 @@ func (a *agent) inheritAll(s slots) slots {
 	return inner
 }
 
-// signature looks like one of a provider's.
+// signature returns a text that looks like a provider's signature.
 func (a *agent) signature() string {
 	return "Er" + a.letters(4*a.between(40, 260)-3, base64Digits) + "="
 }
@@ -201,7 +200,7 @@ func (a *agent) answer() {
 	a.assistant("stop", text(b.String()))
 }
 
-// compact has the recorder summarise what was said before the entry of that id.
+// compact records a compaction that keeps the entry of the given id first.
 func (a *agent) compact(firstKept string) {
 	f := pick(a.dice, a.focus[0].files)
 	s := a.about(f)
@@ -215,13 +214,13 @@ func (a *agent) compact(firstKept string) {
 	a.compaction(a.template("summary", s), firstKept, a.context/6)
 }
 
-// abortEmpty: the user stops an answer before it began, and says why.
+// abortEmpty records that the user stops an answer before it begins, and says why.
 func (a *agent) abortEmpty() {
 	a.assistant("aborted")
 	a.user("sorry, wrong window. go on")
 }
 
-// abortCalling: the user stops an answer in the midst of a tool call, which is never answered.
+// abortCalling records that the user stops an answer during a tool call, which has no result.
 func (a *agent) abortCalling() {
 	f := a.changed()
 	c := newCall(a.recorder, "bash",
@@ -230,7 +229,7 @@ func (a *agent) abortCalling() {
 	a.user("no!! I have uncommitted changes in there. leave the test data alone, whatever you do")
 }
 
-// askUser: the user runs a command and shows the agent what came of it.
+// askUser records that the user runs a command and shows the agent its output.
 func (a *agent) askUser() {
 	a.answer()
 	f := pick(a.dice, a.focus[0].files)
@@ -238,7 +237,7 @@ func (a *agent) askUser() {
 	a.user("↑ that is on my machine, with your change. still 1 in 20 or so")
 }
 
-// userTests returns the same with a command that went well.
+// userTests is like askUser, with a command that succeeds.
 func (a *agent) userTests() {
 	a.answer()
 	a.recorder.bash("make generate && git status --short",
@@ -257,12 +256,12 @@ func (a *agent) splitFile() {
 	a.callTools(nil, []call{a.replace(f, half, len(f.lines), []string{"// What was here is in " + g.base() + "."})})
 }
 
-// longest returns the longest of some files.
+// longest returns the longest file.
 func longest(files []*file) *file {
 	return slices.MaxFunc(files, func(f, g *file) int { return len(f.text()) - len(g.text()) })
 }
 
-// newFile returns a new file beside another one.
+// newFile adds a new file beside another one.
 func (a *agent) newFile(base string, beside *file) *file {
 	f := &file{path: beside.dir() + "/" + base, typ: beside.typ, recv: beside.recv}
 	a.focus[0].files = append(a.focus[0].files, f)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// bash runs one of the commands that such work needs.
+// bash runs a random command of a developer.
 func (a *agent) bash() call {
 	f := a.changed()
 	d := a.dice
@@ -36,7 +36,7 @@ func (a *agent) bash() call {
 	}
 }
 
-// run returns a command that ended with that code. The tool tells of a failure as an error.
+// run returns a command that ended with an exit code. If it failed, the result is an error.
 func (a *agent) run(command, output string, code int) call {
 	args := bashArgs{Command: command}
 	if a.percent(15) {
@@ -80,7 +80,7 @@ func (a *agent) goTest(f *file) call {
 	return a.run("go test"+flags+" ./"+dir+"/", strings.Join(out, "\n"), 0)
 }
 
-// verbose returns what a few tests print.
+// verbose returns the output of a few tests.
 func (a *agent) verbose(f *file, tests int) []string {
 	d := a.dice
 	var out []string
@@ -100,7 +100,7 @@ func (a *agent) verbose(f *file, tests int) []string {
 	return out
 }
 
-// failure returns what a failing test prints.
+// failure returns the output of a failing test.
 func (a *agent) failure(f *file, dir string) string {
 	d := a.dice
 	s := a.about(f)
@@ -219,7 +219,7 @@ func (a *agent) log(f *file, lines int) string {
 	return strings.Join(out, "\n")
 }
 
-// list shows what is in a directory, or how long its files are.
+// list lists a directory, or the lengths of its files.
 func (a *agent) list(f *file) call {
 	d := a.dice
 	var out []string
@@ -285,7 +285,7 @@ func (a *agent) curl() call {
 		"{\n  \"items\": [\n"+strings.Join(items, ",\n")+"\n  ],\n  \"next\": \""+a.letters(24, base58Digits)+"\"\n}", 0)
 }
 
-// buildLog returns the log of a failed build, of about that many bytes.
+// buildLog returns the log of a failed build, of about size bytes.
 func (a *agent) buildLog(size int) call {
 	var b strings.Builder
 	for b.Len() < size {

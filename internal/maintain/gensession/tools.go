@@ -38,7 +38,7 @@ type agent struct {
 	*writer
 	*recorder
 	project *project
-	focus   []*pkg // what the turn is about
+	focus   []*pkg // the packages that the turn is about
 	seen    []*file
 	changes []change // since the last commit
 	read    []string // paths, for the summaries
@@ -51,7 +51,7 @@ type change struct {
 	before, after []string
 }
 
-// file returns one of the files that the turn is about, rather one that was not seen lately.
+// file returns a file that the turn is about, preferably one that was not read lately.
 func (a *agent) file() *file {
 	var f *file
 	for range 5 {
@@ -66,7 +66,7 @@ func (a *agent) file() *file {
 	return f
 }
 
-// changed returns a Go file that was read before, or else any.
+// changed returns a file that was read lately, or any if none was.
 func (a *agent) changed() *file {
 	if len(a.seen) > 0 {
 		return pick(a.dice, a.seen[max(0, len(a.seen)-6):])
@@ -74,7 +74,7 @@ func (a *agent) changed() *file {
 	return a.file()
 }
 
-// slots for a text about a file.
+// about returns the slots for a text about a file.
 func (a *agent) about(f *file) slots {
 	s := slots{"f": f.path, "fbase": f.base(), "p": f.dir(), "T": f.typ, "r": f.recv, "F": a.noun() + "s"}
 	if f.typ == "" {
@@ -83,7 +83,7 @@ func (a *agent) about(f *file) slots {
 	return s
 }
 
-// readFile reads a file, or a stretch of a long one.
+// readFile reads a file, or a part of a long one.
 func (a *agent) readFile(f *file) call {
 	a.seen = append(a.seen, f)
 	if !slices.Contains(a.read, f.path) {
@@ -112,7 +112,7 @@ func (a *agent) readFile(f *file) call {
 	return newCall(a.recorder, "read", args, result, false)
 }
 
-// grep searches the project for a word that stands in one of its files.
+// grep searches the project for a word from one of its files.
 func (a *agent) grep() call {
 	f := a.changed()
 	word := a.word(f)
@@ -145,7 +145,7 @@ func (a *agent) grep() call {
 	return newCall(a.recorder, "grep", args, strings.Join(out, "\n"), false)
 }
 
-// word returns a name that stands somewhere in the file.
+// word returns a name from the file.
 func (a *agent) word(f *file) string {
 	words := strings.FieldsFunc(pick(a.dice, f.lines), func(r rune) bool {
 		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -172,7 +172,7 @@ func (a *agent) edit(f *file) call {
 	return a.replace(f, from, to, a.rework(f, before))
 }
 
-// stretch returns a place of about n lines within functions that stands nowhere else in its file.
+// stretch returns a range of about n lines within functions that occurs only once in its file.
 func (a *agent) stretch(f *file, n int) (from, to int) {
 	for range 30 {
 		from = a.n(max(len(f.lines)-n, 1))
@@ -187,7 +187,7 @@ func (a *agent) stretch(f *file, n int) (from, to int) {
 	return from, to
 }
 
-// replace puts other lines in the place of some.
+// replace replaces lines of a file.
 func (a *agent) replace(f *file, from, to int, after []string) call {
 	before := slices.Clone(f.lines[from:to])
 	args := editArgs{f.path, strings.Join(before, "\n"), strings.Join(after, "\n")}
@@ -198,7 +198,7 @@ func (a *agent) replace(f *file, from, to int, after []string) call {
 	return newCall(a.recorder, "edit", args, result, false)
 }
 
-// rework returns what the agent makes of some lines.
+// rework returns lines as the agent changes them.
 func (a *agent) rework(f *file, lines []string) []string {
 	out := slices.Clone(lines)
 	s := a.about(f)

@@ -9,21 +9,21 @@ import (
 
 const (
 	changelogFile = "CHANGELOG.md"
-	unreleasedIs  = "## [Unreleased]\n"
+	unreleased    = "## [Unreleased]\n"
 	repository    = "https://github.com/promptree-go/promptree"
 )
 
-// datedChangelog puts what stands under Unreleased under a version and a day, in the form of keepachangelog.com, and points
-// the links at the end to the new tag.
+// datedChangelog moves the entries under Unreleased to a section for the version, dated with the day, in the form of
+// keepachangelog.com. It points the links at the end to the new tag.
 func datedChangelog(text, version string, day time.Time) (string, error) {
-	before, rest, found := strings.Cut(text, unreleasedIs)
+	before, rest, found := strings.Cut(text, unreleased)
 	if !found {
-		return "", fmt.Errorf("release: %s has no line %q", changelogFile, strings.TrimSpace(unreleasedIs))
+		return "", fmt.Errorf("release: %s has no line %q", changelogFile, strings.TrimSpace(unreleased))
 	}
 	entries, _, _ := strings.Cut(rest, "\n## ")
 	entries, _, _ = strings.Cut(entries, "\n[")
 	if strings.TrimSpace(entries) == "" {
-		return "", fmt.Errorf("release: %s says nothing under Unreleased: write what is new", changelogFile)
+		return "", fmt.Errorf("release: %s has no entries under Unreleased: write what is new", changelogFile)
 	}
 	number := strings.TrimPrefix(version, "v")
 	rest = fmt.Sprintf("\n## [%s] - %s\n", number, day.Format(time.DateOnly)) + rest
@@ -34,5 +34,5 @@ func datedChangelog(text, version string, day time.Time) (string, error) {
 	}
 	_, older, _ := strings.Cut(link, "\n")
 	return fmt.Sprintf("%s%s%s\n[Unreleased]: %s/compare/%s...main\n[%s]: %s/releases/tag/%s\n%s",
-		before, unreleasedIs, head, repository, version, number, repository, version, older), nil
+		before, unreleased, head, repository, version, number, repository, version, older), nil
 }

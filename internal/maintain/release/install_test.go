@@ -17,10 +17,10 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// madeUp is a version that is never released.
-const madeUp = "v0.999.0"
+// testVersion is a version that is never released.
+const testVersion = "v0.999.0"
 
-// programs use each released module in a few lines, by the module's folder.
+// programs holds a short program for each released module, by the module's folder.
 var programs = map[string]string{
 	".": "", // the README's quick start
 	"history/postgres": `
@@ -57,7 +57,8 @@ import "github.com/promptree-go/promptree/summarize/tracing"
 func main() { println(new(tracing.Tracer) != nil) }`,
 }
 
-// Each module is installed as a user would, in a module of its own, from a proxy that has this checkout as a release.
+// Each module is installed as a user would install it: in a new module, from a proxy that serves this checkout as a
+// release.
 func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds each module with all that it depends on")
@@ -74,25 +75,25 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			user := user{t.TempDir(), append(env, "GOPROXY="+proxies(t, made))}
 			require.NoError(t, os.WriteFile(filepath.Join(user.dir, "main.go"), []byte("package main\n"+program), 0o644))
 			user.run(t, "go", "mod", "init", "example.com/user")
-			if out, err := user.try("go", "get", m.path+"@"+madeUp); err != nil {
+			if out, err := user.try("go", "get", m.path+"@"+testVersion); err != nil {
 				t.Logf("not everything is in the module cache: %v: %s", err, out)
 				user.env = append(env, "GOPROXY="+proxies(t, made)+","+goEnv(t, "GOPROXY"))
-				user.run(t, "go", "get", m.path+"@"+madeUp)
+				user.run(t, "go", "get", m.path+"@"+testVersion)
 			}
-			require.Equal(t, "github.com/promptree-go/promptree "+madeUp+"\n", user.run(t, "go", "list", "-m", "github.com/promptree-go/promptree"))
+			require.Equal(t, "github.com/promptree-go/promptree "+testVersion+"\n", user.run(t, "go", "list", "-m", "github.com/promptree-go/promptree"))
 			user.run(t, "go", "build", "-o", "program", ".")
-			said := user.run(t, "./program")
+			output := user.run(t, "./program")
 			if m.dir == "." {
-				require.Contains(t, said, "2 messages, 62 of 80 tokens\n")
+				require.Contains(t, output, "2 messages, 62 of 80 tokens\n")
 				user.env = append(user.env, "GOBIN="+user.dir)
-				user.run(t, "go", "install", m.path+"/cmd/promptree@"+madeUp)
+				user.run(t, "go", "install", m.path+"/cmd/promptree@"+testVersion)
 				require.Contains(t, user.run(t, "./promptree", "-h"), "Usage: promptree COMMAND")
 			}
 		})
 	}
 }
 
-// user is a module of somebody's outside of the checkout.
+// user is a module outside of the checkout.
 type user struct {
 	dir string
 	env []string
@@ -118,7 +119,7 @@ func released(t *testing.T) *tree {
 	dir := t.TempDir()
 	for _, file := range tracked(t) {
 		data, err := os.ReadFile(filepath.Join(checkout, file))
-		if errors.Is(err, fs.ErrNotExist) { // removed, and not yet committed
+		if errors.Is(err, fs.ErrNotExist) { // it is removed, but the removal is not committed
 			continue
 		}
 		require.NoError(t, err)
@@ -127,12 +128,12 @@ func released(t *testing.T) *tree {
 	}
 	made, err := readTree(dir)
 	require.NoError(t, err)
-	_, err = made.require(madeUp)
+	_, err = made.require(testVersion)
 	require.NoError(t, err)
 	return made
 }
 
-// proxies returns what GOPROXY must be for our modules to be those of a checkout and the others those of the module cache.
+// proxies returns a value of GOPROXY that serves our modules from a checkout and all others from the module cache.
 func proxies(t *testing.T, made *tree) string {
 	t.Helper()
 	ours := filepath.Join(made.dir, "proxy")
@@ -156,11 +157,11 @@ func writeProxy(t *testing.T, made *tree, dir string) {
 		mod, err := os.ReadFile(made.goModFile(m))
 		require.NoError(t, err)
 		var files bytes.Buffer
-		require.NoError(t, zip.CreateFromDir(&files, modpath.Version{Path: m.path, Version: madeUp}, filepath.Join(made.dir, m.dir)))
-		write("list", []byte(madeUp+"\n"))
-		write(madeUp+".info", fmt.Appendf(nil, `{"Version":%q,"Time":%q}`, madeUp, day.Format(time.RFC3339)))
-		write(madeUp+".mod", mod)
-		write(madeUp+".zip", files.Bytes())
+		require.NoError(t, zip.CreateFromDir(&files, modpath.Version{Path: m.path, Version: testVersion}, filepath.Join(made.dir, m.dir)))
+		write("list", []byte(testVersion+"\n"))
+		write(testVersion+".info", fmt.Appendf(nil, `{"Version":%q,"Time":%q}`, testVersion, day.Format(time.RFC3339)))
+		write(testVersion+".mod", mod)
+		write(testVersion+".zip", files.Bytes())
 	}
 }
 

@@ -1,10 +1,10 @@
 // Command release releases the modules of this repository together, at one version.
 //
 //	go run ./internal/maintain/release v0.1.0       # says what it would do
-//	go run ./internal/maintain/release -do v0.1.0   # does it, but for the push
+//	go run ./internal/maintain/release -do v0.1.0   # does it, except the push
 //
-// It sets the version in what our modules require of each other, dates what CHANGELOG.md has under Unreleased, runs .ci/run,
-// commits, and makes a tag for each module that is imported. Nothing is committed unless .ci/run passes.
+// It makes our modules require each other at the version, dates the entries under Unreleased in CHANGELOG.md, runs
+// .ci/run, commits, and makes a tag for each module that others import. It commits nothing unless .ci/run passes.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// release checks that a version can be released, says what that takes, and does it if asked to.
+// release checks that a version can be released, and releases it if do is set. Otherwise it says what it would do.
 func release(dir, version string, do bool, day time.Time, out io.Writer) error {
 	t, err := readTree(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func release(dir, version string, do bool, day time.Time, out io.Writer) error {
 	}
 	edited = append(edited, changelogFile)
 	if err := t.run(out, "bash", ".ci/run"); err != nil {
-		return fmt.Errorf("%w: nothing is committed or tagged; git restore . takes the edits back", err)
+		return fmt.Errorf("%w: nothing is committed or tagged; git restore . reverts the edits", err)
 	}
 	changed, err := t.git("diff", "--name-only", "HEAD")
 	if err != nil {
@@ -79,7 +79,7 @@ func release(dir, version string, do bool, day time.Time, out io.Writer) error {
 	}
 	slices.Sort(edited)
 	if got := strings.Fields(changed); !slices.Equal(got, edited) {
-		return fmt.Errorf("release: files were changed while .ci/run ran: %v differ from the last commit, expected %v", got, edited)
+		return fmt.Errorf("release: files were changed while .ci/run ran: %v differ from the last commit, not %v: restore them and try again", got, edited)
 	}
 	if _, err := t.git(append([]string{"commit", "--quiet", "-m", "promptree: release " + version, "--"}, edited...)...); err != nil {
 		return err
@@ -93,13 +93,13 @@ func release(dir, version string, do bool, day time.Time, out io.Writer) error {
 	return nil
 }
 
-// check reports why a version cannot be released from this checkout.
+// check returns an error if a version cannot be released from this checkout.
 func (t *tree) check(version string) error {
 	if semver.Canonical(version) != version || semver.Build(version) != "" {
 		return fmt.Errorf("release: %q is not a version such as v0.1.0", version)
 	}
 	if major := semver.Major(version); major != "v0" && major != "v1" {
-		return fmt.Errorf("release: %s: from v2 on the paths of the modules end with the major version", version)
+		return fmt.Errorf("release: %s: from v2 on the paths of modules end with the major version, and ours do not", version)
 	}
 	tags, err := t.git("tag", "--list", "v*")
 	if err != nil {
@@ -122,7 +122,7 @@ func (t *tree) check(version string) error {
 		return err
 	}
 	if changed != "" {
-		return fmt.Errorf("release: the checkout has changes that are not committed:\n%s", changed)
+		return fmt.Errorf("release: the checkout has changes that are not committed: commit or stash them:\n%s", changed)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (t *tree) git(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// run runs a command in the checkout. What it says of errors goes to the standard error as it comes.
+// run runs a command in the checkout. Its standard error is passed on at once.
 func (t *tree) run(out io.Writer, name string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.dir, out, os.Stderr

@@ -22,11 +22,11 @@ type module struct {
 	path string
 }
 
-// unreleased are the folders whose modules nobody imports. They are run and tested in a checkout, so they are not tagged.
-var unreleased = []string{"bench/", "examples/", "internal/"}
+// untagged lists the folders whose modules nobody imports. They are run and tested in a checkout, so they get no tag.
+var untagged = []string{"bench/", "examples/", "internal/"}
 
 func (m module) released() bool {
-	for _, folder := range unreleased {
+	for _, folder := range untagged {
 		if strings.HasPrefix(m.dir, folder) {
 			return false
 		}
@@ -34,7 +34,7 @@ func (m module) released() bool {
 	return true
 }
 
-// tag returns the tag by which the go command finds a version of the module.
+// tag returns the tag from which the go command takes a version of the module.
 func (m module) tag(version string) string {
 	if m.dir == "." {
 		return version
@@ -42,7 +42,7 @@ func (m module) tag(version string) string {
 	return m.dir + "/" + version
 }
 
-// readTree finds the modules that the go.work of a checkout uses.
+// readTree reads the go.work of a checkout and the modules that it uses.
 func readTree(dir string) (*tree, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "go.work"))
 	if err != nil {
@@ -91,8 +91,9 @@ func (t *tree) released() []module {
 	return list
 }
 
-// require makes each module require the others at a version, and returns the go.mod files that changed, relative to the
-// checkout. The replace directives stay: here they take precedence, and in a module that depends on ours they are ignored.
+// require makes each module require the others at a version, and returns the paths of the changed go.mod files in the
+// checkout. It keeps the replace directives: in the checkout they take precedence, and in a module that depends on ours
+// they are ignored.
 func (t *tree) require(version string) ([]string, error) {
 	ours := map[string]bool{}
 	for _, m := range t.modules {

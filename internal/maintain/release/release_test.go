@@ -15,7 +15,7 @@ const checkout = "../../.."
 
 var day = time.Date(2026, 3, 9, 12, 0, 0, 0, time.UTC)
 
-// repo makes a small repository of a root, an adapter, an adapter of both and a program.
+// repo makes a small repository with a root module, an adapter, an adapter that needs both, and a program.
 func repo(t *testing.T, ci string) *tree {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -71,7 +71,7 @@ func TestAReleaseRequiresTagsAndDatesOneVersion(t *testing.T) {
 	require.Contains(t, git(t, made, "show", "v0.1.0:examples/demo/go.mod"), "example.com/m v0.1.0 // indirect")
 
 	require.ErrorContains(t, release(made.dir, "v0.1.0", true, day, &out), "v0.1.0 is not after v0.1.0, which is tagged")
-	require.ErrorContains(t, release(made.dir, "v0.2.0", true, day, &out), "says nothing under Unreleased")
+	require.ErrorContains(t, release(made.dir, "v0.2.0", true, day, &out), "has no entries under Unreleased")
 }
 
 func TestWithoutDoNothingChanges(t *testing.T) {
@@ -83,21 +83,21 @@ func TestWithoutDoNothingChanges(t *testing.T) {
 	require.Empty(t, git(t, made, "tag"))
 }
 
-func TestNothingIsReleasedThatFails(t *testing.T) {
+func TestAReleaseThatIsRefusedChangesNoCommitOrTag(t *testing.T) {
 	tests := []struct {
 		rule, ci, version string
 		before            func(*testing.T, *tree)
 		want              string
 	}{
-		{"what .ci/run refuses", "exit 3\n", "v0.1.0", nil, "git restore . takes the edits back"},
-		{"what changes while .ci/run runs", "echo >>go.mod\n", "v0.1.0", nil, "files were changed while .ci/run ran"},
+		{"a failure of .ci/run", "exit 3\n", "v0.1.0", nil, "git restore . reverts the edits"},
+		{"a file that changes while .ci/run runs", "echo >>go.mod\n", "v0.1.0", nil, "files were changed while .ci/run ran"},
 		{"a word", "", "next", nil, `"next" is not a version`},
 		{"half a version", "", "v0.1", nil, `"v0.1" is not a version`},
 		{"a version without its v", "", "0.1.0", nil, `"0.1.0" is not a version`},
-		{"a major version of another path", "", "v2.0.0", nil, "from v2 on"},
+		{"a major version that needs other paths", "", "v2.0.0", nil, "from v2 on"},
 		{"a version before the newest", "", "v0.1.0", func(t *testing.T, made *tree) { git(t, made, "tag", "v0.9.0") }, "not after v0.9.0"},
-		{"a branch", "", "v0.1.0", func(t *testing.T, made *tree) { git(t, made, "switch", "--quiet", "-c", "idea") }, `the branch is "idea"`},
-		{"what is not committed", "", "v0.1.0", func(t *testing.T, made *tree) {
+		{"another branch than main", "", "v0.1.0", func(t *testing.T, made *tree) { git(t, made, "switch", "--quiet", "-c", "idea") }, `the branch is "idea"`},
+		{"a change that is not committed", "", "v0.1.0", func(t *testing.T, made *tree) {
 			require.NoError(t, os.WriteFile(filepath.Join(made.dir, "new.go"), []byte("package m\n"), 0o644))
 		}, "?? new.go"},
 	}
@@ -124,10 +124,10 @@ func TestTheChangelogIsDated(t *testing.T) {
 		"[Unreleased]: "+repository+"/compare/v0.2.0...main\n[0.2.0]: "+repository+"/releases/tag/v0.2.0\n"+
 		"[0.1.0]: "+repository+"/releases/tag/v0.1.0\n", got)
 	_, err = datedChangelog(got, "v0.3.0", day)
-	require.ErrorContains(t, err, "says nothing under Unreleased")
+	require.ErrorContains(t, err, "has no entries under Unreleased")
 }
 
-// The release that comes next can be made of this checkout: its go.work names every module, its CHANGELOG has the form.
+// go.work uses every module, and CHANGELOG.md has the form that a release needs.
 func TestThisCheckoutCanBeReleased(t *testing.T) {
 	made, err := readTree(checkout)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestThisCheckoutCanBeReleased(t *testing.T) {
 	}
 }
 
-// tracked lists the files of the checkout that are not ignored, those of the next commit too.
+// tracked lists the files of the checkout that git does not ignore, including those not yet added.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
