@@ -43,7 +43,7 @@ type bench struct {
 	nodeDir, nodeVersion string
 }
 
-// emptied returns a set-up that makes a counter without memory of what it has counted.
+// emptied returns a set-up that empties the memo of a counter.
 func emptied(encoding string) func(context.Context) (*tiktoken.Counter, error) {
 	c, err := tiktoken.New(encoding)
 	return func(context.Context) (*tiktoken.Counter, error) {
@@ -55,7 +55,7 @@ func emptied(encoding string) func(context.Context) (*tiktoken.Counter, error) {
 	}
 }
 
-// file returns the path of a temporary file with this content, which exists until the end of the run.
+// file writes a temporary file, which exists until the end of the run, and returns its path.
 func (b *bench) file(name string, content []byte) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *bench) file(name string, content []byte) (string, error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// table is what a contestant in JavaScript needs to count in an encoding.
+// table names an encoding and the file with its table, for a contestant in JavaScript.
 type table struct {
 	Encoding string `json:"encoding"`
 	Ranks    string `json:"ranks"`
@@ -105,8 +105,8 @@ func (b *bench) skipped() string {
 	return ""
 }
 
-// javascript returns the lap of a contestant in JavaScript and decodes the result of its job into result. The lap is nil
-// if b.skipped returns a reason.
+// javascript returns the lap of a contestant in JavaScript and decodes the result of its job into result. The lap is
+// nil if b.skipped returns a reason.
 func (b *bench) javascript(ctx context.Context, name, job string, with, result any) (lap, error) {
 	if b.noNode {
 		return nil, nil

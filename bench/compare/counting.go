@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// countPlan counts everything said in a recorded session.
+// countPlan counts the text of a recorded session.
 func countPlan(encoding string) plan {
 	return plan{
 		name:  "count/" + strings.TrimSuffix(encoding, "_base"),
@@ -38,8 +38,8 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	tokens := c.CountText(text)
 	notes := []string{
 		fmt.Sprintf("%d bytes, %d tokens; the others' counts are noted where they differ", len(text), tokens),
-		"ours, warm: a text not met before, of words that were; it is the session's, begun at another line each time",
-		"arithmetic: what two goroutines gain on this machine where they share no memory",
+		"ours, warm: a new text of known words; it is the session's, rotated to start at another line each time",
+		"arithmetic: the gain of two goroutines on this machine if they share no memory",
 	}
 	if note != "" {
 		notes = append(notes, note)
@@ -130,7 +130,7 @@ type countWith struct {
 	Cold bool   `json:"cold"`
 }
 
-// peerTiktoken is tiktoken-go with its offline tables.
+// peerTiktoken returns tiktoken-go's counter with its offline tables.
 func peerTiktoken(encoding string) (*pkoukk.Tiktoken, error) {
 	pkoukk.SetBpeLoader(loader.NewOfflineLoader())
 	return pkoukk.GetEncoding(encoding)
@@ -146,7 +146,7 @@ func differs(n, ours int) func() string {
 
 func checked(n, want int) error {
 	if n != want {
-		return fmt.Errorf("counted %d tokens, and %d before", n, want)
+		return fmt.Errorf("counted %d tokens, but %d before", n, want)
 	}
 	return nil
 }

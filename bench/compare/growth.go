@@ -9,12 +9,12 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// manyTrees stretches a round to ten of the largest trees or more. With two or three, the garbage collector would affect
-// the result by chance.
+// manyTrees stretches a round to ten of the largest trees or more. With two or three, the garbage collector would
+// affect the result by chance.
 const manyTrees = 10
 
-// growthPlan prunes trees, each ten times as large as the one before, to about a tenth, and compares that with one count
-// of their text.
+// growthPlan prunes trees, each ten times as large as the one before, to about a tenth, and compares that with one
+// count of their text.
 func growthPlan(kind treeKind) plan {
 	return plan{
 		name: "growth/" + kind.name, about: "pruning to a tenth with an empty memo: " + kind.about,

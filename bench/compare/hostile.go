@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// hostileInputs are texts that are slow to count, of n bytes, less what is missing to a whole character.
+// hostileInputs are texts that are slow to count, of as many whole characters as n bytes hold.
 var hostileInputs = []struct {
 	name string
 	make func(n int) string
@@ -51,7 +51,7 @@ func hostilePlan() plan {
 		prepare: func(_ context.Context, b *bench) (comparison, error) {
 			const encoding = "o200k_base"
 			c := comparison{
-				notes:   []string{"the ratio of 2 MB is to 1 MB of the same; tiktoken-go gets 20 KB, for its time grows with the square"},
+				notes:   []string{"the ratio of 2 MB is to 1 MB of the same; tiktoken-go counts only 20 KB, because its time is quadratic"},
 				stretch: 4, // the jobs are long, so there are few in a round
 			}
 			count := func(text string) lap {

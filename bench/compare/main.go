@@ -2,15 +2,15 @@
 //
 //	go run ./bench/compare
 //
-// Run it from the root of the repository. Each comparison lets its contestants do the same job in turns, round by round,
-// and prints a line for each: the median, its range, the ratio to the first contestant, and the targets. Rows in which
-// promptree loses are printed like the others.
+// Run it from the root of the repository. Each comparison lets its contestants do the same job in turns, round by
+// round, and prints a line for each: the median, its range, the ratio to the first contestant, and the targets. Rows in
+// which promptree loses are printed like the others.
 //
 // The contestants in JavaScript need Node and npm. They are installed once, in a folder of the user's cache; -no-node
 // leaves them out.
 //
-// Exit codes: 0 all targets that could be measured are met, 1 a target is missed, 2 the comparison cannot be made (a
-// flag, a file, Node or npm), 130 interrupted.
+// Exit codes: 0 all measured targets are met, 1 a target is missed, 2 a comparison cannot run because of a flag, a
+// file, Node or npm, 130 interrupted.
 package main
 
 import (
@@ -64,9 +64,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object at the end instead of tables")
 	flags.BoolVar(&o.list, "list", false, "list the comparisons and stop")
 	flags.BoolVar(&o.noNode, "no-node", false, "leave out the contestants that need Node")
-	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "how often each contestant is measured")
-	flags.StringVar(&o.session, "session", "", "recorded session of pi to count (default the one in ../shared, else the generated one)")
-	flags.StringVar(&o.text, "text", "", "text of prompt-tsx's benchmark, its src/base/test/renderer.test.tsx (default a made-up one of its shape)")
+	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "number of times that each contestant is measured")
+	flags.StringVar(&o.session, "session", "", "recorded session to count (default the one in ../shared, or the generated one)")
+	flags.StringVar(&o.text, "text", "",
+		"text of prompt-tsx's benchmark, its src/base/test/renderer.test.tsx (default a generated one of its shape)")
 	if err := program.Parse(flags, args, stdout); errors.Is(err, flag.ErrHelp) {
 		return o, errListed
 	} else if err != nil {
@@ -79,7 +80,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))
 	case o.pace.rounds < 1:
-		return o, fmt.Errorf("-rounds is %d: it is 1 or more", o.pace.rounds)
+		return o, fmt.Errorf("-rounds is %d: set 1 or more", o.pace.rounds)
 	}
 	return o, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test program measures start-ups when it is asked to, as the program does of itself.
+// The test binary also serves as the program's child processes.
 func TestMain(m *testing.M) {
 	if isStartUp(os.Args) {
 		os.Exit(startUpMain(os.Args, os.Stdout, os.Stderr))
@@ -22,14 +22,14 @@ func TestMain(m *testing.M) {
 		fakeWorker()
 		return
 	}
-	// The children of a program with the race detector need not wait a second for others' races when they end.
+	// Without this, a child with the race detector waits a second before it ends.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// tiny runs everything in a moment and without Node.
+// tiny returns options with which everything runs quickly and without Node.
 func tiny(only string) options {
 	return options{
 		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1, slow: time.Hour, limit: time.Hour},
@@ -55,7 +55,7 @@ func TestEveryComparisonRuns(t *testing.T) {
 	}
 }
 
-func TestJSONHoldsWhatTheTablesHold(t *testing.T) {
+func TestJSONHoldsTheFiguresOfTheTables(t *testing.T) {
 	t.Chdir("../..")
 	o := tiny("^(count/cl100k|fit)$")
 	o.json = true
@@ -73,7 +73,7 @@ func TestJSONHoldsWhatTheTablesHold(t *testing.T) {
 	require.Equal(t, doc.Targets[missed] > 0, code == exitMissed)
 }
 
-func TestBadUsage(t *testing.T) {
+func TestBadInputIsReportedWithExitCode2(t *testing.T) {
 	tests := []struct {
 		name string
 		args []string
@@ -81,11 +81,11 @@ func TestBadUsage(t *testing.T) {
 	}{
 		{"an unknown flag", []string{"-fast"}, "flag provided but not defined: -fast (-help lists the flags)"},
 		{"an argument", []string{"fast"}, `unexpected argument "fast" (-help lists the flags)`},
-		{"no rounds", []string{"-rounds", "0"}, "-rounds is 0: it is 1 or more"},
+		{"no rounds", []string{"-rounds", "0"}, "-rounds is 0: set 1 or more"},
 		{"a broken pattern", []string{"-run", "("}, "-run: error parsing regexp: missing closing ): `(`"},
 		{"a pattern that matches nothing", []string{"-run", "nothing"}, "-run matches none of: count/o200k, "},
-		{"a session that is not there", []string{"-no-node", "-run", "count/o", "-session", "none"}, "count/o200k: no session to count: "},
-		{"a text that is not there", []string{"-no-node", "-run", "fit", "-text", "none"}, "fit: -text: stat none: "},
+		{"a session that does not exist", []string{"-no-node", "-run", "count/o", "-session", "none"}, "count/o200k: no session to count: "},
+		{"a text that does not exist", []string{"-no-node", "-run", "fit", "-text", "none"}, "fit: -text: stat none: "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
+func TestListAndHelpPrintToStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), []string{"-list", "-run", "growth"}, &stdout, &stderr))
 	require.Equal(t, 5, strings.Count(stdout.String(), "\n"))
@@ -107,7 +107,7 @@ func TestList(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-func TestNamesAreUnique(t *testing.T) {
+func TestNamesOfComparisonsAreUnique(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range plans() {
 		require.False(t, names[p.name], p.name)
@@ -115,7 +115,7 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-func TestInterrupted(t *testing.T) {
+func TestAnInterruptIsReportedInOneLine(t *testing.T) {
 	t.Chdir("../..")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -124,7 +124,7 @@ func TestInterrupted(t *testing.T) {
 	require.Contains(t, stderr.String(), "compare: interrupted\n")
 }
 
-func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
 	for _, args := range [][]string{{"-no\x1b[2J"}, {"-run", "(\x1b[2J\u202e"}} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, exitCannot, run(t.Context(), args, &stdout, &stderr))

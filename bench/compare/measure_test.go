@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorder makes contestants that note each of their laps and take a time that is given.
+// recorder makes contestants that record each of their laps and take a given time.
 type recorder struct{ laps []string }
 
 func (r *recorder) contestant(name string, took time.Duration) contestant {
@@ -49,7 +49,7 @@ func TestARoundCanBeStretched(t *testing.T) {
 	require.Equal(t, []string{"a×1", "a×15"}, r.laps)
 }
 
-func TestSlowIsMeasuredOnce(t *testing.T) {
+func TestASlowContestantIsMeasuredOnce(t *testing.T) {
 	var r recorder
 	got, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("slow", 1000), r.contestant("fast", 1)}},
 		pace{rounds: 2, warmUp: 1, lap: 1, slow: 1000, limit: time.Hour})
@@ -70,15 +70,15 @@ func TestJobsEndAtTheLimit(t *testing.T) {
 	got, err := measure(t.Context(), comparison{contestants: []contestant{endless, r.contestant("next", 1)}}, p)
 	require.NoError(t, err)
 	require.Equal(t, measurement{times: []time.Duration{p.limit}, allocs: -1, once: true, over: true}, got["endless"])
-	require.Len(t, got["next"].times, 2, "the others go on")
+	require.Len(t, got["next"].times, 2, "the other contestants continue")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = measure(ctx, comparison{contestants: []contestant{endless}}, p)
-	require.ErrorIs(t, err, context.Canceled, "an interrupt is no limit")
+	require.ErrorIs(t, err, context.Canceled, "an interrupt does not count as the limit")
 }
 
-func TestWhatTakesNoTimeEnds(t *testing.T) {
+func TestAJobThatTakesNoTimeEnds(t *testing.T) {
 	var r recorder
 	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("none", 0)}}, pace{rounds: 1, lap: time.Hour, slow: time.Hour, limit: time.Hour})
 	require.NoError(t, err)
@@ -88,9 +88,9 @@ func TestWhatTakesNoTimeEnds(t *testing.T) {
 func TestErrorsNameTheContestant(t *testing.T) {
 	broken := errors.New("broken")
 	for name, lap := range map[string]lap{
-		"a job":       repeated(func() error { return broken }),
-		"a set-up":    afresh(func(context.Context) (int, error) { return 0, broken }, func(context.Context, int) error { return nil }),
-		"a job of it": afresh(func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { return broken }),
+		"a job":                repeated(func() error { return broken }),
+		"a set-up":             afresh(func(context.Context) (int, error) { return 0, broken }, func(context.Context, int) error { return nil }),
+		"a job after a set-up": afresh(func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { return broken }),
 	} {
 		_, err := measure(t.Context(), comparison{contestants: []contestant{{name: name, lap: lap}}}, pace{rounds: 1, slow: 1 << 62, limit: time.Hour})
 		require.ErrorIs(t, err, broken)
@@ -114,8 +114,8 @@ func TestCancelledLapsEnd(t *testing.T) {
 	}
 }
 
-// What is set up is not counted: allocations can tell without a clock.
-func TestSetUpIsNotCounted(t *testing.T) {
+// Allocations show it without a clock.
+func TestTheSetUpIsNotCounted(t *testing.T) {
 	var kept [][]byte
 	spent, err := afresh(
 		func(context.Context) (int, error) {

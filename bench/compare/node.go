@@ -51,7 +51,7 @@ func installNode(ctx context.Context, cache string, stderr io.Writer) (dir strin
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return "", errors.New("there is no npm to install the contestants in JavaScript with: install Node 20 or later, or leave them out with -no-node")
+		return "", errors.New("npm is missing, which installs the contestants in JavaScript: install Node 20 or later, or leave them out with -no-node")
 	}
 	fmt.Fprintf(stderr, "… npm ci in %s, once\n", cache)
 	if err := os.MkdirAll(cache, 0o750); err != nil {
@@ -103,7 +103,7 @@ func (b *bench) worker(ctx context.Context) (*worker, error) {
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return nil, errors.New("there is no node to run the contestants in JavaScript: install Node 20 or later, or leave them out with -no-node")
+		return nil, errors.New("node is missing, which runs the contestants in JavaScript: install Node 20 or later, or leave them out with -no-node")
 	}
 	if b.nodeDir == "" {
 		cache, err := os.UserCacheDir()

@@ -55,7 +55,7 @@ func newFakeWorker(t *testing.T, ctx context.Context) *worker {
 	return w
 }
 
-func TestWorkerRunsJobs(t *testing.T) {
+func TestAWorkerRunsJobs(t *testing.T) {
 	w := newFakeWorker(t, t.Context())
 	var result int
 	lap, err := w.prepare("good", "count", nil, &result)
@@ -68,10 +68,10 @@ func TestWorkerRunsJobs(t *testing.T) {
 	_, err = w.prepare("bad", "fail", nil, &result)
 	require.EqualError(t, err, "bad: node: no such job")
 	_, err = lap(t.Context(), 1)
-	require.NoError(t, err, "it goes on after an error")
+	require.NoError(t, err, "the worker continues after an error")
 }
 
-func TestWorkerThatEndsSaysWhy(t *testing.T) {
+func TestTheErrorSaysWhyAWorkerEnded(t *testing.T) {
 	w := newFakeWorker(t, t.Context())
 	lap, err := w.prepare("die", "count", nil, new(int))
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestWorkerThatEndsSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, ": out of memory")
 }
 
-func TestInterruptEndsTheWorker(t *testing.T) {
+func TestAnInterruptEndsTheWorker(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := newFakeWorker(t, ctx)
 	lap, err := w.prepare("hang", "count", nil, new(int))
@@ -93,7 +93,7 @@ func TestInterruptEndsTheWorker(t *testing.T) {
 	cancel()
 	require.Error(t, <-done)
 	w.close()
-	require.NotNil(t, w.cmd.ProcessState, "it has ended and was waited for")
+	require.NotNil(t, w.cmd.ProcessState, "the process has ended")
 }
 
 // fakeNPM puts a program npm first in the path.
@@ -107,7 +107,7 @@ func fakeNPM(t *testing.T, script string) {
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-func TestInstall(t *testing.T) {
+func TestTheJavaScriptSideIsInstalledOnce(t *testing.T) {
 	fakeNPM(t, `echo "$@" >args; mkdir node_modules`)
 	cache := filepath.Join(t.TempDir(), "new", "cache")
 	var stderr bytes.Buffer
@@ -124,7 +124,7 @@ func TestInstall(t *testing.T) {
 	fakeNPM(t, "exit 1")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, workerFile), []byte("an older one"), 0o600))
 	again, err := installNode(t.Context(), cache, &stderr)
-	require.NoError(t, err, "it is installed once")
+	require.NoError(t, err, "npm does not run again")
 	require.Equal(t, dir, again)
 	program, err := os.ReadFile(filepath.Join(dir, workerFile))
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestInstall(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-func TestInstallThatFails(t *testing.T) {
+func TestAFailedInstallationSaysWhyAndLeavesNothing(t *testing.T) {
 	t.Run("npm fails", func(t *testing.T) {
 		fakeNPM(t, "echo log\necho 'no such package' >&2\nexit 7")
 		cache := t.TempDir()
@@ -156,22 +156,22 @@ func TestInstallThatFails(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left)
 	})
-	t.Run("there is no npm", func(t *testing.T) {
+	t.Run("npm is missing", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		_, err := installNode(t.Context(), t.TempDir(), &bytes.Buffer{})
-		require.ErrorContains(t, err, "there is no npm")
+		require.ErrorContains(t, err, "npm is missing")
 	})
-	t.Run("there is no node", func(t *testing.T) {
+	t.Run("node is missing", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		var stdout, stderr bytes.Buffer
 		o := tiny("^prompt-tsx$")
 		o.noNode = false
 		require.Equal(t, exitCannot, runWith(t.Context(), o, &stdout, &stderr))
-		require.Contains(t, stderr.String(), "\ncompare: prompt-tsx: there is no node to run the contestants in JavaScript: ")
+		require.Contains(t, stderr.String(), "\ncompare: prompt-tsx: node is missing, which runs the contestants in JavaScript: ")
 	})
 }
 
-func TestLockNamesNoRegistry(t *testing.T) {
+func TestTheLockFileNamesNoRegistry(t *testing.T) {
 	lock, err := fs.ReadFile(nodeFiles, "node/package-lock.json")
 	require.NoError(t, err)
 	require.NotContains(t, string(lock), "://")

@@ -18,11 +18,11 @@ const (
 	lineTokens   = 25_057 // counted line by line
 )
 
-// sample returns the text of the benchmark, cut to that many lines: the file that -text names, or made-up code of the
-// same shape.
+// sample returns the text of the benchmark, cut to a number of lines: the file that -text names, or generated code of
+// the same shape.
 func (b *bench) sample(lines int) (text, note string, err error) {
-	text, note = madeUpCode(), fmt.Sprintf("the text is made up, in the shape of prompt-tsx's (%d lines, %d bytes, about %d tokens); -text takes its own",
-		sampleLines, sampleBytes, sampleTokens)
+	text, note = generatedCode(), fmt.Sprintf("the text is generated in the shape of prompt-tsx's (%d lines, %d bytes, about %d tokens); "+
+		"-text names its own", sampleLines, sampleBytes, sampleTokens)
 	if b.text != "" {
 		f, err := regular.Open(b.text)
 		if err != nil {
@@ -44,16 +44,16 @@ var indents = []int{21, 83, 271, 572, 617, 612, 456, 274, 188, 50, 40, 16, 13}
 
 const blankLines = 192
 
-// phrases of made-up code, about as long in tokens as those of the benchmark.
+// phrases of generated code, about as long in tokens as those of the benchmark.
 var phrases = strings.Split(`const messagePieces = |await renderFragment(|<UserMessage priority={|</UserMessage>|<TextSection priority={|</TextSection>|return |`+
 	`assert.equal(|elementTree.children|maxTokens: |tokenizer, |'sample text'|"another sample"|role: ChatRole.|UserContent, |content: [|`+
 	`{ type: PartKind.Text, |text: |],|});|async () => {|test(|'keeps the |should drop |the first element |passPriority |flexGrow={|`+
 	`new PromptRenderer(|sizing.budget|props.children|.map(element => |numberOfPieces|100|limit |message.content |`+
 	`Lorem ipsum |dolor sit amet |result.messages|expected `, "|")
 
-// madeUpCode returns text of the benchmark's shape, always the same. Of the first 3,000 seeds, this one has the nearest
-// counts, as a whole and line by line.
-func madeUpCode() string {
+// generatedCode returns text of the benchmark's shape, always the same. Of the first 3,000 seeds, this one has the
+// nearest counts, as a whole and line by line.
+func generatedCode() string {
 	r := rand.New(rand.NewPCG(1189, 405))
 	var depths []int
 	for depth, n := range indents {

@@ -9,9 +9,9 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-func TestMadeUpCodeHasTheShapeOfTheBenchmark(t *testing.T) {
-	text := madeUpCode()
-	require.Equal(t, text, madeUpCode(), "the same each time")
+func TestGeneratedCodeHasTheShapeOfTheBenchmark(t *testing.T) {
+	text := generatedCode()
+	require.Equal(t, text, generatedCode(), "the same each time")
 	require.Len(t, text, sampleBytes)
 	require.Len(t, strings.Split(text, "\n"), sampleLines)
 	require.NotEqual(t, '\n', text[len(text)-1])

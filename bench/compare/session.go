@@ -12,21 +12,21 @@ import (
 	"github.com/promptree-go/promptree/internal/regular"
 )
 
-// Sessions to count, relative to the root of the repository: a real one beside it, which may be missing, and a generated
-// one in it.
+// Sessions to count, relative to the root of the repository: a real one outside of it, which may be missing, and a
+// generated one.
 const (
 	recordedSession  = "../shared/sessions/pi-before-compaction.jsonl"
 	generatedSession = "history/importer/testdata/generated.jsonl"
 )
 
-// sessionText returns everything said in a recorded session, as one text, and a note unless it is the session of the
-// targets.
+// sessionText returns the texts of a recorded session, in lines, and a note unless it is the session that the targets
+// are set for.
 func (b *bench) sessionText() (text, note string, err error) {
 	path := b.session
 	if path == "" {
 		path = recordedSession
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			path, note = generatedSession, "there is no recorded session beside the repository: counted is the generated one"
+			path, note = generatedSession, "the recorded session is missing: the generated one is counted"
 		}
 	}
 	f, err := regular.Open(path)
@@ -38,26 +38,26 @@ func (b *bench) sessionText() (text, note string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", path, err)
 	}
-	var said strings.Builder
+	var texts strings.Builder
 	for _, m := range recording.Conversation() {
 		for _, part := range m.Content {
 			switch part := part.(type) {
 			case chat.Text:
-				said.WriteString(string(part) + "\n")
+				texts.WriteString(string(part) + "\n")
 			case chat.Thinking:
-				said.WriteString(part.Text + "\n")
+				texts.WriteString(part.Text + "\n")
 			}
 		}
 		for _, call := range m.ToolCalls {
-			said.WriteString(call.Arguments + "\n")
+			texts.WriteString(call.Arguments + "\n")
 		}
 	}
-	text = said.String()
-	if most := b.sizes.session; most > 0 && len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "\n"
+	text = texts.String()
+	if limit := b.sizes.session; limit > 0 && len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "\n"
 	}
 	if text == "" {
-		return "", "", fmt.Errorf("%s: nothing is said in it", path)
+		return "", "", fmt.Errorf("%s: the session has no text", path)
 	}
 	return text, note, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// startUps maps each way to make a counter of an encoding and count a word with it.
+// startUps maps each contestant to a function that makes a counter of an encoding and counts a word with it.
 var startUps = map[string]func(encoding string) (keep any, err error){
 	"ours": func(encoding string) (any, error) {
 		c, err := tiktoken.New(encoding)
@@ -41,7 +41,7 @@ var startUps = map[string]func(encoding string) (keep any, err error){
 	},
 }
 
-// started is what a child prints: the duration of its start-up, and its heap after that.
+// started is the output of a child: the duration of its start-up, and the bytes that it keeps on the heap.
 type started struct {
 	NS    int64 `json:"ns"`
 	Bytes int64 `json:"bytes"`
@@ -148,7 +148,7 @@ func (c *child) note() string {
 	return fmt.Sprintf("keeps %s MB on the heap", short(float64(c.heap)/1e6))
 }
 
-// heapTarget requires that at most that many bytes are kept on the heap.
+// heapTarget requires that at most bound bytes are kept on the heap.
 func (c *child) heapTarget(of string, bound int64) target {
 	return target{
 		of: of, asks: fmt.Sprintf("≤%d MB kept", bound>>20), bound: float64(bound),

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMedian(t *testing.T) {
+func TestTheMedian(t *testing.T) {
 	tests := []struct {
 		name  string
 		times []time.Duration
@@ -16,7 +16,7 @@ func TestMedian(t *testing.T) {
 		{"of one is itself", []time.Duration{5}, 5},
 		{"of an odd number is the one in the middle", []time.Duration{9, 1, 4}, 4},
 		{"of an even number is the mean of the two in the middle", []time.Duration{1, 100, 6, 4}, 5},
-		{"is not moved by one that is far off", []time.Duration{3, 3, 3, 1_000_000}, 3},
+		{"is not affected by an outlier", []time.Duration{3, 3, 3, 1_000_000}, 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestRatioNeedsBoth(t *testing.T) {
+func TestARatioNeedsBothMedians(t *testing.T) {
 	r := results{"a": {times: []time.Duration{30}}, "b": {times: []time.Duration{10}}, "c": {}}
 	v, ok := r.ratio("a", "b")
 	require.True(t, ok)

@@ -34,7 +34,7 @@ func stepPlan() plan {
 				contestants: []contestant{
 					{name: first, lap: afresh(a.unrendered, rendered)},
 					{name: step, lap: afresh(a.stepped, rendered)},
-					{name: learnt, lap: afresh(a.learnt, rendered), note: says("a sizing.Calibrated on our counter, which learnt something between the two renders")},
+					{name: learnt, lap: afresh(a.learnt, rendered), note: says("a sizing.Calibrated on our counter, which learnt between the two renders")},
 					{name: same, lap: repeated(func() error { return rendered(ctx, begun) })},
 				},
 			}
@@ -46,7 +46,7 @@ func stepPlan() plan {
 	}
 }
 
-// agentStep makes conversations of a number of rounds, each of about that many tokens.
+// agentStep makes conversations with a number of rounds, each of about a number of tokens.
 type agentStep struct{ rounds, tokens int }
 
 // roundsInTurn is the number of rounds that answer a user's message.
@@ -59,7 +59,7 @@ type running struct {
 	tokens    int // of the last render
 }
 
-// unrendered returns a conversation that was never rendered.
+// unrendered returns a new conversation.
 func (a agentStep) unrendered(context.Context) (*running, error) {
 	c := tiktoken.O200k()
 	r := &running{session: numbered.Session(), tokenizer: c}
@@ -75,7 +75,7 @@ func (a agentStep) begin(ctx context.Context) (*running, error) {
 	return r, rendered(ctx, r)
 }
 
-// stepped returns a conversation that was rendered once, and two rounds more.
+// stepped returns a conversation that was rendered once before its last two rounds.
 func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	r, err := a.begin(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	return r, a.add(ctx, r.session, a.rounds, a.rounds+2)
 }
 
-// learnt returns a conversation that was rendered once with a counter that has learnt since, and two rounds more.
+// learnt returns a conversation like stepped, with a counter that has learnt since the render.
 func (a agentStep) learnt(ctx context.Context) (*running, error) {
 	r, err := a.unrendered(ctx)
 	if err != nil {

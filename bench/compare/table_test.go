@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/golden"
 )
 
-func TestTable(t *testing.T) {
+func TestATableShowsMediansRatiosAndTargets(t *testing.T) {
 	ms := func(times ...float64) []time.Duration {
 		var out []time.Duration
 		for _, v := range times {

@@ -68,7 +68,7 @@ func faster(of string, times float64, than string) target {
 	}
 }
 
-// within requires that a contestant takes at most that many times the time of another.
+// within requires that a contestant takes at most a multiple of the time of another.
 func within(of string, times float64, to string) target {
 	return target{
 		of: of, asks: fmt.Sprintf("≤%g× of %s", times, to), bound: times,

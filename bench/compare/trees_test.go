@@ -31,14 +31,14 @@ func TestTreesHaveTheirPiecesAndFitTheirBudget(t *testing.T) {
 				pruned, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: c})
 				require.NoError(t, err)
 				require.LessOrEqual(t, pruned.Tokens, budget)
-				require.Greater(t, pruned.Tokens, budget-60, "no more went than had to: the largest thing to go is a group")
+				require.Greater(t, pruned.Tokens, budget-60, "no more is pruned than necessary: the largest piece is a group")
 				require.Equal(t, pruned.Tokens, c.CountMessage(pruned.Messages[0]))
 			})
 		}
 	}
 }
 
-func TestNestedTreeIsDeep(t *testing.T) {
+func TestTheNestedTreeIsDeep(t *testing.T) {
 	c := tiktoken.O200k()
 	r, err := render.Render(t.Context(), nestedTree.make(1000), render.Options{Budget: unlimited, Tokenizer: c})
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestGroupsGoWhole(t *testing.T) {
 	}
 }
 
-func TestConversationHasItsRounds(t *testing.T) {
+func TestAConversationHasItsRounds(t *testing.T) {
 	a := agentStep{rounds: 45, tokens: 200}
 	begun, err := a.begin(t.Context())
 	require.NoError(t, err)
@@ -81,10 +81,10 @@ func TestConversationHasItsRounds(t *testing.T) {
 	stepped, err := a.stepped(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 47, rounds(stepped))
-	require.Len(t, turns(stepped), len(turns(begun)), "the turn goes on")
+	require.Len(t, turns(stepped), len(turns(begun)), "the last turn continues")
 }
 
-func TestTurnedTextsAreTheSameTextTurned(t *testing.T) {
+func TestTurnedTextsAreTheSameTextRotatedByLines(t *testing.T) {
 	turned := newTurned("one\ntwo\nthree\n")
 	require.Equal(t, []string{"two\nthree\none\n", "three\none\ntwo\n", "one\ntwo\nthree\n", "two\nthree\none\n"},
 		[]string{turned.next(), turned.next(), turned.next(), turned.next()})
@@ -99,13 +99,13 @@ func TestHostileInputsHaveTheirSize(t *testing.T) {
 	}
 }
 
-func TestDifferenceOfWhatIsKept(t *testing.T) {
+func TestTheNoteSaysHowTheKeptTextsDiffer(t *testing.T) {
 	ours := []chat.Message{chat.UserMessage("b\nc\nd")}
 	for theirs, want := range map[string]string{
 		"b\nc\nd":    "both keep the same",
-		"d":          "it keeps the end of what we keep, 2 lines less, for it prunes in estimated batches",
+		"d":          "it keeps the end of our text, 2 lines less, because it prunes in estimated batches",
 		"a\nb\nc\nd": "it keeps 1 lines more",
-		"b\nd":       "what is kept differs",
+		"b\nd":       "they keep different texts",
 	} {
 		require.Equal(t, want, keptTexts{Texts: []string{theirs}}.differ(ours))
 	}

@@ -68,7 +68,7 @@ func (b *bench) trim(ctx context.Context) (comparison, error) {
 		notes: []string{
 			fmt.Sprintf("%d messages of text, %d tokens, budget %d", len(messages), p.whole, p.budget),
 			"LangChain.js counts with @microsoft/tiktokenizer, by the same rule as ours, its memory of words warm",
-			"trimMessages asks its counter for the whole list again for each message that it drops; it copies messages, so what its counter remembers is gone after a call",
+			"trimMessages counts the whole list again for each message that it drops; it copies messages, so its counter's memory is lost after a call",
 		},
 		contestants: contestants,
 	}, nil
@@ -76,13 +76,13 @@ func (b *bench) trim(ctx context.Context) (comparison, error) {
 
 func (b *bench) trimInJS(ctx context.Context, name string, messages []chat.Message, budget int, remember bool) (lap, keptTexts, error) {
 	var kept keptTexts
-	type said struct {
+	type message struct {
 		Role chat.Role `json:"role"`
 		Text string    `json:"text"`
 	}
-	var list []said
+	var list []message
 	for _, m := range messages {
-		list = append(list, said{m.Role, m.Text()})
+		list = append(list, message{m.Role, m.Text()})
 	}
 	data, err := json.Marshal(list)
 	if err != nil {

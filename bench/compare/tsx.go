@@ -96,7 +96,7 @@ type tsxChunk struct {
 	Priority *int   `json:"priority,omitempty"`
 }
 
-// promptTSXInJS returns the lap of prompt-tsx rendering one message of these chunks, and what it keeps of them.
+// promptTSXInJS returns the lap of prompt-tsx rendering one message with chunks, and the texts that it keeps.
 func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, keptTexts, error) {
 	var kept keptTexts
 	ranks, err := b.tableOf(encoding)
@@ -119,13 +119,13 @@ func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks
 	return lap, kept, err
 }
 
-// keptTexts is what a contestant in JavaScript kept: the texts of its messages.
+// keptTexts holds the messages that a contestant in JavaScript kept.
 type keptTexts struct {
 	Tokens int      `json:"tokens"`
 	Texts  []string `json:"texts"`
 }
 
-// differ describes how what was kept differs from what we keep.
+// differ describes how the messages differ from those that we keep.
 func (k keptTexts) differ(ours []chat.Message) string {
 	same := len(k.Texts) == len(ours)
 	theirs := strings.Join(k.Texts, "\n")
@@ -138,10 +138,10 @@ func (k keptTexts) differ(ours []chat.Message) string {
 	case same:
 		return "both keep the same"
 	case strings.HasSuffix(mine, theirs):
-		return fmt.Sprintf("it keeps the end of what we keep, %d lines less, for it prunes in estimated batches", strings.Count(mine, "\n")-strings.Count(theirs, "\n"))
+		return fmt.Sprintf("it keeps the end of our text, %d lines less, because it prunes in estimated batches", strings.Count(mine, "\n")-strings.Count(theirs, "\n"))
 	case strings.HasSuffix(theirs, mine):
 		return fmt.Sprintf("it keeps %d lines more", strings.Count(theirs, "\n")-strings.Count(mine, "\n"))
 	default:
-		return "what is kept differs"
+		return "they keep different texts"
 	}
 }
