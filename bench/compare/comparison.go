@@ -32,7 +32,7 @@ func plans() []plan {
 
 // comparison is a set of contestants for the same job, measured in turns, and their targets.
 type comparison struct {
-	// notes are what a reader must know about the job, one line each.
+	// notes tell the reader about the job, one line each.
 	notes       []string
 	contestants []contestant
 	targets     []target

@@ -159,7 +159,7 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
 	return end.code
 }
 
-// document is what -json prints.
+// document is the output of -json.
 type document struct {
 	Go          string        `json:"go"`
 	OS          string        `json:"os"`

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheMedian(t *testing.T) {
+func TestTheMedianIsTheMiddleOfTheTimes(t *testing.T) {
 	tests := []struct {
 		name  string
 		times []time.Duration

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// vocabulary of made-up text: plain words, most of them one token.
+// vocabulary of generated text: plain words, most of them one token.
 var vocabulary = strings.Fields(`
 	the a this that each every no some one another first last new old small large fast slow empty full left right open
 	piece message prompt budget token tree branch leaf root window answer question result error call tool file line word

@@ -109,7 +109,7 @@ func renderCase(c testCase, t chat.Tokenizer) caseResult {
 	root, broken := treeOf(c.Root) // the elements are shared; each budget lays them out again
 	for _, budget := range c.Budget {
 		r, err := result{Budget: budget}, broken
-		// Compatible accepts what is an error only for Go callers.
+		// Compatible accepts mistakes that are errors only for Go callers.
 		opts := render.Options{Budget: budget, Tokenizer: t, Compatible: true}
 		var res *render.Result
 		switch {

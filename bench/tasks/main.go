@@ -64,7 +64,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	o.policies = strings.Split(*names, ",")
 	for _, name := range o.policies {
 		if !slices.Contains(known, name) {
-			return o, fmt.Errorf("-policy: there is no policy %q: it is one of %s", name, strings.Join(known, ", "))
+			return o, fmt.Errorf("-policy: unknown policy %q: name some of %s", name, strings.Join(known, ", "))
 		}
 	}
 	switch {

@@ -70,7 +70,7 @@ const planPlaced history.PlanOutcome = "placed"
 const maxPause = 64
 
 // Read returns the ledger of the path to a session's leaf. It extends the given one if the path continues from there.
-// Otherwise it reads back to the newest compaction, which carries forward what is before it.
+// Otherwise it reads back to the newest compaction, which carries forward what a ledger needs of earlier entries.
 func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) {
 	leaf := s.Leaf()
 	if l != nil && l.leaf == leaf {

@@ -75,7 +75,7 @@ func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
 	require.Empty(t, l.End)
 }
 
-// A session is read back to the newest compaction only, which carries forward what is needed of the entries before it.
+// A session is read back to the newest compaction only, which carries them forward.
 func TestRefusalsAndPreamblesOutliveCompactions(t *testing.T) {
 	s := numbered.Session()
 	var l *ledger.Ledger

@@ -74,7 +74,7 @@ type metadata struct {
 	Covered      int `json:"coveredMessages"`
 	// Characters of the files, and of the previous summary.
 	Characters characters `json:"characters"`
-	// Leak is a tag that belongs around histories and summaries but stands in the summary; "" if there is none.
+	// Leak is a tag that belongs around histories and summaries but is part of the summary; "" if there is none.
 	Leak string `json:"leak"`
 }
 

@@ -125,7 +125,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	case *summary != 0 && *summary < 100:
 		return o, fmt.Errorf("-summary is %d: set 100 tokens or more", *summary)
 	case o.format != formatText && o.format != formatJSON && o.format != formatCSV:
-		return o, fmt.Errorf("-format: there is no format %q: it is %s, %s or %s", o.format, formatText, formatJSON, formatCSV)
+		return o, fmt.Errorf("-format: unknown format %q: name %s, %s or %s", o.format, formatText, formatJSON, formatCSV)
 	case *checked && *regret:
 		return o, errors.New("-check and -regret are both set: set one of them")
 	case *carry != 0 && o.biller == nil:
@@ -133,7 +133,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	case !(*carry >= 0 && *carry <= math.MaxFloat64):
 		return o, fmt.Errorf("-carry is %v: set 0 or more", *carry)
 	case o.model != modelOffline && o.model != modelScript:
-		return o, fmt.Errorf("-model: there is no model %q: it is %s or %s", o.model, modelOffline, modelScript)
+		return o, fmt.Errorf("-model: unknown model %q: name %s or %s", o.model, modelOffline, modelScript)
 	case o.minMessages < 0:
 		return o, fmt.Errorf("-min-messages is %d: set 0 or more", o.minMessages)
 	case o.minMessages > 0 && o.bundles == "":

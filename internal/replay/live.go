@@ -20,7 +20,7 @@ import (
 type agent interface {
 	// request renders the next request.
 	request(ctx context.Context) (*render.Result, error)
-	// reported is called with the response. Its usage is what the provider would have reported, zero if unknown.
+	// reported is called with the response. Its usage is an estimate of the provider's report, zero if unknown.
 	reported(rendered *render.Result, response chat.Response)
 	// answered is called after reported, once the request is measured.
 	answered(ctx context.Context) error

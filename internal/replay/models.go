@@ -27,7 +27,7 @@ func modelNamed(name string, r *importer.Recording, t chat.Tokenizer) (chat.Mode
 	case modelScript:
 		return &script{tokenizer: t, summaries: recordedSummaries(r)}, nil
 	}
-	return nil, fmt.Errorf("-model: there is no model %q: it is %s or %s", name, modelOffline, modelScript)
+	return nil, fmt.Errorf("-model: unknown model %q: name %s or %s", name, modelOffline, modelScript)
 }
 
 // recordedSummaries returns the summaries of the recorded compactions.

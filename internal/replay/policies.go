@@ -46,7 +46,7 @@ func policiesNamed(names string) (list []summarize.Policy, err error) {
 	for _, name := range wanted {
 		p, err := policies.Named(name)
 		if err != nil {
-			return nil, fmt.Errorf("-policy: %w, or %s", err, all)
+			return nil, fmt.Errorf("-policy: unknown policy %q: name some of %s, or %s", name, strings.Join(policies.Names(), ", "), all)
 		}
 		for i := range p.Ask.Prompts {
 			p.Ask.Prompts[i].Title = nil // when a title is asked for differs from run to run

@@ -61,7 +61,7 @@ func shapesNamed(names string) ([]costsim.Shape, error) {
 	var list []costsim.Shape
 	for _, name := range strings.Split(names, ",") {
 		if !slices.Contains(costsim.Shapes, costsim.Shape(name)) {
-			return nil, fmt.Errorf("-shape: there is no shape %q: it is one of %v, or %s", name, costsim.Shapes, all)
+			return nil, fmt.Errorf("-shape: unknown shape %q: name some of %v, or %s", name, costsim.Shapes, all)
 		}
 		list = append(list, costsim.Shape(name))
 	}
