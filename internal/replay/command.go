@@ -81,7 +81,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	carry := flags.Float64("carry", 0,
 		"with -prices: compact once carrying the history has cost this many times what compacting costs, in place of the policies' own triggers")
 	losses := flags.String("loss", "",
-		"dollars that a compaction's loss is worth to the policy frugal; a run for each, separated by commas (default the policy's own)")
+		"dollars that a compaction's loss is worth to the policy frugal, separated by commas; a run for each (default the policy's own)")
 	summary := flags.Int("summary", 0, "maximum tokens of a summary, the same for all policies (default each policy's own)")
 	checked := flags.Bool("check", false, "with -prices: check the cost model against the recorded usage, request by request, instead of replaying")
 	regret := flags.Bool("regret", false, "with -prices: compare the cost of rules of compaction with the best compactions, instead of replaying")

@@ -12,7 +12,7 @@ const require = createRequire(import.meta.url);
 const { createTokenizer, getRegexByEncoder, getSpecialTokensByEncoder } = require('@microsoft/tiktokenizer');
 const { LRUCache } = require('@microsoft/tiktokenizer/dist/lru.js');
 
-// As many words as prompt-tsx lets its tokenizer remember.
+// The number of words that prompt-tsx's tokenizer remembers.
 const cacheSize = 64000;
 
 const tokenizerOf = ({ encoding, ranks }) =>
@@ -20,19 +20,19 @@ const tokenizerOf = ({ encoding, ranks }) =>
 
 const now = () => process.hrtime.bigint();
 
-// timed is how long a job takes, done several times.
+// timed returns the time that a job takes, done several times.
 async function timed(times, job) {
 	const start = now();
 	for (let i = 0; i < times; i++) await job();
 	return now() - start;
 }
 
-// messageTokens is what OpenAI's rule gives for a message of text alone.
+// messageTokens counts a message of text by OpenAI's rule.
 const messageTokens = (tokenizer, role, text) =>
 	3 + tokenizer.encode(role).length + tokenizer.encode(text).length;
 
 const jobs = {
-	// Counts a text; cold, with a memory of words emptied before each time.
+	// Counts a text. If cold, the memory of words is emptied before each count.
 	count({ text, cold, ...table }) {
 		const tokenizer = tokenizerOf(table);
 		const s = readFileSync(text, 'utf8');
