@@ -1,6 +1,6 @@
-// Package elements is what a prompt is built of: a tree of struct literals that says what stands where and what
-// matters how much. It holds data only; package render turns a tree into messages that fit a budget. Package elements/el has
-// constructors, with which most trees are written.
+// Package elements declares the elements of a prompt: a tree of struct literals with priorities. It holds data only;
+// package render turns a tree into messages that fit a budget. Package elements/el has constructors, and most trees are
+// written with them.
 //
 //	prompt := elements.Nodes{
 //		elements.SystemMessage{Children: elements.Nodes{
@@ -15,19 +15,19 @@
 //		}},
 //	}
 //
-// # What there is
+// # The elements
 //
-// Messages: [SystemMessage], [UserMessage], [AssistantMessage] with each [ToolCall], [ToolMessage]. Text in them:
+// Messages: [SystemMessage], [UserMessage], [AssistantMessage] with each [ToolCall], [ToolMessage]. Text in messages:
 // [Text], [TextChunk], [Tag], [LineBreak]. Other parts: [Image], [Document], [Thinking], [Opaque], [CacheBreakpoint].
-// Elements that say what is kept: [Chunk], [PrioritizedList], [TokenLimit], [KeepWith], [Expandable], [IfEmpty], [Wrap],
-// [LegacyPrioritization]. Outside messages: [Tool]. Values that go along: [Meta], [Reference]. Content rendered elsewhere: [Transferred].
-// What was said: [Finished] messages, or a single [Message].
+// Elements that control pruning: [Chunk], [PrioritizedList], [TokenLimit], [KeepWith], [Expandable], [IfEmpty], [Wrap],
+// [LegacyPrioritization]. Outside messages: [Tool]. Values without text: [Meta], [Reference]. Content rendered
+// elsewhere: [Transferred]. Messages of a conversation: [Finished], or a single [Message].
 //
-// The page of each says what it is for, when something else is better, and what it costs.
+// The page of each element says when to use it, when another is better, and what it costs.
 //
 // # Elements of your own
 //
-// Any type with a Render method is a [Node]. It is handed its share of the budget and the means to measure:
+// Any type with a Render method is a [Node]. Render receives the element's share of the budget and the tokenizer:
 //
 //	type Retrieval struct {
 //		elements.Props
@@ -42,5 +42,5 @@
 //		return el.Each(files, func(f File) elements.Node { return el.Text(f.Source) }), nil
 //	}
 //
-// Embedding [Props] gives it a priority and the rest of the properties. The same value may stand in a tree twice.
+// Embedding [Props] gives it a priority and the other properties. The same value may occur twice in a tree.
 package elements

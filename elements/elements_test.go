@@ -40,10 +40,10 @@ func priorities(t *testing.T, l elements.PrioritizedList) map[string]int {
 	return got
 }
 
-// unset stands for no priority.
+// unset marks a piece without a priority.
 const unset = 1 << 30
 
-func TestPrioritizedListNeedsLowerPriorities(t *testing.T) {
+func TestPrioritizedListMustLeaveLowerPriorities(t *testing.T) {
 	list := elements.PrioritizedList{
 		Props: elements.Props{Priority: new(math.MinInt + 1)}, Children: elements.Nodes{elements.Text("a"), elements.Text("b")},
 	}
@@ -56,7 +56,7 @@ func TestPrioritizedListNeedsLowerPriorities(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPrioritizedList(t *testing.T) {
+func TestPrioritizedListRanksItsChildren(t *testing.T) {
 	chunk := func(text string) elements.TextChunk {
 		return elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}
 	}
@@ -67,17 +67,17 @@ func TestPrioritizedList(t *testing.T) {
 		want map[string]int
 	}{
 		{
-			"they rise to one less than the list's own",
+			"priorities rise to one less than the list's own",
 			elements.PrioritizedList{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{chunk("a"), chunk("b"), chunk("c")}},
 			map[string]int{"TextChunk#1": 7, "TextChunk#2": 8, "TextChunk#3": 9},
 		},
 		{
-			"descending they fall from the list's own",
+			"descending priorities fall from the list's own",
 			elements.PrioritizedList{Props: elements.Props{Priority: new(10)}, Descending: true, Children: elements.Nodes{chunk("a"), chunk("b"), chunk("c")}},
 			map[string]int{"TextChunk#1": 10, "TextChunk#2": 9, "TextChunk#3": 8},
 		},
 		{
-			"without one of its own the list has 0",
+			"a list without a priority has 0",
 			elements.PrioritizedList{Children: elements.Nodes{chunk("a"), chunk("b")}},
 			map[string]int{"TextChunk#1": -2, "TextChunk#2": -1},
 		},
@@ -118,17 +118,17 @@ func TestPrioritizedList(t *testing.T) {
 			map[string]int{"Image": 6, "TextChunk": 7, "Document": 9},
 		},
 		{
-			"empty text is nothing",
+			"empty text becomes nothing",
 			elements.PrioritizedList{Children: elements.Nodes{elements.Text("a"), elements.Text(""), new(elements.Text("b"))}},
 			map[string]int{"TextChunk#1": -3, "TextChunk#2": -1},
 		},
 		{
-			"a line break has its priority",
+			"a line break has the list's priority for its index",
 			elements.PrioritizedList{Children: elements.Nodes{elements.LineBreak{}}},
 			map[string]int{"PrioritizedList": -1},
 		},
 		{
-			"so does an opaque value, whatever its own",
+			"an opaque value has its priority, whatever its own",
 			elements.PrioritizedList{Children: elements.Nodes{elements.Opaque{Value: []byte("1"), Priority: new(9)}}},
 			map[string]int{"PrioritizedList": -1},
 		},
@@ -149,25 +149,25 @@ func TestPrioritizedListIsPrunedInItsOrder(t *testing.T) {
 	require.Equal(t, "one\ntwo", text(t, 5, list))
 }
 
-func TestWithPriority(t *testing.T) {
+func TestWithPriorityReplacesThePriority(t *testing.T) {
 	low := func(n elements.Node) elements.Node { return elements.WithPriority{Priority: -1, Node: n} }
 	chunk := elements.TextChunk{Props: elements.Props{Priority: new(5)}, Children: elements.Nodes{elements.Text("a")}}
 	other := elements.TextChunk{Props: elements.Props{Priority: new(0)}, Children: elements.Nodes{elements.Text("b")}}
 	require.Equal(t, "a", text(t, 4, chunk, other))
-	require.Equal(t, "b", text(t, 4, low(chunk), other), "it takes the place of the node's own")
-	require.Equal(t, "b", text(t, 4, low(own{text: "a"}), other), "on an element of one's own too")
+	require.Equal(t, "b", text(t, 4, low(chunk), other), "it replaces the node's own")
+	require.Equal(t, "b", text(t, 4, low(own{text: "a"}), other), "also on an element of the caller's own")
 	require.Equal(t, "b", text(t, 4, elements.WithPriority{Priority: -1, Node: elements.WithPriority{Priority: 9, Node: chunk}}, other), "the outer counts")
-	require.Equal(t, "a", text(t, 4, low(elements.Nodes{chunk}), other), "on a list it does nothing")
+	require.Equal(t, "a", text(t, 4, low(elements.Nodes{chunk}), other), "it does nothing on a list")
 	require.Equal(t, "a", text(t, 4, low(elements.Text("a")), other), "nor on text")
 	require.Equal(t, "b", text(t, 4, low(nil), other))
-	require.Equal(t, chunk, given(t, elements.WithPriority{Node: chunk}))
+	require.Equal(t, chunk, renderNode(t, elements.WithPriority{Node: chunk}))
 }
 
-// own is a user's element.
+// own is an element of a caller's own.
 type own struct {
 	elements.Props
 	text  string
-	needs int // tokens without which it is nothing
+	needs int // tokens below which it renders nothing
 }
 
 func (o own) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
@@ -188,7 +188,7 @@ func TestOwnElementEmbedsProps(t *testing.T) {
 	require.Equal(t, "low", text(t, 4, low, high))
 
 	last := own{Props: elements.Props{FlexGrow: 1}, text: "last", needs: 2}
-	require.Equal(t, "1 2 3", text(t, 7, last, elements.Text("1 2 3")), "its share is what others left")
+	require.Equal(t, "1 2 3", text(t, 7, last, elements.Text("1 2 3")), "its share is the tokens that others left")
 	require.Equal(t, "last1 2 3", text(t, 8, last, elements.Text("1 2 3")))
 }
 
@@ -207,7 +207,7 @@ func TestImageIsRecognisedByItsFirstBytes(t *testing.T) {
 	}
 }
 
-func TestMetadata(t *testing.T) {
+func TestMetadataIsFoundByItsType(t *testing.T) {
 	type used struct{ file string }
 	var m elements.Metadata
 	_, ok := elements.MetaOf[used](m)
@@ -230,12 +230,11 @@ func TestMetadata(t *testing.T) {
 	_, ok = elements.MetaOf[string](m)
 	require.False(t, ok)
 	err, ok := elements.MetaOf[error](m)
-	require.True(t, ok, "an interface finds what implements it")
+	require.True(t, ok, "an interface finds a value that implements it")
 	require.Equal(t, context.Canceled, err)
 	require.True(t, m[4].Local)
 }
 
-// The built-in elements are data: what each renders to is what stands in it.
 func TestBuiltInElementsRenderToTheirChildren(t *testing.T) {
 	children := elements.Nodes{elements.Text("a")}
 	for _, n := range []elements.Node{
@@ -245,12 +244,12 @@ func TestBuiltInElementsRenderToTheirChildren(t *testing.T) {
 		elements.Chunk{Children: children}, elements.TokenLimit{Children: children}, elements.KeepWith{Children: children},
 		elements.LegacyPrioritization{Children: children}, children,
 	} {
-		require.Equal(t, children, given(t, n), "%T", n)
+		require.Equal(t, children, renderNode(t, n), "%T", n)
 	}
 	for _, n := range []elements.Node{elements.Image{}, elements.Document{}, elements.Thinking{}, elements.Opaque{}, elements.CacheBreakpoint{}, elements.Expandable{}} {
-		require.Nil(t, given(t, n), "%T", n)
+		require.Nil(t, renderNode(t, n), "%T", n)
 	}
 	for _, n := range []elements.Node{elements.Text("a"), elements.LineBreak{}, elements.Meta[int]{Value: 1}, elements.Reference{Name: "r"}, elements.Transferred{}} {
-		require.Equal(t, n, given(t, n), "%T", n)
+		require.Equal(t, n, renderNode(t, n), "%T", n)
 	}
 }

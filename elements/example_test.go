@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// show renders a prompt within a budget and prints its messages. In these examples a word is a token, and a message is
-// 3 more.
+// show renders a prompt within a budget and prints its messages. In these examples a word is a token, and a message
+// takes 3 more.
 func show(prompt elements.Node, budget int) {
 	result, err := render.Render(context.Background(), prompt, render.Options{Budget: budget, Tokenizer: words{}})
 	if err != nil {
@@ -29,7 +29,7 @@ func show(prompt elements.Node, budget int) {
 	}
 }
 
-// Lookup is an element of our own: it fills its share of the budget with what it finds.
+// Lookup is an element that fills its share of the budget with the entries that it finds.
 type Lookup struct {
 	elements.Props
 	Word string
@@ -76,7 +76,7 @@ func Example() {
 	// looked up prune
 }
 
-// Lookup embeds Props, so that it has a priority among its siblings and may grow into what they leave.
+// Lookup embeds Props, so it has a priority among its siblings and may be laid out after them.
 func ExampleElement() {
 	prompt := elements.UserMessage{Children: elements.Nodes{
 		elements.Text("Explain this."),
@@ -279,7 +279,7 @@ func ExampleWithPriority() {
 	// user: a note
 }
 
-// The text with the lowest priority goes, although the message it stands in has the higher one.
+// The text with the lowest priority goes, although its message has the higher one.
 func ExampleLegacyPrioritization() {
 	show(elements.LegacyPrioritization{Children: elements.Nodes{
 		el.User(el.Priority(1), el.Text("a question", el.Priority(30))),
@@ -291,7 +291,7 @@ func ExampleLegacyPrioritization() {
 	// user: another question
 }
 
-// The same rounds stand in one prompt after the other, and each is counted once.
+// The same rounds occur in several prompts, and each is counted once.
 func ExampleFinished() {
 	var rounds elements.Nodes
 	for i, said := range []string{"first", "second", "third"} {

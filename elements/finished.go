@@ -7,11 +7,12 @@ import (
 	"github.com/promptree-go/promptree/internal/kept"
 )
 
-// Finished is messages that were said and do not change any more, kept or dropped together like a [Chunk]: a round of a
-// conversation, say. It is used by its pointer, and the same one in each prompt that shows the messages: what they lay out
-// to and count is worked out once and kept with it. So a long conversation costs little more than what is new in it.
+// Finished is a list of past messages that do not change any more, kept or dropped together like a [Chunk], such as a
+// round of a conversation. Use the same pointer in every prompt that shows the messages: their layout and count are
+// computed once and kept with it. So a long conversation costs little more than its new messages.
 //
-// Neither the messages nor what they hold may be changed once it was rendered. It stands where messages may.
+// Do not change the messages or anything that they hold after the first render. A Finished stands where a message may
+// stand.
 type Finished struct {
 	Props
 	Messages []chat.Message
@@ -19,7 +20,7 @@ type Finished struct {
 	kept kept.Slot
 }
 
-// Kept returns what the renderer keeps with the messages. It is for the renderer alone.
+// Kept returns the slot in which the renderer stores the layout. Only the renderer uses it.
 func (f *Finished) Kept() *kept.Slot { return &f.kept }
 
 // Render returns the messages.

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Wrap is its children, with properties of their own as a whole: a priority among the siblings of the Wrap, a share of the budget, a name
-// in reports. Its children still go one at a time; a [Chunk] goes whole. It costs nothing.
+// Wrap gives its children shared properties: a priority among the siblings of the Wrap, a share of the budget, a name
+// in reports. Its children are still pruned one at a time; a [Chunk] is pruned whole. A Wrap costs no tokens.
 type Wrap struct {
 	Props
 	Children Nodes
@@ -16,9 +16,10 @@ type Wrap struct {
 // Render returns the children.
 func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children, nil }
 
-// Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. A large one leaves much room when it goes, which
-// render.Options.Backfill can fill again; of long text, a [TextChunk] with a break keeps a part. A [TokenLimit] in it prunes what stands in its messages; a message that goes there takes
-// the chunk along.
+// Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. Dropping a large chunk leaves
+// much of the budget unused, which render.Options.Backfill can fill again. For long text, a [TextChunk] with a break
+// keeps a part. A [TokenLimit] in a chunk prunes the content of the chunk's messages; if that removes a whole message,
+// the chunk goes too.
 type Chunk struct {
 	Props
 	Children Nodes
@@ -27,9 +28,11 @@ type Chunk struct {
 // Render returns the children.
 func (c Chunk) Render(context.Context, Sizing) (Node, error) { return c.Children, nil }
 
-// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned: what should never take more, however
-// large the window is. What should yield only if others need the room has a priority instead. It costs a pruning of its own. An [Expandable] in it may
-// outgrow it afterwards, when the whole prompt has room, and a limit in what one grew to is not kept; both as in prompt-tsx.
+// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned. It is for content
+// that should never take more, however large the context window is. For content that should yield only if others need
+// the tokens, set a priority instead. It costs a pruning of its own. An [Expandable] in it may outgrow the limit
+// afterwards, when the whole prompt has tokens to spare, and a limit in the expanded content is not kept; both as in
+// prompt-tsx.
 type TokenLimit struct {
 	Props
 	// Max is the most tokens that the children may take, 1 or more.
@@ -40,12 +43,15 @@ type TokenLimit struct {
 // Render returns the children.
 func (l TokenLimit) Render(context.Context, Sizing) (Node, error) { return l.Children, nil }
 
-// PrioritizedList returns its children priorities that rise with their order, so that the first goes first; the last has
-// one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
-// and the last goes first. Text among the children becomes a [TextChunk], empty text nothing. A list among them is
-// transparent: its members keep their own priorities. A PrioritizedList among them ranks its own from the one it gets.
-// Its priority must leave room for theirs below it: math.MinInt does not, and is an error. It is for what has an order; what has a rank of
-// its own, such as a score, takes that as its priority.
+// PrioritizedList gives its children priorities that rise with their order, so that the first goes first; the last has
+// one less than the list's own priority (default 0). If it is Descending, the priorities fall, starting at the list's
+// own, and the last goes first.
+//
+// Text among the children becomes a [TextChunk]; empty text becomes nothing. A list among them is transparent: its
+// members keep their own priorities. A PrioritizedList among them ranks its children from the priority that it gets.
+// The list's priority must leave lower ones for its children: math.MinInt does not, and is an error.
+//
+// It is for items that have an order. If the items have a score, use that as their priority instead.
 type PrioritizedList struct {
 	Props
 	Descending bool
@@ -83,7 +89,8 @@ func (l PrioritizedList) Render(context.Context, Sizing) (Node, error) {
 	return ranked, nil
 }
 
-// WithPriority returns a node another priority, that of an element which somebody else made. On a list and on text it does nothing.
+// WithPriority gives a node another priority, such as an element that somebody else made. On a list and on text it does
+// nothing.
 type WithPriority struct {
 	Priority int
 	Node     Node
@@ -92,19 +99,19 @@ type WithPriority struct {
 // Render returns the node.
 func (w WithPriority) Render(context.Context, Sizing) (Node, error) { return w.Node, nil }
 
-// Group is the identity of elements that stand or fall together. Each &Group{} is a group of its own; share the
-// pointer among the group's members.
+// Group identifies elements that are kept or dropped together. Each &Group{} is a group of its own; share the pointer
+// among the group's members.
 type Group struct {
-	// Name is for the reader of a report.
+	// Name of the group in reports.
 	Name string
 }
 
-// KeepWith stands or falls with the other members of its group, the tool calls linked to it among them: once one of them is
-// gone, so are all. It is for what stands apart, such as a file and its tests; elements beside each other stand in a [Chunk]. Required
-// members make the group Required.
+// KeepWith is kept or dropped with the other members of its group, including the tool calls linked to it: once one of
+// them is gone, so are all. It is for elements that stand apart, such as a file and its tests; put elements beside each
+// other in a [Chunk]. Required members make the group Required.
 type KeepWith struct {
 	Props
-	// Group that it belongs to. Nil is a group of its own.
+	// Group of the element. Nil is a group of its own.
 	Group    *Group
 	Children Nodes
 }
@@ -112,8 +119,8 @@ type KeepWith struct {
 // Render returns the children.
 func (k KeepWith) Render(context.Context, Sizing) (Node, error) { return k.Children, nil }
 
-// IfEmpty is its children, or Alt where they render to nothing but white space: "no results". Both are laid out, Alt first; what
-// pruning empties later stays empty. What is known before it is rendered needs only an if.
+// IfEmpty shows its children, or Alt, such as "no results", if they render to nothing but white space. Both are laid
+// out, Alt first; children emptied by pruning stay empty. If the program knows beforehand, it needs only an if.
 type IfEmpty struct {
 	Props
 	Alt      Node
@@ -128,11 +135,13 @@ func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 	}, nil
 }
 
-// Expandable grows into room that is left. Value is called with the element's share of the budget, and again, where a
-// limit or the whole prompt has tokens to spare, with all that it may then take. Each call stands for itself. It is for what can use any
-// room, such as retrieval; text that is there already is a [TextChunk] with a break. A prompt that holds one is counted as it is laid out,
-// and fits to many budgets do not share their pruning.
-// Once it has grown it has no priority any more, which is the highest; as in prompt-tsx.
+// Expandable grows into tokens that are left over. Value is called with the element's share of the budget, and again
+// with all the tokens that it may take if a limit or the whole prompt has some to spare. Each call replaces the result
+// of the last. It is for content that can use any number of tokens, such as retrieval; text that exists already is a
+// [TextChunk] with a break.
+//
+// A prompt that holds one is counted as it is laid out, and fits to many budgets do not share their pruning. Once it
+// has grown it has no priority any more, which is the highest, as in prompt-tsx.
 type Expandable struct {
 	Props
 	Value func(ctx context.Context, s Sizing) (Node, error)
@@ -146,8 +155,8 @@ func (e Expandable) Render(ctx context.Context, s Sizing) (Node, error) {
 	return e.Value(ctx, s)
 }
 
-// LegacyPrioritization prunes its pieces by their own priorities alone, wherever they stand in it. It is for trees that prompt-tsx
-// renders too; in others a Wrap with PassPriority says which levels count.
+// LegacyPrioritization prunes its pieces by their own priorities alone, at any depth. It is for trees that prompt-tsx
+// renders too; in others, a Wrap with PassPriority says which levels count.
 type LegacyPrioritization struct {
 	Props
 	Children Nodes

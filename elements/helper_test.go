@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// words is a tokenizer of one token a word. A message is 3 more, every part but text is 1.
+// words is a tokenizer of one token a word. A message takes 3 more, and every part other than text takes 1.
 type words struct{}
 
 func (words) CountText(text string) int { return len(strings.Fields(text)) }
@@ -58,10 +58,10 @@ func text(t *testing.T, budget int, children ...elements.Node) string {
 	return r.Messages[0].Text()
 }
 
-// given returns what a node renders to.
-func given(t *testing.T, n elements.Node) elements.Node {
+// renderNode returns the node that a node renders to.
+func renderNode(t *testing.T, n elements.Node) elements.Node {
 	t.Helper()
-	template, err := n.Render(context.Background(), elements.Sizing{})
+	content, err := n.Render(context.Background(), elements.Sizing{})
 	require.NoError(t, err)
-	return template
+	return content
 }

@@ -1,18 +1,18 @@
 package elements
 
-// ShowsHistory marks an element that shows what was said in a conversation. What such an element renders to is
-// history: the compactor of package summarize counts it as what a compaction relieves, and package render can require
-// it, or let it be pruned, apart from the rest of the prompt (render.HistoryMode).
+// ShowsHistory marks an element that shows messages of a conversation. Everything that it renders to is history: the
+// compactor of package summarize counts it as tokens that a compaction can save, and package render can require it, or
+// let it be pruned, apart from the rest of the prompt (render.HistoryMode).
 //
-// The elements of package history have the marker. An element of your own that shows messages of a conversation should
-// have it too; one around both history and anything else should not. The method does nothing and is never called.
+// The elements of package history have the marker. Give it to an element of your own that shows messages of a
+// conversation, but not to one that holds both history and anything else. The method does nothing and is never called.
 type ShowsHistory interface{ ShowsHistory() }
 
-// IgnoresBudget marks an element that renders to the same whatever share of the budget it is told ([Sizing.TokenBudget]). What
-// stands beside it then shares what it leaves; an element without the marker takes part in the sharing. The elements of package
-// history have it. The method does nothing and is never called.
+// IgnoresBudget marks an element that renders to the same whatever its share of the budget is ([Sizing.TokenBudget]).
+// Its siblings then share the tokens that it leaves; an element without the marker takes part in the sharing. The
+// elements of package history have it. The method does nothing and is never called.
 type IgnoresBudget interface{ IgnoresBudget() }
 
-// Misplaced marks a node that stands for nothing by itself, such as an option of package el. If a renderer meets one, the render ends
-// with its error and the path of the element in which it stands.
+// Misplaced marks a node that renders to nothing by itself, such as an option of package el. If a renderer meets one,
+// the render fails with the node's error and the path of the element around it.
 type Misplaced interface{ Misplaced() error }

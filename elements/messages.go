@@ -6,27 +6,27 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// SystemMessage is a message from the system. Its children are text and parts, or elements that render to such. Instructions to which
-// nobody returns a priority are the last to go, and Required they never do. Each message costs what the provider takes for a message besides
-// its content, some 3 to 5 tokens, so that texts that belong together stand in one.
+// SystemMessage is a message from the system. Its children are text, parts, or elements that render to these.
+// Instructions without a priority are pruned last, and Required ones never. Each message costs the provider's overhead
+// besides its content, about 3 to 5 tokens, so put texts that belong together into one message.
 type SystemMessage struct {
 	Props
-	// Name of the participant, where the provider takes one.
+	// Name of the participant, if the provider takes one.
 	Name     string
 	Children Nodes
 }
 
-// UserMessage is a message from the user: what is asked, and what was looked up for it. A message that was said does not change any
-// more and is cheaper as a [Finished].
+// UserMessage is a message from the user: the question, and the context retrieved for it. A past message does not
+// change any more and is cheaper as a [Finished].
 type UserMessage struct {
 	Props
 	Name     string
 	Children Nodes
 }
 
-// AssistantMessage is a message from the model, with the tools that it called. It is for examples that the model should follow; a
-// conversation is shown by the elements of package history. A call must be answered by a [ToolMessage] in the messages that are left:
-// link both to a group, or put them into a [Chunk].
+// AssistantMessage is a message from the model, with its tool calls. Use it for examples that the model should follow;
+// the elements of package history show a conversation. After pruning, each call must still be answered by a
+// [ToolMessage]: link both to a group, or put them into a [Chunk].
 type AssistantMessage struct {
 	Props
 	Name      string
@@ -37,16 +37,16 @@ type AssistantMessage struct {
 // ToolCall is a call in an [AssistantMessage].
 type ToolCall struct {
 	chat.ToolCall
-	// KeepWith links the call to a group: each goes with the other. Nil links it to nothing.
+	// KeepWith links the call to a group: each goes with the other. Nil links it to none.
 	KeepWith *Group
 }
 
-// ToolMessage is the result of a tool call. It stands after the message with the call, and goes with it.
+// ToolMessage is the result of a tool call. It stands after the message with the call, and is pruned with it.
 type ToolMessage struct {
 	Props
 	// ToolCallID of the call that it answers.
 	ToolCallID string
-	// IsError tells that the tool failed.
+	// IsError reports that the tool failed.
 	IsError  bool
 	Children Nodes
 }
@@ -65,10 +65,10 @@ func (m AssistantMessage) Render(context.Context, Sizing) (Node, error) {
 // Render returns the message's children.
 func (m ToolMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
-// Message returns the element for a finished message, for one that stands in one prompt only; a [Finished] is laid out and counted once for
-// all. Its tool calls are linked to nothing.
+// Message returns the element for a past message that occurs in one prompt only; a [Finished] is laid out and counted
+// once for all prompts. Its tool calls are linked to no group.
 //
-// A text part that follows another starts on a line of its own, since text in a message is joined.
+// A text part that follows another starts on a line of its own, because text in a message is joined.
 func Message(props Props, m chat.Message) Node {
 	children := make(Nodes, 0, len(m.Content))
 	afterText := false
@@ -96,7 +96,7 @@ func Message(props Props, m chat.Message) Node {
 	}
 }
 
-// Part returns the element for a finished part.
+// Part returns the element for a part of a past message.
 func Part(p chat.Part) Node {
 	switch p := p.(type) {
 	case chat.Text:

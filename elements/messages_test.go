@@ -10,8 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// A finished message comes out of a tree as it went in.
-func TestMessageComesBackFromARender(t *testing.T) {
+func TestAMessageIsUnchangedByARender(t *testing.T) {
 	every := chat.Parts{
 		chat.Thinking{Text: "hm", Signature: "c2ln"}, chat.Thinking{Encrypted: "eHl6"}, chat.Text("a <b> & c\n"),
 		chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow, MediaType: "image/png"}, chat.Text(" "),
@@ -49,7 +48,7 @@ func TestMessageJoinsTexts(t *testing.T) {
 		"a text that follows another starts on a line of its own")
 }
 
-func TestMessageTakesProps(t *testing.T) {
+func TestMessageTakesItsProperties(t *testing.T) {
 	props := elements.Props{Priority: new(3), Required: true, FlexGrow: 2}
 	for _, role := range []chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool} {
 		e, ok := elements.Message(props, chat.Message{Role: role}).(elements.Element)
@@ -58,14 +57,13 @@ func TestMessageTakesProps(t *testing.T) {
 	}
 }
 
-// What has no calls is no message with an empty list of calls.
-func TestMessageWithoutCalls(t *testing.T) {
+func TestAMessageWithoutCallsHasANilList(t *testing.T) {
 	m, ok := elements.Message(elements.Props{}, chat.AssistantMessage("a")).(elements.AssistantMessage)
 	require.True(t, ok)
 	require.Nil(t, m.ToolCalls)
 }
 
-func TestPart(t *testing.T) {
+func TestPartReturnsTheElementOfAPart(t *testing.T) {
 	require.Nil(t, elements.Part(nil))
 	for _, p := range []interface {
 		elements.Node

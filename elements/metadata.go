@@ -7,21 +7,21 @@ import (
 	"github.com/promptree-go/promptree/internal/metadata"
 )
 
-// Meta is a value that goes along with a prompt without being part of its text: what was looked up, which files were
-// used. It costs no tokens. [MetaOf] and [AllMeta] find it in the result by its type.
+// Meta attaches a value to a prompt without adding text: the search results, the names of files. It costs no tokens.
+// [MetaOf] and [AllMeta] find it in the result by its type.
 type Meta[T any] struct {
 	Value T
-	// Local drops the value together with the element it stands in. Without it the value is always in the result.
+	// Local drops the value together with the element that holds it. Otherwise the value is always in the result.
 	Local bool
 }
 
 // Render returns the value itself to the renderer.
 func (m Meta[T]) Render(context.Context, Sizing) (Node, error) { return m, nil }
 
-// Entry returns the value without its type. It is for the renderer alone.
+// Entry returns the value without its type. Only the renderer uses it.
 func (m Meta[T]) Entry() metadata.Entry { return metadata.Entry{Value: m.Value, Local: m.Local} }
 
-// Metadata is what the [Meta] elements of a prompt held: global values in the order in which their elements were laid
+// Metadata holds the values of a prompt's [Meta] elements: global values in the order in which their elements were laid
 // out, then the local ones that are left, in document order. The zero value is empty.
 type Metadata []metadata.Entry
 
@@ -46,13 +46,13 @@ func AllMeta[T any](m Metadata) []T {
 	return all
 }
 
-// Reference names a source that the text around it was taken from, without being part of the text. The result of a render tells the references whose
-// text was kept from those whose text was dropped.
+// Reference names the source of the text around it, without being part of the text. The result of a render lists the
+// references whose text was kept apart from those whose text was dropped.
 type Reference struct {
 	// Name of the source. A name is reported once.
 	Name string
-	// Transfer is the reference in full, in the form in which it came in a tree that was rendered elsewhere. One without
-	// a name, which names a place in a file, is reported as often as it occurs.
+	// Transfer is the reference in full, as it came in a tree that was rendered elsewhere. One without a name, which
+	// names a place in a file, is reported each time it occurs.
 	Transfer json.RawMessage
 }
 

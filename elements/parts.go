@@ -9,8 +9,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Image is a picture in a message. It is counted by the provider's formula, at the upper bound unless its size is known, and is kept or
-// dropped whole. When it goes, its message is counted again.
+// Image is a picture in a message. It is counted by the provider's formula, at the upper bound unless its size is
+// known, and is kept or dropped whole. When it is dropped, its message is counted again.
 type Image struct {
 	Props
 	// Source is a URL, or the picture itself in base64. Base64 of a JPEG, PNG, GIF or WebP file is recognised by its
@@ -18,7 +18,7 @@ type Image struct {
 	Source string
 	// Detail asks for a resolution. Defaults to the provider's choice.
 	Detail chat.ImageDetail
-	// MediaType such as "image/png", where it is known apart from the source.
+	// MediaType such as "image/png", if it is known apart from the source.
 	MediaType string
 	// Children are metadata and references that go with the image. None by default; anything else in them is an error.
 	Children Nodes
@@ -44,23 +44,24 @@ func imageURL(source string) string {
 	return source
 }
 
-// Document is a file in a message, such as a PDF, for models that read it as it is; what it counts is estimated. A file of text is cheaper
-// as a [TextChunk], and pruned in parts.
+// Document is a file in a message, such as a PDF, for models that read such files. Its count is an estimate. A text
+// file is cheaper as a [TextChunk], which can also be pruned in parts.
 type Document struct {
 	Props
 	// Data of the file, in base64.
 	Data string
 	// MediaType such as "application/pdf".
 	MediaType string
-	// Children are metadata and references that go with the document. None by default; anything else in them is an error.
+	// Children are metadata and references that go with the document. None by default; anything else in them is an
+	// error.
 	Children Nodes
 }
 
 // Part returns the finished part.
 func (d Document) Part() chat.Part { return chat.Document{Data: d.Data, MediaType: d.MediaType} }
 
-// Thinking is what a model thought, sent back to it unchanged. It stands in an [AssistantMessage], whole or not at all: providers refuse
-// a part of it. The elements of package history show it by themselves.
+// Thinking is a model's thinking, sent back to it unchanged. It stands in an [AssistantMessage], and is kept or dropped
+// whole, because providers refuse a part of it. The elements of package history include it automatically.
 type Thinking struct {
 	Props
 	Thought chat.Thinking
@@ -69,26 +70,28 @@ type Thinking struct {
 // Part returns the finished part.
 func (t Thinking) Part() chat.Part { return t.Thought }
 
-// Opaque is a part that only its provider understands. It is left out for other providers. Its Tokens count wherever pieces are counted one by one. Where
-// its own priority is unset it takes that of the element it stands in, in a [TextChunk] the highest.
+// Opaque is a part that only its provider understands. It is left out for other providers. Its Tokens count whenever
+// pieces are counted one by one. If its Priority is nil, it takes that of the element around it, or the highest in a
+// [TextChunk].
 type Opaque struct {
 	Priority *int
 	// Value as the provider wrote it.
 	Value json.RawMessage
-	// Tokens that the value takes, as far as is known. Below 0 is 0, and more than 2^31−1 is that many.
+	// Tokens that the value takes, if known. A negative number counts as 0, and more than 2^31−1 counts as that.
 	Tokens int
 }
 
 // Part returns the finished part.
 func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.Tokens} }
 
-// CacheBreakpoint marks how far a prompt is worth caching. It stands directly in a message. While it is there, pieces
-// before it are passed over when pruning chooses: put it behind what stays the same, and nothing that may have to go before it. It costs
-// no tokens; providers charge more for what they write to their cache (sizing.Prices).
+// CacheBreakpoint marks the end of a prefix that is worth caching. It stands directly in a message. While it is there,
+// pruning passes over the pieces before it: put it after content that stays the same, and put nothing before it that
+// may have to go. It costs no tokens, but providers charge more for tokens that they write to their cache
+// (sizing.Prices).
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".
 	Type string
-	// Lifetime that is asked of the cache. Defaults to the provider's own.
+	// Lifetime requested of the cache. Defaults to the provider's own.
 	Lifetime time.Duration
 }
 

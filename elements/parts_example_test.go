@@ -45,7 +45,7 @@ func ExampleDocument() {
 	// user: chat.Document chat.Text
 }
 
-// What the model thought goes back in front of what it said.
+// The thinking goes back before the text of the same message.
 func ExampleThinking() {
 	parts(el.Assistant(
 		elements.Thinking{Thought: chat.Thinking{Text: "A plum?", Signature: "c2lnbmVk"}},
@@ -61,7 +61,7 @@ func ExampleOpaque() {
 	// user: chat.Opaque chat.Text
 }
 
-// What stands before the breakpoint stays, although its priority is lower.
+// The text before the breakpoint stays, although its priority is lower.
 func ExampleCacheBreakpoint() {
 	result, err := render.Render(context.Background(), el.User(
 		el.Text("a manual of five words", el.Priority(1)),
@@ -92,7 +92,7 @@ func ExampleLineBreak() {
 	// x := x
 }
 
-// The definitions that are left are those of the result.
+// The result has the definitions that are left.
 func ExampleTool() {
 	prompt := el.Prompt(
 		elements.Tool{Tool: chat.Tool{Name: "view"}},
@@ -115,7 +115,7 @@ func ExampleTool() {
 	// 7: view
 }
 
-// The result tells the sources whose text was kept from those whose text was dropped.
+// The result lists the sources whose text was kept apart from those whose text was dropped.
 func ExampleReference() {
 	prompt := el.User(
 		elements.TextChunk{Props: elements.Props{Priority: new(2)}, Children: elements.Nodes{elements.Text("a long text"), elements.Reference{Name: "a.md"}}},
@@ -131,7 +131,7 @@ func ExampleReference() {
 	// kept a.md and not b.md
 }
 
-// A text that a tool answered with is pruned piece by piece in the prompt of whoever asked.
+// The answer of a tool is pruned piece by piece in the prompt of its caller.
 func ExampleTransferred() {
 	answer, err := render.Transfer(context.Background(), el.Prompt(
 		el.Text("the first hit", el.Priority(2)), el.Text("the second hit", el.Priority(1)),

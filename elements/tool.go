@@ -6,22 +6,22 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Tool is the definition of a tool that the model may call. It stands outside messages: at the root, or in any element that may hold
-// messages. Those that are left after pruning are the Tools of the result, in the order of the tree, and what their list takes is part
-// of the budget. A tool without a name is an error, and so are two of one name. PassPriority does nothing on it. Its ReportName
-// defaults to its name.
+// Tool is the definition of a tool that the model may call. It stands outside messages: at the root, or in any element
+// that may hold messages. The tools that are left after pruning are the Tools of the result, in the order of the tree,
+// and their list counts towards the budget. A tool without a name is an error, and so are two of one name. PassPriority
+// does nothing on it. Its ReportName defaults to its name.
 //
-// A tool that a message of the prompt calls, before anything is pruned, is Required: a model that reads its own calls should know what
-// it called. A call of a tool that is not in the tree is no mistake.
+// A tool that a message of the prompt calls, before anything is pruned, is Required, because a model that reads its own
+// calls should know their tools. A call of a tool that is not in the tree is not an error.
 //
-// Providers put the tools in front of everything else. So a tool that goes, or is back, breaks the whole of what the provider's prompt
-// cache has, the system message included. Three things keep that rare:
+// Providers put the tools before everything else. So adding or dropping a tool invalidates the provider's whole prompt
+// cache, including the system message. To keep that rare:
 //
-//   - Give priorities to those tools alone that may go, lower than those of what goes sooner or later anyway.
-//   - Keep the order of the list the same from render to render; that of a map is not.
+//   - Give a priority only to tools that may go, lower than that of content that changes anyway.
+//   - Keep the order of the list the same from render to render; the order of a map is not.
 //   - Prune with a low water, which drops several tools at once and none for many renders.
 //
-// A Tool that stands before a [CacheBreakpoint] in the tree is not pruned, as nothing is that stands before one.
+// A Tool before a [CacheBreakpoint] in the tree is not pruned, like everything else before one.
 type Tool struct {
 	Props
 	chat.Tool

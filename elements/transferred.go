@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// Transferred is a tree of content that was rendered elsewhere, by render.Transfer or by prompt-tsx, in another process or
-// another language: what a tool answers with where it wants its answer to be pruned piece by piece. It stands in a
-// message, costs nothing at layout, and is pruned like any other content.
+// Transferred is a tree of content rendered elsewhere, by render.Transfer or by prompt-tsx, in another process or
+// another language. A tool returns one if its answer should be pruned piece by piece. It stands in a message, takes no
+// part in layout, and is pruned like any other content.
 //
-// Malformed data is an error that names the place in it.
+// Malformed data is an error that says where it is malformed.
 type Transferred struct {
 	// Data in the transfer form, {"node": …}.
 	Data json.RawMessage

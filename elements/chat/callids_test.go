@@ -28,14 +28,14 @@ func TestEachCallOfAnAnswerHasAnIDOfItsOwn(t *testing.T) {
 		{"ids that are there stay", []string{"a", "call_0", " é"}, []bool{true, true, true}},
 		{"a call without an id gets one", []string{""}, []bool{false}},
 		{"each call without an id gets another", []string{"", "", ""}, []bool{false, false, false}},
-		{"one among several too", []string{"a", "", "b"}, []bool{true, false, true}},
+		{"a call without an id among others gets one", []string{"a", "", "b"}, []bool{true, false, true}},
 		{"the first of two calls of one id keeps it", []string{"a", "a", "a"}, []bool{true, false, false}},
 		{"an id that comes later stays", []string{"", "a", "a", "", "b"}, []bool{false, true, false, false, true}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			given := calls(tt.given...)
 			got := chat.WithCallIDs(given)
-			require.Equal(t, tt.given, idsOf(given.ToolCalls), "the message given stays")
+			require.Equal(t, tt.given, idsOf(given.ToolCalls), "the argument is unchanged")
 			seen := map[string]bool{"": true}
 			for i, id := range idsOf(got.ToolCalls) {
 				require.False(t, seen[id], id)
@@ -74,7 +74,7 @@ func TestATestCanMakeIDsDeterministic(t *testing.T) {
 
 func TestTheWholeAnswerHasTheIDsOfTheStream(t *testing.T) {
 	given := []string{"", "a", "", "a", "b"}
-	for n := range len(given) + 1 { // as many as were streamed before the rest came
+	for n := range len(given) + 1 { // the number of calls streamed before the answer is complete
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			var ids chat.CallIDs
 			var streamed []string

@@ -83,7 +83,7 @@ func ExampleMessage_conversation() {
 	// tool: 42
 }
 
-// A stream shows an answer while it arrives, the arguments of its calls included.
+// A stream shows an answer, and the arguments of its calls, as they arrive.
 func ExampleCallDelta() {
 	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		for _, d := range []chat.Delta{
@@ -114,7 +114,7 @@ func ExampleCallDelta() {
 	// 1. read {"path":"a.go"}
 }
 
-// A model of one's own gives each call of an answer an id, whatever its server sends.
+// A model of your own gives each call of an answer an id, whatever its server sends.
 func ExampleWithCallIDs() {
 	answer := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 		{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}, {Name: "read", Arguments: `{"path":"b.go"}`},
@@ -131,7 +131,7 @@ func ExampleWithCallIDs() {
 	// <nil>
 }
 
-// bytesTokenizer takes every byte for a token, as a byte-level model does.
+// bytesTokenizer counts each byte as a token, as a byte-level model does.
 type bytesTokenizer struct{}
 
 func (bytesTokenizer) CountText(text string) int { return len(text) }
@@ -162,7 +162,7 @@ func (bytesTokenizer) CountTools(tools []chat.Tool) int {
 	return n
 }
 
-// A tokenizer of one's own is any type with the four methods.
+// A tokenizer of your own is any type with the four methods.
 func ExampleTokenizer() {
 	var tokenizer chat.Tokenizer = bytesTokenizer{}
 	fmt.Println(tokenizer.CountText("hello"))

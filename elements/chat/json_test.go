@@ -104,12 +104,12 @@ func TestAMessageHasItsDocumentedJSON(t *testing.T) {
 		want    string
 	}{
 		{"a text is readable", chat.UserMessage("hello"), `{"role":"user","content":[{"type":"text","text":"hello"}]}`},
-		{"what JSON strings cannot hold is in base64", chat.UserMessage("\xff"), `{"role":"user","content":[{"type":"text","base64":"/w=="}]}`},
+		{"a text that JSON strings cannot hold is in base64", chat.UserMessage("\xff"), `{"role":"user","content":[{"type":"text","base64":"/w=="}]}`},
 		{"tool calls", chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "count", Arguments: "{}"}}},
 			`{"role":"assistant","toolCalls":[{"id":"c1","name":"count","arguments":"{}"}]}`},
 		{"an opaque value is readable", user(chat.Opaque{Value: json.RawMessage(`{"a":"é"}`)}),
 			`{"role":"user","content":[{"type":"opaque","value":{"a":"é"}}]}`},
-		{"but for what JSON may not leave as it is", user(chat.Opaque{Value: json.RawMessage(`{ }`)}),
+		{"an opaque value that JSON may change is in base64", user(chat.Opaque{Value: json.RawMessage(`{ }`)}),
 			`{"role":"user","content":[{"type":"opaque","base64":"eyB9"}]}`},
 		{"the other parts", chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{
 			chat.Thinking{Text: "hm", Signature: "s"}, chat.Image{URL: "u", Detail: chat.DetailLow}, chat.Document{Data: "AA==", MediaType: "m"},
@@ -159,8 +159,8 @@ func TestContentOfNoPartsIsNull(t *testing.T) {
 	require.Nil(t, parts)
 }
 
-// messageOf makes a message of any texts and bytes. What a provider sent as JSON is UTF-8; texts and opaque values may
-// be anything.
+// messageOf returns a message with arbitrary texts and bytes. Strings from a provider's JSON are UTF-8; texts and
+// opaque values may be anything.
 func messageOf(text string, opaque []byte, other string, tokens int) chat.Message {
 	other = string([]rune(other))
 	return chat.Message{

@@ -26,14 +26,14 @@ func TestTextJoinsTextParts(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"one text", chat.Parts{chat.Text("a")}, "a"},
-		{"one part that is no text", chat.Parts{chat.Image{URL: "u"}}, ""},
+		{"one part other than text", chat.Parts{chat.Image{URL: "u"}}, ""},
 		{"texts without anything between them", chat.Parts{chat.Text("a"), chat.Image{URL: "u"}, chat.Text("b "), chat.Thinking{Text: "hm"}, chat.Text("c")}, "ab c"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) { require.Equal(t, tt.want, chat.Message{Content: tt.content}.Text()) })
 	}
 }
 
-func TestNewDocumentIsInBase64(t *testing.T) {
+func TestNewDocumentEncodesInBase64(t *testing.T) {
 	d := chat.NewDocument("application/pdf", []byte("%PDF\xff"))
 	data, err := base64.StdEncoding.DecodeString(d.Data)
 	require.NoError(t, err)

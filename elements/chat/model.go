@@ -64,9 +64,9 @@ type Response struct {
 	Usage Usage
 	// StopReason says why the answer ended.
 	StopReason StopReason
-	// Compaction is what the provider's own compaction made of the request's history, in parts that only the provider
-	// reads. Of a model that is asked for a summary it is kept beside the summary, as it came. Nil from models that
-	// only answer.
+	// Compaction is the result of the provider's own compaction of the request's history, in parts that only the
+	// provider reads. If the answer is a summary, it is kept beside the summary, unchanged. Nil from models that only
+	// answer.
 	Compaction []Opaque
 }
 
@@ -158,7 +158,7 @@ func (e *TransientError) Unwrap() error { return e.Err }
 // AnswerError is returned for an unusable answer: it is not an answer of its API (the URL may be another server's, or a
 // proxy is in between), it is larger than the limit, or it ends in an error that a retry does not resolve.
 type AnswerError struct {
-	// Err is what is wrong with the answer.
+	// Err says why the answer is unusable.
 	Err error
 }
 
@@ -166,7 +166,7 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("chat: unusable answer: %v", e.Err)
 }
 
-// Unwrap returns what is wrong with the answer.
+// Unwrap returns Err.
 func (e *AnswerError) Unwrap() error { return e.Err }
 
 // RedirectError is returned for a redirect that is not followed: to another scheme, host or port, which would receive

@@ -49,8 +49,8 @@ func NewDocument(mediaType string, data []byte) Document {
 	return Document{Data: base64.StdEncoding.EncodeToString(data), MediaType: mediaType}
 }
 
-// Thinking is what a model thought before it answered, with what its provider needs to take it back. It is kept byte for
-// byte: a provider refuses a thinking block in which a single letter was changed.
+// Thinking is a model's thinking before an answer, with the data that its provider needs to take it back. It is kept
+// byte for byte: a provider refuses a thinking block in which a single letter was changed.
 type Thinking struct {
 	// Text of the thought, empty if the provider hid it.
 	Text string `json:"text,omitempty"`

@@ -108,8 +108,8 @@ func Validate(messages []Message) error {
 	return Invalid(v.violations) // a call without an answer is noticed at a later message
 }
 
-// ValidateRequest checks a request by the rules that every provider shares: those of its messages, as [Validate] does, and
-// those of its tools, choice and limit. It returns nil or a [*ValidationError] that lists every violation.
+// ValidateRequest checks a request by the rules that every provider shares: those of its messages, as [Validate] does,
+// and those of its tools, choice and limit. It returns nil or a [*ValidationError] that lists every violation.
 func ValidateRequest(req Request) error {
 	v := validator{}
 	if err, ok := errors.AsType[*ValidationError](Validate(req.Messages)); ok {
@@ -125,7 +125,7 @@ func ValidateRequest(req Request) error {
 		}
 		seen[t.Name] = true
 		if schema := t.Schema(); schema != nil && (schema[0] != '{' || !json.Valid(schema)) {
-			v.report(RequestIndex, RuleTool, "the parameters of tool %q are no JSON object", t.Name)
+			v.report(RequestIndex, RuleTool, "the parameters of tool %q are not a JSON object", t.Name)
 		}
 	}
 	switch req.ToolChoice {
@@ -138,7 +138,7 @@ func ValidateRequest(req Request) error {
 		v.report(RequestIndex, RuleToolChoice, "there is no choice %q", req.ToolChoice)
 	}
 	if req.MaxTokens < 0 {
-		v.report(RequestIndex, RuleMaxTokens, "an answer of %d tokens", req.MaxTokens)
+		v.report(RequestIndex, RuleMaxTokens, "the limit is %d tokens", req.MaxTokens)
 	}
 	return Invalid(v.violations)
 }

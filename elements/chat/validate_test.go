@@ -108,7 +108,7 @@ func TestEachViolationNamesItsRuleAndMessage(t *testing.T) {
 		{"two answers to one call", []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")},
 			[]string{`message 3: no result without its call: call "a" has an answer already`}},
 		{"no messages", nil, []string{"request: the last message is from user or tool: there are no messages"}},
-		{"an answer that the model is to give", []chat.Message{question, chat.AssistantMessage("42")},
+		{"a last message from the model", []chat.Message{question, chat.AssistantMessage("42")},
 			[]string{"message 1: the last message is from user or tool: it is from assistant"}},
 		{"a system message at the end", []chat.Message{question, chat.SystemMessage("Be brief.")},
 			[]string{"message 1: the last message is from user or tool: it is from system"}},
@@ -120,7 +120,7 @@ func TestEachViolationNamesItsRuleAndMessage(t *testing.T) {
 			[]string{"message 1: thinking is whole and first: part 1 comes after other content"}},
 		{"thinking without its signature", []chat.Message{question, assistant(chat.Thinking{Text: "hm"}, chat.Text("a")), question},
 			[]string{"message 1: thinking is whole and first: part 0 has no signature"}},
-		{"all there is, in the order of the messages", []chat.Message{
+		{"every violation, in the order of the messages", []chat.Message{
 			{Role: "x"}, calls("a"), chat.ToolResult("b", " "), chat.AssistantMessage("42"),
 		}, []string{
 			`message 0: known role: the role is "x"`,
@@ -161,17 +161,17 @@ func TestEachViolationOfARequestNamesItsRule(t *testing.T) {
 		{"a tool without a name", chat.Request{Tools: []chat.Tool{{}}}, []string{"request: tools are named and described by a schema: tool 0 has no name"}},
 		{"two tools of one name", chat.Request{Tools: []chat.Tool{count, count}},
 			[]string{`request: tools are named and described by a schema: two tools have the name "count"`}},
-		{"a schema that is no JSON", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{`)}}},
-			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are no JSON object`}},
-		{"a schema that is no object", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`[]`)}}},
-			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are no JSON object`}},
-		{"a call that no tool can meet", chat.Request{ToolChoice: chat.ToolChoiceRequired},
+		{"a schema that is not JSON", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{`)}}},
+			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are not a JSON object`}},
+		{"a schema that is not an object", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`[]`)}}},
+			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are not a JSON object`}},
+		{"a required call without tools", chat.Request{ToolChoice: chat.ToolChoiceRequired},
 			[]string{"request: the tool choice can be met: a call is required and there are no tools"}},
-		{"a choice that there is not", chat.Request{Tools: []chat.Tool{count}, ToolChoice: "count"},
+		{"an unknown choice", chat.Request{Tools: []chat.Tool{count}, ToolChoice: "count"},
 			[]string{`request: the tool choice can be met: there is no choice "count"`}},
-		{"less than no room for the answer", chat.Request{MaxTokens: -1}, []string{"request: the answer has room: an answer of -1 tokens"}},
-		{"the request before its messages", chat.Request{MaxTokens: -1, Messages: []chat.Message{user(chat.Text(" "))}},
-			[]string{"request: the answer has room: an answer of -1 tokens", "message 0: no empty text: part 0 is blank"}},
+		{"a negative limit of the answer", chat.Request{MaxTokens: -1}, []string{"request: the answer has room: the limit is -1 tokens"}},
+		{"a violation of the request comes before those of its messages", chat.Request{MaxTokens: -1, Messages: []chat.Message{user(chat.Text(" "))}},
+			[]string{"request: the answer has room: the limit is -1 tokens", "message 0: no empty text: part 0 is blank"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			if tt.req.Messages == nil {

@@ -1,4 +1,5 @@
-// Package el has constructors of the elements, so that a prompt reads like what it says. Options and children stand in one list:
+// Package el has constructors of the elements, so that the code of a prompt reads like the prompt. Options and children
+// stand in one list:
 //
 //	el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
@@ -11,44 +12,46 @@
 //		),
 //	)
 //
-// Each constructor returns a struct of package elements and stands for the literal on its page. So both styles mix, a field that has
-// no option can be set afterwards, and whatever is said of an element there holds here.
+// Each constructor returns the struct of package elements that its doc comment shows as a literal. So both styles mix,
+// a field without an option can be set afterwards, and the documentation of the struct applies.
 //
 // # What to use
 //
 //   - Messages: [System], which is Required unless it has a priority, [User], [Assistant] with [Calls], [ToolResult].
-//   - Text: [Text] is kept or dropped as one piece, [Lines] and [Words] are trimmed. [Tag] puts XML-style tags around it.
-//   - What goes first: [Priority] among siblings; [Ranked] if the best stands first, [Chronological] if the newest stands last;
-//     [Required] for what never goes.
-//   - What goes along: [Together] for a whole, [KeepWith] for pieces apart from each other.
-//   - Room: [Limit] bounds it, [Expand] fills it, [Grow] says who is laid out last and with what is left, [IfEmpty] what stands for
+//   - Text: [Text] is kept or dropped as one piece, [Lines] and [Words] are trimmed. [Tag] puts XML-style tags around
+//     it.
+//   - Order of pruning: [Priority] among siblings; [Ranked] if the best comes first, [Chronological] if the newest
+//     comes last; [Required] for content that never goes.
+//   - Groups: [Together] for neighbours, [KeepWith] for elements apart from each other.
+//   - Sharing the budget: [Limit] sets a maximum, [Expand] fills tokens that are left over, [Grow] says which elements
+//     are laid out last, with the tokens that are left. [IfEmpty] shows something else if its children render to
 //     nothing.
-//   - Parts and tools: [Image], [Document], [Tool]. Values that go along: [Ref], [Meta].
-//   - Go: [If], [Iff], [Each], and [Func] for an element of one's own in a line.
+//   - Parts and tools: [Image], [Document], [Tool]. Values without text: [Ref], [Meta].
+//   - Control flow: [If], [Iff], [Each], and [Func] for an inline element of your own.
 //
-// # Who is given room first
+// # Priorities and shares of the budget
 //
-// Priorities say what goes first. They do not say how far [Lines] and [Words] are cut, or what an element of one's own is told it may
-// take: that is decided before, when the tree is laid out, and siblings of one [Grow] share alike what is left. So that what matters
-// more is given room first, let Grow fall as the priorities do:
+// Priorities decide what is pruned first. They do not decide how far [Lines] and [Words] are cut at layout, or the
+// budget of an element of your own: siblings of one [Grow] get equal shares of the tokens that are left. If more
+// important siblings should get their tokens first, set Grow in the order of the priorities:
 //
 //	el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Lines(f.Source))
 //
-// What is cut there may be left with less than [Least], or with nothing; the rest of a [KeepWith] group stays then, such as the tests of a
-// file.
+// Layout may cut a text to fewer tokens than [Least], or to nothing; the rest of its [KeepWith] group then stays, such
+// as the tests of a file.
 //
-// # What is not here
+// # Elements without a constructor
 //
-// What is rare has no constructor, such as [elements.LineBreak], [elements.CacheBreakpoint] and [elements.Transferred]. An element
-// with a struct of its own takes options by [Props].
+// Rare elements have no constructor: [elements.LineBreak], [elements.CacheBreakpoint], [elements.Transferred]. An
+// element with a struct of its own takes options through [Props].
 //
 // # What goes wrong
 //
-// An option that does not belong where it stands, such as [Attr] in a [User], is an error of the render, not a panic:
+// An option in the wrong place, such as [Attr] in a [User], is an error of the render, not a panic:
 //
 //	render: User: el: an option does not apply where it stands: write Attr directly among the arguments of Tag
 //
 // # What it costs
 //
-// A tag with two options and a text takes 2 µs to write, and its literal 0.6. To render it takes 6.
+// A tag with two options and a text takes 2 µs to write, and its literal 0.6 µs. Rendering it takes 6 µs.
 package el

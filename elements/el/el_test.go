@@ -26,7 +26,7 @@ func fitted(t *testing.T, root el.Node, budget int) (*render.Result, error) {
 	return render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
 }
 
-// misplaced returns the error of a prompt with an option where none belongs.
+// misplaced returns the error of a prompt with a misplaced option.
 func misplaced(t *testing.T, root el.Node) *render.ElementError {
 	t.Helper()
 	_, err := fitted(t, root, 1000)
@@ -36,7 +36,7 @@ func misplaced(t *testing.T, root el.Node) *render.ElementError {
 	return at
 }
 
-// named is an element of somebody else's.
+// named is a caller's own element.
 type named struct{ elements.Props }
 
 func (n named) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
@@ -44,7 +44,7 @@ func (n named) Render(ctx context.Context, s elements.Sizing) (elements.Node, er
 }
 
 func value(context.Context, elements.Sizing) (elements.Node, error) {
-	return elements.TextChunk{Children: elements.Nodes{elements.Text("of one's own")}}, nil
+	return elements.TextChunk{Children: elements.Nodes{elements.Text("a caller's own")}}, nil
 }
 
 var (
@@ -63,8 +63,8 @@ func chunk(s string, props ...elements.Props) elements.TextChunk {
 	return c
 }
 
-// literals are calls of each constructor, and the literal that each stands for. Those that are no messages stand in one of the
-// user's, unless they may not.
+// literals are calls of each constructor with their literals. Those that are not messages are tested in a user message,
+// unless they may not stand in one.
 var literals = map[string]struct{ built, literal elements.Node }{
 	"Prompt": {el.Prompt(el.User(el.Text("a")), nil), elements.Nodes{elements.UserMessage{Children: elements.Nodes{chunk("a")}}, nil}},
 	"System": {el.System(el.Text("a")), elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{chunk("a")}}},
@@ -168,7 +168,7 @@ func TestAConstructorRendersAsItsLiteral(t *testing.T) {
 	}
 }
 
-// inPrompt puts what stands in messages alone into one.
+// inPrompt puts a node that may only stand in a message into one.
 func inPrompt(n elements.Node) elements.Node {
 	switch n.(type) {
 	case elements.SystemMessage, elements.UserMessage, elements.AssistantMessage, elements.ToolMessage, elements.Nodes, elements.Tool:
@@ -184,7 +184,7 @@ func isMessage(n elements.Node) bool { _, ok := n.(elements.UserMessage); return
 // Each exported function that is not an option has a row above, and each that returns an element shows its literal.
 func TestEachConstructorShowsItsLiteral(t *testing.T) {
 	rows := slices.Collect(maps.Keys(literals))
-	for _, f := range page(t).Funcs {
+	for _, f := range packageDoc(t).Funcs {
 		if strings.Contains(f.Name, "_") {
 			continue
 		}
@@ -195,8 +195,8 @@ func TestEachConstructorShowsItsLiteral(t *testing.T) {
 	}
 }
 
-// page returns the package's documentation. Options are listed with their type.
-func page(t *testing.T) *doc.Package {
+// packageDoc returns the package's documentation. Options are listed with their type.
+func packageDoc(t *testing.T) *doc.Package {
 	t.Helper()
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -214,7 +214,7 @@ func page(t *testing.T) *doc.Package {
 	return p
 }
 
-func TestAnOptionThatIsNotTakenIsAnErrorWithItsPlace(t *testing.T) {
+func TestAMisplacedOptionIsAnErrorWithItsPath(t *testing.T) {
 	for name, test := range map[string]struct {
 		root elements.Node
 		path string
@@ -259,7 +259,7 @@ func TestAConstructorLeavesItsArgumentsAsTheyAre(t *testing.T) {
 
 func TestFuncWithoutAFunctionIsAnErrorWithItsPath(t *testing.T) {
 	_, err := fitted(t, el.User(el.Func(nil, el.ReportName("retrieval"))), 100)
-	require.EqualError(t, err, "render: User > retrieval: el: Func has no function: give it one that returns what to show")
+	require.EqualError(t, err, "render: User > retrieval: el: Func has no function: give it one that returns a node")
 }
 
 func TestAPanicOfAFunctionHasItsPath(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// show renders a prompt within a budget and prints its messages, and what became of each piece. In these examples four bytes are a token,
-// and a message is 3 more.
+// show renders a prompt within a budget and prints its messages. In these examples four bytes are a token, and a
+// message takes 3 more.
 func show(prompt el.Node, budget int) {
 	result, err := render.Render(context.Background(), prompt, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
 	if err != nil {
@@ -29,7 +29,7 @@ func show(prompt el.Node, budget int) {
 	}
 }
 
-// Change is what a reviewer is shown.
+// Change is a change for review.
 type Change struct {
 	Diff, Question string
 	Files          []File
@@ -44,8 +44,9 @@ type File struct {
 
 type Exchange struct{ Question, Answer string }
 
-// Review returns the prompt of a code review. Examples go first, then comments from the oldest on, then files from the least important on,
-// of which the last is trimmed. Grow repeats the order: who is laid out first with all that is left.
+// Review returns the prompt of a code review. Examples are pruned first, then comments from the oldest on, then files
+// from the least important on, of which the last is trimmed. Grow follows the same order, so that the most important
+// elements are laid out first.
 func Review(c Change) el.Node {
 	return el.Prompt(
 		el.System(el.Text("You review Go code. Name each defect with its file and line.")),
@@ -181,7 +182,7 @@ func ExampleIff() {
 	var lastError error
 	show(el.User(
 		el.Text("Go on."),
-		// The node is not made while there is no error to ask for its text.
+		// Without an error, the node is not made, so lastError.Error is not called.
 		el.Iff(lastError != nil, func() el.Node { return el.Text(lastError.Error()) }),
 	), 20)
 	// Output:

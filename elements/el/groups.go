@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// Wrap returns its children, with properties of their own as a whole:
+// Wrap returns its children with shared properties:
 //
 //	elements.Wrap{Children: elements.Nodes{…}}
 func Wrap(args ...Node) elements.Wrap {
@@ -15,8 +15,8 @@ func Wrap(args ...Node) elements.Wrap {
 	return w
 }
 
-// Ranked returns its children with priorities that fall from the list's own, 0 by default: the best stands first, and the last goes
-// first. What was found by a search is such a list. The members of a list among its children, such as [Each] returns, are children too:
+// Ranked returns its children with priorities that fall from the list's own, 0 by default: put the best first; the last
+// goes first. It is for search results. If a child is a list, as [Each] returns, its members count as children:
 //
 //	elements.PrioritizedList{Descending: true, Children: elements.Nodes{…}}
 func Ranked(args ...Node) elements.PrioritizedList {
@@ -25,8 +25,8 @@ func Ranked(args ...Node) elements.PrioritizedList {
 	return l
 }
 
-// Chronological returns its children with priorities that rise to one below the list's own, 0 by default: the newest stands last, and
-// the first goes first. The members of a list among its children are children too:
+// Chronological returns its children with priorities that rise to one below the list's own, 0 by default: put the
+// newest last; the first goes first. If a child is a list, its members count as children:
 //
 //	elements.PrioritizedList{Children: elements.Nodes{…}}
 func Chronological(args ...Node) elements.PrioritizedList {
@@ -50,7 +50,7 @@ func Together(args ...Node) elements.Chunk {
 	return c
 }
 
-// Limit returns its children, pruned to at most so many tokens, 1 or more, before the rest of the prompt is:
+// Limit returns its children, pruned to at most that many tokens, 1 or more, before the rest of the prompt is pruned:
 //
 //	elements.TokenLimit{Max: tokens, Children: elements.Nodes{…}}
 func Limit(tokens int, args ...Node) elements.TokenLimit {
@@ -59,7 +59,8 @@ func Limit(tokens int, args ...Node) elements.TokenLimit {
 	return l
 }
 
-// KeepWith returns its children, which stand or fall with the other members of a group, and with the [CallsWith] linked to it:
+// KeepWith returns its children, which are kept or dropped with the other members of a group, and with the [CallsWith]
+// linked to it:
 //
 //	elements.KeepWith{Group: group, Children: elements.Nodes{…}}
 func KeepWith(group *elements.Group, args ...Node) elements.KeepWith {
@@ -77,7 +78,8 @@ func IfEmpty(alternative Node, args ...Node) elements.IfEmpty {
 	return e
 }
 
-// Expand returns what grows into room that is left: value is called again with all that it may take.
+// Expand returns an element that grows into tokens that are left over: value is called again with all the tokens that
+// it may take.
 //
 //	elements.Expandable{Value: value}
 func Expand(value func(context.Context, elements.Sizing) (Node, error), options ...Property) elements.Expandable {

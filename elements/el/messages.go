@@ -10,8 +10,8 @@ import (
 //	elements.Nodes{…}
 func Prompt(children ...Node) elements.Nodes { return children }
 
-// System returns a message from the system. It is Required, with everything in it, unless it is given a priority: give it a high one if
-// something in it may go.
+// System returns a message from the system. It is Required, with everything in it, unless it has a priority: give it a
+// high one if something in it may go.
 //
 //	elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{…}}
 func System(args ...Node) elements.SystemMessage {
@@ -42,7 +42,8 @@ func Assistant(args ...Node) elements.AssistantMessage {
 // Calls appends to the ToolCalls of an [Assistant].
 func Calls(calls ...chat.ToolCall) Option[elements.AssistantMessage] { return CallsWith(nil, calls...) }
 
-// CallsWith is [Calls] that are linked to a group: they go with its elements, and these with them. See [KeepWith].
+// CallsWith is like [Calls], and links the calls to a group: the calls are kept or dropped with the group's elements.
+// See [KeepWith].
 func CallsWith(group *elements.Group, calls ...chat.ToolCall) Option[elements.AssistantMessage] {
 	return Option[elements.AssistantMessage]{name: "Calls", home: "Assistant", set: func(m *elements.AssistantMessage) {
 		for _, c := range calls {

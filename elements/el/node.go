@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// Node is anything that can stand in a prompt's tree.
+// Node is any part of a prompt's tree.
 type Node = elements.Node
 
 // Nodes is a list of nodes, as if each stood in the list's place.
@@ -21,8 +21,8 @@ func If(condition bool, node Node) Node {
 	return nil
 }
 
-// Iff returns what f makes if the condition holds, else nothing. Unlike with [If], the node is made only when it is
-// needed, so that f may use what the condition has checked.
+// Iff returns the node that f makes if the condition holds, else nothing. Unlike with [If], the node is made only if it
+// is needed, so f may rely on the condition.
 func Iff(condition bool, f func() Node) Node {
 	if condition {
 		return f()
@@ -39,8 +39,8 @@ func Each[T any](items []T, f func(T) Node) Nodes {
 	return nodes
 }
 
-// Func returns an element that renders to what a function returns: it is told its share of the budget, and how to measure. It stands
-// for a type of one's own with such a Render method:
+// Func returns an element that renders to the function's result. The function receives the element's share of the
+// budget and the tokenizer. It saves declaring a type with such a Render method:
 //
 //	type Func struct{ elements.Props; … }
 func Func(render func(context.Context, elements.Sizing) (Node, error), options ...Property) elements.Element {
@@ -54,7 +54,7 @@ type function struct {
 
 func (f function) Render(ctx context.Context, s elements.Sizing) (Node, error) {
 	if f.render == nil {
-		return nil, errors.New("el: Func has no function: give it one that returns what to show")
+		return nil, errors.New("el: Func has no function: give it one that returns a node")
 	}
 	return f.render(ctx, s)
 }

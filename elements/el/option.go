@@ -8,9 +8,10 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// Option sets a field of a T. It is a node, so that it may stand among the children that a constructor is given, in any place; of two
-// for one field the later counts. A constructor of an element takes each [Property], and the options of the type that it returns. An
-// option anywhere else, such as in a list, is an error of the render: [ErrPlace], with the path of the element in which it stands.
+// Option sets a field of a T. It is a node, so it may stand anywhere among the arguments of a constructor; of two
+// options for one field, the later counts. A constructor of an element takes each [Property], and the options of the
+// type that it returns. An option anywhere else, such as in a list, fails the render with [ErrPlace] and the path of
+// the element around it.
 type Option[T any] struct {
 	name string
 	home string // the constructors that take it
@@ -20,7 +21,7 @@ type Option[T any] struct {
 // Property is an option that every element takes: the fields of [elements.Props].
 type Property = Option[elements.Props]
 
-// ErrPlace is the error of an option that stands where none of its kind is taken.
+// ErrPlace is returned for an option in a place that takes none of its kind.
 var ErrPlace = errors.New("el: an option does not apply where it stands")
 
 // Misplaced returns the error of an option that no constructor took.
@@ -31,7 +32,8 @@ func (o Option[T]) Misplaced() error {
 // Render returns the error of an option that no constructor took.
 func (o Option[T]) Render(context.Context, elements.Sizing) (Node, error) { return nil, o.Misplaced() }
 
-// fill sets the fields of an element by the options among the arguments of its constructor, and returns the rest, its children.
+// fill sets the fields of an element by the options among the arguments of its constructor, and returns the other
+// arguments, its children.
 func fill[T any](element *T, props *elements.Props, args []Node) elements.Nodes {
 	var children elements.Nodes
 	for _, arg := range args {
@@ -63,10 +65,11 @@ func property(name string, set func(*elements.Props)) Property {
 	return Property{name: name, home: anywhere, set: set}
 }
 
-// anywhere is where properties are taken.
+// anywhere names the constructors that take properties.
 const anywhere = "the constructor of an element"
 
-// Priority sets [elements.Props].Priority: of siblings the lowest goes first. None by default, which is the highest.
+// Priority sets [elements.Props].Priority: among siblings, the lowest goes first. None by default, which is the
+// highest.
 func Priority(n int) Property {
 	return property("Priority", func(p *elements.Props) { p.Priority = &n })
 }
@@ -77,12 +80,13 @@ var Required = Property{name: "Required", home: anywhere, set: func(p *elements.
 // PassPriority sets [elements.Props].PassPriority: the element's children compete as if they stood in its place.
 var PassPriority = Property{name: "PassPriority", home: anywhere, set: func(p *elements.Props) { p.PassPriority = true }}
 
-// Grow sets [elements.Props].FlexGrow: siblings without it are laid out first, then those with the highest, and so on down.
+// Grow sets [elements.Props].FlexGrow: siblings without it are laid out first, then those with the highest, and so on
+// down.
 func Grow(n int) Property {
 	return property("Grow", func(p *elements.Props) { p.FlexGrow = n })
 }
 
-// Basis sets [elements.Props].FlexBasis: the element's part in the sharing of its group's budget. Defaults to 1.
+// Basis sets [elements.Props].FlexBasis: the element's weight in the sharing of its group's budget. Defaults to 1.
 func Basis(part float64) Property {
 	return property("Basis", func(p *elements.Props) { p.FlexBasis = part })
 }
@@ -92,12 +96,12 @@ func Reserve(tokens int) Property {
 	return property("Reserve", func(p *elements.Props) { p.FlexReserve = elements.Reserve{Tokens: tokens} })
 }
 
-// ReserveShare sets [elements.Props].FlexReserve to a share of what is left, from 0 to 1.
+// ReserveShare sets [elements.Props].FlexReserve to a share of the remaining budget, from 0 to 1.
 func ReserveShare(share float64) Property {
 	return property("ReserveShare", func(p *elements.Props) { p.FlexReserve = elements.Reserve{Share: share} })
 }
 
-// ReportName sets [elements.Props].ReportName: what the element is called in paths, errors and reports.
+// ReportName sets [elements.Props].ReportName: the element's name in paths, errors and reports.
 func ReportName(name string) Property {
 	return property("ReportName", func(p *elements.Props) { p.ReportName = name })
 }

@@ -12,7 +12,7 @@ func Tool(tool chat.Tool, options ...Property) elements.Tool {
 	return elements.Tool{Props: Props(options...), Tool: tool}
 }
 
-// Image returns a picture: a URL, or base64 of a JPEG, PNG, GIF or WebP file. A [Ref] and a [Meta] may stand in it:
+// Image returns a picture: a URL, or base64 of a JPEG, PNG, GIF or WebP file. It may hold a [Ref] and a [Meta]:
 //
 //	elements.Image{Source: source}
 func Image(source string, args ...Node) elements.Image {
@@ -26,7 +26,7 @@ func Detail(detail chat.ImageDetail) Option[elements.Image] {
 	return Option[elements.Image]{name: "Detail", home: "Image", set: func(i *elements.Image) { i.Detail = detail }}
 }
 
-// Document returns a file in base64, of a type such as "application/pdf". A [Ref] and a [Meta] may stand in it:
+// Document returns a file in base64, of a type such as "application/pdf". It may hold a [Ref] and a [Meta]:
 //
 //	elements.Document{MediaType: mediaType, Data: data}
 func Document(mediaType, data string, args ...Node) elements.Document {
@@ -35,17 +35,18 @@ func Document(mediaType, data string, args ...Node) elements.Document {
 	return d
 }
 
-// Ref names the source of the text around it. The result of a render lists the sources that were kept apart from those that were not:
+// Ref names the source of the text around it. The result of a render lists the sources that were kept apart from those
+// that were dropped:
 //
 //	elements.Reference{Name: name}
 func Ref(name string) elements.Reference { return elements.Reference{Name: name} }
 
-// Meta returns a value that goes along with a prompt, whatever is pruned; [elements.MetaOf] finds it by its type:
+// Meta attaches a value to a prompt, whatever is pruned; [elements.MetaOf] finds it by its type:
 //
 //	elements.Meta[T]{Value: value}
 func Meta[T any](value T) elements.Meta[T] { return elements.Meta[T]{Value: value} }
 
-// LocalMeta returns a value that is dropped with the element in which it stands:
+// LocalMeta attaches a value that is dropped with the element around it:
 //
 //	elements.Meta[T]{Value: value, Local: true}
 func LocalMeta[T any](value T) elements.Meta[T] { return elements.Meta[T]{Value: value, Local: true} }

@@ -6,8 +6,8 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// Text returns text on lines of its own, kept or dropped as one piece. Beside options it takes what may stand in such text: a [Ref],
-// a [Meta], more text:
+// Text returns text on lines of its own, kept or dropped as one piece. Besides options it takes content for the same
+// text: a [Ref], a [Meta], more text:
 //
 //	elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}
 //
@@ -18,7 +18,8 @@ func Text(text string, args ...Node) elements.TextChunk {
 	return t
 }
 
-// Textf returns a formatted [Text]. It takes no options: a text that has some is Text(fmt.Sprintf(…), …).
+// Textf returns a formatted [Text]. It takes no options; for a formatted text with options, write Text(fmt.Sprintf(…),
+// …).
 func Textf(format string, args ...any) elements.TextChunk { return Text(fmt.Sprintf(format, args...)) }
 
 // Lines returns a [Text] that is trimmed at a line's end rather than dropped, such as a file or a log:
@@ -51,12 +52,13 @@ var (
 	CutMiddle = trimming("CutMiddle", func(t *elements.TextChunk) { t.Cut = elements.CutMiddle }) // the beginning and the end stay
 )
 
-// Mark sets the text that stands where [Lines] or [Words] were trimmed. None by default.
+// Mark sets the text that replaces the part trimmed from [Lines] or [Words]. None by default.
 func Mark(text string) Option[elements.TextChunk] {
 	return trimming("Mark", func(t *elements.TextChunk) { t.Mark = text })
 }
 
-// Least sets the fewest tokens to which [Lines] or [Words] are trimmed. If no more would fit, they go whole. Defaults to 16.
+// Least sets the fewest tokens to which [Lines] or [Words] are trimmed. If no more would fit, they are dropped.
+// Defaults to 16.
 func Least(tokens int) Option[elements.TextChunk] {
 	return trimming("Least", func(t *elements.TextChunk) { t.Least = tokens })
 }

@@ -92,8 +92,8 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		want string
 	}{
 		{"an unknown choice", chat.Request{Messages: ask, ToolChoice: "look"}, `there is no choice "look"`},
-		{"an invalid name of a tool", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look up"}}}, `a tool has the name "look up"`},
-		{"a schema that is not JSON", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are no JSON object`},
+		{"a tool that cannot be named so", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look up"}}}, `a tool has the name "look up"`},
+		{"a schema that is none", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are not a JSON object`},
 		{"no messages", chat.Request{}, "there are no messages"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
