@@ -10,8 +10,8 @@ import (
 )
 
 // Sent identifies a request that was sent, so that a later one can be compared with it. It consists of a few digests,
-// however long the request is, and what a message or a tool says cannot be read from it. The zero value stands for a
-// request of which nothing is known.
+// however long the request is; the content of messages and tools cannot be read from it. The zero value is an unknown
+// request.
 type Sent struct {
 	// Time at which it was sent.
 	Time time.Time `json:"time,omitzero"`
@@ -93,14 +93,14 @@ type Change string
 const (
 	// ChangeNone: the request begins with the whole of the other.
 	ChangeNone Change = ""
-	// ChangeUnknown: nothing is remembered of the other.
+	// ChangeUnknown: nothing is known of the other request.
 	ChangeUnknown Change = "unknown"
 	// ChangeToolOrder: the tools are the same in another order, such as that of a map.
 	ChangeToolOrder Change = "tool order"
 	// ChangeTools: there are other tools, or their descriptions or parameters changed.
 	ChangeTools Change = "tools"
-	// ChangeSystem: a system message at the head changed. Something in it changes by itself: a clock, a counter, a list of
-	// files, the newest memory.
+	// ChangeSystem: a system message at the head changed. Something in it changes by itself: a clock, a counter, a list
+	// of files, the newest memory.
 	ChangeSystem Change = "system message"
 	// ChangeMessages: a later message changed, or is gone: context in front of the history, or what was pruned.
 	ChangeMessages Change = "messages"
@@ -110,8 +110,8 @@ const (
 type Shared struct {
 	// Change is the change that ends the common beginning.
 	Change Change
-	// Messages is the length of the common beginning, and Tokens is what it takes by our own count, tools included. Both
-	// are lower bounds if the message that changed stands between two marks.
+	// Messages is the length of the common beginning, and Tokens its size by our own count, tools included. Both are
+	// lower bounds if the message that changed stands between two marks.
 	Messages, Tokens int
 	// Until bounds the change: one of the first Until messages changed. It is 0 if none did.
 	Until int

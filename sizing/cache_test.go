@@ -46,16 +46,16 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 		tools    []chat.Tool
 		want     sizing.Shared
 	}{
-		{"what is added changes nothing", numberedTalk(103), tools, sizing.Shared{Messages: 101, Tokens: 605, All: 605}},
-		{"nor does sending it again", before, tools, sizing.Shared{Messages: 101, Tokens: 605, All: 605}},
-		{"nor does a cache breakpoint", append(numberedTalk(99), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("m0099"), chat.CacheBreakpoint{}}}), tools,
+		{"a message added at the end changes nothing", numberedTalk(103), tools, sizing.Shared{Messages: 101, Tokens: 605, All: 605}},
+		{"sending it again changes nothing", before, tools, sizing.Shared{Messages: 101, Tokens: 605, All: 605}},
+		{"a cache breakpoint changes nothing", append(numberedTalk(99), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("m0099"), chat.CacheBreakpoint{}}}), tools,
 			sizing.Shared{Messages: 101, Tokens: 605, All: 605}},
 		{"tools in another order", numberedTalk(101), []chat.Tool{tools[1], tools[0]}, sizing.Shared{Change: sizing.ChangeToolOrder, All: 605}},
 		{"another tool", numberedTalk(101), tools[:1], sizing.Shared{Change: sizing.ChangeTools, All: 605}},
 		{"no tools", numberedTalk(101), nil, sizing.Shared{Change: sizing.ChangeTools, All: 605}},
 		{"a clock in the system prompt", changed(0), tools, sizing.Shared{Change: sizing.ChangeSystem, Tokens: 100, Until: 1, All: 605}},
 		{"the last message", changed(100), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 100, Tokens: 600, Until: 101, All: 605}},
-		{"one further up", changed(90), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 85, Tokens: 525, Until: 93, All: 605}},
+		{"a message further up", changed(90), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 85, Tokens: 525, Until: 93, All: 605}},
 		{"the first behind the system prompt", changed(1), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 1, Tokens: 105, Until: 37, All: 605}},
 		{"fewer messages", numberedTalk(98), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 99, Tokens: 595, Until: 100, All: 605}},
 		{"no messages", nil, tools, sizing.Shared{Change: sizing.ChangeSystem, Tokens: 100, Until: 1, All: 605}},
@@ -74,7 +74,7 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 	require.Len(t, sizing.NewSent(noon, fives{}, numberedTalk(10_000), tools).Marks, 17, "few digests of a long request")
 }
 
-func TestRequestsOfAnyShapeAreComparedRightly(t *testing.T) {
+func TestRequestsOfAnyShapeAreCompared(t *testing.T) {
 	for n := range 20 {
 		before := numberedTalk(n)[1:]
 		if n%2 == 1 {
@@ -105,15 +105,15 @@ func TestTheCacheHoldsWhatTheLastRequestReadAndWrote(t *testing.T) {
 		after  time.Duration
 		want   int
 	}{
-		{"all of it", opus, used, whole, time.Minute, 9_990},
-		{"to the last second", opus, used, whole, 5 * time.Minute, 9_990},
-		{"but no longer", opus, used, whole, 5*time.Minute + 1, 0},
-		{"unless it was written for longer", opus, long, whole, time.Hour, 9_990},
-		{"nothing of what is not remembered", opus, used, sizing.Shared{Change: sizing.ChangeUnknown}, 0, 0},
-		{"the share that is the same", opus, used, sizing.Shared{Change: sizing.ChangeMessages, Tokens: 4_000, All: 8_000}, 0, 5_000},
-		{"unless that is too small", opus, used, sizing.Shared{Change: sizing.ChangeMessages, Tokens: 3_000, All: 8_000}, 0, 0},
-		{"a request too small was not kept", opus, chat.Usage{Input: 2_775}, whole, 0, 0},
-		{"where writes cost nothing they are not reported", free, chat.Usage{Input: 10_000, CacheRead: 7_000}, whole, 0, 10_000},
+		{"the whole request", opus, used, whole, time.Minute, 9_990},
+		{"the whole request up to the end of the lifetime", opus, used, whole, 5 * time.Minute, 9_990},
+		{"nothing after the lifetime", opus, used, whole, 5*time.Minute + 1, 0},
+		{"the whole request for the longer lifetime, if it was written for that", opus, long, whole, time.Hour, 9_990},
+		{"nothing of an unknown request", opus, used, sizing.Shared{Change: sizing.ChangeUnknown}, 0, 0},
+		{"the share of the common beginning", opus, used, sizing.Shared{Change: sizing.ChangeMessages, Tokens: 4_000, All: 8_000}, 0, 5_000},
+		{"nothing of a common beginning that is too small", opus, used, sizing.Shared{Change: sizing.ChangeMessages, Tokens: 3_000, All: 8_000}, 0, 0},
+		{"nothing of a request that was too small", opus, chat.Usage{Input: 2_775}, whole, 0, 0},
+		{"the whole request, if writes cost nothing and are not reported", free, chat.Usage{Input: 10_000, CacheRead: 7_000}, whole, 0, 10_000},
 		{"a provider that names no lifetime holds nothing", sizing.Prices{}, used, whole, time.Second, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -30,12 +30,12 @@ import (
 // An opaque part counts as the tokens that it states, and many state none: thinking between other content, a provider's
 // own tools. A request that continues an observed one makes up for them, because its usage includes them.
 //
-// The counts of the most recent texts are remembered, in a few megabytes at most, so that a growing conversation is read
-// once. Base must not be changed after the first count.
+// The counts of the most recent texts are remembered, in a few megabytes at most, so that a growing conversation is
+// read once. Base must not be changed after the first count.
 //
-// Use one Calibrated for each model. Its counts change with each call of Observe and at no other time; [Calibrated.Safe]
-// returns a tokenizer whose counts stay the same and include a margin. A Calibrated is safe for concurrent use and must
-// not be copied.
+// Use one Calibrated for each model. Its counts change with each call of Observe and at no other time;
+// [Calibrated.Safe] returns a tokenizer whose counts stay the same and include a margin. A Calibrated is safe for
+// concurrent use and must not be copied.
 type Calibrated struct {
 	// Base counts texts, tools and media. Defaults to one token for 4 bytes of text, and 0 for media.
 	Base chat.Tokenizer
@@ -244,8 +244,8 @@ func (c *Calibrated) learn(keys []messageKey, xs []features, tokens float64) {
 	}
 }
 
-// plausible reports whether an answer's reported tokens may be those that the message takes when it is sent back: within
-// a few tokens, from half to twice the estimate.
+// plausible reports whether an answer's reported tokens may be those that the message takes when it is sent back:
+// within a few tokens, from half to twice the estimate.
 func (c *Calibrated) plausible(output float64, x features) bool {
 	const few = 50
 	estimate := c.fit.estimate(x)

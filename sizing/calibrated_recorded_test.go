@@ -21,7 +21,7 @@ import (
 // recorded is the path of a real session with Claude beside the repository, in shared/, which may be missing.
 const recorded = "../../shared/sessions/pi-before-compaction.jsonl"
 
-// said is a message and the line that it stands in.
+// said is a message and its line in the recording.
 type said struct {
 	Line    int
 	Time    time.Time
@@ -125,9 +125,9 @@ func distribution(misses []miss) (median float64, all []float64, short float64) 
 }
 
 // Counts calibrated on a session with Claude, each request estimated before its usage is told. What was tuned on this
-// very session: that letters, digits and symbols are features besides the base's tokens was chosen among six sets, all of
-// which had medians between 3.5% and 4.8% without the reports of answers, and the noise among three values, of which none
-// moved the median by more than half a point. The prior was not fitted, to this or any session.
+// very session: that letters, digits and symbols are features besides the base's tokens was chosen among six sets, all
+// of which had medians between 3.5% and 4.8% without the reports of answers, and the noise among three values, of which
+// none moved the median by more than half a point. The prior was not fitted, to this or any session.
 func TestCalibratedIsCloseOnARecordedSession(t *testing.T) {
 	entries, compactions := recordedSession(t)
 	require.Len(t, compactions, 2)

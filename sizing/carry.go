@@ -19,8 +19,8 @@ type Carry struct {
 // Base returns the input of the request if the history is compacted.
 func (c Carry) Base() int { return c.Head + c.Summary + c.Kept }
 
-// Carrying returns what one request costs, in dollars, because its input is larger than it would be with the compaction.
-// The difference is charged as a cache read if the provider has a cache.
+// Carrying returns what one request costs, in dollars, because its input is larger than it would be with the
+// compaction. The difference is charged as a cache read if the provider has a cache.
 func (p Prices) Carrying(c Carry, input int) float64 {
 	return p.Reading(input, input-c.Base())
 }

@@ -18,10 +18,10 @@ func TestCarryingAndCompactingCostWhatTheTokensBehindThemCost(t *testing.T) {
 		change func(*sizing.Carry)
 		want   float64
 	}{
-		{"a fork of the prefix, and the premium of what is written", func(*sizing.Carry) {}, 0.05 + 0.10 + 17_000*5.75e-6},
-		{"a model of its own reads no cache", func(c *sizing.Carry) { c.Summarizer = haiku }, 0.10 + 0.02 + 17_000*5.75e-6},
-		{"if the cache is cold, what is not written is saved", func(c *sizing.Carry) { c.Cold = true }, 0.50 + 0.10 - 80_000*6.25e-6},
-		{"but it is no gain", func(c *sizing.Carry) { c.Cold, c.Summarizer = true, haiku }, 0},
+		{"a fork reads the prefix and pays extra for its writes", func(*sizing.Carry) {}, 0.05 + 0.10 + 17_000*5.75e-6},
+		{"another model reads no cache", func(c *sizing.Carry) { c.Summarizer = haiku }, 0.10 + 0.02 + 17_000*5.75e-6},
+		{"with a cold cache, tokens that are not written are saved", func(c *sizing.Carry) { c.Cold = true }, 0.50 + 0.10 - 80_000*6.25e-6},
+		{"the saving is never larger than the cost", func(c *sizing.Carry) { c.Cold, c.Summarizer = true, haiku }, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			c := c

@@ -21,6 +21,6 @@
 //   - By each provider's formula: images, at the upper bound if their size is not known.
 //   - Estimated: definitions of tools and documents. [Window.Budget] keeps 10% free if tools are declared.
 //   - Estimated, calibrated by the usage that is reported, with a margin: all that Claude and Gemini read.
-//   - Pruning goes one piece at a time until the exact count fits. With a tokenizer of your own whose counts do not add up
-//     ([chat.Joiner]), several pieces are taken before the next count while a prompt is far too large.
+//   - Pruning goes one piece at a time until the exact count fits. With a tokenizer of your own whose counts do not add
+//     up ([chat.Joiner]), several pieces are taken before the next count while a prompt is far too large.
 package sizing

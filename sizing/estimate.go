@@ -12,27 +12,28 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// IsEstimate reports whether a tokenizer says of itself, by a method Estimates() bool, that its counts are only estimates.
+// IsEstimate reports whether a tokenizer says of itself, by a method Estimates() bool, that its counts are only
+// estimates.
 func IsEstimate(t chat.Tokenizer) bool {
 	e, ok := t.(interface{ Estimates() bool })
 	return ok && e.Estimates()
 }
 
-// Estimator is a [chat.Tokenizer] for models whose own tokenizer is not at hand. It divides characters, and reports that
-// its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: a token has four characters,
-// rounded up, and each message adds 400 characters for what wraps it.
+// Estimator is a [chat.Tokenizer] for models whose own tokenizer is not at hand. It divides characters, and reports
+// that its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: a token has four
+// characters, rounded up, and each message adds 400 characters for what wraps it.
 //
 // Everything that is sent is counted: texts, tool calls with their names and arguments, a message's name, thinking with
 // its signature, the definitions of tools. An image counts as 4,800 characters, as in pi, which is right for a large
-// one; a document as its base64; an opaque value as the tokens that it states, else as its JSON. Four characters a token
-// is right for English and code. For Chinese or Japanese the count is a third of the true one or less: set CharsPerToken
-// to 1.
+// one; a document as its base64; an opaque value as the tokens that it states, else as its JSON. Four characters a
+// token is right for English and code. For Chinese or Japanese the count is a third of the true one or less: set
+// CharsPerToken to 1.
 type Estimator struct {
 	// CharsPerToken is the average number of characters (code points) in a token, above 0. Defaults to 4, as does any
 	// other number or infinity.
 	CharsPerToken float64
-	// MessageChars is the number of characters that wrap a message: its role, its delimiters, what the application adds.
-	// Defaults to 400, which is high if nothing is added; below 0 means none.
+	// MessageChars is the number of characters that wrap a message: its role, its delimiters, what the application
+	// adds. Defaults to 400, which is high if nothing is added; below 0 means none.
 	MessageChars int
 }
 
@@ -118,8 +119,8 @@ func (e Estimator) tokens(chars int) int {
 }
 
 // Reported holds the usage that a provider reported for a request, from which later requests of the same conversation
-// are counted: the reported tokens, plus a count of what came after. It is the best figure available without the model's
-// own tokenizer, and holds only while the conversation grows at its end; see [Reported.Count].
+// are counted: the reported tokens, plus a count of what came after. It is the best figure available without the
+// model's own tokenizer, and holds only while the conversation grows at its end; see [Reported.Count].
 //
 // The zero value holds no report.
 type Reported struct {

@@ -8,14 +8,14 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Rates are what a provider charges, in US dollars per million tokens. The zero value is free.
+// Rates are a provider's prices, in US dollars per million tokens. The zero value is free.
 type Rates struct {
 	// Input is the rate for input that the cache neither served nor stored.
 	Input float64
 	// CacheRead is the rate for input that the cache served. Defaults to Input.
 	CacheRead float64
-	// CacheWrite is the rate for input that the cache stored. Defaults to Input, for providers that charge nothing extra
-	// for it.
+	// CacheWrite is the rate for input that the cache stored. Defaults to Input, for providers that charge nothing
+	// extra for it.
 	CacheWrite float64
 	// CacheWriteLong is the rate for input that the cache stored for the longer of two lifetimes. Defaults to
 	// CacheWrite.
@@ -108,8 +108,8 @@ func (p Prices) Foretell(r Planned) chat.Usage {
 	return u
 }
 
-// Validate returns an error if a rate is not an amount of money, a number is below 0, or LongLifetime is not longer than
-// Lifetime.
+// Validate returns an error if a rate is not an amount of money, a number is below 0, or LongLifetime is not longer
+// than Lifetime.
 func (p Prices) Validate() error {
 	for _, of := range []struct {
 		name  string
@@ -140,7 +140,7 @@ func (p Prices) Validate() error {
 	return nil
 }
 
-// Cost is what requests cost, in US dollars, by kind of token.
+// Cost is the cost of requests, in US dollars, by kind of token.
 type Cost struct {
 	// Input that the cache neither served nor stored.
 	Input float64

@@ -33,14 +33,14 @@ func TestUsageIsPricedByWhatTheCacheDid(t *testing.T) {
 		usage  chat.Usage
 		want   sizing.Cost
 	}{
-		{"each kind by its rate", opus, chat.Usage{Input: 6 * million, Output: million, CacheRead: 3 * million, CacheWrite: 2 * million},
+		{"each kind of token has its rate", opus, chat.Usage{Input: 6 * million, Output: million, CacheRead: 3 * million, CacheWrite: 2 * million},
 			sizing.Cost{Input: 5, CacheRead: 1.50, CacheWrite: 12.50, Output: 25}},
-		{"long writes by theirs", opus, chat.Usage{Input: 3 * million, CacheWrite: 3 * million, CacheWriteLong: million}, sizing.Cost{CacheWrite: 22.50}},
-		{"without rates of its own the cache costs what input does", sizing.Prices{Rates: sizing.Rates{Input: 2, Output: 8}},
+		{"long writes have their own rate", opus, chat.Usage{Input: 3 * million, CacheWrite: 3 * million, CacheWriteLong: million}, sizing.Cost{CacheWrite: 22.50}},
+		{"a cache without rates costs as much as input", sizing.Prices{Rates: sizing.Rates{Input: 2, Output: 8}},
 			chat.Usage{Input: 4 * million, CacheRead: million, CacheWrite: 2 * million, CacheWriteLong: million}, sizing.Cost{Input: 2, CacheRead: 2, CacheWrite: 4}},
-		{"up to the limit of long input nothing changes", long, chat.Usage{Input: 200_000, Output: 1000}, sizing.Cost{Input: 1, Output: 0.025}},
-		{"above it all is charged more", long, chat.Usage{Input: 400_000, Output: 1000, CacheRead: 100_000}, sizing.Cost{Input: 3, CacheRead: 1, Output: 0.03}},
-		{"nothing is below 0", opus, chat.Usage{Input: -5, Output: -1, CacheRead: -2, CacheWrite: -1, CacheWriteLong: 7}, sizing.Cost{}},
+		{"input up to the limit has the short rates", long, chat.Usage{Input: 200_000, Output: 1000}, sizing.Cost{Input: 1, Output: 0.025}},
+		{"input above the limit has the long rates", long, chat.Usage{Input: 400_000, Output: 1000, CacheRead: 100_000}, sizing.Cost{Input: 3, CacheRead: 1, Output: 0.03}},
+		{"numbers below 0 count as 0", opus, chat.Usage{Input: -5, Output: -1, CacheRead: -2, CacheWrite: -1, CacheWriteLong: 7}, sizing.Cost{}},
 		{"the zero value is free", sizing.Prices{}, chat.Usage{Input: million, Output: million}, sizing.Cost{}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -62,11 +62,11 @@ func TestAPlannedRequestReadsWhatIsCachedAndWritesTheRest(t *testing.T) {
 		want   chat.Usage
 	}{
 		{"the rest is written", opus, sizing.Planned{Input: 10_000, Cached: 8_000, Output: 50}, chat.Usage{Input: 10_000, Output: 50, CacheRead: 8_000, CacheWrite: 2_000}},
-		{"for longer if that is asked for", opus, sizing.Planned{Input: 10_000, Long: true}, chat.Usage{Input: 10_000, CacheWrite: 10_000, CacheWriteLong: 10_000}},
+		{"the rest is written for longer if requested", opus, sizing.Planned{Input: 10_000, Long: true}, chat.Usage{Input: 10_000, CacheWrite: 10_000, CacheWriteLong: 10_000}},
 		{"a prefix too small is not read", opus, sizing.Planned{Input: 10_000, Cached: 4_095}, chat.Usage{Input: 10_000, CacheWrite: 10_000}},
 		{"a request too small is not written", opus, sizing.Planned{Input: 4_095}, chat.Usage{Input: 4_095}},
 		{"no more is read than is sent", opus, sizing.Planned{Input: 5_000, Cached: 8_000}, chat.Usage{Input: 5_000, CacheRead: 5_000}},
-		{"without a lifetime nothing is foretold", sizing.Prices{}, sizing.Planned{Input: 10_000, Cached: 8_000}, chat.Usage{Input: 10_000}},
+		{"without a lifetime no cache is predicted", sizing.Prices{}, sizing.Planned{Input: 10_000, Cached: 8_000}, chat.Usage{Input: 10_000}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, tt.prices.Foretell(tt.give))

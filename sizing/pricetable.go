@@ -28,9 +28,10 @@ type PriceRow struct {
 // PriceTable lists the prices of models.
 type PriceTable []PriceRow
 
-// Of returns the prices of a model, from the last row that matches, or an [*UnknownPricesError]. The name may end in the
-// date of its version and be spelt as a gateway spells it: "anthropic/claude-opus-4.5" and "claude-opus-4-5-20251101"
-// match "claude-opus-4-5", but "claude-opus-4-5-fast" does not. A gateway may charge more than the row says.
+// Of returns the prices of a model, from the last row that matches, or an [*UnknownPricesError]. The name may end in
+// the date of its version and be spelt as a gateway spells it: "anthropic/claude-opus-4.5" and
+// "claude-opus-4-5-20251101" match "claude-opus-4-5", but "claude-opus-4-5-fast" does not. A gateway may charge more
+// than the row says.
 func (t PriceTable) Of(model string) (Prices, error) {
 	for i := len(t) - 1; i >= 0; i-- {
 		if name := t[i].Model; modelname.Fits(name, model) || modelname.Fits(name+"-20[0-9][0-9]*", model) {
@@ -85,9 +86,9 @@ const (
 	longGemini = 200_000
 )
 
-// otherPrices are those of OpenAI and Google. OpenAI's caches keep idle content for at least 5 minutes, and from GPT-5.6
-// on for 30, and charge for writes from then on. Google names no lifetime for its implicit cache. The price of GPT-6.1
-// for a write of 12 hours is not in its row.
+// otherPrices are those of OpenAI and Google. OpenAI's caches keep idle content for at least 5 minutes, and from
+// GPT-5.6 on for 30, and charge for writes from then on. Google names no lifetime for its implicit cache. The price of
+// GPT-6.1 for a write of 12 hours is not in its row.
 var otherPrices = PriceTable{
 	{Model: "gpt-5.4", Date: "2026-06-04", Source: openaiSource, Prices: Prices{
 		Rates:     Rates{Input: 2.50, CacheRead: 0.25, Output: 15},

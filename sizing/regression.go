@@ -45,8 +45,8 @@ const (
 	farOff     = 3     // the number of typical errors at which an observation's weight is capped
 )
 
-// regression fits weights to observations one at a time by recursive least squares on relative errors, starting from the
-// prior and slowly forgetting, with weights held between 0 and the largest allowed. Its zero value holds the prior.
+// regression fits weights to observations one at a time by recursive least squares on relative errors, starting from
+// the prior and slowly forgetting, with weights held between 0 and the largest allowed. Its zero value holds the prior.
 type regression struct {
 	begun       bool
 	weights     [featureCount]float64

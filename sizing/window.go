@@ -62,12 +62,12 @@ func (w Window) Effective() (int, error) {
 	return tokens - w.Answer, nil
 }
 
-// Budget returns the number of tokens that the messages of a prompt may take, at least 1. The rules are those of Copilot
-// Chat:
+// Budget returns the number of tokens that the messages of a prompt may take, at least 1. The rules are those of
+// Copilot Chat:
 //
 //   - The base is the smaller of the threshold and the effective window.
-//   - With tools, toolTokens are subtracted from the base, and a tenth of the rest is kept free. If ToolsInPrompt is set,
-//     toolTokens are 0, and the tenth is kept free too.
+//   - With tools, toolTokens are subtracted from the base, and a tenth of the rest is kept free. If ToolsInPrompt is
+//     set, toolTokens are 0, and the tenth is kept free too.
 //   - The result is at least 1.
 func (w Window) Budget(toolTokens int) (int, error) {
 	effective, err := w.Effective()

@@ -20,29 +20,29 @@ func TestTheBudgetIsTheWindowLessAnswerToolsAndMargin(t *testing.T) {
 		{"the whole window", sizing.Window{Tokens: 8_000}, 0, 8_000},
 		{"less the answer", sizing.Window{Tokens: 8_000, Answer: 1_000}, 0, 7_000},
 		{"an answer of all but one token", sizing.Window{Tokens: 8_000, Answer: 7_999}, 0, 1},
-		{"an unknown window is 128,000 where that is allowed", sizing.Window{AllowUnknown: true}, 0, 128_000},
-		{"and has room for an answer", sizing.Window{AllowUnknown: true, Answer: 8_000}, 0, 120_000},
-		{"a known window is what it is", sizing.Window{Tokens: 8_000, AllowUnknown: true}, 0, 8_000},
+		{"an unknown window is 128,000 if that is allowed", sizing.Window{AllowUnknown: true}, 0, 128_000},
+		{"an unknown window less the answer", sizing.Window{AllowUnknown: true, Answer: 8_000}, 0, 120_000},
+		{"a known window is kept if an unknown one is allowed", sizing.Window{Tokens: 8_000, AllowUnknown: true}, 0, 8_000},
 
-		{"a ratio is of the effective window", sizing.Window{Tokens: 10_000, Answer: 2_000, Threshold: 0.5}, 0, 4_000},
+		{"a ratio applies to the effective window", sizing.Window{Tokens: 10_000, Answer: 2_000, Threshold: 0.5}, 0, 4_000},
 		{"a ratio is rounded down", sizing.Window{Tokens: 999, Threshold: 0.5}, 0, 499},
-		{"a ratio of 1 is the whole", sizing.Window{Tokens: 8_000, Threshold: 1}, 0, 8_000},
+		{"a ratio of 1 is the whole window", sizing.Window{Tokens: 8_000, Threshold: 1}, 0, 8_000},
 		{"a ratio near nothing leaves 1 token", sizing.Window{Tokens: 8_000, Threshold: 1e-9}, 0, 1},
 		{"a number of tokens", sizing.Window{Tokens: 8_000, Threshold: 5_000}, 0, 5_000},
 		{"a number of tokens is not lowered by the answer", sizing.Window{Tokens: 8_000, Answer: 1_000, Threshold: 5_000}, 0, 5_000},
-		{"but is no more than what the answer leaves", sizing.Window{Tokens: 8_000, Answer: 4_000, Threshold: 5_000}, 0, 4_000},
-		{"100 tokens is the least", sizing.Window{Tokens: 8_000, Threshold: 100}, 0, 100},
-		{"a fraction of a token is none", sizing.Window{Tokens: 8_000, Threshold: 100.9}, 0, 100},
-		{"more tokens than there are", sizing.Window{Tokens: 8_000, Threshold: 1e12}, 0, 8_000},
+		{"a number of tokens is at most the effective window", sizing.Window{Tokens: 8_000, Answer: 4_000, Threshold: 5_000}, 0, 4_000},
+		{"100 tokens is the lowest number", sizing.Window{Tokens: 8_000, Threshold: 100}, 0, 100},
+		{"a fraction of a token is dropped", sizing.Window{Tokens: 8_000, Threshold: 100.9}, 0, 100},
+		{"a number of tokens above the window", sizing.Window{Tokens: 8_000, Threshold: 1e12}, 0, 8_000},
 
-		{"tools go off, and a tenth of the rest", sizing.Window{Tokens: 8_000}, 1_000, 6_300},
+		{"tools are subtracted, and a tenth of the rest", sizing.Window{Tokens: 8_000}, 1_000, 6_300},
 		{"the rest is rounded down", sizing.Window{Tokens: 1_001}, 1_000, 1},
 		{"19 less a tenth is 17", sizing.Window{Tokens: 20}, 1, 17},
-		{"tools go off the threshold too", sizing.Window{Tokens: 8_000, Threshold: 0.5}, 1_000, 2_700},
-		{"and the answer", sizing.Window{Tokens: 8_000, Answer: 2_000}, 1_000, 4_500},
+		{"tools are subtracted from the threshold", sizing.Window{Tokens: 8_000, Threshold: 0.5}, 1_000, 2_700},
+		{"tools and the answer are subtracted", sizing.Window{Tokens: 8_000, Answer: 2_000}, 1_000, 4_500},
 		{"tools that fill the window leave 1 token", sizing.Window{Tokens: 8_000}, 8_000, 1},
-		{"so do tools beyond it", sizing.Window{Tokens: 8_000}, 100_000, 1},
-		{"and tools beyond everything", sizing.Window{Tokens: 8_000}, math.MaxInt, 1},
+		{"tools larger than the window leave 1 token", sizing.Window{Tokens: 8_000}, 100_000, 1},
+		{"tools of the largest number leave 1 token", sizing.Window{Tokens: 8_000}, math.MaxInt, 1},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := tt.window.Budget(tt.tools)
@@ -59,7 +59,7 @@ func TestToolsInThePromptKeepTheMarginAndAreNotSubtracted(t *testing.T) {
 }
 
 // The margin is computed in whole numbers: floor((base-tools) * 0.9).
-func TestMarginIsATenth(t *testing.T) {
+func TestTheMarginIsATenthRoundedUp(t *testing.T) {
 	const window = 5_000
 	for tools := 1; tools < window; tools++ {
 		got, err := sizing.Window{Tokens: window}.Budget(tools)
@@ -89,7 +89,7 @@ func TestABudgetOfImpossibleNumbersIsAnError(t *testing.T) {
 		want   string
 	}{
 		{"a negative window", sizing.Window{Tokens: -1}, 0, "sizing: Window.Tokens is -1: want a number above 0"},
-		{"which is not unknown", sizing.Window{Tokens: -1, AllowUnknown: true}, 0, "sizing: Window.Tokens is -1: want a number above 0"},
+		{"a negative window is not an unknown one", sizing.Window{Tokens: -1, AllowUnknown: true}, 0, "sizing: Window.Tokens is -1: want a number above 0"},
 		{"a negative answer", sizing.Window{Tokens: 100, Answer: -1}, 0, "sizing: Window.Answer of -1 tokens does not fit a window of 100: lower it"},
 		{"an answer as large as the window", sizing.Window{Tokens: 100, Answer: 100}, 0, "sizing: Window.Answer of 100 tokens does not fit a window of 100: lower it"},
 		{"negative tools", sizing.Window{Tokens: 100}, -1, "sizing: the tools take -1 tokens: want 0 or more"},

@@ -445,5 +445,5 @@ func TestAServerOfOnesOwnIsAskedForItsWindow(t *testing.T) {
 	code, said = work()
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, said, "-window is not given")
-	require.Contains(t, said, "does not tell the context window of model")
+	require.Contains(t, said, "does not report the context window of model")
 }

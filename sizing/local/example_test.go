@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/local"
 )
 
-// The server stands for one of vLLM's.
+// The test server answers like vLLM.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/models" {

@@ -17,11 +17,10 @@ import (
 	"github.com/promptree-go/promptree/sizing/local"
 )
 
-// answers are what a server says, by method and path, and query if there is one. What begins with a number is a status
-// and a body.
+// answers are a server's answers, by method, path and query. One that begins with three digits is a status and a body.
 type answers map[string]string
 
-// serve serves answers, and status and body for all else.
+// serve starts a server with these answers. It answers every other request with status and body.
 func serve(t *testing.T, all answers, status int, body string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +68,7 @@ func lmStudio(models string) answers {
 
 const gemma = `{"id":"google/gemma-3-4b","object":"model","type":"vlm","publisher":"google","arch":"gemma3","state":"loaded","max_context_length":131072,"loaded_context_length":12918}`
 
-func TestTheWindowIsWhatTheServerGivesTheModel(t *testing.T) {
+func TestTheWindowIsTheOneOnTheServer(t *testing.T) {
 	ps := func(models string) string { return `{"models":[` + models + `]}` }
 	show := `POST /api/show {"model":"qwen3"}`
 	for _, test := range []struct {
@@ -79,14 +78,14 @@ func TestTheWindowIsWhatTheServerGivesTheModel(t *testing.T) {
 		other        string
 		model        string
 		want         int
-		says         string // else
+		says         string // the error, if there is one
 		trained      int
 	}{
 		{"LM Studio, loaded", lmStudioModels, lmStudio(gemma), 200, lmNotFound, "google/gemma-3-4b", 12918, "", 0},
 		{"LM Studio, the only one that is loaded", lmStudioModels, lmStudio(`{"id":"other","state":"not-loaded"},` + gemma), 200, lmNotFound, "", 12918, "", 0},
 		{"LM Studio, not loaded", lmStudioModels, lmStudio(`{"id":"qwen2","state":"not-loaded","max_context_length":32768}`), 200, lmNotFound, "qwen2", 0,
 			"the model is not loaded: load it", 32768},
-		{"LM Studio, of before 0.3.15", lmStudioModels, lmStudio(`{"id":"qwen2","state":"loaded","max_context_length":32768}`), 200, lmNotFound, "qwen2", 0,
+		{"LM Studio, older than 0.3.15", lmStudioModels, lmStudio(`{"id":"qwen2","state":"loaded","max_context_length":32768}`), 200, lmNotFound, "qwen2", 0,
 			"update it to 0.3.15", 32768},
 		{"LM Studio, without the model", lmStudioModels, lmStudio(gemma), 200, lmNotFound, "gemma", 0, "it has no model of that name, but google/gemma-3-4b", 0},
 		{"LM Studio, with nothing loaded", lmStudioModels, lmStudio(""), 200, lmNotFound, "", 0, "it has 0 models", 0},
@@ -98,7 +97,7 @@ func TestTheWindowIsWhatTheServerGivesTheModel(t *testing.T) {
 			"it has several models", 0},
 		{"llama.cpp's router, not loaded", llamaProps, answers{"GET /props?autoload=false&model=m": `400 {"error":{"code":400,"message":"model is not loaded"}}`}, 404, llamaNotFound, "m", 0,
 			"model is not loaded", 0},
-		{"llama.cpp, of before it told", llamaProps, answers{"GET /props?autoload=false&model=m": `{"default_generation_settings":{}}`}, 404, llamaNotFound, "m", 0, "--ctx-size", 0},
+		{"llama.cpp, too old to report it", llamaProps, answers{"GET /props?autoload=false&model=m": `{"default_generation_settings":{}}`}, 404, llamaNotFound, "m", 0, "--ctx-size", 0},
 
 		{"Ollama, loaded", ollamaAPI, answers{"GET /api/ps": ps(`{"name":"phi4:latest","context_length":16384},{"name":"qwen3:latest","model":"qwen3:latest","context_length":4096}`)},
 			404, ollamaNothing, "Qwen3", 4096, "", 0},
@@ -106,21 +105,21 @@ func TestTheWindowIsWhatTheServerGivesTheModel(t *testing.T) {
 		{"Ollama, with num_ctx", ollamaAPI, answers{"GET /api/ps": ps(`{"name":"qwen3:8b","context_length":4096}`),
 			show: `{"parameters":"stop                           \"<s>\"\nnum_ctx                        16384","model_info":{"qwen3.context_length":40960}}`},
 			404, ollamaNothing, "qwen3", 16384, "", 0},
-		{"Ollama, with num_ctx above what it was trained with", ollamaAPI, answers{"GET /api/ps": ps(""), show: `{"parameters":"num_ctx 65536","model_info":{"qwen3.context_length":40960,"general.tags":["a"]}}`},
+		{"Ollama, with num_ctx above the training length", ollamaAPI, answers{"GET /api/ps": ps(""), show: `{"parameters":"num_ctx 65536","model_info":{"qwen3.context_length":40960,"general.tags":["a"]}}`},
 			404, ollamaNothing, "qwen3", 40960, "", 0},
-		{"Ollama, of the cloud", ollamaAPI, answers{"GET /api/ps": ps(""), show: `{"remote_host":"https://ollama.com:443","model_info":{"qwen3.context_length":262144}}`},
+		{"Ollama, in the cloud", ollamaAPI, answers{"GET /api/ps": ps(""), show: `{"remote_host":"https://ollama.com:443","model_info":{"qwen3.context_length":262144}}`},
 			404, ollamaNothing, "qwen3", 262144, "", 0},
 		{"Ollama, not loaded", ollamaAPI, answers{"GET /api/ps": ps(""), show: `{"parameters":"temperature 0.6","model_info":{"qwen3.context_length":40960}}`}, 404, ollamaNothing, "qwen3", 0,
 			"OLLAMA_CONTEXT_LENGTH", 40960},
 		{"Ollama, without the model", ollamaAPI, answers{"GET /api/ps": ps(""), show: `404 {"error":"model 'qwen3' not found"}`}, 404, ollamaNothing, "qwen3", 0, "pull it", 0},
-		{"Ollama, without a name", ollamaAPI, answers{"GET /api/ps": ps("")}, 404, ollamaNothing, "", 0, "not one model is loaded", 0},
+		{"Ollama, without a name", ollamaAPI, answers{"GET /api/ps": ps("")}, 404, ollamaNothing, "", 0, "it has no loaded model, or several", 0},
 
 		{"vLLM", vllmModels, answers{"GET /v1/models": `{"object":"list","data":[{"id":"Qwen/Qwen3-8B","root":"Qwen/Qwen3-8B","max_model_len":32768}]}`}, 404, vllmNotFound, "Qwen/Qwen3-8B", 32768, "", 0},
 		{"vLLM, a LoRA", vllmModels, answers{"GET /v1/models": `{"data":[{"id":"base","max_model_len":32768},{"id":"sql","parent":"base","max_model_len":null}]}`}, 404, vllmNotFound, "sql", 32768, "", 0},
 		{"vLLM, without the model", vllmModels, answers{"GET /v1/models": `{"data":[{"id":"base","max_model_len":32768}]}`}, 404, vllmNotFound, "bass", 0, "it has no model of that name, but base", 0},
 		{"a gateway to llama.cpp", llamaProps, answers{"GET /v1/models": `{"data":[{"id":"m","meta":{"n_ctx":8192,"n_ctx_train":40960}}]}`}, 404, "", "m", 8192, "", 0},
-		{"one that does not tell", "", answers{"GET /v1/models": `{"data":[{"id":"gpt-5.4","object":"model"}]}`}, 404, "", "gpt-5.4", 0, "set sizing.Window.Tokens", 0},
-		{"one that is none of these", "", nil, 404, "<html>", "m", 0, "it is none that is known: set sizing.Window.Tokens", 0},
+		{"a server that does not report it", "", answers{"GET /v1/models": `{"data":[{"id":"gpt-5.4","object":"model"}]}`}, 404, "", "gpt-5.4", 0, "set sizing.Window.Tokens", 0},
+		{"an unknown server", "", nil, 404, "<html>", "m", 0, "it is not a known product: set sizing.Window.Tokens", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at := serve(t, test.answers, test.status, test.other)
@@ -141,7 +140,7 @@ func TestTheWindowIsWhatTheServerGivesTheModel(t *testing.T) {
 	}
 }
 
-func TestANumberThatIsNoWindowIsNotTold(t *testing.T) {
+func TestANumberThatCannotBeAWindowIsUnknown(t *testing.T) {
 	for _, n := range []string{"0", "-1", "4294967296", "99999999999999999999", "8192.5", "1e4", `"8192"`, "null", "[]", "{}", "true"} {
 		for name, all := range map[string]answers{
 			"LM Studio": {"GET /api/v0/models": `{"data":[{"id":"m","state":"loaded","loaded_context_length":` + n + `}]}`},
@@ -156,14 +155,14 @@ func TestANumberThatIsNoWindowIsNotTold(t *testing.T) {
 	}
 }
 
-func TestAnswersOfAnotherFormAreAnotherServers(t *testing.T) {
+func TestAnswersOfAnotherFormAreFromAnUnknownServer(t *testing.T) {
 	for _, body := range []string{"", "null", "[]", `"x"`, "7", "{", `{"data":5,"models":{},"default_generation_settings":[]}`, `{"data":[7]}`, strings.Repeat("[", 100_000)} {
 		_, err := local.Server{URL: serve(t, nil, 200, body), Model: "m"}.ContextWindow(t.Context())
 		require.ErrorIs(t, err, sizing.ErrUnknownWindow, "%.40s", body)
 	}
 }
 
-func TestAServerThatFailsIsNotOneThatDoesNotTell(t *testing.T) {
+func TestAFailureOfTheServerIsNotAnUnknownWindow(t *testing.T) {
 	const key = "sk-secret-of-somebody"
 	for status, passes := range map[int]bool{401: false, 403: false, 408: true, 429: true, 500: true, 503: true} {
 		at := serve(t, nil, status, `{"error":{"message":"Loading model, `+key+`"}}`)
@@ -183,7 +182,7 @@ func TestAServerThatFailsIsNotOneThatDoesNotTell(t *testing.T) {
 	require.True(t, transient, "%v", err)
 }
 
-func TestAnAnswerOfAnySizeIsReadOnlySoFar(t *testing.T) {
+func TestAnEndlessAnswerIsReadUpToTheLimit(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		block := []byte(strings.Repeat(" ", 1<<16))
 		for r.Context().Err() == nil {
@@ -209,7 +208,7 @@ func TestARedirectElsewhereIsNotFollowed(t *testing.T) {
 	require.False(t, asked)
 }
 
-func TestACancelledContextEndsTheQuestion(t *testing.T) {
+func TestACancelledContextEndsTheRequest(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("the user left")
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -221,9 +220,9 @@ func TestACancelledContextEndsTheQuestion(t *testing.T) {
 	require.Equal(t, over, err)
 }
 
-func TestAURLThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidURLIsRefused(t *testing.T) {
 	for _, url := range []string{"", "localhost:11434", "ftp://localhost", "http://", "http://[::1", "unix:///run/ollama.sock"} {
 		_, err := local.Server{URL: url}.ContextWindow(t.Context())
-		require.EqualError(t, err, "local: Server.URL is not a URL of http or https")
+		require.EqualError(t, err, "local: Server.URL is not an http or https URL")
 	}
 }

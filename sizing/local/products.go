@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// tokens is a number in an answer. One that is no window counts as not told.
+// tokens is a number in an answer. A number that cannot be a context window counts as 0.
 type tokens int
 
-// UnmarshalJSON takes any JSON.
+// UnmarshalJSON accepts any JSON.
 func (t *tokens) UnmarshalJSON(data []byte) error {
 	n, err := strconv.Atoi(string(data))
 	if err != nil || n < 0 || n > math.MaxInt32 {
@@ -38,7 +38,7 @@ type entry struct {
 	} `json:"meta"` // llama.cpp's
 }
 
-// pick returns the entry of a model by its id; any name will do for the only one if name is "".
+// pick returns the entry with an id. If name is "" and there is one entry, it returns that.
 func pick(list []entry, name string) (entry, bool) {
 	if name == "" && len(list) == 1 {
 		return list[0], true
@@ -58,7 +58,7 @@ func ids(list []entry) (names []string) {
 	return names
 }
 
-// lmStudio asks LM Studio, which answers whatever it does not know with status 200 and an error.
+// lmStudio asks LM Studio, which answers unknown paths with status 200 and an error.
 func (a *asking) lmStudio(ctx context.Context) (int, error) {
 	const product = "LM Studio"
 	var answer struct {
@@ -99,11 +99,11 @@ func (a *asking) llamaCpp(ctx context.Context) (int, error) {
 	}
 	query := url.Values{}
 	if a.Model != "" {
-		query = url.Values{"model": {a.Model}, "autoload": {"false"}} // for its router mode; to look is not to load
+		query = url.Values{"model": {a.Model}, "autoload": {"false"}} // for router mode: do not load the model
 	}
 	err := a.get(ctx, "props", query, nil, &answer)
 	if refused, ok := errors.AsType[*refusedError](err); ok && refused.status == http.StatusBadRequest {
-		return 0, a.unknown(product, 0, "it says "+strconv.Quote(refused.body)+": load the model, or set sizing.Window.Tokens to what --ctx-size gives it")
+		return 0, a.unknown(product, 0, "it says "+strconv.Quote(refused.body)+": load the model, or set sizing.Window.Tokens to its --ctx-size")
 	}
 	switch {
 	case err != nil:
@@ -113,9 +113,9 @@ func (a *asking) llamaCpp(ctx context.Context) (int, error) {
 	case answer.Settings.Context > 0:
 		return int(answer.Settings.Context), nil
 	case answer.Role == "router":
-		return 0, a.unknown(product, 0, "it has several models: set Server.Model to the one that requests name")
+		return 0, a.unknown(product, 0, "it has several models: set Server.Model to the name that requests use")
 	}
-	return 0, a.unknown(product, 0, "set sizing.Window.Tokens to what --ctx-size gives each of its slots")
+	return 0, a.unknown(product, 0, "set sizing.Window.Tokens to the context of one of its slots (see --ctx-size)")
 }
 
 // ollama asks Ollama.
@@ -139,7 +139,7 @@ func (a *asking) ollama(ctx context.Context) (int, error) {
 		}
 	}
 	if a.Model == "" {
-		return 0, a.unknown(product, 0, "not one model is loaded: set Server.Model to the one that requests name")
+		return 0, a.unknown(product, 0, "it has no loaded model, or several: set Server.Model to the name that requests use")
 	}
 	var shown struct {
 		Parameters string            `json:"parameters"`
@@ -148,7 +148,7 @@ func (a *asking) ollama(ctx context.Context) (int, error) {
 	}
 	err := a.get(ctx, "api/show", nil, map[string]string{"model": a.Model}, &shown)
 	if errors.Is(err, errOther) {
-		return 0, a.unknown(product, 0, "it has no model of that name: pull it, or set Server.Model to the name that requests have")
+		return 0, a.unknown(product, 0, "it has no model of that name: pull it, or set Server.Model to the name that requests use")
 	}
 	if err != nil {
 		return 0, err
@@ -164,17 +164,17 @@ func (a *asking) ollama(ctx context.Context) (int, error) {
 			var n tokens
 			if _ = n.UnmarshalJSON([]byte(f[1])); n > 0 {
 				if trained > 0 {
-					return min(int(n), trained), nil // as the server has it
+					return min(int(n), trained), nil // as the server does
 				}
 				return int(n), nil
 			}
 		}
 	}
-	if shown.RemoteHost != "" && trained > 0 { // the host of a cloud model gives it all
+	if shown.RemoteHost != "" && trained > 0 { // a cloud model's host allows the whole training length
 		return trained, nil
 	}
-	return 0, a.unknown(product, trained, "the model is not loaded, and its default goes by the memory of the machine: "+
-		"load it first, or give it PARAMETER num_ctx in a Modelfile, or start the server with OLLAMA_CONTEXT_LENGTH and set sizing.Window.Tokens to the same")
+	return 0, a.unknown(product, trained, "the model is not loaded, and its default depends on the machine's memory: "+
+		"load it first, or set PARAMETER num_ctx in its Modelfile, or start the server with OLLAMA_CONTEXT_LENGTH and set sizing.Window.Tokens to the same number")
 }
 
 // tagged returns the name of a model with its tag, in lower case.
@@ -185,7 +185,7 @@ func tagged(name string) string {
 	return strings.ToLower(name)
 }
 
-// listed asks vLLM, and whoever else lists windows as it does.
+// listed asks vLLM, and other servers with the same list of models.
 func (a *asking) listed(ctx context.Context) (int, error) {
 	const product = "the server"
 	var answer struct {
@@ -209,5 +209,5 @@ func (a *asking) listed(ctx context.Context) (int, error) {
 	if n := max(e.Length, e.Meta.Context); n > 0 {
 		return int(n), nil
 	}
-	return 0, a.unknown(product, 0, "set sizing.Window.Tokens to what it was started with (--max-model-len of vLLM)")
+	return 0, a.unknown(product, 0, "set sizing.Window.Tokens to the context length that it was started with (--max-model-len of vLLM)")
 }

@@ -17,28 +17,30 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Server is a local server of models.
+// Server is a local model server.
 type Server struct {
-	// URL of the server, http or https, such as "http://localhost:11434". A /v1 at its end, as clients of OpenAI's API
-	// are given, is left out.
+	// URL of the server, http or https, such as "http://localhost:11434". A /v1 at its end, as in the base URL of an
+	// OpenAI client, is ignored.
 	URL string
-	// Model by the name that requests have. It may be empty if the server has one model only.
+	// Model is the name that requests use. It may be empty if the server has only one model.
 	Model string
-	// Header is sent along, for authorisation.
+	// Header of each request, for authorisation.
 	Header http.Header
-	// Client that sends. Defaults to [http.DefaultClient]. Redirects to another scheme, host or port are not followed.
+	// Client that sends the requests. Defaults to [http.DefaultClient]. Redirects to another scheme, host or port are
+	// not followed.
 	Client *http.Client
 }
 
-// UnknownError reports that a server does not tell the context window of a model. It is a [sizing.ErrUnknownWindow].
+// UnknownError is returned if a server does not report a model's context window. It matches [sizing.ErrUnknownWindow].
 type UnknownError struct {
-	// Server by its product, "the server" if it is none of those that are known.
+	// Server is the product's name, "the server" if it is not known.
 	Server string
-	// URL of the server without what may be secret in it: user, query and fragment.
+	// URL of the server without the parts that may be secret: user, query and fragment.
 	URL string
-	// Model that was asked for.
+	// Model is the name that was asked for.
 	Model string
-	// Trained is what the model was trained with, in tokens, 0 if that is not known. The server may give it less.
+	// Trained is the context length that the model was trained with, in tokens, 0 if unknown. The server may allow
+	// less.
 	Trained int
 	// Advice says what to set.
 	Advice string
@@ -53,19 +55,19 @@ func (e *UnknownError) Error() string {
 	if e.Trained > 0 {
 		trained = fmt.Sprintf(", which was trained with %d tokens", e.Trained)
 	}
-	return fmt.Sprintf("local: %s at %s does not tell the context window of %s%s: %s", e.Server, e.URL, of, trained, e.Advice)
+	return fmt.Sprintf("local: %s at %s does not report the context window of %s%s: %s", e.Server, e.URL, of, trained, e.Advice)
 }
 
 // Is reports whether the target is [sizing.ErrUnknownWindow].
 func (e *UnknownError) Is(target error) bool { return target == sizing.ErrUnknownWindow }
 
-// ContextWindow returns the tokens of the context window that the server gives the model. If the server does not tell,
-// the error is an [*UnknownError]. It is a [*chat.TransientError] if the same may succeed later: no connection, status
-// 408, 425, 429 or 500 and above, as of a model that is being loaded. If the context ends it is the context's cause.
+// ContextWindow returns the model's context window on this server, in tokens. The error is an [*UnknownError] if the
+// server does not report it, and a [*chat.TransientError] if a retry may help: no connection, or status 408, 425, 429
+// or 500 and above, as while a model loads. If the context ends, the error is the context's cause.
 func (s Server) ContextWindow(ctx context.Context) (int, error) {
 	root, err := url.Parse(s.URL)
 	if err != nil || root.Host == "" || root.Scheme != "http" && root.Scheme != "https" {
-		return 0, errors.New("local: Server.URL is not a URL of http or https")
+		return 0, errors.New("local: Server.URL is not an http or https URL")
 	}
 	root.RawQuery, root.Fragment = "", ""
 	root.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(root.Path, "/"), "/v1"), "/")
@@ -75,19 +77,19 @@ func (s Server) ContextWindow(ctx context.Context) (int, error) {
 			return n, err
 		}
 	}
-	return 0, a.unknown("the server", 0, "it is none that is known: set sizing.Window.Tokens to what it was started with")
+	return 0, a.unknown("the server", 0, "it is not a known product: set sizing.Window.Tokens to the context length that it was started with")
 }
 
-// errOther reports that a server does not answer as the one that was asked for does.
-var errOther = errors.New("local: it is another server")
+// errOther is returned if an answer is not from the product whose API was called.
+var errOther = errors.New("local: another server")
 
-// asking is one call.
+// asking is the state of one call of ContextWindow.
 type asking struct {
 	Server
 	root *url.URL
 }
 
-// place is the URL as errors have it.
+// place returns the URL as errors show it.
 func (a *asking) place() string {
 	return (&url.URL{Scheme: a.root.Scheme, Host: a.root.Host, Path: a.root.Path}).String()
 }
@@ -96,18 +98,18 @@ func (a *asking) unknown(server string, trained int, advice string) error {
 	return &UnknownError{Server: server, URL: a.place(), Model: a.Model, Trained: trained, Advice: advice}
 }
 
-// absent is the error of a server that does not list the model.
+// absent returns the error for a model that the server does not list.
 func (a *asking) absent(server string, has []string) error {
 	if a.Model == "" {
-		return a.unknown(server, 0, fmt.Sprintf("it has %d models: set Server.Model to the one that requests name", len(has)))
+		return a.unknown(server, 0, fmt.Sprintf("it has %d models: set Server.Model to the name that requests use", len(has)))
 	}
-	return a.unknown(server, 0, "it has no model of that name, but "+plaintext.Cut(strings.Join(has, ", "), 300)+": set Server.Model to the name that requests have")
+	return a.unknown(server, 0, "it has no model of that name, but "+plaintext.Cut(strings.Join(has, ", "), 300)+": set Server.Model to the name that requests use")
 }
 
-// maxAnswer bounds what is read of an answer, in bytes.
+// maxAnswer is the largest answer that is read, in bytes.
 const maxAnswer = 8 << 20
 
-// refusedError is an answer with a status of 400 and above.
+// refusedError is an answer with status 400 or above.
 type refusedError struct {
 	status int
 	body   string
@@ -117,11 +119,11 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("it answered with status %d (%q)", e.status, e.body)
 }
 
-// StatusCode is that of the answer.
+// StatusCode returns the status of the answer.
 func (e *refusedError) StatusCode() int { return e.status }
 
-// get asks for a path, or posts a body if there is one, and reads the answer into v. The error is errOther if there is
-// nothing at that path, or not JSON of that form.
+// get requests a path, with POST if there is a body, and decodes the JSON answer into v. It returns errOther if the
+// path does not exist or its answer is not JSON of that form.
 func (a *asking) get(ctx context.Context, path string, query url.Values, body, v any) error {
 	to := a.root.JoinPath(path)
 	to.RawQuery = query.Encode()
@@ -135,7 +137,7 @@ func (a *asking) get(ctx context.Context, path string, query url.Values, body, v
 	}
 	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(content))
 	if err != nil {
-		return errors.New("local: Server.URL is not a URL of http or https")
+		return errors.New("local: Server.URL is not an http or https URL")
 	}
 	for name, values := range a.Header {
 		req.Header[name] = values

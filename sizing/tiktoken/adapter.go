@@ -10,9 +10,9 @@ type Encoder interface {
 	EncodeOrdinary(text string) []int
 }
 
-// Adapt returns a tokenizer for an encoding that [New] does not know. It counts texts with the encoder, at the encoder's
-// speed, and messages, images and tools as a [Counter] does. It is not a [chat.Joiner], because it is not known where
-// the encoder's counts add up.
+// Adapt returns a tokenizer for an encoding that [New] does not know. It counts texts with the encoder, at the
+// encoder's speed, and messages, images and tools as a [Counter] does. It is not a [chat.Joiner], because it is not
+// known where the encoder's counts add up.
 func Adapt(encoder Encoder) chat.Tokenizer {
 	return struct{ chat.Tokenizer }{&Counter{encoder: encoder, images: defaultImages, memory: newMemory()}}
 }

@@ -25,8 +25,9 @@ func P50k() *Counter { return newCounter(p50kBase(), defaultImages) }
 // R50k returns a counter of r50k_base, the encoding of GPT-3.
 func R50k() *Counter { return newCounter(r50kBase(), defaultImages) }
 
-// New returns a counter of an encoding whose name is known only at run time: "o200k_base", "cl100k_base", "p50k_base" or
-// "r50k_base". It links all four tables. Any other name is an [*UnknownEncodingError]; use [Adapt] for other encodings.
+// New returns a counter of an encoding whose name is known only at run time: "o200k_base", "cl100k_base", "p50k_base"
+// or "r50k_base". It links all four tables. Any other name is an [*UnknownEncodingError]; use [Adapt] for other
+// encodings.
 func New(encoding string) (*Counter, error) {
 	switch encoding {
 	case "o200k_base":

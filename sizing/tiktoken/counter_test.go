@@ -22,7 +22,7 @@ import (
 func TestTextsCountAsInTiktoken(t *testing.T) {
 	all := pairings(t)
 	for _, tt := range []struct{ rule, text string }{
-		{"nothing is nothing", ""},
+		{"an empty text", ""},
 		{"prose", "The quick brown fox jumps over the lazy dog, doesn't it? It's 12,345.67 times faster."},
 		{"special tokens are plain text", "<|endoftext|> <|im_start|>user<|im_sep|><|endofprompt|>"},
 		{"contractions in either case", "I'm he's HE'S we've WE'VE they'll THEY'LL you'd don't DON'T y'all're 'sup 'Tis 're'"},
@@ -38,7 +38,7 @@ func TestTextsCountAsInTiktoken(t *testing.T) {
 		{"spaces before a line break", "a \n  \n   b\n\n\n c \r\n \r d\n "},
 		{"tabs", "\tif x {\n\t\treturn\t\n\t}\n\t"},
 		{"every kind of white space", "a\u00a0b\u2003c\u3000d\u0085e\u2028f\u2029g\vh\fi\u1680j \u00a0k\u00a0 l\u00a0\u00a0m"},
-		{"what is no white space", "a\ufeffb\u200bc\u180ed\u2060e \ufeff \ufeff"},
+		{"characters that only look like white space", "a\ufeffb\u200bc\u180ed\u2060e \ufeff \ufeff"},
 		{"symbols and line breaks", "!!!\n\n## x\r\n---\n- *a*\n\n```go\nx\n```\n/ // /\n/ a/b /\r/"},
 		{"scripts", "Ελληνικά русский עברית العربية हिन्दी ไทย 中文 日本語 カタカナ 한국어 ქართული አማርኛ Tiếng Việt İstanbul ß ŉ"},
 		{"characters beyond U+FFFF", "𝔘𝔫𝔦 𐐀𐐨 𠀀𠀁 🜁 𞤀𞤢 𑀓𑀸 𝅘𝅥𝅮"},

@@ -1,7 +1,7 @@
 // Package tiktoken counts tokens as OpenAI's models do.
 //
-// A [Counter] is a [chat.Tokenizer]. [ForModel] returns the counter of a model, and [O200k], [Cl100k], [P50k] and [R50k]
-// that of an encoding:
+// A [Counter] is a [chat.Tokenizer]. [ForModel] returns the counter of a model, and [O200k], [Cl100k], [P50k] and
+// [R50k] that of an encoding:
 //
 //	counter, err := tiktoken.ForModel("gpt-4o")
 //	...
@@ -42,6 +42,6 @@
 // Counts add up, see [Counter.SafeCut].
 //
 // A counter remembers recent counts, so that a long conversation rendered again and again is counted once: up to 32,768
-// texts of 64 bytes or more, each as a hash of 128 bits and a number, and up to 16,384 words of more than one token; 1.2
-// MB in all. Keep one counter and share it: it is safe for concurrent use.
+// texts of 64 bytes or more, each as a hash of 128 bits and a number, and up to 16,384 words of more than one token;
+// 1.2 MB in all. Keep one counter and share it: it is safe for concurrent use.
 package tiktoken

@@ -12,8 +12,8 @@ func (e *UnknownEncodingError) Error() string {
 	return fmt.Sprintf("tiktoken: unknown encoding %q: use o200k_base, cl100k_base, p50k_base or r50k_base", e.Encoding)
 }
 
-// encoding turns a text into tokens: it splits the text into words and merges each word from its bytes. It never changes
-// once it is made.
+// encoding turns a text into tokens: it splits the text into words and merges each word from its bytes. It never
+// changes once it is made.
 type encoding struct {
 	vocab *vocab
 	rules

@@ -3,8 +3,8 @@ package tiktoken
 import "math/bits"
 
 // hashTable is a perfect hash table: each key in it has a slot of its own. The hash of a key determines its bucket and
-// its home, and the pilot of the bucket is the distance from home to slot. Pilots were found by trial when the table was
-// made, such that all keys of a bucket land in free slots. Slots wrap around.
+// its home, and the pilot of the bucket is the distance from home to slot. Pilots were found by trial when the table
+// was made, such that all keys of a bucket land in free slots. Slots wrap around.
 type hashTable struct {
 	buckets, size uint32 // size is the number of slots
 	pilots, slots string

@@ -7,8 +7,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// imageRate is what a family of models charges for an image: a base and a number of tokens for each tile; or, if factor
-// is set, factor tokens for each patch, low detail counted as high.
+// imageRate is the price of an image for a family of models: a base and a number of tokens for each tile; or, if
+// patchFactor is set, that many tokens for each patch, with low detail counted as high.
 type imageRate struct {
 	base, tile  int
 	patchFactor float64

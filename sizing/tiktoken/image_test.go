@@ -20,17 +20,17 @@ func TestOlderModelsChargeImagesByTheTile(t *testing.T) {
 		{"low detail is the base, whatever the size", chat.Image{URL: imagetest.PNG(4096, 8192), Detail: chat.DetailLow}, 85},
 		{"OpenAI's first example: 4 tiles", chat.Image{URL: imagetest.PNG(1024, 1024), Detail: chat.DetailHigh}, 765},
 		{"OpenAI's second example: 6 tiles", chat.Image{URL: imagetest.PNG(2048, 4096), Detail: chat.DetailHigh}, 1105},
-		{"auto may be high", chat.Image{URL: imagetest.PNG(1024, 1024), Detail: chat.DetailAuto}, 765},
-		{"so may none", chat.Image{URL: imagetest.PNG(1024, 1024)}, 765},
+		{"auto counts as high", chat.Image{URL: imagetest.PNG(1024, 1024), Detail: chat.DetailAuto}, 765},
+		{"no detail counts as high", chat.Image{URL: imagetest.PNG(1024, 1024)}, 765},
 		{"a small image is not scaled up", chat.Image{URL: imagetest.PNG(128, 64)}, 255},
 		{"one tile", chat.Image{URL: imagetest.PNG(512, 512)}, 255},
 		{"one pixel more", chat.Image{URL: imagetest.PNG(513, 512)}, 425},
 		{"a side of 512.75 pixels is 513, as billed", chat.Image{URL: imagetest.PNG(2049, 513)}, 1445},
 		{"a side of 512.5 pixels is 512, as billed", chat.Image{URL: imagetest.PNG(2050, 513)}, 765},
-		{"a thread of an image", chat.Image{URL: imagetest.PNG(1_000_000, 1)}, 85 + 170},
+		{"an image of one pixel height", chat.Image{URL: imagetest.PNG(1_000_000, 1)}, 85 + 170},
 		{"the largest", chat.Image{URL: imagetest.PNG(2048, 768)}, 1445},
 		{"an unknown size is the largest", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailHigh}, 1445},
-		{"but low detail is known", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow}, 85},
+		{"an unknown size in low detail is the base", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow}, 85},
 	} {
 		t.Run(tt.rule, func(t *testing.T) { require.Equal(t, tt.want, c.CountPart(tt.image)) })
 	}
@@ -78,7 +78,7 @@ func TestImagesCountAsTheModelTakesThem(t *testing.T) {
 	}
 }
 
-func TestImageInPatchesIsScaledDownToTheMost(t *testing.T) {
+func TestAnImageInPatchesIsScaledDownToTheLimit(t *testing.T) {
 	c, err := ForModel("gpt-4.1-mini")
 	require.NoError(t, err)
 	const largest = 2489 // 1536 patches by 1.62
@@ -97,8 +97,8 @@ func TestAnImageInPatchesIsAtMostTheModelsLimit(t *testing.T) {
 		{"2,500 patches", "gpt-5.4", chat.DetailHigh, 4000, 4000, 2500},
 		{"a side of 2,048 pixels", "gpt-5.4", chat.DetailHigh, 4096, 640, 64 * 10},
 		{"2,500 patches in high detail", "gpt-5.5", chat.DetailHigh, 4000, 4000, 2500},
-		{"10,000 patches where the detail is left to OpenAI", "gpt-5.5", "", 4000, 4000, 10_000},
-		{"and is auto", "gpt-5.6-sol", chat.DetailAuto, 3200, 1600, 100 * 50},
+		{"10,000 patches if the detail is left to OpenAI", "gpt-5.5", "", 4000, 4000, 10_000},
+		{"10,000 patches if the detail is auto", "gpt-5.6-sol", chat.DetailAuto, 3200, 1600, 100 * 50},
 		{"a side of 6,000 pixels", "gpt-5.5", "", 12_000, 640, 188 * 10},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

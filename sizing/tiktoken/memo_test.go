@@ -67,7 +67,7 @@ func TestDifferentWordsHaveDifferentKeys(t *testing.T) {
 }
 
 // Up to its bound, a memo drops hardly anything.
-func TestMemoKeepsWhatFits(t *testing.T) {
+func TestMemoKeepsNearlyEverythingThatFits(t *testing.T) {
 	m := make(memo, 1<<8)
 	key := func(i int) memoKey { return memoKey{mix(uint64(i)), mix(uint64(i) + 1<<32)} }
 	kept := func(n int) (kept int) {

@@ -41,8 +41,8 @@ func (m *merger) merge(v *vocab, s string) int {
 }
 
 // merge finds the tokens of a word. The slice tokens must have room for len(s) tokens, and dead a bit for each place in
-// s and for its end. A bit is set if the tokens of the bytes up to that place are known but no token after them leads to
-// the end.
+// s and for its end. A bit is set if the tokens of the bytes up to that place are known but no token after them leads
+// to the end.
 func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
 	var (
 		at   = 0
@@ -74,9 +74,9 @@ func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
 	}
 }
 
-// apart reports whether merging the bytes of two tokens, which meet at a place in s, yields the two again. It splits the
-// tokens at their seam in reverse order of merging, and checks whether the pieces at the seam would have been merged
-// before.
+// apart reports whether merging the bytes of two tokens, which meet at a place in s, yields the two again. It splits
+// the tokens at their seam in reverse order of merging, and checks whether the pieces at the seam would have been
+// merged before.
 func (v *vocab) apart(s string, at int, left, right token) bool {
 	limit := uint32(math.MaxUint32)
 	for {

@@ -21,8 +21,8 @@ const (
 // object, each on its own, and 1 more for each name. The texts are
 //
 //   - the role;
-//   - the content, its text parts joined. In a user or tool message with an image or an opaque part, the content is a list
-//     instead, and each text counts alone, with the word "text" for its type;
+//   - the content, its text parts joined. In a user or tool message with an image or an opaque part, the content is a
+//     list instead, and each text counts alone, with the word "text" for its type;
 //   - the name, except in a tool message, which has none there;
 //   - the id, type ("function"), name and arguments of each tool call of an assistant message;
 //   - the id of the call that a tool message answers.
@@ -71,12 +71,12 @@ func isList(m chat.Message) bool {
 // CountPart counts one part of a message's content:
 //
 //   - a text as [Counter.CountText];
-//   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 plus 170
-//     for each tile of 512 pixels, after the image was scaled down to fit 2048 pixels and its shorter side to 768.
-//     GPT-5.2 and later, and the small models since GPT-4.1, take a rate for each patch of 32 pixels, after the image was
-//     scaled down to a maximum number of patches. [ForModel] uses OpenAI's figures for the model. If the detail is left to
-//     OpenAI, it counts as high; if the size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP), the image
-//     counts as the largest, which is 1,445 tokens with GPT-4o;
+//   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 plus
+//     170 for each tile of 512 pixels, after the image was scaled down to fit 2048 pixels and its shorter side to 768.
+//     GPT-5.2 and later, and the small models since GPT-4.1, take a rate for each patch of 32 pixels, after the image
+//     was scaled down to a maximum number of patches. [ForModel] uses OpenAI's figures for the model. If the detail is
+//     left to OpenAI, it counts as high; if the size is not known (behind an https URL, or not a PNG, JPEG, GIF or
+//     WebP), the image counts as the largest, which is 1,445 tokens with GPT-4o;
 //   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the
 //     text and an image of each page. The count is an estimate on the large side: the largest image, and 1 token
 //     for each 4 bytes of the file. Scanned pages take far fewer; many pages of nothing but compressed text may take

@@ -80,8 +80,8 @@ func familyOf(model string) (family, bool) {
 	return best, best.name != ""
 }
 
-// tunedFrom returns the base model that a name stands for: "gpt-4o" for the fine-tuned "ft:gpt-4o:team::id", for
-// "openai/gpt-4o" and "azure/gpt-4o", as gateways write it, and for "GPT-4o".
+// tunedFrom returns the base model of a name: "gpt-4o" for the fine-tuned "ft:gpt-4o:team::id", for "openai/gpt-4o" and
+// "azure/gpt-4o", as gateways write it, and for "GPT-4o".
 func tunedFrom(model string) string {
 	model = strings.ToLower(model)
 	for _, gateway := range [...]string{"openai/", "azure/"} {
@@ -95,10 +95,10 @@ func tunedFrom(model string) string {
 	return model
 }
 
-// WindowOf returns the context window of a model of OpenAI, with [ReplyPriming] as the room for the answer: add what the
-// answer itself may take to Window.Answer. For models whose input is limited to less than their window, as GPT-5's is to
-// 272,000 of 400,000 tokens, Tokens is that limit. A dated name ("gpt-4o-2024-08-06") or a fine-tuned one stands for the
-// model itself. If the window is not known, the error is an [*UnknownModelError].
+// WindowOf returns the context window of a model of OpenAI, with [ReplyPriming] as Window.Answer: add the longest
+// answer to it. For models whose input is limited to less than their window, as GPT-5's is to 272,000 of 400,000
+// tokens, Tokens is that limit. A dated name ("gpt-4o-2024-08-06") or a fine-tuned one means the model itself. If the
+// window is not known, the error is an [*UnknownModelError].
 func WindowOf(model string) (sizing.Window, error) {
 	tokens := inputLimit(undated(tunedFrom(model)))
 	if tokens == 0 {
@@ -123,7 +123,8 @@ func undated(model string) string {
 	return name
 }
 
-// inputLimit returns the maximum number of input tokens of a model, as OpenAI documents it; 0 if that is not known here.
+// inputLimit returns the maximum number of input tokens of a model, as OpenAI documents it; 0 if that is not known
+// here.
 func inputLimit(model string) int {
 	switch model {
 	case "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano":

@@ -37,7 +37,7 @@ func TestModelsHaveTheirEncoding(t *testing.T) {
 	}
 }
 
-func TestLongestFamilyWins(t *testing.T) {
+func TestTheLongestFamilyNameThatMatchesWins(t *testing.T) {
 	for model, want := range map[string]string{
 		"gpt-4": "gpt-4", "gpt-4-0613": "gpt-4-*", "gpt-4o": "gpt-4o*", "gpt-4o-mini-2024-07-18": "gpt-4o-mini*",
 		"gpt-4.1-mini": "gpt-4.1-mini*", "gpt-5.1": "gpt-5*", "gpt-5-nano": "gpt-5-nano*",

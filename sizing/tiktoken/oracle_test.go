@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The encodings and their patterns, as OpenAI's tiktoken gives them.
+// The encodings and their patterns, from OpenAI's tiktoken.
 var patterns = map[string]string{
 	"o200k_base": `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
 		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
@@ -79,8 +79,8 @@ func pairings(t testing.TB) []pairing {
 	return all
 }
 
-// requireOracle checks that every encoding counts a text as tiktoken-go does, but for the characters that are in another
-// class here: they are left out of the text.
+// requireOracle checks that every encoding counts a text as tiktoken-go does, but for the characters that are in
+// another class here: they are left out of the text.
 func requireOracle(t testing.TB, all []pairing, text string) {
 	t.Helper()
 	if strings.ContainsFunc(text, newer) {

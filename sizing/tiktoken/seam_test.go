@@ -43,7 +43,7 @@ func TestACutIsSafeWhereNoWordCrossesIt(t *testing.T) {
 		{"from a symbol to a line break", ')', '\n', []string{gpt3}},
 		{"from a mark to a number", '\u0301', '1', []string{o200k, cl100k, gpt3}},
 		{"from an emoji to a space", '🙂', ' ', []string{o200k, cl100k, gpt3}},
-		{"at what is no character", -1, utf8.MaxRune + 1, nil},
+		{"between invalid characters", -1, utf8.MaxRune + 1, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			for _, encoding := range []string{o200k, cl100k, gpt3} {

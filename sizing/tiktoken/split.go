@@ -28,8 +28,9 @@ const (
 
 //go:generate sh -c "cd internal/classes && npm ci && node generate.mjs"
 
-// classTable is the classes of all characters in two stages: the number of each block of classBlock characters, then the
-// blocks, a byte a character. They are those of Unicode 16, by which OpenAI's own tiktoken splits; internal/classes asks it.
+// classTable is the classes of all characters in two stages: the number of each block of classBlock characters, then
+// the blocks, a byte a character. They are those of Unicode 16, by which OpenAI's own tiktoken splits; internal/classes
+// asks it.
 //
 //go:embed tables/classes.bin
 var classTable string
@@ -46,8 +47,8 @@ func classOf(r rune) class {
 	return class(classTable[blocks+block*classBlock+int(r%classBlock)])
 }
 
-// The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression that
-// it follows. Every function returns the end of the word that starts at i.
+// The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression
+// that it follows. Every function returns the end of the word that starts at i.
 
 // at returns the class of the character at i and its length in bytes; class 0 at the end of the text.
 func at(s string, i int) (class, int) {
@@ -191,8 +192,8 @@ func gpt3(s string, i int) int {
 	return end
 }
 
-// contraction returns the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s (ſ)
-// does not count as s, as in tiktoken-go; in OpenAI's own tiktoken it does.
+// contraction returns the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s
+// (ſ) does not count as s, as in tiktoken-go; in OpenAI's own tiktoken it does.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0

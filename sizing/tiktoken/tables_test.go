@@ -35,7 +35,8 @@ func TestTheTablesHoldTiktokensTokens(t *testing.T) {
 	}
 }
 
-// tokensByRank returns the tokens of an encoding by rank, as tiktoken-go has them, "" if there is none; and their ranks.
+// tokensByRank returns the tokens of an encoding by rank, as tiktoken-go has them, "" if there is none; and their
+// ranks.
 func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[string]int) {
 	t.Helper()
 	ranks, err := tiktoken_loader.NewOfflineLoader().LoadTiktokenBpe(encoding + ".tiktoken")
@@ -128,8 +129,8 @@ func appendNumbers(b []byte, numbers ...uint32) []byte {
 	return b
 }
 
-// lastMerge returns where the two tokens meet that are merged last into a token. It merges the bytes step by step, since
-// what surrounds them does not change the result.
+// lastMerge returns where the two tokens meet that are merged last into a token. It merges the bytes step by step,
+// since what surrounds them does not change the result.
 func lastMerge(t testing.TB, tokenOf func(string) token, s string) int {
 	t.Helper()
 	rank := tokenOf(s).rank()

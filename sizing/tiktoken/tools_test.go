@@ -50,7 +50,7 @@ z?: string,
 a?: boolean,
 m?: null,
 })`},
-		{"required ones", `{"required":["b"],"properties":{"a":{"type":"integer"},"b":{"type":"number"}}}`, `(_: {
+		{"required properties", `{"required":["b"],"properties":{"a":{"type":"integer"},"b":{"type":"number"}}}`, `(_: {
 a?: number,
 b: number,
 })`},
@@ -86,11 +86,11 @@ c?: boolean,
 a?: any,
 b?: any,
 })`},
-		{"what has no such form, as JSON", `{"properties": {"a": {"$ref": "#/$defs/a"}}}`, `(_: {"properties": {"a": {"$ref": "#/$defs/a"}}})`},
-		{"also allOf", `{"allOf":[{"type":"object"}]}`, `(_: {"allOf":[{"type":"object"}]})`},
-		{"what is no schema, as it is", `{"properties":{"a":true}}`, `(_: {"properties":{"a":true}})`},
-		{"properties that are no object", `{"properties":["a"]}`, `(_: {"properties":["a"]})`},
-		{"what is no JSON, as it is", `{"properties":`, `(_: {"properties":)`},
+		{"a reference, as JSON", `{"properties": {"a": {"$ref": "#/$defs/a"}}}`, `(_: {"properties": {"a": {"$ref": "#/$defs/a"}}})`},
+		{"allOf, as JSON", `{"allOf":[{"type":"object"}]}`, `(_: {"allOf":[{"type":"object"}]})`},
+		{"a value that is not a schema, unchanged", `{"properties":{"a":true}}`, `(_: {"properties":{"a":true}})`},
+		{"properties that are not an object", `{"properties":["a"]}`, `(_: {"properties":["a"]})`},
+		{"text that is not JSON, unchanged", `{"properties":`, `(_: {"properties":)`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			got := toolsText([]chat.Tool{{Name: "f", Parameters: json.RawMessage(tt.parameters)}})

@@ -19,8 +19,8 @@ func (t token) len() int                     { return int(t >> rankBits) }
 type vocab struct {
 	// bytes holds the ranks of the single bytes, all below 256.
 	bytes string
-	// lengths holds the lengths of the tokens that start with each two bytes: bit n-1 is set if there is one of n bytes,
-	// for n from 2 to 8, and bit 0 if there is a longer one.
+	// lengths holds the lengths of the tokens that start with each two bytes: bit n-1 is set if there is one of n
+	// bytes, for n from 2 to 8, and bit 0 if there is a longer one.
 	lengths string
 	// halves holds, by rank, the two tokens whose merge yields each token. For a single byte, and for a rank without a
 	// token, they are zero.
