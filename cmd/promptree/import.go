@@ -19,18 +19,18 @@ import (
 
 const importUsage = `Usage: promptree import [flags] FILE
 
-Makes a session of promptree of what an agent recorded: sessions of pi, oh-my-pi, Claude Code, Codex and promptree, and messages of
-OpenAI or Anthropic as JSON. The format is told from what the file says. Such as
+Converts a recording to a session of promptree. It reads sessions of pi, oh-my-pi, Claude Code, Codex and promptree, and messages of
+OpenAI or Anthropic as JSON, and detects the format. For example:
 
 	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
 	promptree import recording.jsonl | promptree verify -
 
-What has no place in a session is noted on the standard error. The flags:
+Content that has no place in a session is noted on the standard error. The flags:
 `
 
-const salvageUsage = "leave out lines that cannot be read, such as an end that a crash tore off, and entries that follow them, with a note for each"
+const salvageUsage = "leave out unreadable lines, such as the half-written end after a crash, and entries that follow them, with a note for each"
 
-// session is a recording that was made a session, in memory.
+// session is a recording as a session in memory.
 type session struct {
 	*history.Session
 	store *storage.Memory
@@ -40,8 +40,8 @@ type session struct {
 // load reads a recording of any format.
 func load(ctx context.Context, path string, salvage bool) (*session, error) {
 	r, err := sessionfile.Read(path, importer.Options{SkipUnreadable: salvage})
-	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage { // line 1 says which format it is
-		return nil, program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out lines that cannot be read)", err)}
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage { // the format is detected from line 1
+		return nil, program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
 	} else if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func load(ctx context.Context, path string, salvage bool) (*session, error) {
 
 func importing(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("import", flag.ContinueOnError)
-	out := flags.String("o", sessionfile.Stdin, "new file that the session is written to; - is the standard output")
+	out := flags.String("o", sessionfile.Stdin, "write the session to this new file; - is the standard output")
 	salvage := flags.Bool("salvage", false, salvageUsage)
 	paths, err := parse(flags, importUsage, args, stdout, false)
 	if err != nil {
@@ -84,7 +84,7 @@ func importing(ctx context.Context, args []string, stdout, stderr io.Writer) err
 func (s *session) save(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%s is there already: name a new file", path)
+		err = fmt.Errorf("%s exists: name a new file", path)
 	}
 	if err != nil {
 		return program.UsageError{Err: fmt.Errorf("-o: %w", err)}
@@ -99,7 +99,7 @@ func (s *session) save(ctx context.Context, path string) error {
 	return nil
 }
 
-// note says what of a file is in no entry, or only which of its lines could not be read.
+// note prints what the importer could not place in an entry, or only the lines that it could not read.
 func (s *session) note(stderr io.Writer, path string, unreadable bool) {
 	for _, n := range s.notes {
 		if !unreadable || n.Kind == importer.Unreadable {

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// asProgram is the environment variable that makes the program of the test binary.
+// asProgram is the environment variable that makes the test binary run as the program.
 const asProgram = "PROMPTREE_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ const (
 	tree      = formats + "pi-tree.jsonl"
 )
 
-// ran runs the program and returns what it writes.
+// ran runs the program and returns its output.
 func ran(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -41,7 +41,7 @@ func ran(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// process returns the program as a process of its own, with what it reads.
+// process returns a command that runs the program in a process of its own, with this standard input.
 func process(t *testing.T, stdin string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -64,7 +64,7 @@ func imported(t *testing.T, path string) string {
 	return out
 }
 
-func TestEachCommandTeachesByAnExample(t *testing.T) {
+func TestTheHelpOfEachCommandHasAnExample(t *testing.T) {
 	all, _ := ran(t, program.ExitOK, "-h")
 	for _, c := range commands {
 		require.Contains(t, all, c.name)
@@ -79,7 +79,7 @@ func TestEachCommandTeachesByAnExample(t *testing.T) {
 	require.Equal(t, all, stderr)
 }
 
-func TestWhatTheUserCanMendIsOneLineAndExitCode2(t *testing.T) {
+func TestUsageErrorsAreOneLineAndExitCode2(t *testing.T) {
 	torn := file(t, "torn.jsonl", imported(t, tree)+`{"type":"mess`)
 	notes := file(t, "notes.txt", "no session at all")
 	there := file(t, "there.jsonl", "")
@@ -91,25 +91,25 @@ func TestWhatTheUserCanMendIsOneLineAndExitCode2(t *testing.T) {
 		{"an unknown command", []string{"shw"}, `promptree: there is no command "shw"`},
 		{"an unknown flag", []string{"show", "-bogus", tree}, "promptree show: flag provided but not defined: -bogus"},
 		{"no file", []string{"verify"}, "promptree verify: name a file"},
-		{"two files where one is shown", []string{"show", tree, generated}, "unexpected argument"},
+		{"two files for a command that takes one", []string{"show", tree, generated}, "unexpected argument"},
 		{"a flag after the file", []string{"show", tree, "-view"}, "promptree show: flag -view stands after " + tree + ": flags come first"},
 		{"a flag after files", []string{"replay", tree, "-window", "9000"}, "promptree replay: flag -window stands after " + tree + ": flags come first"},
-		{"a file that is not there", []string{"show", "missing.jsonl"}, "missing.jsonl"},
-		{"a log that is not there", []string{"verify", "missing.jsonl"}, "missing.jsonl"},
+		{"a missing file", []string{"show", "missing.jsonl"}, "missing.jsonl"},
+		{"a missing log", []string{"verify", "missing.jsonl"}, "missing.jsonl"},
 		{"a log that is a folder", []string{"verify", t.TempDir()}, "is a directory"},
 		{"a folder", []string{"import", t.TempDir()}, "is a directory"},
-		{"no session", []string{"import", notes}, "notes.txt: importer: line 1"},
-		{"a line that cannot be read", []string{"show", torn}, "torn.jsonl: importer: line 23: "},
-		{"an entry that is not there", []string{"show", "-entry", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
-		{"a view at one", []string{"show", "-view", "-at", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
-		{"a window without a view", []string{"show", "-window", "5", tree}, "-window and -at are for -view"},
+		{"a file that is not a session", []string{"import", notes}, "notes.txt: importer: line 1"},
+		{"an unreadable line", []string{"show", torn}, "torn.jsonl: importer: line 23: "},
+		{"an unknown entry", []string{"show", "-entry", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
+		{"a view at an unknown entry", []string{"show", "-view", "-at", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
+		{"a window without a view", []string{"show", "-window", "5", tree}, "-window and -at need -view"},
 		{"a window below 0", []string{"show", "-view", "-window=-1", tree}, "-window is -1"},
-		{"a view of nothing", []string{"show", "-view", "-window", "5", tree}, "pi-tree.jsonl: render: the prompt needs 8 tokens and has 5"},
-		{"two things to show", []string{"show", "-view", "-entry", "a1", tree}, "set one of them"},
-		{"a session over another file", []string{"import", "-o", there, tree}, "there.jsonl is there already: name a new file"},
-		{"a session in no folder", []string{"import", "-o", filepath.Join(notes, "x"), tree}, "promptree import: -o: "},
-		{"a replay of nothing", []string{"replay"}, "promptree replay: name a recorded session"},
-		{"names that steer a terminal", []string{"show", "a\x1b[2J"}, `a\u001b[2J`},
+		{"a window too small for any message", []string{"show", "-view", "-window", "5", tree}, "pi-tree.jsonl: render: the prompt needs 8 tokens and has 5"},
+		{"an entry and a view", []string{"show", "-view", "-entry", "a1", tree}, "set one of them"},
+		{"an import into an existing file", []string{"import", "-o", there, tree}, "there.jsonl exists: name a new file"},
+		{"an import into a missing folder", []string{"import", "-o", filepath.Join(notes, "x"), tree}, "promptree import: -o: "},
+		{"a replay without a file", []string{"replay"}, "promptree replay: name a recorded session"},
+		{"a name with control characters", []string{"show", "a\x1b[2J"}, `a\u001b[2J`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			stdout, stderr := ran(t, program.ExitUsage, tt.args...)
@@ -124,7 +124,7 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	log := imported(t, tree)
 	whole := file(t, "whole.jsonl", log)
 	stdout, stderr := ran(t, program.ExitOK, "verify", whole)
-	require.Equal(t, whole+": 22 lines, all well\n", stdout)
+	require.Equal(t, whole+": 22 lines, no damage\n", stdout)
 	require.Empty(t, stderr)
 
 	lines := strings.SplitAfter(log, "\n")
@@ -133,29 +133,29 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	stdout, stderr = ran(t, program.ExitFailed, "verify", damaged, whole)
 	require.Contains(t, stderr, damaged+":5: ")
 	require.Contains(t, stderr, damaged+":6: what it follows does not stand before it")
-	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, all well\n")
+	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n")
 
 	torn := file(t, "torn.jsonl", log+`{"type":"mess`)
 	stdout, stderr = ran(t, program.ExitOK, "verify", torn)
-	require.Contains(t, stdout, "22 lines, all well")
-	require.Equal(t, torn+":23: 13 bytes of a write that was torn off; opening the session sets them aside\n", stderr)
+	require.Contains(t, stdout, "22 lines, no damage")
+	require.Equal(t, torn+":23: 13 bytes of a half-written line; opening the session sets them aside\n", stderr)
 
 	empty := file(t, "empty.jsonl", "")
 	_, stderr = ran(t, program.ExitFailed, "verify", empty)
 	require.Contains(t, stderr, empty+":1: there is no header of a session\n")
 
 	_, stderr = ran(t, program.ExitFailed, "verify", tree)
-	require.Contains(t, stderr, "promptree import makes one of it")
+	require.Contains(t, stderr, "convert it with promptree import")
 }
 
-func TestShowIsATree(t *testing.T) {
+func TestShowPrintsATree(t *testing.T) {
 	stdout, stderr := ran(t, program.ExitOK, "show", tree)
 	require.Empty(t, stderr)
 	golden.Equal(t, "tree.golden", stdout)
 }
 
-// What was left stands deeper, even if it is newer than what the session went back to.
-func TestTheWayToTheLeafIsNotIndented(t *testing.T) {
+// Entries that the session left are indented, even if they are newer than those that it went back to.
+func TestThePathToTheLeafIsNotIndented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	n := 0
 	s, err := history.Open(path, history.Options{IDs: func() string { n++; return fmt.Sprint("e", n) }})
@@ -174,12 +174,12 @@ func TestTheWayToTheLeafIsNotIndented(t *testing.T) {
 	require.Equal(t, "  e1  user  first\n │  e3  branch\n │  e4  user  third\n  e2  user  second\n  e5  branch\n> e6  user  fourth\n", shown)
 }
 
-func TestShowIsAnEntry(t *testing.T) {
+func TestShowPrintsAnEntry(t *testing.T) {
 	stdout, _ := ran(t, program.ExitOK, "show", "-entry", "a2", tree)
 	golden.Equal(t, "entry.golden", stdout)
 }
 
-func TestShowIsWhatAModelSees(t *testing.T) {
+func TestShowPrintsTheMessagesThatAModelSees(t *testing.T) {
 	stdout, stderr := ran(t, program.ExitOK, "show", "-view", tree)
 	require.Empty(t, stderr)
 	golden.Equal(t, "view.golden", stdout)
@@ -188,16 +188,15 @@ func TestShowIsWhatAModelSees(t *testing.T) {
 	require.NotContains(t, before, "German greeting read")
 }
 
-// In a small window the oldest is left out, and how much is missing is said.
-func TestShowIsWhatAModelSeesInAWindow(t *testing.T) {
+func TestShowInAWindowLeavesOutTheOldestAndSaysSo(t *testing.T) {
 	whole, _ := ran(t, program.ExitOK, "show", "-view", generated)
 	cut, stderr := ran(t, program.ExitOK, "show", "-view", "-window", "4000", generated)
 	require.Less(t, len(cut), len(whole))
-	require.Regexp(t, `^what a model sees takes \d+ tokens, and the window has 4000: the oldest is left out`, stderr)
+	require.Regexp(t, `^the messages take \d+ tokens and the window has 4000: the oldest are left out`, stderr)
 	require.Regexp(t, `\n\d+ messages, [1-3]?\d{1,3} tokens\n$`, cut)
 }
 
-func TestEveryFormatIsImportedAndWhole(t *testing.T) {
+func TestEveryFormatIsImportedWithoutDamage(t *testing.T) {
 	files, err := filepath.Glob(formats + "*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -206,7 +205,7 @@ func TestEveryFormatIsImportedAndWhole(t *testing.T) {
 		stdout, _ := ran(t, program.ExitOK, "import", "-o", to, from)
 		require.Empty(t, stdout)
 		verified, _ := ran(t, program.ExitOK, "verify", to)
-		require.Contains(t, verified, "all well", from)
+		require.Contains(t, verified, "no damage", from)
 		shown, _ := ran(t, program.ExitOK, "show", from)
 		again, _ := ran(t, program.ExitOK, "show", to)
 		require.Equal(t, strings.Contains(shown, ">"), strings.Contains(again, ">"))
@@ -216,7 +215,7 @@ func TestEveryFormatIsImportedAndWhole(t *testing.T) {
 	}
 }
 
-func TestSalvageLeavesOutLinesThatCannotBeRead(t *testing.T) {
+func TestSalvageLeavesOutUnreadableLines(t *testing.T) {
 	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
 	stdout, stderr := ran(t, program.ExitOK, "import", "-salvage", torn)
 	require.Equal(t, 22, strings.Count(stdout, "\n"))
@@ -226,15 +225,15 @@ func TestSalvageLeavesOutLinesThatCannotBeRead(t *testing.T) {
 	require.Contains(t, stderr, torn+":23: unreadable: ")
 }
 
-func TestSalvageIsNamedWhereItHelps(t *testing.T) {
+func TestErrorsNameSalvageOnlyIfItHelps(t *testing.T) {
 	log := imported(t, tree)
 	for _, test := range []struct{ name, command, text, want string }{
 		{"a torn end", "show", log + `{"type":"mess`, "(-salvage leaves out"},
 		{"a bad line", "import", log + "{nothing\n", "(-salvage leaves out"},
 		{"a bad line of a replay", "replay", log + "{nothing\n", "(promptree import -salvage leaves out"},
 		{"another format", "show", "hello\n", ""},
-		{"nothing", "import", "", ""},
-		{"nothing to replay", "replay", "", ""},
+		{"an empty file", "import", "", ""},
+		{"an empty file of a replay", "replay", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, stderr := ran(t, program.ExitUsage, test.command, file(t, "given.jsonl", test.text))
@@ -247,14 +246,13 @@ func TestSalvageIsNamedWhereItHelps(t *testing.T) {
 	}
 }
 
-// A session goes through pipes: - is the standard input of each command.
 func TestCommandsReadTheStandardInput(t *testing.T) {
 	log := imported(t, tree)
 	for _, tt := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"verify", "-"}, "standard input: 22 lines, all well\n"},
+		{[]string{"verify", "-"}, "standard input: 22 lines, no damage\n"},
 		{[]string{"show", "-"}, "> c9  custom  todo\n"},
 		{[]string{"import", "-"}, `"type":"session"`},
 		{[]string{"replay", "-policy", "copilot-chat", "-"}, "-: promptree, 2 requests\n"},
@@ -293,7 +291,7 @@ func TestAPageThatCannotBeMadeSaysWhy(t *testing.T) {
 		says string
 	}{
 		{"a model without prices", program.ExitUsage, []string{"-prices", "nobody-1", tree}, "nobody-1"},
-		{"a folder that is not there", program.ExitUsage, []string{"-o", filepath.Join(t.TempDir(), "none", "x.html"), tree}, "x.html"},
+		{"a missing folder", program.ExitUsage, []string{"-o", filepath.Join(t.TempDir(), "none", "x.html"), tree}, "x.html"},
 		{"an empty file", program.ExitUsage, []string{silent}, "silent.jsonl"},
 		{"no file", program.ExitUsage, nil, "name a file"},
 	} {

@@ -19,20 +19,20 @@ import (
 
 const pageUsage = `Usage: promptree page [flags] FILE
 
-Writes a session, - for the standard input, in any format that import reads, as one HTML page to look at in a browser: what filled the
-prompt at each request, what was compacted, what it cost. It needs no network. Such as
+Writes a session as one HTML page that needs no network: what filled the prompt at each request, what was compacted, and what it cost.
+The session may be in any format that import reads; - is the standard input. For example:
 
 	promptree page -o session.html session.jsonl
 
-It shows what happened; promptree replay -page shows what a policy would have done. A log has no system messages and tools, so the page
-has none. Tokens are those of o200k_base. The flags:
+The page shows what happened; promptree replay -page shows what a policy would have done. A log has no system messages or tools, so
+the page has none. Tokens are counted in o200k_base. The flags:
 `
 
 func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("page", flag.ContinueOnError)
-	out := flags.String("o", sessionfile.Stdin, "file that the page is written to; - is the standard output")
-	model := flags.String("prices", "", "model whose published prices say what requests cost of which the log does not")
-	hide := flags.Bool("hide", false, "leave all texts out: lengths and digests stand in their place")
+	out := flags.String("o", sessionfile.Stdin, "write the page to this file; - is the standard output")
+	model := flags.String("prices", "", "price requests whose cost the log does not have as this model's (published prices)")
+	hide := flags.Bool("hide", false, "replace all texts by their lengths and digests")
 	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
 	paths, err := parse(flags, pageUsage, args, stdout, false)
 	if err != nil {
@@ -56,7 +56,7 @@ func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	write := func(w io.Writer) error {
 		err := inspect.Session(w, log, inspect.Options{Title: filepath.Base(paths[0]), HideContent: *hide})
 		if errors.Is(err, inspect.ErrNoPrompts) {
-			err = fmt.Errorf("%s: no model has answered in it, so there is nothing to show", paths[0])
+			err = fmt.Errorf("%s: it has no answer of a model, so there is nothing to show", paths[0])
 		}
 		return err
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// A reader that has enough ends the program, which says nothing about it.
-func TestAClosedPipeEndsTheProgramInSilence(t *testing.T) {
+func TestAClosedPipeEndsTheProgramWithoutAnError(t *testing.T) {
 	c := process(t, "", "import", generated)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
@@ -37,11 +36,11 @@ func TestAnInterruptEndsEachCommand(t *testing.T) {
 			dir := t.TempDir()
 			c := exec.CommandContext(t.Context(), os.Args[0], args...)
 			c.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+dir)
-			in, err := c.StdinPipe() // of which no end comes
+			in, err := c.StdinPipe() // never closed
 			require.NoError(t, err)
 			defer in.Close()
 			require.NoError(t, c.Start())
-			_, err = in.Write(bytes.Repeat([]byte(" "), 1<<20)) // more than the pipe holds: it reads
+			_, err = in.Write(bytes.Repeat([]byte(" "), 1<<20)) // more than the pipe holds, so the program is reading
 			require.NoError(t, err)
 			require.NoError(t, c.Process.Signal(syscall.SIGINT))
 			require.Error(t, c.Wait())

@@ -24,18 +24,18 @@ import (
 
 const showUsage = `Usage: promptree show [flags] FILE
 
-Shows a session, - for the standard input, in any format that import reads. Without flags it is a tree: a line for each entry, with its
-id, its kind, its beginning, and what was left by going back indented. The leaf is marked with >. Such as
+Shows a session in any format that import reads; - is the standard input. Without flags it prints a tree: a line for each entry, with
+its id, its kind and its beginning. Entries that the session left by going back are indented. > marks the leaf. For example:
 
 	promptree show session.jsonl
 	promptree show -entry e17 session.jsonl
 	promptree show -view -window 32000 session.jsonl
 
-The last shows the messages that a model sees. In a window they are cut as history shows them there, and what does not fit is left
-out, the oldest first, with a note: an agent would compact here. Tokens are those of o200k_base. The flags:
+-view shows the messages that a model sees. With -window they are shortened as in a prompt of that size. If they still do not fit, the
+oldest are left out, with a note: an agent would compact here. Tokens are counted in o200k_base. The flags:
 `
 
-// view says which messages are shown.
+// view holds the flags of -view.
 type view struct {
 	asked  bool
 	window int
@@ -44,22 +44,22 @@ type view struct {
 
 func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("show", flag.ContinueOnError)
-	entry := flags.String("entry", "", "show the entry of this id, as JSON")
+	entry := flags.String("entry", "", "show the entry with this id, as JSON")
 	var v view
-	flags.BoolVar(&v.asked, "view", false, "show what a model sees")
-	flags.StringVar(&v.at, "at", "", "with -view: at the entry of this id (default the leaf)")
-	flags.IntVar(&v.window, "window", 0, "with -view: in so many tokens (default no limit)")
+	flags.BoolVar(&v.asked, "view", false, "show the messages that a model sees")
+	flags.StringVar(&v.at, "at", "", "with -view: at the entry with this id (default the leaf)")
+	flags.IntVar(&v.window, "window", 0, "with -view: in this many tokens (default no limit)")
 	salvage := flags.Bool("salvage", false, salvageUsage)
 	paths, err := parse(flags, showUsage, args, stdout, false)
 	switch {
 	case err != nil:
 		return err
 	case v.asked && *entry != "":
-		err = errors.New("-entry and -view are two things to show: set one of them")
+		err = errors.New("-entry and -view cannot be combined: set one of them")
 	case !v.asked && (v.window != 0 || v.at != ""):
-		err = errors.New("-window and -at are for -view: set that")
+		err = errors.New("-window and -at need -view: set it")
 	case v.window < 0:
-		err = fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", v.window)
+		err = fmt.Errorf("-window is %d: want a number of tokens, 1 or more", v.window)
 	}
 	if err != nil {
 		return program.UsageError{Err: err}
@@ -85,7 +85,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// noEntry names the file in the error of an id that it does not have.
+// noEntry adds the file's name to an error, and advice to the error for an unknown id.
 func noEntry(path string, err error) error {
 	if missing, ok := errors.AsType[*storage.NoEntryError](err); ok {
 		return program.UsageError{Err: fmt.Errorf("%s: there is no entry %q: promptree show lists them", path, missing.ID)}
@@ -93,7 +93,7 @@ func noEntry(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// entry shows one line of the log.
+// entry prints one line of the log.
 func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 	for line, err := range s.store.Read(ctx, 0) {
 		if err != nil {
@@ -106,8 +106,8 @@ func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 	return &storage.NoEntryError{ID: id}
 }
 
-// tree shows a line for each entry. Of several that follow one, that on the way to the leaf stands last and at the same depth, those from
-// which the session went back before it and deeper.
+// tree prints a line for each entry. If several entries follow one, the one on the path to the leaf comes last at the
+// same depth; the others, from which the session went back, come before it and deeper.
 func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 	after := map[string][]history.Entry{}
 	for e, err := range s.Entries(ctx) {
@@ -127,7 +127,7 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 		history.Entry
 		depth int
 	}
-	var todo []placed // the next one last
+	var todo []placed // a stack
 	push := func(id string, depth int) {
 		list := after[id]
 		slices.SortStableFunc(list, func(a, b history.Entry) int {
@@ -161,10 +161,10 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 	return nil
 }
 
-// begins is how many characters of an entry a tree shows.
+// begins is the number of characters of an entry that a tree shows.
 const begins = 80
 
-// describe says what an entry is, in one line.
+// describe describes an entry in one line.
 func describe(e history.Entry) string {
 	kind, text := string(e.Type()), ""
 	switch body := e.Body.(type) {
@@ -192,7 +192,7 @@ func describe(e history.Entry) string {
 	return strings.TrimRight(kind+"  "+text, " ")
 }
 
-// said returns what a message says, and which tools it calls.
+// said returns the text of a message and its tool calls.
 func said(m chat.Message) string {
 	text := m.Text()
 	for _, c := range m.ToolCalls {
@@ -201,7 +201,7 @@ func said(m chat.Message) string {
 	return text
 }
 
-// view shows what a model sees.
+// view prints the messages that a model sees.
 func (s *session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Writer) error {
 	if v.at != "" {
 		if err := s.Branch(ctx, v.at); err != nil {
@@ -228,7 +228,7 @@ func (s *session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.W
 		return program.UsageError{Err: err} // only the window may be wrong
 	}
 	if exceeded {
-		fmt.Fprintf(stderr, "what a model sees takes %d tokens, and the window has %d: the oldest is left out, where an agent would compact\n", over.Needed, v.window)
+		fmt.Fprintf(stderr, "the messages take %d tokens and the window has %d: the oldest are left out; an agent would compact here\n", over.Needed, v.window)
 	}
 	for i, m := range result.Messages {
 		if i > 0 {

@@ -17,17 +17,17 @@ import (
 
 const verifyUsage = `Usage: promptree verify FILE…
 
-Reads the whole log of each session, - for the standard input, and says line by line what is wrong with it: lines that cannot be
-read, ids that stand twice, entries whose parent does not stand before them. Nothing is changed. Such as
+Reads the whole log of each session and reports every damaged line: lines that cannot be read, ids that occur twice, entries whose
+parent does not come before them. It changes nothing; - is the standard input. For example:
 
 	promptree verify session.jsonl
-	session.jsonl: 1,003 lines, all well
+	session.jsonl: 1,003 lines, no damage
 
-An end that was torn off in the middle of a write is no damage: it was never acknowledged, and opening the session sets it
-aside. The exit code is 1 if a line is damaged.
+A half-written last line is not damage: it was never acknowledged, and opening the session sets it aside. The exit code is 1 if a line
+is damaged.
 `
 
-// errDamaged reports that a log is damaged; what is wrong was printed.
+// errDamaged is returned for a damaged log, after the damage was printed.
 var errDamaged = errors.New("a log is damaged")
 
 func verify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -75,15 +75,20 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	printDamage(stderr, path, wrong...)
+	for _, w := range wrong {
+		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
+	}
+	if len(wrong) > 0 && wrong[0].Line == 1 {
+		fmt.Fprintf(stderr, "%s: if this is not a session of promptree, convert it with promptree import\n", path)
+	}
 	if r := store.Recovered(); r != nil {
-		fmt.Fprintf(stderr, "%s:%d: %d bytes of a write that was torn off; opening the session sets them aside\n", path, r.Line, r.Bytes)
+		fmt.Fprintf(stderr, "%s:%d: %d bytes of a half-written line; opening the session sets them aside\n", path, r.Line, r.Bytes)
 	}
 	if len(wrong) > 0 {
 		fmt.Fprintf(stdout, "%s: %d of %d lines are damaged\n", path, len(wrong), lines)
 		return errDamaged
 	}
-	_, err = fmt.Fprintf(stdout, "%s: %d lines, all well\n", path, lines)
+	_, err = fmt.Fprintf(stdout, "%s: %d lines, no damage\n", path, lines)
 	return err
 }
 
