@@ -29,17 +29,17 @@ const (
 	recordedSession  = "../../../shared/sessions/pi-before-compaction.jsonl"
 )
 
-// outcome of a run of the program with -json.
+// outcome is the result of a run of the program with -json.
 type outcome struct {
 	code       int
 	rounds     []roundLine
-	totals     totals // zero where the run did not come to its end
+	totals     totals // zero if the run did not finish
 	transcript string
 	stderr     string
 }
 
-// runJSON runs the program, and checks what holds for every run: rounds are counted from 1 and within the budget, and the
-// last line, where the run came to its end, sums them up.
+// runJSON runs the program and checks the rules of every run: rounds are counted from 1 and are within the budget, and
+// if the run finished, the last line has the totals.
 func runJSON(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -75,7 +75,7 @@ func runJSON(t *testing.T, args ...string) outcome {
 		sum.Peak = max(sum.Peak, round.Tokens)
 		sum.Dropped += round.Dropped
 	}
-	require.Equal(t, code == exitOK, o.totals.Rounds > 0, "only a run that came to its end has totals")
+	require.Equal(t, code == exitOK, o.totals.Rounds > 0, "only a finished run has totals")
 	return o
 }
 
@@ -137,7 +137,7 @@ func TestSurveyFailsWithoutTheBreadcrumb(t *testing.T) {
 	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
 }
 
-func TestSurveyOfOtherFolders(t *testing.T) {
+func TestASurveyFinishesInOtherFolders(t *testing.T) {
 	repeated := func(name string) string { return strings.Repeat(name+" has this line many times\n", 300) }
 	tests := []struct {
 		name  string
@@ -147,9 +147,9 @@ func TestSurveyOfOtherFolders(t *testing.T) {
 		{"many files", map[string]string{
 			"a.md": repeated("a.md"), "b.txt": repeated("b.txt"), "c/d.go": repeated("d.go"), "c/e.go": repeated("e.go"),
 		}},
-		{"the largest file is no text", map[string]string{"logo.png": strings.Repeat("\x89PNG\xff\xfe", 1000), "text.txt": "text\n"}},
+		{"the largest file is not text", map[string]string{"logo.png": strings.Repeat("\x89PNG\xff\xfe", 1000), "text.txt": "text\n"}},
 		{"hidden and empty files", map[string]string{".secret": repeated("no"), ".git/config": repeated("no"), "empty": "", "a.go": "package a\n"}},
-		{"lines that have no end", map[string]string{"long.json": strings.Repeat(`{"世界":"🙂"},`, 3000)}},
+		{"a very long line", map[string]string{"long.json": strings.Repeat(`{"世界":"🙂"},`, 3000)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -173,15 +173,14 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestSurveyOfAnEmptyFolder(t *testing.T) {
+func TestASurveyOfAnEmptyFolderFails(t *testing.T) {
 	o := runJSON(t, "-dir", t.TempDir())
 	require.Equal(t, exitFailed, o.code)
 	require.Contains(t, o.stderr, "there are no files to survey")
 	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
 }
 
-// A transcript in the folder grows while the folder is surveyed; it is not part of it.
-func TestTranscriptInTheFolder(t *testing.T) {
+func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "one two\n"})
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(dir, "t.jsonl")}, &stdout, &stderr), stderr.String())
@@ -208,25 +207,25 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		want string
 	}{
 		{"an unknown flag", []string{"-bogus"}, "-bogus"},
-		{"a window that is no number", []string{"-window", "many"}, "-window"},
+		{"a window that is not a number", []string{"-window", "many"}, "-window"},
 		{"a window of 0", []string{"-window", "0"}, "-window is 0"},
 		{"a window that is negative", []string{"-window=-9"}, "-window is -9"},
-		{"a window beyond all numbers", []string{"-window", "99999999999999999999"}, "-window"},
-		{"a pace that is no time", []string{"-pace", "fast"}, "-pace"},
+		{"a window larger than an int", []string{"-window", "99999999999999999999"}, "-window"},
+		{"a pace that is not a duration", []string{"-pace", "fast"}, "-pace"},
 		{"a pace without a unit", []string{"-pace", "5"}, "-pace"},
 		{"a pace that is negative", []string{"-pace", "-1s"}, "-pace"},
 		{"an argument", []string{"folder"}, `unexpected argument "folder"`},
-		{"no such folder", []string{"-dir", in("missing")}, "missing"},
+		{"a missing folder", []string{"-dir", in("missing")}, "missing"},
 		{"a folder that is a file", []string{"-dir", in("notes.txt")}, "notes.txt"},
-		{"no such session", []string{"-session", in("missing.jsonl")}, "missing.jsonl"},
+		{"a missing session", []string{"-session", in("missing.jsonl")}, "missing.jsonl"},
 		{"a session that is a folder", []string{"-session", dir}, "is a directory"},
-		{"a session of another form", []string{"-session", in("notes.txt")}, "notes.txt: importer: line 1"},
+		{"a session of an unknown format", []string{"-session", in("notes.txt")}, "notes.txt: importer: line 1"},
 		{"a malformed session", []string{"-session", in("torn.jsonl")}, "torn.jsonl: importer: line 2"},
-		{"a transcript in use", []string{"-transcript", in("used.jsonl")}, "holds a session already"},
-		{"a transcript that is something else", []string{"-transcript", in("notes.txt")}, "notes.txt"},
+		{"a transcript in use", []string{"-transcript", in("used.jsonl")}, "already holds a session"},
+		{"a transcript of another format", []string{"-transcript", in("notes.txt")}, "notes.txt"},
 		{"a transcript that is a folder", []string{"-transcript", dir}, "is a directory"},
-		{"a transcript in no folder", []string{"-transcript", in("missing/t.jsonl")}, "missing"},
-		{"a page in no folder", []string{"-page", in("missing/run.html")}, "missing"},
+		{"a transcript in a missing folder", []string{"-transcript", in("missing/t.jsonl")}, "missing"},
+		{"a page in a missing folder", []string{"-page", in("missing/run.html")}, "missing"},
 		{"a transcript over the session that is replayed", []string{"-session", in("orphan.jsonl"), "-transcript", in("orphan.jsonl")}, "orphan.jsonl: line 1"},
 	}
 	for _, test := range tests {
@@ -241,7 +240,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}
 }
 
-// contents returns the files of a folder, but those that lock others and are empty.
+// contents returns the files of a folder, except empty ones, which are locks.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -256,8 +255,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// What is found out while the work goes on is as much the user's to mend; a transcript may be there then.
-func TestBadInputFoundLate(t *testing.T) {
+func TestBadInputFoundWhileRunningIsOneLineAndExitCode2(t *testing.T) {
 	orphan := filepath.Join(folder(t, map[string]string{"orphan.jsonl": `{"type":"session","id":"a"}` + "\n" +
 		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]}}` + "\n"}), "orphan.jsonl")
 	tests := []struct {
@@ -265,7 +263,7 @@ func TestBadInputFoundLate(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a window too small for what is required", []string{"-window", "60"}, `needs \d+ tokens and has 1\b.*TextChunk \(\d+\)`},
+		{"a window too small for the required pieces", []string{"-window", "60"}, `needs \d+ tokens and has 1\b.*TextChunk \(\d+\)`},
 		{"a window too small for a recorded message", []string{"-session", generatedSession, "-window", "300"}, `generated\.jsonl: line \d+: .*needs \d+ tokens and has \d+`},
 		{"a recorded result without its call", []string{"-session", orphan}, `orphan\.jsonl: line 2: .*"c"`},
 	}
@@ -279,18 +277,18 @@ func TestBadInputFoundLate(t *testing.T) {
 	}
 }
 
-// full is a disk on which nothing can be written any more.
+// full is a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+func TestAFailureToWriteOutputIsReported(t *testing.T) {
 	var stderr bytes.Buffer
 	require.Equal(t, exitFailed, run(t.Context(), []string{"-session", generatedSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
 	require.Contains(t, stderr.String(), "no space left on device")
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-window")
@@ -355,8 +353,7 @@ func encoded(t *testing.T, messages []chat.Message) []string {
 	return lines
 }
 
-// Sessions of other agents, and the transcript of a replay itself, are replayed like any.
-func TestReplayOfEachFormat(t *testing.T) {
+func TestEveryFormatAndTheTranscriptOfAReplayAreReplayed(t *testing.T) {
 	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -375,8 +372,7 @@ func TestReplayOfEachFormat(t *testing.T) {
 	}
 }
 
-// A transcript with compactions, plans and how they ended is replayed in any window, and so is the transcript of that.
-func TestReplayOfATranscriptThatWasCompacted(t *testing.T) {
+func TestATranscriptWithCompactionsIsReplayed(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
 	require.Equal(t, exitOK, o.code, o.stderr)
 	require.Positive(t, o.totals.Compactions)
@@ -391,7 +387,7 @@ func TestReplayOfATranscriptThatWasCompacted(t *testing.T) {
 	}
 }
 
-func TestReplayOfASessionInWhichNothingWasSaid(t *testing.T) {
+func TestASessionWithoutMessagesIsReplayed(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"s.jsonl": `{"type":"session","id":"a"}` + "\n"}), "s.jsonl")
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
@@ -399,7 +395,7 @@ func TestReplayOfASessionInWhichNothingWasSaid(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-func TestEveryPolicyIsTaken(t *testing.T) {
+func TestEveryPolicyIsAccepted(t *testing.T) {
 	for _, name := range policies.Names() {
 		o := runJSON(t, "-session", "../../history/importer/testdata/formats/pi-tree.jsonl", "-policy", name)
 		require.Equal(t, exitOK, o.code, o.stderr)

@@ -57,13 +57,12 @@ func TestInterruptLeavesACompleteTranscript(t *testing.T) {
 	}
 }
 
-// The wait between rounds ends with the interrupt.
-func TestInterruptOfAWait(t *testing.T) {
+func TestAnInterruptEndsTheWaitBetweenRounds(t *testing.T) {
 	transcript, printed := interrupted(t, 1, "-dir", "../..", "-pace", "100h")
 	requireEndsWith(t, transcript, printed, 1)
 }
 
-func TestInterruptOfAReplay(t *testing.T) {
+func TestAnInterruptOfAReplayLeavesACompleteTranscript(t *testing.T) {
 	want, _ := recorded(t, generatedSession)
 	for _, rounds := range []int{1, 7, 40} {
 		transcript, printed := interrupted(t, rounds, "-session", generatedSession, "-window", "8000")
@@ -83,8 +82,7 @@ func TestInterruptBeforeTheFirstRound(t *testing.T) {
 	require.Contains(t, stderr.String(), "agent: interrupted; transcript: ")
 }
 
-// requireEndsWith checks that a transcript has every round that was printed, the last one with all its results, and no
-// more.
+// requireEndsWith checks that a transcript has exactly the rounds that were printed, the last one with all its results.
 func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int) {
 	t.Helper()
 	var want, got []string
@@ -109,8 +107,7 @@ func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int
 	require.Empty(t, open, "every call has its result")
 }
 
-// A real process, and a real interrupt.
-func TestInterruptSignal(t *testing.T) {
+func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	switch {
 	case testing.Short():
 		t.Skip("builds the program and waits between its rounds")

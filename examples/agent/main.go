@@ -1,20 +1,20 @@
-// Command agent shows promptree's main job: an agent's prompt is composed, fitted to its window, and compacted when it
-// overflows.
+// Command agent shows the whole of promptree: it composes an agent's prompt, fits it to a context window, and compacts
+// the history when it overflows.
 //
 //	go run ./examples/agent
 //
 // An agent surveys a folder (this repository, or -dir) with tools that really list, read, search and count, in a window
 // so small that excerpts and hints are pruned and the history is compacted. At the end it is asked for a detail that
-// its summary lacks, and finds it in the transcript that the summary names. Its model is scripted; what the tools return
-// is not. No key and no network is needed.
+// its summary lacks, and finds it in the transcript that the summary names. The model is scripted; the results of the
+// tools are real. It needs no key and no network.
 //
 //	go run ./examples/agent -session FILE -window 200000
 //
-// puts a recorded session (of pi, Claude Code, Codex or promptree, or messages of OpenAI or Anthropic) through the same rendering and
-// compaction instead, a line a round; -json prints JSON. With -policy the history is compacted by another of the six policies. At the
-// end it says what the run cost by the -prices of a model, and what it would have cost if nothing had been compacted.
+// replays a recorded session instead (of pi, Claude Code, Codex or promptree, or messages of OpenAI or Anthropic) with
+// the same rendering and compaction, one line a round; -json prints JSON. -policy compacts by another of the six
+// policies. At the end it prints the cost of the run by the -prices of a model, and the cost without any compaction.
 //
-// With -page run.html either writes a page to look at: what filled the window at each step, what was compacted, and each prompt.
+// -page run.html also writes a page: what filled the window at each step, what was compacted, and each prompt.
 package main
 
 import (
@@ -51,14 +51,14 @@ import (
 // Exit codes.
 const (
 	exitOK          = 0
-	exitFailed      = 1 // the agent did not find what it was asked for
-	exitUsage       = 2 // a flag, a file or the window is no good
+	exitFailed      = 1 // the agent did not find the answer, or something failed
+	exitUsage       = 2 // a flag, a file or the window is invalid
 	exitInterrupted = program.ExitInterrupted
 )
 
 func main() { program.Main(run) }
 
-// options are what the command line asks for.
+// options are the values of the command line.
 type options struct {
 	dir, session, transcript string
 	page, policy, model      string
@@ -76,7 +76,7 @@ func (o options) about() string {
 	return fmt.Sprintf("A survey in a window of %d tokens", o.window)
 }
 
-// Windows in tokens where -window is not given.
+// The default windows, in tokens.
 const (
 	surveyWindow = 9_000
 	replayWindow = 128_000
@@ -87,13 +87,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent surveys")
 	flags.StringVar(&o.session, "session", "", "recorded session to replay instead")
-	flags.StringVar(&o.transcript, "transcript", "", "file to keep the session in; a new one in a temporary folder where it is left out")
-	flags.StringVar(&o.page, "page", "", "file for a page that shows the run")
+	flags.StringVar(&o.transcript, "transcript", "", "file for the session (default a new one in a temporary folder)")
+	flags.StringVar(&o.page, "page", "", "write a page of the run to this file")
 	flags.IntVar(&o.window, "window", 0, fmt.Sprintf("context window in tokens (default %d, %d with -session)", surveyWindow, replayWindow))
-	flags.StringVar(&o.policy, "policy", "", "policy of compaction: "+strings.Join(policies.Names(), ", ")+" (default "+copilotchat.Name+", only if a prompt does not fit)")
-	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "model by whose published prices the run is priced")
+	flags.StringVar(&o.policy, "policy", "", "compaction policy: "+strings.Join(policies.Names(), ", ")+" (default "+copilotchat.Name+", only if a prompt does not fit)")
+	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "price the run as this model's (published prices)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
-	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what it is for")
+	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what happens without it")
 	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, program.UsageError{Err: err}
@@ -111,9 +111,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, program.UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
 	case given && o.window <= 0:
-		return o, program.UsageError{Err: fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
+		return o, program.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
 	case o.pace < 0:
-		return o, program.UsageError{Err: fmt.Errorf("-pace is %v: it is a time, 0 or more", o.pace)}
+		return o, program.UsageError{Err: fmt.Errorf("-pace is %v: want a duration of 0 or more", o.pace)}
 	case !given && o.session != "":
 		o.window = replayWindow
 	case !given:
@@ -135,12 +135,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		transcript, err = work(ctx, o, out)
 	}
 	if err == nil && out.err != nil {
-		err = fmt.Errorf("writing what it did: %w", out.err)
+		err = fmt.Errorf("writing the output: %w", out.err)
 	}
 	return report(ctx, err, transcript, stderr)
 }
 
-// noting is a writer that notes the first error: what prints a line does not look for one.
+// noting is a writer that records its first error, because the code that prints lines does not check for errors.
 type noting struct {
 	io.Writer
 	err error
@@ -154,7 +154,7 @@ func (n *noting) Write(data []byte) (int, error) {
 	return written, err
 }
 
-// report says in one line what went wrong, and gives the exit code.
+// report prints an error in one line and returns the exit code.
 func report(ctx context.Context, err error, transcript string, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
@@ -173,7 +173,7 @@ func report(ctx context.Context, err error, transcript string, stderr io.Writer)
 		fmt.Fprintf(stderr, "agent: %s\n", program.OneLine(err))
 		return exitUsage
 	case tooSmall:
-		fmt.Fprintf(stderr, "agent: the -window is too small (tool definitions and a tenth of it are not for messages): %s%s\n", program.OneLine(err), kept)
+		fmt.Fprintf(stderr, "agent: the -window is too small (tool definitions and a tenth of it are kept free): %s%s\n", program.OneLine(err), kept)
 		return exitUsage
 	default:
 		fmt.Fprintf(stderr, "agent: %s%s\n", program.OneLine(err), kept)
@@ -181,7 +181,7 @@ func report(ctx context.Context, err error, transcript string, stderr io.Writer)
 	}
 }
 
-// openSession opens the transcript, a new one in a temporary folder where no name is given.
+// openSession opens the transcript, by default a new one in a temporary folder.
 func openSession(path string) (*history.Session, error) {
 	if path == "" {
 		dir, err := os.MkdirTemp("", "promptree-agent-")
@@ -195,12 +195,12 @@ func openSession(path string) (*history.Session, error) {
 		return nil, program.UsageError{Err: err}
 	}
 	if session.Leaf() != "" {
-		return nil, errors.Join(program.UsageError{Err: fmt.Errorf("%s holds a session already: name another file", path)}, session.Close())
+		return nil, errors.Join(program.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", path)}, session.Close())
 	}
 	return session, nil
 }
 
-// work opens what the run needs, runs the survey or the replay, and tells where the transcript is.
+// work runs the survey or the replay, and returns the path of the transcript.
 func work(ctx context.Context, o options, stdout io.Writer) (transcript string, err error) {
 	tokenizer := tiktoken.O200k()
 	var recorder *record.Recorder
@@ -234,7 +234,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		if _, err := os.ReadDir(o.dir); err != nil {
 			return "", program.UsageError{Err: err}
 		}
-		title = "The model of this agent is scripted, its summaries are offline digests; what its tools return is real."
+		title = "The model is scripted and the summaries are offline digests; the results of the tools are real."
 		job = func(session *history.Session, onRound func(agent.Round)) (string, agent.Costs, error) {
 			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
 		}
@@ -262,20 +262,20 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 	return session.Path(), err
 }
 
-// compactBy returns the policy that the options name.
+// compactBy returns the policy of -policy.
 func (o options) compactBy() summarize.Policy {
 	p := policies.All()[cmp.Or(o.policy, copilotchat.Name)]
-	if o.policy == "" { // only if a prompt does not fit, so that each run shows the same
+	if o.policy == "" { // compact only if a prompt does not fit, so that every run is the same
 		p.Trigger = nil
 		if o.session != "" {
-			p.Overflow = summarize.Overflow{} // and what does not fit even then is an error
+			p.Overflow = summarize.Overflow{} // a prompt that does not fit even then is an error
 		}
 	}
 	p.Place.NoBreadcrumb = o.noBreadcrumb
 	return p
 }
 
-// surveyFolder lets the scripted agent work, and checks what it answers.
+// surveyFolder runs the survey with the scripted model, and checks its answer.
 func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (answer string, costs agent.Costs, err error) {
 	tools, err := agent.NewTools(o.dir, session.Path())
 	if err != nil {
@@ -300,7 +300,7 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 		return "", costs, err
 	}
 	if !strings.Contains(answer, want) {
-		return "", costs, fmt.Errorf("the agent did not find what it was asked for; it said: %s", answer)
+		return "", costs, fmt.Errorf("the agent did not find the checksum; it said: %s", answer)
 	}
 	return answer, worker.Costs(), nil
 }

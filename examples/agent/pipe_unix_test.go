@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPipeIsNotWaitedFor(t *testing.T) {
+func TestAPipeIsRefusedWithoutWaiting(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, flag := range []string{"-session", "-transcript", "-dir"} {

@@ -18,15 +18,15 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// replay puts a recorded session through the same rendering and compaction as the agent's: before each message of the
-// recorded model, the prompt is rendered as it would have been sent.
+// replay renders and compacts a recorded session as the agent would have: before each message of the recorded model, it
+// renders the prompt that the model would have received.
 func replay(ctx context.Context, o options, recording *importer.Recording, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (agent.Costs, error) {
 	budget, err := window.Budget(0)
 	if err != nil {
 		return agent.Costs{}, err
 	}
 	meter := agent.Meter{Prices: o.prices}
-	var mu sync.Mutex // summaries are made in the background too
+	var mu sync.Mutex // events may come from the background
 	var compacted []summarize.Event
 	compactor := &summarize.Compactor{
 		Session: session, Policy: o.compactBy(),
@@ -62,13 +62,13 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 			}
 		}
 		if err := chat.Validate(rendered.Messages); err != nil {
-			return meter.Costs(), fmt.Errorf("%s: line %d: what would be sent breaks a provider's rule: %w", o.session, step.Line, err)
+			return meter.Costs(), fmt.Errorf("%s: line %d: the prompt breaks a provider's rule: %w", o.session, step.Line, err)
 		}
 		at := step.Time
 		if at.IsZero() { // as if no time had passed
 			at = time.Unix(1, 0)
 		}
-		if err := compactor.Wait(ctx); err != nil { // so that each run shows the same
+		if err := compactor.Wait(ctx); err != nil { // so that every run is the same
 			return meter.Costs(), err
 		}
 		mu.Lock()

@@ -14,9 +14,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// survey is the scripted model: it knows beforehand what it will do, and takes everything else from the messages it is
-// shown. It lists the folder, reads, searches and counts its largest files, and is then asked for a detail that it saw
-// at the start. Where that detail is no longer in its messages it has nothing but the breadcrumb in the summary.
+// survey is the scripted model. It knows its steps in advance and takes everything else from the messages. It lists the
+// folder, reads, searches and counts its largest files, and is then asked for a detail that it saw at the start. If
+// that detail is not in its messages any more, it has only the breadcrumb in the summary to go by.
 type survey struct {
 	plan  [][]chat.ToolCall
 	calls int
@@ -25,18 +25,18 @@ type survey struct {
 
 // Sizes of the plan.
 const (
-	surveyFiles = 6   // files that are looked at
+	surveyFiles = 6   // files to read
 	surveySteps = 18  // steps of a survey, at least
 	readLines   = 100 // lines read in one step
 )
 
-// What the user asks.
+// The user's messages.
 const (
 	surveyTask = "Survey this folder: what is in it, and what are its largest files about? Count the largest ones."
 	recallTask = "One thing more: what exactly is the SHA-256 of %s, as you counted it at the start? Do not count it again."
 )
 
-// Generate makes the next step.
+// Generate returns the next step.
 func (s *survey) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -102,7 +102,7 @@ var (
 	matchLine   = regexp.MustCompile(`(?m):(\d+): `)
 )
 
-// recalling tells that the last thing the user asked for is the detail.
+// recalling reports whether the user's last message asks for the detail.
 func recalling(messages []chat.Message) bool {
 	prefix, _, _ := strings.Cut(recallTask, "%s")
 	for _, m := range slices.Backward(messages) {
@@ -113,7 +113,7 @@ func recalling(messages []chat.Message) bool {
 	return false
 }
 
-// recall answers from the messages, and where they do not have the detail, from the transcript that the summary names.
+// recall answers from the messages or, if they lack the detail, from the transcript that the summary names.
 func (s *survey) recall(messages []chat.Message) (chat.Response, error) {
 	sum := regexp.MustCompile(regexp.QuoteMeta(s.first) + `: \d+ lines, \d+ words, \d+ bytes, sha256 ([0-9a-f]{64})`)
 	transcript, searched := "", ""
@@ -163,7 +163,7 @@ func (s *survey) call(text string, calls ...chat.ToolCall) chat.Response {
 
 func say(text string) chat.Response { return chat.Response{Message: chat.AssistantMessage(text)} }
 
-// target names the file that a step is about.
+// target returns the file of a step.
 func target(step []chat.ToolCall) string {
 	var args struct {
 		Path string `json:"path"`

@@ -11,13 +11,13 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// printer shows a run, round by round.
+// printer prints a run, round by round.
 type printer interface {
 	round(agent.Round)
 	end(totals)
 }
 
-// totals of a run.
+// totals are the totals of a run.
 type totals struct {
 	Rounds      int    `json:"rounds"`
 	Compactions int    `json:"compactions"`
@@ -27,7 +27,7 @@ type totals struct {
 	Dropped     int    `json:"dropped"` // pieces, over all rounds
 	Transcript  string `json:"transcript"`
 	Answer      string `json:"answer,omitempty"`
-	// Model by whose prices the costs are.
+	// Model whose prices the costs are based on.
 	Model string `json:"pricesOf"`
 	agent.Costs
 }
@@ -71,13 +71,13 @@ func (t table) end(sum totals) {
 	fmt.Fprintf(t.w, "by the prices of %s: %v\n", sum.Model, sum.Costs)
 }
 
-// bar fills as the budget does.
+// bar returns a bar that is as full as the budget.
 func bar(tokens, budget int) string {
 	n := min(barWidth, (tokens*barWidth+budget-1)/budget)
 	return strings.Repeat("█", n) + strings.Repeat("░", barWidth-n)
 }
 
-// fit cuts a text to its column. What it quotes must not break the line.
+// fit cuts a text to its column, and escapes line breaks in it.
 func fit(s string) string {
 	s = visible.Line(s)
 	if r := []rune(s); len(r) > didWidth {
@@ -109,7 +109,7 @@ func (l lines) round(r agent.Round) {
 	for _, c := range r.Compactions {
 		line.Compactions = append(line.Compactions, compactionLine{Before: c.TokensBefore, After: c.TokensAfter, Mode: c.Mode})
 	}
-	_ = l.enc.Encode(line) // a closed pipe ends the program by itself
+	_ = l.enc.Encode(line) // a closed pipe ends the program anyway
 }
 
 func (l lines) end(sum totals) {

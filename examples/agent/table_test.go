@@ -12,14 +12,14 @@ import (
 	"github.com/promptree-go/promptree/internal/golden"
 )
 
-func TestBar(t *testing.T) {
+func TestTheBarIsAsFullAsTheBudget(t *testing.T) {
 	tests := []struct {
 		name           string
 		tokens, budget int
 		full           int // blocks
 	}{
-		{"nothing", 0, 100, 0},
-		{"the first token shows", 1, 1_000_000, 1},
+		{"no tokens", 0, 100, 0},
+		{"one token is one block", 1, 1_000_000, 1},
 		{"half", 50, 100, barWidth / 2},
 		{"a little over half", 51, 100, barWidth/2 + 1},
 		{"full", 100, 100, barWidth},
@@ -33,17 +33,17 @@ func TestBar(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
+func TestFitCutsATextToItsColumn(t *testing.T) {
 	tests := []struct {
 		name, give, want string
 	}{
-		{"nothing", "", ""},
-		{"what fits stays", "list_files .", "list_files ."},
-		{"what fits exactly stays", strings.Repeat("x", didWidth), strings.Repeat("x", didWidth)},
+		{"an empty text", "", ""},
+		{"a short text is unchanged", "list_files .", "list_files ."},
+		{"a text as wide as the column is unchanged", strings.Repeat("x", didWidth), strings.Repeat("x", didWidth)},
 		{"one letter too many", strings.Repeat("x", didWidth+1), strings.Repeat("x", didWidth-1) + "…"},
 		{"letters count, not bytes", strings.Repeat("世", didWidth), strings.Repeat("世", didWidth)},
-		{"no letter is cut apart", strings.Repeat("🙂", 2*didWidth), strings.Repeat("🙂", didWidth-1) + "…"},
-		{"what it quotes does not break the line", "search a\nb\r\tc\x1b[2J", `search a b c\u001b[2J`},
+		{"letters are not split", strings.Repeat("🙂", 2*didWidth), strings.Repeat("🙂", didWidth-1) + "…"},
+		{"control characters are escaped", "search a\nb\r\tc\x1b[2J", `search a b c\u001b[2J`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -54,8 +54,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// The first lines of a survey do not depend on where its transcript is.
-func TestSurveyTable(t *testing.T) {
+func TestASurveyPrintsItsTable(t *testing.T) {
 	text := func(line string, n int) string { return strings.Repeat(line+"\n", n) }
 	dir := folder(t, map[string]string{
 		"README.md":   "# Harbour\n\n" + text("Ships are counted when they come and when they go.", 60),

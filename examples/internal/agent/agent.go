@@ -17,56 +17,57 @@ import (
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
-// Agent works on files with a model. Close it when it is not used any more: its policy may work in the background.
+// Agent works on files with a model. Close it after use, because its policy may work in the background.
 type Agent struct {
 	// Model that decides what to do.
 	Model chat.Model
-	// ModelName by which the policy knows what the model needs. Not known by default.
+	// ModelName is the model's name, by which the policy finds out what it needs. Unknown by default.
 	ModelName string
-	// Summarizer writes summaries when the window overflows, and Model if it fails. Defaults to Model.
+	// Summarizer writes summaries when the window overflows; if it fails, Model does. Defaults to Model.
 	Summarizer chat.Model
-	// Session that the work is kept in.
+	// Session of the conversation.
 	Session *history.Session
 	// Tools that the model may call.
 	Tools *Tools
-	// Tokenizer of the model. It may be left out if Calibrated is set.
+	// Tokenizer of the model. It is not needed if Calibrated is set.
 	Tokenizer chat.Tokenizer
-	// Calibrated, if it is set, counts in place of Tokenizer, with its margin. It learns from what each request took.
+	// Calibrated, if set, counts instead of Tokenizer, with its margin. It learns from the usage of each request.
 	Calibrated *sizing.Calibrated
 	// Window of the model.
 	Window sizing.Window
 	// MaxTokens of an answer. Defaults to the model's own limit.
 	MaxTokens int
-	// Policy of compaction. A request that the provider refuses as too large is answered with a compaction, whether or not
-	// the policy has a condition for it.
+	// Policy of compaction. If the provider refuses a request as too large, the history is compacted even if the policy
+	// has no condition for it.
 	Policy summarize.Policy
-	// Prices of the model, for policies that go by them and for Costs. None by default.
+	// Prices of the model, for policies that decide by cost and for Costs. None by default.
 	Prices sizing.Prices
-	// Pace is a wait after each round, for people who watch. None by default.
+	// Pace is a pause after each round, for people who watch. None by default.
 	Pace time.Duration
-	// Stream is called with what the model says while it says it; see [chat.Request]. Summaries are not streamed.
+	// Stream is called with each piece of the model's answer as it arrives; see [chat.Request]. Summaries are not
+	// streamed.
 	Stream func(chat.Delta)
-	// OnRetry is called before a request is sent again because its failure may pass.
+	// OnRetry is called before a request is retried.
 	OnRetry func(err error, wait time.Duration)
 	// OnCompaction is called with each step of a compaction, as it happens.
 	OnCompaction func(summarize.Event)
 	// OnRound is called with each round, after its tools have run.
 	OnRound func(Round)
-	// Recorder takes each round up for a page. None by default.
+	// Recorder records each round for a page. None by default.
 	Recorder *record.Recorder
 
 	compactor *summarize.Compactor
 	rounds    int
 	mu        sync.Mutex
-	compacted []summarize.Event // since the last round was reported
+	compacted []summarize.Event // compactions since the last report
 	meter     Meter
 }
 
-// Round is one request to the model and what came of it.
+// Round is one request to the model and its outcome.
 type Round struct {
 	// Number from 1.
 	Number int
-	// Did says in a few words what the model did.
+	// Did describes the model's answer in a few words.
 	Did string
 	// Tokens of the prompt, at most Budget.
 	Tokens, Budget int
@@ -74,33 +75,33 @@ type Round struct {
 	Usage chat.Usage
 	// Dropped pieces of the prompt.
 	Dropped int
-	// Compactions since the round before.
+	// Compactions since the previous round.
 	Compactions []summarize.Event
 }
 
-// maxRounds ends a turn whose model does not.
+// maxRounds limits a turn whose model does not stop.
 const maxRounds = 200
 
-// longestWait is the longest wait that a provider may ask for.
+// longestWait is the longest wait that a provider may request.
 const longestWait = time.Minute
 
-// CutOffError reports that an answer ended before it was whole. What there is of it is in the session.
+// CutOffError is returned for an incomplete answer. The session holds the part that arrived.
 type CutOffError struct {
-	// Reason why it ended.
+	// Reason for which it ended.
 	Reason chat.StopReason
 }
 
 func (e *CutOffError) Error() string {
 	if e.Reason == chat.StopMaxTokens {
-		return "the answer was cut off: it reached the most tokens that an answer may take"
+		return "the answer was cut off: it reached the token limit of an answer"
 	}
 	return "the provider filtered the answer"
 }
 
-// Ask works through one request of the user and returns the model's answer. One that is cut off is a [*CutOffError].
+// Ask answers one request of the user. The error for an incomplete answer is a [*CutOffError].
 func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 	if err := a.retarget(ctx); err != nil {
-		return "", err // before anything is said
+		return "", err // before the question is appended
 	}
 	if err := a.Session.Append(ctx, chat.UserMessage(question)); err != nil {
 		return "", err
@@ -145,17 +146,17 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("the model does not come to an end in %d rounds: its window may be too small", maxRounds)
+	return "", fmt.Errorf("the model did not finish in %d rounds: its window may be too small", maxRounds)
 }
 
-// Costs returns what the work cost up to now.
+// Costs returns the cost of the work so far.
 func (a *Agent) Costs() Costs {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.meter.Costs()
 }
 
-// Close ends what the policy does in the background. The session stays open.
+// Close ends the policy's work in the background. The session stays open.
 func (a *Agent) Close() error {
 	if a.compactor == nil {
 		return nil
@@ -163,8 +164,8 @@ func (a *Agent) Close() error {
 	return a.compactor.Close()
 }
 
-// retarget sets what the next prompt must fit. It is worked out before each round, because what a calibrated counter counts
-// changes from one to the next, and the budget with it.
+// retarget sets the budget of the next prompt. It is computed before each round, because the counts of a calibrated
+// counter change from one round to the next.
 func (a *Agent) retarget(ctx context.Context) error {
 	target := summarize.Target{
 		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
@@ -184,7 +185,7 @@ func (a *Agent) retarget(ctx context.Context) error {
 	return nil
 }
 
-// tokenizer counts as safely as it can.
+// tokenizer returns the tokenizer, with its margin if it is calibrated.
 func (a *Agent) tokenizer() chat.Tokenizer {
 	if a.Calibrated != nil {
 		return a.Calibrated.Safe()
@@ -195,7 +196,7 @@ func (a *Agent) tokenizer() chat.Tokenizer {
 // summarizer is the name of the model that writes summaries.
 const summarizer = "summarizer"
 
-// policy returns the policy with what this agent adds to it.
+// policy returns the policy with this agent's additions.
 func (a *Agent) policy() summarize.Policy {
 	p := a.Policy
 	if p.Trigger = slices.Clone(p.Trigger); len(p.Trigger) == 0 {
@@ -205,17 +206,17 @@ func (a *Agent) policy() summarize.Policy {
 		p.Trigger = append(p.Trigger, summarize.Condition{On: summarize.OnContextLimit})
 	}
 	p.Overflow.Attempts = max(p.Overflow.Attempts, maxRefusals)
-	p.Ask.Attempts = max(p.Ask.Attempts, 4) // if a failure may pass
+	p.Ask.Attempts = max(p.Ask.Attempts, 4) // for failures that may pass
 	if a.Summarizer != nil {
 		p.Ask.Names = append([]string{summarizer}, p.Ask.Names...)
 	}
 	return p
 }
 
-// maxRefusals is how often a prompt is made smaller because the provider found it too large.
+// maxRefusals is the number of times that a prompt is made smaller because the provider refused it as too large.
 const maxRefusals = 4
 
-// hear keeps the compactions for the next round's report.
+// hear records compactions for the next round's report.
 func (a *Agent) hear(e summarize.Event) {
 	a.mu.Lock()
 	if e.Kind == summarize.EventDone {
@@ -231,8 +232,8 @@ func (a *Agent) hear(e summarize.Event) {
 	}
 }
 
-// prompt returns what the model is shown. The excerpts and the hints have priorities and go first, the excerpts before the hints;
-// then the history is compacted.
+// prompt returns the model's prompt. The excerpts and the hints have priorities and are pruned first, the excerpts
+// before the hints; after that the history is compacted.
 func (a *Agent) prompt(question string) elements.Node {
 	return el.Prompt(
 		el.System(el.Priority(1000),
@@ -258,7 +259,7 @@ var hints = []string{
 	"Calls that do not depend on each other can be made in one step.",
 }
 
-// report adds up what a round cost, and calls OnRound.
+// report adds up a round's cost and calls OnRound.
 func (a *Agent) report(ctx context.Context, answer steps.Answer) error {
 	result := answer.Result
 	a.mu.Lock()

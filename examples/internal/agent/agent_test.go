@@ -25,7 +25,7 @@ func tokenizer(t *testing.T) chat.Tokenizer {
 	return c
 }
 
-// scripted answers from a list, then says that it is done.
+// scripted answers from a list, and then with "Done.".
 type scripted struct {
 	say      []chat.Message
 	requests []chat.Request
@@ -50,7 +50,7 @@ func reads(id, path string) chat.Message {
 	return m
 }
 
-func TestAsk(t *testing.T) {
+func TestAskRunsToolsUntilTheModelAnswers(t *testing.T) {
 	model := &scripted{say: []chat.Message{reads("a", "one.md"), reads("b", "missing.md")}}
 	var rounds []Round
 	a := &Agent{
@@ -67,7 +67,7 @@ func TestAsk(t *testing.T) {
 
 	var did []string
 	for i, r := range rounds {
-		require.Equal(t, i+1, r.Number, "rounds are counted through all turns")
+		require.Equal(t, i+1, r.Number, "rounds are counted over all turns")
 		require.Positive(t, r.Tokens)
 		require.LessOrEqual(t, r.Tokens, r.Budget)
 		did = append(did, r.Did)
@@ -83,14 +83,14 @@ func TestAsk(t *testing.T) {
 	}
 	require.Equal(t, []chat.Role{"user", "assistant", "tool", "assistant", "tool", "assistant", "user", "assistant"}, roles)
 	require.Equal(t, "number one\n", said[2].Text())
-	require.True(t, said[4].IsError, "what goes wrong is a result, and the model goes on")
+	require.True(t, said[4].IsError, "an error is a result, and the model continues")
 	for _, r := range model.requests {
 		require.NoError(t, chat.Validate(r.Messages))
 		require.Equal(t, a.Tools.Definitions(), r.Tools)
 	}
 }
 
-func TestAskGivesUp(t *testing.T) {
+func TestAskFails(t *testing.T) {
 	broken := errors.New("the line is dead")
 	tests := []struct {
 		name  string
@@ -98,17 +98,17 @@ func TestAskGivesUp(t *testing.T) {
 		limit int
 		check func(t *testing.T, err error)
 	}{
-		{"where the model fails", &scripted{err: broken}, 4000, func(t *testing.T, err error) { require.ErrorIs(t, err, broken) }},
-		{"where the prompt cannot fit", &scripted{}, 50, func(t *testing.T, err error) {
+		{"if the model fails", &scripted{err: broken}, 4000, func(t *testing.T, err error) { require.ErrorIs(t, err, broken) }},
+		{"if the prompt cannot fit", &scripted{}, 50, func(t *testing.T, err error) {
 			_, ok := errors.AsType[*render.BudgetExceededError](err)
 			require.True(t, ok, "the error is %v", err)
 		}},
-		{"where the model never answers", &scripted{say: func() (all []chat.Message) {
+		{"if the model never answers", &scripted{say: func() (all []chat.Message) {
 			for i := range maxRounds + 1 {
 				all = append(all, reads(fmt.Sprint(i), "missing.md"))
 			}
 			return all
-		}()}, 4000, func(t *testing.T, err error) { require.ErrorContains(t, err, "does not come to an end") }},
+		}()}, 4000, func(t *testing.T, err error) { require.ErrorContains(t, err, "did not finish") }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,8 +124,7 @@ func TestAskGivesUp(t *testing.T) {
 	}
 }
 
-// A cancelled agent leaves no call without its result.
-func TestAskEndsWithItsContext(t *testing.T) {
+func TestACancelledAskLeavesNoCallWithoutItsResult(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	a := &Agent{
@@ -143,7 +142,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	require.Equal(t, 3, n, "the question, the call and its result")
 }
 
-// big returns a folder with more to show than excerpts do.
+// big returns a folder with more lines and files than excerpts show.
 func big(t *testing.T) string {
 	files := map[string]string{"no_ending": "not shown", "sub/deep.md": "not shown"}
 	for _, name := range []string{"a.md", "b.md", "c.md", "d.md", "e.md"} {
@@ -172,8 +171,7 @@ func excerpted(t *testing.T, messages []chat.Message) map[string][]string {
 	return shown
 }
 
-// The excerpts take the room that they are offered and no more: each is cut after a whole line, so that none is pruned
-// while it can be cut.
+// Each excerpt is cut after a whole line, so that none is pruned while it can be cut.
 func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 	tools := toolsOf(t, big(t), "")
 	counter := tokenizer(t)
@@ -203,7 +201,7 @@ func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 	require.Equal(t, 4*excerptLines, before, "all of it, where there is room")
 }
 
-// As the window shrinks, the excerpts go before anything else, the last first; then the hints; history never.
+// As the window shrinks, the excerpts go first, the last of them before the others; then the hints; history never.
 func TestExcerptsAreDroppedFirst(t *testing.T) {
 	session := &history.Session{}
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("First."), chat.AssistantMessage("I did the first."), chat.UserMessage("Second.")))
@@ -242,8 +240,7 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 	require.True(t, whole && withoutExcerpts && withoutHints, "each stage was seen on the way down")
 }
 
-// A file that goes away is an excerpt less.
-func TestExcerptsOfWhatCannotBeRead(t *testing.T) {
+func TestUnreadableFilesHaveNoExcerpt(t *testing.T) {
 	result, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{
 		Excerpts{Tools: toolsOf(t, folder(t, map[string]string{"a.png": "\xff\xfe", "b.md": "text\n"}), "")},
 	}}, render.Options{Budget: 1000, Tokenizer: tokenizer(t)})

@@ -13,38 +13,39 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Costs is what the requests of a session cost, in US dollars.
+// Costs is the cost of a session's requests, in US dollars.
 type Costs struct {
-	// Spent on requests and summaries, Summaries on summaries alone.
+	// Spent on requests and summaries; Summaries on summaries alone.
 	Spent     float64 `json:"dollars"`
 	Summaries float64 `json:"summaryDollars"`
-	// Whole is what the requests would have cost if nothing had been compacted or cleared and the window had no end.
+	// Whole is the cost that the requests would have had if nothing had been compacted or cleared and the window were
+	// unlimited.
 	Whole float64 `json:"uncompactedDollars"`
 }
 
-// String says both, such as "$0.12, of which $0.01 for summaries; $0.30 if nothing had been compacted".
+// String returns a text such as "$0.12, of which $0.01 for summaries; $0.30 if nothing had been compacted".
 func (c Costs) String() string {
 	return fmt.Sprintf("$%.4f, of which $%.4f for summaries; $%.4f if nothing had been compacted", c.Spent, c.Summaries, c.Whole)
 }
 
-// Meter adds up what requests cost. Its methods are for one goroutine at a time.
+// Meter adds up the cost of requests. It is not safe for concurrent use.
 type Meter struct {
 	// Prices of the model.
 	Prices sizing.Prices
 
 	costs  Costs
 	prefix prefix.Prefix      // the last request
-	whole  sizing.PromptCache // what that would have been
-	leaf   string             // up to which what was said is counted
-	said   int                // tokens
-	around int                // tokens of a request besides what was said
+	whole  sizing.PromptCache // the last request if nothing had been compacted
+	leaf   string             // the last entry that is counted
+	said   int                // tokens of all messages
+	around int                // tokens of a request besides the messages of the session
 }
 
-// Costs returns what the requests up to now cost.
+// Costs returns the cost of the requests so far.
 func (m *Meter) Costs() Costs { return m.costs }
 
-// Request adds one that was answered at a time. Usage is what the provider reported of it; if that is zero, it is foretold by our own
-// count and by what the request shares with the one before it.
+// Request adds a request that was answered at a time. If the provider reported no usage, it is predicted from our own
+// count and the part that the request shares with the one before it.
 func (m *Meter) Request(ctx context.Context, s *history.Session, t chat.Tokenizer, sent *render.Result, answer chat.Response, tools []chat.Tool, at time.Time) error {
 	counted, usage := sent.Tokens+t.CountTools(tools), answer.Usage
 	if usage.Input == 0 {
@@ -61,7 +62,7 @@ func (m *Meter) Request(ctx context.Context, s *history.Session, t chat.Tokenize
 	if err := m.listen(ctx, s, t, counted); err != nil {
 		return err
 	}
-	scale := float64(usage.Input) / float64(max(1, counted)) // to the provider's tokens
+	scale := float64(usage.Input) / float64(max(1, counted)) // from our tokens to the provider's
 	whole := m.Prices.Foretell(sizing.Planned{
 		Input: max(usage.Input, int(scale*float64(m.said+m.around))), Cached: m.whole.Holds(sizing.Shared{}, at), Output: usage.Output,
 	})
@@ -70,7 +71,8 @@ func (m *Meter) Request(ctx context.Context, s *history.Session, t chat.Tokenize
 	return nil
 }
 
-// listen counts what was said since the last request, and before the first one what stands around it in a request of so many tokens.
+// listen counts the messages appended since the last request. Before the first request it also works out the tokens of
+// a request besides the session, from the counted size of the request.
 func (m *Meter) listen(ctx context.Context, s *history.Session, t chat.Tokenizer, counted int) error {
 	for e, err := range s.Back(ctx, "") {
 		if err != nil {
@@ -97,8 +99,8 @@ func (m *Meter) listen(ctx context.Context, s *history.Session, t chat.Tokenizer
 	return nil
 }
 
-// Hear adds what a compaction cost. If no usage was reported, that is the whole prompt, read by a model that has nothing of it in its
-// cache, and the summary.
+// Hear adds the cost of a compaction. If no usage was reported, it is that of the summary and of the whole prompt, read
+// by a model whose cache holds none of it.
 func (m *Meter) Hear(e summarize.Event, t chat.Tokenizer) {
 	usage := e.Usage
 	if e.Kind == summarize.EventDone && usage.Input == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// asks lets an agent read a file so often, with a model that reports no usage.
+// asks has an agent read a file in each of many rounds, with a model that reports no usage.
 func asks(t *testing.T, rounds, window int) (*Agent, Costs) {
 	t.Helper()
 	var say []chat.Message
@@ -31,7 +31,7 @@ func asks(t *testing.T, rounds, window int) (*Agent, Costs) {
 	return a, a.Costs()
 }
 
-func TestWithoutACompactionASessionCostsWhatItWouldHaveWithoutOne(t *testing.T) {
+func TestWithoutACompactionBothCostsAreEqual(t *testing.T) {
 	_, costs := asks(t, 8, 100_000)
 	require.Positive(t, costs.Spent)
 	require.Zero(t, costs.Summaries)
@@ -48,8 +48,7 @@ func TestACompactedSessionCostsItsSummariesToo(t *testing.T) {
 	require.InDelta(t, 12.5+25e-6, meter.Costs().Spent, 1e-9)
 }
 
-// What a compaction hides is no longer paid for, but would have been.
-func TestWithoutCompactionsTheHistoryWouldGrow(t *testing.T) {
+func TestTheCostWithoutCompactionIncludesTheWholeHistory(t *testing.T) {
 	a, costs := asks(t, 8, 100_000)
 	require.NoError(t, a.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("It is a file of lines.")}}))
 	_, err := a.Ask(t.Context(), "Go on.")

@@ -1,3 +1,4 @@
-// Package agent is the loop that the example programs share: a prompt composed of elements, fitted to a window, a model
-// asked, its tool calls run on real files, and everything kept in a session that is compacted when it overflows.
+// Package agent is the agent that the example programs share. It composes a prompt from elements, fits it to a context
+// window, asks a model, runs its tool calls on real files, and keeps everything in a session that is compacted when it
+// overflows.
 package agent

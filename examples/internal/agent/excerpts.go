@@ -9,13 +9,13 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 )
 
-// Excerpts is an element of this program's own: the beginnings of a few files, each pruned by itself, the last first.
+// Excerpts is an element of this program's own: the beginnings of a few files, each pruned on its own, the last first.
 type Excerpts struct {
 	elements.Props
 	Tools *Tools
 }
 
-// excerptFiles and excerptLines are how many files are shown, and how much of each.
+// excerptFiles is the number of files shown, excerptLines the number of lines of each.
 const (
 	excerptFiles = 4
 	excerptLines = 40
@@ -37,7 +37,7 @@ func (e Excerpts) Render(ctx context.Context, s elements.Sizing) (elements.Node,
 	return el.Each(shown, func(f file) elements.Node {
 		text, _, err := e.Tools.lines(f.path, 1, excerptLines)
 		if err != nil {
-			return nil // gone or not readable: an excerpt less
+			return nil // deleted or unreadable: skip it
 		}
 		rank--
 		return el.Tag("excerpt", el.Priority(rank), el.Attr("path", f.path), el.Lines(text))

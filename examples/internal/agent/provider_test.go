@@ -20,12 +20,12 @@ import (
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
-// provider is a model that counts by itself, and refuses what is larger than its window.
+// provider is a model that counts tokens itself and refuses requests larger than its window.
 type provider struct {
 	scripted
 	chat.Tokenizer
-	window  int  // 0 is none
-	silent  bool // a refusal does not say by how much
+	window  int  // 0 for none
+	silent  bool // refusals state no numbers
 	unknown bool // usage is not reported
 	refused int
 }
@@ -52,7 +52,7 @@ func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	return response, err
 }
 
-// thrice counts three tokens for each of another tokenizer.
+// thrice multiplies the counts of another tokenizer by three.
 type thrice struct{ chat.Tokenizer }
 
 func (t thrice) CountText(text string) int        { return 3 * t.Tokenizer.CountText(text) }
@@ -60,7 +60,7 @@ func (t thrice) CountPart(p chat.Part) int        { return 3 * t.Tokenizer.Count
 func (t thrice) CountMessage(m chat.Message) int  { return 3 * t.Tokenizer.CountMessage(m) }
 func (t thrice) CountTools(tools []chat.Tool) int { return 3 * t.Tokenizer.CountTools(tools) }
 
-// reading reads files of 300 lines or so, one after the other.
+// reading returns tools, and messages of a model that reads files one after the other.
 func reading(t *testing.T, files int) (*Tools, []chat.Message) {
 	content := map[string]string{}
 	var say []chat.Message
@@ -72,17 +72,17 @@ func reading(t *testing.T, files int) (*Tools, []chat.Message) {
 	return toolsOf(t, folder(t, content), ""), say
 }
 
-// A model takes three times what was counted. If its usage is known the history is compacted in time. If not, a prompt that it
-// refuses is made smaller; what a refusal says holds for the prompts after it too.
-func TestAskLearnsTheLimit(t *testing.T) {
+// The model's tokenizer counts three times as many tokens as ours. If it reports usage, the history is compacted in
+// time. If not, a refused prompt is made smaller, and the limit that a refusal states applies to later prompts too.
+func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 	tests := []struct {
 		rule            string
 		unknown, silent bool
 		refusals        int // at most
 	}{
-		{"usage that is reported lets no prompt be refused", false, false, 0},
-		{"a refusal that says by how much is met once", true, false, 2},
-		{"a refusal that does not say is met again", true, true, 8},
+		{"with reported usage no prompt is refused", false, false, 0},
+		{"a refusal with numbers happens once", true, false, 2},
+		{"a refusal without numbers happens again", true, true, 8},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAskLearnsTheLimit(t *testing.T) {
 			require.NoError(t, a.Close())
 			require.Equal(t, "Done.", answer)
 			require.Len(t, model.requests, 21)
-			require.Equal(t, !test.unknown, background, "a summary is made while the work goes on")
+			require.Equal(t, !test.unknown, background, "the summary is made in the background")
 			t.Logf("%d requests were refused", model.refused)
 			require.Equal(t, test.unknown, model.refused > 0)
 			require.LessOrEqual(t, model.refused, test.refusals)
@@ -134,8 +134,7 @@ func TestAskGivesUpOnAModelThatRefusesEverything(t *testing.T) {
 	}
 }
 
-// A counter that learns is told what each request took, and measures the next one with it.
-func TestAskCalibrates(t *testing.T) {
+func TestACalibratedCounterLearnsFromEachRequest(t *testing.T) {
 	tools, say := reading(t, 12)
 	model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}}
 	counter := &sizing.Calibrated{Base: tokenizer(t)}
@@ -157,11 +156,11 @@ func TestAskCalibrates(t *testing.T) {
 	for _, m := range model.requests[12].Messages {
 		took += model.CountMessage(m)
 	}
-	require.GreaterOrEqual(t, last, took, "the last round was measured with what the others taught, and with a margin")
+	require.GreaterOrEqual(t, last, took, "the last round is measured with the learnt counts and a margin")
 	require.Less(t, last, 2*took)
 }
 
-func TestAskStreams(t *testing.T) {
+func TestAskStreamsEachPieceOfAnAnswer(t *testing.T) {
 	tools, say := reading(t, 1)
 	var heard []chat.Delta
 	a := &Agent{
@@ -182,8 +181,7 @@ func TestAskStreams(t *testing.T) {
 	require.Equal(t, []chat.Delta{chat.Text("piece"), chat.Text("piece")}, heard)
 }
 
-// An answer that was cut off is no answer, and stays in the session.
-func TestAskTellsOfAnAnswerCutOff(t *testing.T) {
+func TestACutOffAnswerIsAnErrorAndStaysInTheSession(t *testing.T) {
 	for _, reason := range []chat.StopReason{chat.StopMaxTokens, chat.StopFiltered} {
 		tools, _ := reading(t, 1)
 		a := &Agent{
@@ -203,8 +201,7 @@ func TestAskTellsOfAnAnswerCutOff(t *testing.T) {
 	}
 }
 
-// Of a window that is no good nothing is said.
-func TestAskOfNoWindow(t *testing.T) {
+func TestWithoutAWindowNothingIsAppended(t *testing.T) {
 	tools, _ := reading(t, 1)
 	a := &Agent{Model: &scripted{}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t)}
 	_, err := a.Ask(t.Context(), "Go on.")
@@ -212,8 +209,7 @@ func TestAskOfNoWindow(t *testing.T) {
 	require.Empty(t, a.Session.Leaf())
 }
 
-// An interrupt while a summary is made ends both, and leaves a session that can be gone on with.
-func TestAskInterruptedWhileASummaryIsMade(t *testing.T) {
+func TestAnInterruptDuringASummaryLeavesAValidSession(t *testing.T) {
 	tools, say := reading(t, 20)
 	script := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
 	why := errors.New("enough")
@@ -245,8 +241,7 @@ func TestAskInterruptedWhileASummaryIsMade(t *testing.T) {
 	require.NoError(t, chat.Validate(view.Messages()))
 }
 
-// What a policy says in the user's place after a turn is answered as a question is.
-func TestAskGoesOnIfThePolicySaysSo(t *testing.T) {
+func TestAskContinuesIfThePolicySaysSo(t *testing.T) {
 	tools, say := reading(t, 6)
 	say = append(say, chat.AssistantMessage(strings.Repeat("There is much to say of these files. ", 250)))
 	model := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}

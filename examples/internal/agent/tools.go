@@ -22,10 +22,10 @@ import (
 	"github.com/promptree-go/promptree/internal/regular"
 )
 
-// Tools work on the files of one folder, and on the transcript.
+// Tools work on the files of one folder and on the transcript.
 type Tools struct {
 	root       *os.Root
-	transcript string // absolute path of the one file outside the folder that may be read
+	transcript string // absolute path; the only file outside the folder that may be read
 }
 
 // NewTools opens a folder.
@@ -37,7 +37,7 @@ func NewTools(dir, transcript string) (*Tools, error) {
 	return &Tools{root: root, transcript: transcript}, nil
 }
 
-// Close gives the folder up.
+// Close closes the folder.
 func (t *Tools) Close() error { return t.root.Close() }
 
 // Limits of what a tool returns.
@@ -46,11 +46,11 @@ const (
 	maxMatches = 20
 	maxExcerpt = 120     // bytes shown of a line that matches
 	maxFile    = 8 << 20 // bytes
-	// maxTranscript is the most bytes of the transcript, which is the one file that grows.
+	// maxTranscript is the largest transcript that is read, in bytes; the transcript is the only file that grows.
 	maxTranscript = 64 << 20
 )
 
-// Definitions tells a model of the tools.
+// Definitions returns the tools for a model.
 func (t *Tools) Definitions() []chat.Tool {
 	return []chat.Tool{
 		{Name: "list_files", Description: "List the text files below a folder with their sizes.",
@@ -64,7 +64,7 @@ func (t *Tools) Definitions() []chat.Tool {
 	}
 }
 
-// arguments of all tools together.
+// arguments are the arguments of all tools.
 type arguments struct {
 	Path    string `json:"path"`
 	Offset  int    `json:"offset"`
@@ -72,7 +72,7 @@ type arguments struct {
 	Pattern string `json:"pattern"`
 }
 
-// Run runs a call. What goes wrong is the tool's result: the model is to see it.
+// Run runs a call. An error becomes the tool's result, so that the model sees it.
 func (t *Tools) Run(ctx context.Context, call chat.ToolCall) chat.Message {
 	var args arguments
 	err := json.Unmarshal([]byte(call.Arguments), &args)
@@ -113,18 +113,18 @@ type file struct {
 	size int64
 }
 
-// files lists the files of the folder, in order of their names, but for those whose names are no text or more than a line. The transcript is none of them, for it grows all the
-// time, nor is the file that names its writer.
+// files lists the files of the folder by name. It leaves out files whose names are not UTF-8 or contain control
+// characters, and the transcript, which grows all the time, with the file that names its writer.
 func (t *Tools) files(ctx context.Context) ([]file, error) {
 	var list []file
-	transcript, _ := os.Stat(t.transcript) // nil, where there is none, is the same file as no other
+	transcript, _ := os.Stat(t.transcript) // nil if missing, which os.SameFile never matches
 	writer, _ := os.Stat(t.transcript + ".writer")
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil && p != ".":
-			return nil // what cannot be read is not listed
+			return nil // leave out unreadable files
 		case err != nil:
 			return err
 		case p != "." && strings.HasPrefix(d.Name(), "."), d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata"):
@@ -164,7 +164,7 @@ func (t *Tools) list(ctx context.Context, folder string) (string, error) {
 				return "", context.Cause(ctx)
 			}
 			if _, err := t.read(f.path); err != nil {
-				continue // no text
+				continue // not a text file
 			}
 			fmt.Fprintf(&b, "%s\t%d bytes\n", f.path, f.size)
 		}
@@ -179,8 +179,8 @@ func (t *Tools) list(ctx context.Context, folder string) (string, error) {
 	return b.String(), nil
 }
 
-// read returns the content of a text file. What is not a regular file is an error, and so is one that is too large, by what is
-// read of it and not by the size that it says it has.
+// read returns the content of a text file. Only regular files up to a size are read; the size is checked while reading,
+// not by the file's own claim.
 func (t *Tools) read(name string) ([]byte, error) {
 	most := int64(maxFile)
 	var f *os.File
@@ -207,7 +207,7 @@ func (t *Tools) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// lines gives lines of a file from an offset on, from 1, and how many there are in all.
+// lines returns lines of a file, starting at offset, from 1, and the number of all lines.
 func (t *Tools) lines(name string, offset, limit int) (string, int, error) {
 	data, err := t.read(name)
 	if err != nil {
@@ -270,7 +270,7 @@ func (t *Tools) search(ctx context.Context, pattern, name string) (string, error
 	return b.String(), nil
 }
 
-// excerpt returns what is shown of a line that matches at some byte.
+// excerpt returns the part of a line around a match at a byte.
 func excerpt(line []byte, at int) string {
 	from := max(0, at-maxExcerpt/4)
 	to := min(len(line), from+maxExcerpt)
@@ -296,7 +296,7 @@ func (t *Tools) count(name string) (string, error) {
 	return fmt.Sprintf("%s: %d lines, %d words, %d bytes, sha256 %x", name, lines, n, len(data), sha256.Sum256(data)), words.Err()
 }
 
-// Describe says in a few words what an assistant message does.
+// Describe describes an assistant message in a few words.
 func Describe(m chat.Message) string {
 	if len(m.ToolCalls) == 0 {
 		return "answers"

@@ -52,7 +52,7 @@ func call(t *testing.T, tools *Tools, name string, args any) chat.Message {
 	return m
 }
 
-func TestTools(t *testing.T) {
+func TestToolsReturnTheirResultsAsText(t *testing.T) {
 	const poem = "one fish\ntwo fish\nred fish\nblue fish"
 	dir := folder(t, map[string]string{
 		"poem.txt":          poem,
@@ -79,12 +79,12 @@ func TestTools(t *testing.T) {
 			"crlf.txt\t6 bytes\nempty.txt\t0 bytes\npoem.txt\t36 bytes\nspaced name.md\t17 bytes\nsrc/a.go\t25 bytes\nsrc/deep/b.go\t13 bytes\nsrcs/c.go\t13 bytes\n"},
 		{"no path is the whole folder", "list_files", map[string]any{},
 			"crlf.txt\t6 bytes\nempty.txt\t0 bytes\npoem.txt\t36 bytes\nspaced name.md\t17 bytes\nsrc/a.go\t25 bytes\nsrc/deep/b.go\t13 bytes\nsrcs/c.go\t13 bytes\n"},
-		{"a folder in it, and not what begins like it", "list_files", map[string]any{"path": "src"}, "src/a.go\t25 bytes\nsrc/deep/b.go\t13 bytes\n"},
+		{"a folder, and not another with the same prefix", "list_files", map[string]any{"path": "src"}, "src/a.go\t25 bytes\nsrc/deep/b.go\t13 bytes\n"},
 		{"a folder's name may end with a slash", "list_files", map[string]any{"path": "./src/deep/"}, "src/deep/b.go\t13 bytes\n"},
 		{"a folder in which nothing is listed", "list_files", map[string]any{"path": "testdata"}, "no files"},
 
 		{"a whole file", "read_file", map[string]any{"path": "poem.txt"}, poem},
-		{"lines of it", "read_file", map[string]any{"path": "poem.txt", "offset": 2, "limit": 2}, "two fish\nred fish\n"},
+		{"some lines", "read_file", map[string]any{"path": "poem.txt", "offset": 2, "limit": 2}, "two fish\nred fish\n"},
 		{"lines to its end", "read_file", map[string]any{"path": "poem.txt", "offset": 3}, "red fish\nblue fish"},
 		{"more lines than there are", "read_file", map[string]any{"path": "poem.txt", "offset": 4, "limit": 100}, "blue fish"},
 		{"a limit beyond reason", "read_file", map[string]any{"path": "poem.txt", "offset": 4, "limit": int64(1<<63 - 1)}, "blue fish"},
@@ -92,19 +92,19 @@ func TestTools(t *testing.T) {
 		{"an offset after the last line", "read_file", map[string]any{"path": "poem.txt", "offset": 5, "limit": 1}, "(no lines from 5 on: poem.txt has 4)"},
 		{"an empty file", "read_file", map[string]any{"path": "empty.txt"}, "(no lines from 1 on: empty.txt has 0)"},
 		{"line ends stay as they are", "read_file", map[string]any{"path": "crlf.txt"}, "a\r\nb\r\n"},
-		{"what is not listed can be read", "read_file", map[string]any{"path": ".hidden"}, "hidden fish\n"},
-		{"a way around within the folder", "read_file", map[string]any{"path": "src/../spaced name.md"}, "# Fish and chips\n"},
+		{"a file that is not listed can be read", "read_file", map[string]any{"path": ".hidden"}, "hidden fish\n"},
+		{"a path with .. within the folder", "read_file", map[string]any{"path": "src/../spaced name.md"}, "# Fish and chips\n"},
 
 		{"in one file", "search", map[string]any{"path": "poem.txt", "pattern": "^(two|blue)"}, "poem.txt:2: two fish\npoem.txt:4: blue fish\n"},
 		{"in all files that are listed", "search", map[string]any{"pattern": "(?i)fish and|package s"}, "spaced name.md:1: # Fish and chips\nsrc/a.go:1: package src\nsrcs/c.go:1: package srcs\n"},
 		{"no matches", "search", map[string]any{"pattern": "whale"}, "no matches"},
-		{"an end of line is no part of what is shown", "search", map[string]any{"path": "crlf.txt", "pattern": "b"}, "crlf.txt:2: b\n"},
+		{"line ends are not shown", "search", map[string]any{"path": "crlf.txt", "pattern": "b"}, "crlf.txt:2: b\n"},
 
 		{"a last line without an end counts", "count_file", map[string]any{"path": "poem.txt"},
 			fmt.Sprintf("poem.txt: 4 lines, 8 words, 36 bytes, sha256 %x", sha256.Sum256([]byte(poem)))},
 		{"one with an end counts once", "count_file", map[string]any{"path": "crlf.txt"},
 			fmt.Sprintf("crlf.txt: 2 lines, 2 words, 6 bytes, sha256 %x", sha256.Sum256([]byte("a\r\nb\r\n")))},
-		{"nothing", "count_file", map[string]any{"path": "empty.txt"},
+		{"an empty file", "count_file", map[string]any{"path": "empty.txt"},
 			fmt.Sprintf("empty.txt: 0 lines, 0 words, 0 bytes, sha256 %x", sha256.Sum256(nil))},
 	}
 	for _, test := range tests {
@@ -127,17 +127,17 @@ func TestToolErrorsAreResults(t *testing.T) {
 	tools := toolsOf(t, dir, "")
 	up := "../" + filepath.Base(filepath.Dir(outside))
 	paths := map[string]string{
-		"the folder above":         "..",
-		"a file above":             up + "/secret.txt",
-		"a way up and down again":  "sub/../../" + filepath.Base(dir) + "/a.txt",
-		"an absolute path":         outside,
-		"an absolute path into it": inside,
-		"a link out":               "link.txt",
-		"a file in a link out":     "link/secret.txt",
-		"a missing file":           "missing.txt",
-		"a missing folder":         "missing/a.txt",
-		"a file as a folder":       "a.txt/b",
-		"a name with a NUL":        "a.txt\x00",
+		"the folder above": "..",
+		"a file above":     up + "/secret.txt",
+		"a path that leaves and re-enters the folder": "sub/../../" + filepath.Base(dir) + "/a.txt",
+		"an absolute path":                            outside,
+		"an absolute path into the folder":            inside,
+		"a link out":                                  "link.txt",
+		"a file in a link out":                        "link/secret.txt",
+		"a missing file":                              "missing.txt",
+		"a missing folder":                            "missing/a.txt",
+		"a file as a folder":                          "a.txt/b",
+		"a name with a NUL":                           "a.txt\x00",
 	}
 	for name, path := range paths {
 		for _, tool := range []string{"list_files", "read_file", "search", "count_file"} {
@@ -152,13 +152,13 @@ func TestToolErrorsAreResults(t *testing.T) {
 	calls := []struct {
 		name, tool, args, want string
 	}{
-		{"a file that is no text is not read", "read_file", `{"path":"picture.png"}`, "picture.png is not a text file"},
-		{"nor counted", "count_file", `{"path":"picture.png"}`, "picture.png is not a text file"},
-		{"nor searched by name", "search", `{"path":"picture.png","pattern":"P"}`, "picture.png is not a text file"},
+		{"a file that is not text is not read", "read_file", `{"path":"picture.png"}`, "picture.png is not a text file"},
+		{"a file that is not text is not counted", "count_file", `{"path":"picture.png"}`, "picture.png is not a text file"},
+		{"a file that is not text is not searched", "search", `{"path":"picture.png","pattern":"P"}`, "picture.png is not a text file"},
 		{"a folder is not read", "read_file", `{"path":"sub"}`, "sub"},
 		{"no path", "read_file", `{}`, ""},
 		{"a pattern that does not compile", "search", `{"pattern":"("}`, "missing closing )"},
-		{"arguments that are torn", "read_file", `{"path":"a.t`, "unexpected end of JSON input"},
+		{"incomplete arguments", "read_file", `{"path":"a.t`, "unexpected end of JSON input"},
 		{"no arguments", "read_file", ``, "unexpected end of JSON input"},
 		{"arguments that are a list", "read_file", `["a.txt"]`, "cannot unmarshal array"},
 		{"an argument of another type", "read_file", `{"path":"a.txt","offset":"two"}`, "cannot unmarshal string"},
@@ -174,18 +174,17 @@ func TestToolErrorsAreResults(t *testing.T) {
 		})
 	}
 	_, err := NewTools(inside, "")
-	require.Error(t, err, "a file is no folder")
+	require.Error(t, err, "a file is not a folder")
 }
 
-// The transcript may be read wherever it is, and nothing beside it.
-func TestToolsReadTheTranscript(t *testing.T) {
+func TestOnlyTheTranscriptIsReadOutsideTheFolder(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "text\n"})
 	other := folder(t, map[string]string{"transcript.jsonl": "first\nsecond fish\n", "beside.jsonl": "no\n"})
 	transcript := filepath.Join(other, "transcript.jsonl")
 	tools := toolsOf(t, dir, transcript)
 	require.Equal(t, "second fish\n", call(t, tools, "read_file", map[string]any{"path": transcript, "offset": 2, "limit": 1}).Text())
 	require.Equal(t, transcript+":2: second fish\n", call(t, tools, "search", map[string]any{"path": transcript, "pattern": "fish"}).Text())
-	require.Equal(t, "no matches", call(t, tools, "search", map[string]any{"pattern": "fish"}).Text(), "a search of all files is one of the folder")
+	require.Equal(t, "no matches", call(t, tools, "search", map[string]any{"pattern": "fish"}).Text(), "a search of all files leaves out the transcript")
 	require.True(t, call(t, tools, "read_file", map[string]any{"path": filepath.Join(other, "beside.jsonl")}).IsError)
 	require.True(t, call(t, tools, "list_files", map[string]any{"path": other}).IsError)
 
@@ -195,7 +194,7 @@ func TestToolsReadTheTranscript(t *testing.T) {
 	require.Equal(t, "a.txt\t5 bytes\n", call(t, tools, "list_files", map[string]any{"path": "."}).Text(), "in the folder it is not listed")
 }
 
-func TestToolsShowSoMuchAndNoMore(t *testing.T) {
+func TestResultsOfToolsAreLimited(t *testing.T) {
 	files := map[string]string{"many.txt": strings.Repeat("fish\n", maxMatches+7)}
 	for i := range maxListed + 2 {
 		files[fmt.Sprintf("dir/%03d.txt", i)] = "x\n"
@@ -218,7 +217,7 @@ func TestToolsShowSoMuchAndNoMore(t *testing.T) {
 	require.Contains(t, m.Text(), "larger than")
 }
 
-func TestSearchShowsAPieceOfALongLine(t *testing.T) {
+func TestSearchShowsAnExcerptOfALongLine(t *testing.T) {
 	for _, letter := range []string{"x", "é", "世", "🙂"} {
 		for shift := range 4 { // so that each cut falls on each byte of a letter
 			line := strings.Repeat("-", shift) + strings.Repeat(letter, 500) + "NEEDLE" + strings.Repeat(letter, 500)
@@ -246,7 +245,7 @@ func TestToolsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-func TestSum(t *testing.T) {
+func TestSumIsTheChecksumOfCountFile(t *testing.T) {
 	tools := toolsOf(t, folder(t, map[string]string{"a.txt": "text\n"}), "")
 	sum, err := tools.Sum("a.txt")
 	require.NoError(t, err)
@@ -255,8 +254,7 @@ func TestSum(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Every tool that a model is told of is there, with a schema that is JSON.
-func TestDefinitions(t *testing.T) {
+func TestEveryDefinedToolExistsAndHasASchema(t *testing.T) {
 	tools := toolsOf(t, t.TempDir(), "")
 	for _, d := range tools.Definitions() {
 		require.True(t, json.Valid(d.Parameters), d.Name)
@@ -266,7 +264,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-func TestDescribe(t *testing.T) {
+func TestDescribeNamesToolsAndTheirTargets(t *testing.T) {
 	calls := func(calls ...chat.ToolCall) chat.Message {
 		return chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}
 	}
@@ -275,13 +273,13 @@ func TestDescribe(t *testing.T) {
 		give chat.Message
 		want string
 	}{
-		{"without a call it answers", chat.AssistantMessage("Done."), "answers"},
+		{"a message without calls", chat.AssistantMessage("Done."), "answers"},
 		{"the last part of a path", calls(chat.ToolCall{Name: "read_file", Arguments: `{"path":"a/b.go"}`}), "read_file b.go"},
 		{"a pattern before a path", calls(chat.ToolCall{Name: "search", Arguments: `{"path":"a/b.go","pattern":"x+"}`}), "search x+"},
 		{"calls in order", calls(chat.ToolCall{Name: "a", Arguments: `{"path":"x"}`}, chat.ToolCall{Name: "b", Arguments: `{"path":"y"}`}), "a x, b y"},
 		{"no path", calls(chat.ToolCall{Name: "bash", Arguments: `{"command":"ls"}`}), "bash"},
 		{"arguments of another tool", calls(chat.ToolCall{Name: "bash", Arguments: `{"path":7}`}), "bash"},
-		{"arguments that are no JSON", calls(chat.ToolCall{Name: "bash", Arguments: `ls`}), "bash"},
+		{"arguments that are not JSON", calls(chat.ToolCall{Name: "bash", Arguments: `ls`}), "bash"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.want, Describe(test.give)) })

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestToolsReadRegularFilesOnlyAndSoMuchOfThem(t *testing.T) {
+func TestToolsReadOnlyRegularFilesUpToTheLimit(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "text\n"})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	for link, to := range map[string]string{"pipe link": "pipe", "device": "/dev/zero", "no size": "/proc/self/status"} {
@@ -29,7 +29,7 @@ func TestToolsReadRegularFilesOnlyAndSoMuchOfThem(t *testing.T) {
 	huge(large)
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	done := make(chan struct{})
-	go func() { // a call that waits for the other end of a pipe fails the test
+	go func() { // a call that waits for a pipe fails the test
 		defer close(done)
 		for _, transcript := range []string{"", large, pipe} {
 			tools := toolsOf(t, dir, transcript)
@@ -50,6 +50,6 @@ func TestToolsReadRegularFilesOnlyAndSoMuchOfThem(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Fatal("it waits")
+		t.Fatal("a tool waits for a pipe")
 	}
 }
