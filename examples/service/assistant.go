@@ -15,16 +15,17 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// assistant is what all conversations share: the model, what its prompts must fit, and the policy of compaction. To have another
-// model, change newAssistant.
+// assistant is shared by all conversations: the model, the budget of its prompts, and the policy of compaction. To use
+// another model, change newAssistant.
 type assistant struct {
 	target summarize.Target
 	policy summarize.Policy
-	answer int // most tokens of one
+	answer int // maximum tokens of an answer
 	heard  func(compaction)
 }
 
-// leastWindow is the least context window in tokens: room for the instructions, what is said, an answer and a summary.
+// leastWindow is the smallest context window, in tokens, with enough for the instructions, a message, an answer and a
+// summary.
 const leastWindow = 1000
 
 const instructions = `You are the assistant of a chat. Answer in a few sentences. Where you need something word for word that is not shown
@@ -35,7 +36,7 @@ func newAssistant(o options) (*assistant, error) {
 	a := &assistant{policy: o.policy, answer: min(1024, o.window/8)}
 	a.policy.Ask.TimeLimit = o.compaction
 	a.policy.Ask.Timeout = min(a.policy.Ask.Timeout, o.compaction)
-	a.target = summarize.Target{ // whose ContextWindow is the budget with the tools, so that policies have no room that a prompt has not
+	a.target = summarize.Target{ // the default ContextWindow is the budget with the tools, so policies plan with no more than a prompt has
 		Model: &offline{tokenizer: tokenizer, think: o.think}, Name: "offline", Tokenizer: tokenizer, Tools: []chat.Tool{transcriptDefinition},
 	}
 	var err error
@@ -46,12 +47,12 @@ func newAssistant(o options) (*assistant, error) {
 	return a, nil
 }
 
-// fits reports whether what a user says leaves room for the rest of a prompt: half of the budget.
+// fits reports whether a user's message leaves enough of the budget for the rest of a prompt: it may take half.
 func (a *assistant) fits(m chat.Message) bool {
 	return a.target.Tokenizer.CountMessage(m) <= a.target.Budget/2
 }
 
-// prompt returns what the model is shown of a session.
+// prompt returns the model's prompt for a session.
 func (a *assistant) prompt(s *history.Session) elements.Node {
 	return el.Prompt(
 		el.System(el.Text(instructions)),
@@ -61,7 +62,7 @@ func (a *assistant) prompt(s *history.Session) elements.Node {
 	)
 }
 
-// compactor returns what compacts a session. Compactions are told to whoever hears of all, and to listen.
+// compactor returns the compactor of a session. It reports compactions to a.heard and to listen.
 func (a *assistant) compactor(s *history.Session, listen func(compaction)) *summarize.Compactor {
 	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e summarize.Event) {
 		if told, ok := compactionOf(e); ok {
@@ -71,15 +72,15 @@ func (a *assistant) compactor(s *history.Session, listen func(compaction)) *summ
 	}}
 }
 
-// conversation is a session that is open, with what compacts it.
+// conversation is an open session with its compactor.
 type conversation struct {
 	session   *history.Session
 	compactor *summarize.Compactor
 	prompt    elements.Node
-	read      func(ctx context.Context, from int) lines // the lines of its transcript
+	read      func(ctx context.Context, from int) lines // the lines of the transcript
 
 	mu     sync.Mutex
-	listen func(compaction) // whoever is answered at the moment, nil if nobody is
+	listen func(compaction) // of the request in progress, nil if there is none
 }
 
 func (a *assistant) conversation(s *history.Session, read func(context.Context, int) lines) *conversation {
@@ -88,7 +89,7 @@ func (a *assistant) conversation(s *history.Session, read func(context.Context, 
 	return c
 }
 
-// hear passes a compaction on to whoever is answered.
+// hear reports a compaction to the request in progress.
 func (c *conversation) hear(told compaction) {
 	c.mu.Lock()
 	listen := c.listen
@@ -98,7 +99,7 @@ func (c *conversation) hear(told compaction) {
 	}
 }
 
-// listening has compactions told to a function until stop is called.
+// listening reports compactions to a function until stop is called.
 func (c *conversation) listening(f func(compaction)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +115,7 @@ func (c *conversation) close() error {
 	return errors.Join(c.compactor.Close(), c.session.Close())
 }
 
-// compaction is what a client, a log and the metrics are told of one. It says nothing of what was said.
+// compaction is the part of an event that clients, logs and metrics see. It holds no content of the conversation.
 type compaction struct {
 	Kind         summarize.EventKind `json:"kind"`
 	Reason       summarize.Occasion  `json:"reason"`
@@ -127,7 +128,7 @@ type compaction struct {
 	err          error
 }
 
-// compactionOf returns what is told of an event, and false for those that are only about one request or one prompt.
+// compactionOf returns the public part of an event, and false for events that concern a single request or prompt.
 func compactionOf(e summarize.Event) (compaction, bool) {
 	switch e.Kind {
 	case summarize.EventAnswered, summarize.EventRefused, summarize.EventRetrying, summarize.EventTitled, summarize.EventUsage:

@@ -17,8 +17,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/jobs"
 )
 
-// database keeps the sessions in PostgreSQL. A session is opened for each request, in whatever replica it comes to. A summary that
-// need not be waited for is a job, for the workers of whatever process.
+// database stores the sessions in PostgreSQL. Each request opens its session, in any replica. A summary that no request
+// waits for is a job for the workers of any process.
 type database struct {
 	pool      *pgxpool.Pool
 	assistant *assistant
@@ -29,17 +29,17 @@ type database struct {
 	finish    time.Duration
 }
 
-// connectTime is how long the database has to answer at the start.
+// connectTime is the time that the database has to answer at the start.
 const connectTime = 10 * time.Second
 
-// openDatabase connects to a database and brings its schema up to date.
+// openDatabase connects to a database and migrates its schemas.
 func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger) (*database, error) {
 	config, err := pgxpool.ParseConfig(o.database)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("-database: %w", err)}
 	}
 	if o.poll {
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // a statement that is prepared is one connection's
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // prepared statements belong to one connection
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -53,7 +53,7 @@ func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger
 	return d, nil
 }
 
-// begin brings both schemas up to date, that of sessions and that of jobs.
+// begin migrates both schemas, that of sessions and that of jobs.
 func (d *database) begin(ctx context.Context, o options, log *slog.Logger) (err error) {
 	answering, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -100,11 +100,11 @@ func (d *database) use(ctx context.Context, id sessionID) (*conversation, func()
 	}
 	d.inUse.Add(1)
 	c := d.assistant.conversation(session, func(ctx context.Context, from int) lines {
-		return sessions.Store(id.name).Read(ctx, storage.Position(from-1)) // whose positions are lines
+		return sessions.Store(id.name).Read(ctx, storage.Position(from-1)) // a position is a line number
 	})
 	c.compactor.Runner = d.queue
 	return c, func() {
-		_ = c.close() // it only gives the session up
+		_ = c.close() // nothing is left to write
 		d.inUse.Add(-1)
 	}, nil
 }
@@ -142,7 +142,7 @@ func (d *database) opened() int { return int(d.inUse.Load()) }
 func (d *database) close() error {
 	closed := make(chan struct{})
 	go func() {
-		d.pool.Close() // which waits for whoever uses a connection
+		d.pool.Close() // waits for the connections in use
 		close(closed)
 	}()
 	select {

@@ -1,5 +1,5 @@
-// Command service is an agent behind HTTP, to run and to copy: conversations that are kept and compacted, answered by server-sent
-// events. Without a flag it keeps them in files and answers with a model that needs no network:
+// Command service is an agent behind HTTP, to run and to copy: stored conversations that are compacted, with answers as
+// server-sent events. Without flags it stores them in files and answers with a model that needs no network:
 //
 //	go run ./examples/service
 //
@@ -7,84 +7,89 @@
 //	curl -H 'Authorization: Bearer local' localhost:8080/v1/sessions/first/messages -N -d '{"text": "Why does the build fail?"}'
 //	curl -H 'Authorization: Bearer local' localhost:8080/v1/sessions/first
 //
-// With -database it keeps them in PostgreSQL. Any number of replicas serve any session, and summaries that need not be waited for
-// are River jobs for the workers of all processes. Each process brings the schemas up to date as it starts:
+// With -database it stores them in PostgreSQL. Any number of replicas serve any session, and summaries that no request
+// waits for are River jobs, which the workers of all processes share. Each process migrates the schemas as it starts:
 //
 //	service -database "$URL" -tokens tokens -listen :8080            # a replica with one worker
-//	service -database "$URL" -tokens tokens -listen :8081 -work 0    # a replica alone
-//	service -database "$URL" -serve=false -work 8                    # a worker alone
+//	service -database "$URL" -tokens tokens -listen :8081 -work 0    # only a replica
+//	service -database "$URL" -serve=false -work 8                    # only workers
 //
-// The pool has as many connections as pool_max_conns in the URL says. Behind PgBouncer in transaction mode give -poll. -help lists
-// all flags.
+// pool_max_conns in the URL sets the number of connections. Behind PgBouncer in transaction mode, set -poll. -help
+// lists all flags.
 //
-// A role that may only read and write rows suffices once the schemas are up to date, until a newer version changes them.
+// Once the schemas are up to date, a role that may only read and write rows suffices, until a newer version changes
+// them.
 //
 // # Requests
 //
-// All but /healthz and /readyz need a token, which names the tenant. A tenant sees only its own sessions. The file of -tokens has
-// lines "TENANT TOKEN"; without it "local" is the token of the tenant "local", and only a loopback address is listened on. Put TLS
-// in front of it. An error is {"error": {"type", "message"}}.
+// All addresses except /healthz and /readyz need a token, which identifies the tenant. A tenant sees only its own
+// sessions. The file of -tokens has lines "TENANT TOKEN"; without it, "local" is the token of the tenant "local", and
+// the service listens only on a loopback address. Put TLS in front of it. An error is {"error": {"type", "message"}}.
 //
-//	POST   /v1/sessions                    {"name"}             makes a session, of a random name if none is given
+//	POST   /v1/sessions                    {"name"}             creates a session, with a random name if none is given
 //	GET    /v1/sessions?after=&limit=                           lists them by name
-//	POST   /v1/sessions/{name}/messages    {"text", "after"}    says something, and streams what is answered
-//	POST   /v1/sessions/{name}/answer                           answers what was said last and has no answer
-//	GET    /v1/sessions/{name}?after=&limit=                    the messages up to the leaf, whatever was compacted
-//	POST   /v1/sessions/{name}/branch      {"entry"}            goes on from a message; "" is the beginning
+//	POST   /v1/sessions/{name}/messages    {"text", "after"}    appends a message and streams the answer
+//	POST   /v1/sessions/{name}/answer                           answers the last message if it has no answer
+//	GET    /v1/sessions/{name}?after=&limit=                    the messages up to the leaf, compacted or not
+//	POST   /v1/sessions/{name}/branch      {"entry"}            goes back to a message; "" is the beginning
 //	POST   /v1/sessions/{name}/compact     {"instructions"}     summarises now
-//	DELETE /v1/sessions/{name}                                  removes it with everything in it
-//	GET    /healthz, /readyz, /metrics                          lives; takes requests and reaches its store; Prometheus
+//	DELETE /v1/sessions/{name}                                  removes it with all its content
+//	GET    /healthz, /readyz, /metrics                          it is running; it takes requests and reaches its store; Prometheus
 //
-// /metrics counts what all tenants do in this process. With -monitor these three are answered on an address of their own without a
-// token, which is not for the world; a worker alone answers there.
+// /metrics counts the work for all tenants in this process. -monitor serves these three on an address of its own
+// without a token, which must not be public. A process with only workers serves nothing else.
 //
 // An answer is a stream of these events. The last is an answer with "done": true, or an error:
 //
-//	said        {"entry"}                                       the message is kept
+//	said        {"entry"}                                       the message is stored
 //	text        {"text"}                                        a piece of the answer
 //	call        {"name", "arguments"}                           the model calls a tool
-//	answer      {"entry", "text", "tokens", "budget", "done"}   it is kept; tokens is what its prompt took
-//	result      {"entry", "text"}                               what the tool returned is kept; the text is how it begins
+//	answer      {"entry", "text", "tokens", "budget", "done"}   the answer is stored; tokens is the size of its prompt
+//	result      {"entry", "text"}                               the tool's result is stored; text is its beginning
 //	compaction  {"kind", "reason", "tokensBefore", "tokensAfter", "mode", "policy"}
 //	                                                            tokensAfter is 0 unless the kind is done
-//	retry       {}                                              the model failed in the middle: the text begins again
+//	retry       {}                                              the model failed halfway: the text starts again
 //	error       {"type", "message"}
 //
-// What was told by said, answer and result is kept, whatever happens. A client that was cut off reads the session. If its message is
-// not there it says it again, with the newest message that it knows as after: if somebody else said something, or the message did
-// arrive, that is refused as a conflict and nothing is written. If the message is there without an answer it asks for /answer.
+// Everything that said, answer and result report is stored, whatever happens later. A client whose connection was lost
+// reads the session. If its message is not there, the client sends it again, with the newest message that it knows as
+// after. If somebody else has appended a message since, or the lost message did arrive, the service refuses with a
+// conflict and writes nothing. If the message is there without an answer, the client asks for /answer.
 //
 // # Limits
 //
-//   - A session is worked on by one request at a time in each process; -queue others wait, and of one tenant as many as -steps.
-//     More are status 429. Two replicas that answer in one session at once conflict: the second to append is told so.
-//   - At most -steps messages and compactions are worked on at once; more are status 503 with Retry-After. A message has 10 minutes
-//     and 20 requests to the model.
-//   - A body has -max-body bytes, a text half of what a prompt may take in tokens, and a session to which something is said
-//     less than -max-session bytes: else status 413.
-//   - In files, -open sessions are open at once. Whose place is needed loses the summary that is being made for it, and nothing else.
-//   - Reading a session goes through all of its path, page by page: a page costs what the session has, not what the page has.
+//   - Each process handles one request of a session at a time; -queue more wait, and at most -steps of one tenant.
+//     Further ones get status 429. If two replicas answer in one session at once, the second to append gets a conflict.
+//   - At most -steps messages and compactions are handled at once; further ones get status 503 with Retry-After. A
+//     message has 10 minutes and 20 requests to the model.
+//   - A body may have -max-body bytes, a text half of the tokens of a prompt, and a session that takes messages
+//     -max-session bytes; more is status 413.
+//   - With files, -open sessions are open at once. One that must close for another loses the summary in progress and
+//     nothing else.
+//   - Reading a session walks its whole path for each page: a page costs as much as the session, not as the page.
 //
 // # What goes wrong
 //
-//   - A client that goes away ends its step, and so does one that does not read for 10 seconds or lets a megabyte wait. What was
-//     answered until then is kept; an answer cut off in the middle is not.
-//   - If the process is stopped (SIGTERM, Ctrl-C) requests are refused with status 503, and answers have 7 seconds to end before they
-//     are cancelled: the clients are told an error of the type stopping. A second signal ends the process at once, which loses
-//     no more than kill -9 does: what was not told yet.
-//   - If the database or the disk cannot be reached or is full, that is an error of the type unavailable, until it can. If it cannot
-//     be reached at the start the process ends with code 1.
-//   - If a process is killed in the middle of a summary, another makes it: a job is taken up again after 2 minutes, and what a
-//     request was making is given up after 5. -compaction sets both lower. A prompt that does not fit without it waits for a minute
-//     at most, and is then compacted where it is.
-//   - If no process has a worker, summaries are made only for prompts that do not fit, after they have waited for that minute.
-//   - Logs are JSON on standard error, a line for each request and compaction. They hold nothing that was said, no token and no name of a
-//     tenant; an error of the store may name the session. A client finds its line by X-Request-Id.
+//   - A client that disconnects cancels its step, and so does one that does not read for 10 seconds or falls a megabyte
+//     behind. Complete answers up to then are stored; an answer cut off halfway is not.
+//   - On SIGTERM or Ctrl-C the process refuses requests with status 503. Answers have 7 seconds to finish before they
+//     are cancelled; their clients get an error of the type stopping. A second signal ends the process at once, which
+//     loses no more than kill -9 does: only what no event has reported.
+//   - If the database or the disk cannot be reached or is full, requests get an error of the type unavailable until it
+//     recovers. If it cannot be reached at the start, the process ends with code 1.
+//   - If a process is killed during a summary, another one makes it: a job is taken up again after 2 minutes, and a
+//     plan that a request was carrying out is given up after 5. A lower -compaction lowers both. A prompt that does not
+//     fit without the summary waits for at most a minute, and is then compacted by the request itself.
+//   - If no process has a worker, summaries are made only for prompts that do not fit, after that minute.
+//   - Logs are JSON on standard error, a line for each request and compaction. They hold no content of conversations,
+//     no token and no name of a tenant; an error of the store may name the session. A client finds its line by
+//     X-Request-Id.
 //
 // # Code
 //
-// main.go starts and stops it, options.go and tokens.go read what it is given. http.go has the addresses, sessions.go and messages.go
-// what they do, stream.go the events, problem.go the errors, turns.go who waits, metrics.go what is measured, monitor.go where that is asked for. assistant.go
-// has the model, the prompt and the policy: begin there to make it yours; model.go is the model without a network and
-// transcript.go the agent's tool. store.go is what keeps sessions: files.go, or database.go with workers.go.
+// main.go starts and stops it; options.go and tokens.go read its configuration. http.go has the addresses, sessions.go
+// and messages.go their handlers, stream.go the events, problem.go the errors, turns.go the queues, metrics.go the
+// metrics, and monitor.go their address. assistant.go has the model, the prompt and the policy: start there to make it
+// yours. model.go is the model without a network, transcript.go the agent's tool. store.go declares the store of
+// sessions: files.go, or database.go with workers.go.
 package main

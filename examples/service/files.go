@@ -18,8 +18,9 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// files keeps each session in a file of its own, in a folder for each tenant. A file has one writer, so a session stays open in
-// this process, and with it the compactor that summarises it in the background, until others need its place.
+// files stores each session in a file of its own, in a folder for each tenant. A file has one writer, so a session
+// stays open in this process, with the compactor that summarises it in the background, until another session needs its
+// place.
 type files struct {
 	dir       string
 	most      int // open sessions
@@ -27,7 +28,7 @@ type files struct {
 
 	mu   sync.Mutex
 	open map[sessionID]*openFile
-	idle *list.List // of *openFile, that used longest ago first
+	idle *list.List // of *openFile, the least recently used first
 }
 
 // openFile is a session that is open, is being opened, or is being closed.
@@ -35,8 +36,8 @@ type openFile struct {
 	id      sessionID
 	users   int
 	at      *list.Element // in idle, nil while it is used
-	ready   chan struct{} // closed once it is open or has failed to
-	gone    chan struct{} // closed once it is closed
+	ready   chan struct{} // closed once it is open or failed to open
+	gone    chan struct{} // closed once the session is closed
 	closing bool
 	c       *conversation
 	err     error
@@ -51,7 +52,8 @@ func openFiles(dir string, most int, a *assistant) (*files, error) {
 	return &files{dir: dir, most: most, assistant: a, open: map[sessionID]*openFile{}, idle: list.New()}, nil
 }
 
-// folder of a tenant. Its name is the tenant's in letters and digits, so that it is a folder of its own in any file system.
+// folder returns the folder of a tenant. Its name is the tenant's encoded in letters and digits, so that every tenant
+// has a folder of its own in any file system.
 func (f *files) folder(tenant string) string {
 	return filepath.Join(f.dir, "tenant-"+strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(tenant))))
 }
@@ -64,7 +66,7 @@ func (f *files) create(_ context.Context, id sessionID) error {
 	if err := os.MkdirAll(f.folder(id.tenant), 0o700); err != nil {
 		return err
 	}
-	made, err := os.OpenFile(f.path(id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // an empty file becomes a session as it is opened
+	made, err := os.OpenFile(f.path(id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // an empty file becomes a session when it is opened
 	if errors.Is(err, fs.ErrExist) {
 		return errExists
 	} else if err != nil {
@@ -79,7 +81,7 @@ func (f *files) use(ctx context.Context, id sessionID) (*conversation, func(), e
 		if err != nil {
 			return nil, nil, err
 		}
-		if o.closing { // by somebody else
+		if o.closing { // by another request
 			select {
 			case <-o.gone:
 				continue
@@ -100,7 +102,8 @@ func (f *files) use(ctx context.Context, id sessionID) (*conversation, func(), e
 	}
 }
 
-// take returns the session of an id, and whether the caller is to open it. One that is being closed is not taken.
+// take returns the session with an id, and whether the caller must open it. If the session is being closed, the caller
+// waits for that and tries again.
 func (f *files) take(id sessionID) (o *openFile, mine bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,14 +122,14 @@ func (f *files) take(id sessionID) (o *openFile, mine bool, err error) {
 		if oldest == nil {
 			return nil, false, errFull
 		}
-		return f.closing(oldest.Value.(*openFile)), false, nil // and tries again
+		return f.closing(oldest.Value.(*openFile)), false, nil // the caller tries again
 	}
 	o = &openFile{id: id, users: 1, ready: make(chan struct{}), gone: make(chan struct{})}
 	f.open[id] = o
 	return o, true, nil
 }
 
-// begin opens a session that is there.
+// begin opens an existing session.
 func (f *files) begin(id sessionID) (*conversation, error) {
 	path := f.path(id)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -148,18 +151,19 @@ func (f *files) begin(id sessionID) (*conversation, error) {
 	}), nil
 }
 
-// transcribed is a file of which the model is told the session's name, for its tool, and not where it is on this machine.
+// transcribed is a file whose transcript has the session's name, for the model's tool, instead of its path on this
+// machine.
 type transcribed struct {
 	*storage.File
 	name string
 }
 
-// Transcript returns what the breadcrumb beside a summary names.
+// Transcript returns the transcript that the breadcrumb beside a summary names.
 func (t transcribed) Transcript() storage.Transcript {
 	return storage.Transcript{Name: t.name, Tool: transcriptTool}
 }
 
-// release ends a use. What failed to open is forgotten.
+// release ends a use. A session that failed to open is forgotten.
 func (f *files) release(o *openFile) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,7 +177,7 @@ func (f *files) release(o *openFile) {
 	o.at = f.idle.PushBack(o)
 }
 
-// closing begins to close a session that nobody uses. The caller holds mu.
+// closing starts closing a session that nobody uses. The caller holds mu.
 func (f *files) closing(o *openFile) *openFile {
 	if o.at != nil {
 		f.idle.Remove(o.at)
@@ -241,7 +245,7 @@ func (f *files) info(ctx context.Context, id sessionID) (info, error) {
 	i := info{Name: id.name, Created: is.ModTime().UTC(), Appended: is.ModTime().UTC(), Bytes: is.Size()}
 	log, err := storage.ReadFile(f.path(id), storage.FileOptions{})
 	if err != nil {
-		return i, nil // nothing was said yet
+		return i, nil // the file is still empty
 	}
 	for header, err := range log.Read(ctx, 0) {
 		var h history.Header
@@ -260,7 +264,7 @@ func (f *files) remove(ctx context.Context, id sessionID) error {
 	}
 	defer release()
 	f.mu.Lock()
-	f.open[id].closing = true // once the last has released it
+	f.open[id].closing = true // it closes once the last use is released
 	f.mu.Unlock()
 	_ = c.compactor.Close()
 	return c.session.Remove(ctx)
@@ -277,7 +281,7 @@ func (f *files) opened() int {
 	return len(f.open)
 }
 
-// close closes what is open. Nobody uses the sessions any more.
+// close closes all sessions. Nobody uses them any more.
 func (f *files) close() error {
 	f.mu.Lock()
 	var all []*openFile

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// handler answers a request of a tenant. Its error is written as the answer if nothing was written yet.
+// handler answers a request of a tenant. Its error becomes the answer if nothing was written yet.
 type handler func(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error
 
 var errPanic = errors.New("it panicked")
 
-// handler returns what answers all requests.
+// handler returns the handler of all requests.
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]handler{
@@ -39,18 +39,18 @@ func (s *service) handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("/", s.authorized(func(http.ResponseWriter, *http.Request, string) error {
-		return &problem{status: http.StatusNotFound, Type: "not_found", Message: "there is no such address"}
+		return &problem{status: http.StatusNotFound, Type: "not_found", Message: "no such address"}
 	}))
 	return s.logged(mux)
 }
 
-// authorized lets in who has a token.
+// authorized calls h for requests with a valid token.
 func (s *service) authorized(h func(w http.ResponseWriter, r *http.Request, tenant string) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tenant, ok := s.tokens.tenant(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.refuse(w, r, &problem{status: http.StatusUnauthorized, Type: "unauthorized", Message: "a token is needed: Authorization: Bearer TOKEN"})
+			s.refuse(w, r, &problem{status: http.StatusUnauthorized, Type: "unauthorized", Message: "a valid token is needed: Authorization: Bearer TOKEN"})
 			return
 		}
 		if err := h(w, r, tenant); err != nil {
@@ -59,7 +59,7 @@ func (s *service) authorized(h func(w http.ResponseWriter, r *http.Request, tena
 	}
 }
 
-// tenants lets in who has a token, unless the service stops.
+// tenants calls h for requests with a valid token, unless the service stops.
 func (s *service) tenants(h handler) http.HandlerFunc {
 	return s.authorized(func(w http.ResponseWriter, r *http.Request, tenant string) error {
 		ctx, leave, err := s.enter(r)
@@ -86,7 +86,7 @@ func (s *service) readyz(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// logged writes a line for each request, without content: neither names nor texts. A handler that panics is a status 500.
+// logged writes a log line for each request, without content: neither names nor texts. A panic becomes status 500.
 func (s *service) logged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -105,7 +105,8 @@ func (s *service) logged(next http.Handler) http.Handler {
 	})
 }
 
-// caught returns the error of f, and one if it panics. What it panicked with is not logged: it may hold anything.
+// caught returns the error of f, or errPanic if it panics. The panic's value is not logged, because it may hold
+// anything.
 func (s *service) caught(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -116,7 +117,7 @@ func (s *service) caught(f func() error) (err error) {
 	return f()
 }
 
-// answered remembers the status of an answer.
+// answered records the status of an answer.
 type answered struct {
 	http.ResponseWriter
 	status int
@@ -136,7 +137,7 @@ func (a *answered) Write(data []byte) (int, error) {
 	return a.ResponseWriter.Write(data)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap returns the writer for [http.ResponseController].
 func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // reply writes an answer.
@@ -147,7 +148,7 @@ func reply(w http.ResponseWriter, status int, body any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // a client that is gone is nobody's error
+	_, _ = w.Write(append(data, '\n')) // a lost client is not an error
 	return nil
 }
 
@@ -158,7 +159,7 @@ func read(r *http.Request, into any) error {
 	err := d.Decode(into)
 	if err == nil {
 		if _, err = d.Token(); err == nil {
-			err = errors.New("more follows the object")
+			err = errors.New("there is more after the object")
 		}
 	}
 	if errors.Is(err, io.EOF) {

@@ -23,7 +23,7 @@ const (
 	exitUsage  = 2 // a flag or the file of tokens
 )
 
-// Times of a stop: how long steps may go on, and how long they have to end once they are cancelled.
+// Times of a stop: how long steps may continue, and how long they have to end after they are cancelled.
 const (
 	stepsFinish = 7 * time.Second
 	stepsEnd    = 2 * time.Second
@@ -33,13 +33,13 @@ func main() {
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
-		stop() // a second signal ends the process at once, from before anybody sees that it stops
+		stop() // a second signal ends the process at once; before cancel, so that this holds once the stop is visible
 		cancel()
 	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the program, which ends gracefully once the context has ended, and returns the exit code.
+// run runs the program until the context ends, stops gracefully, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	switch {
@@ -91,7 +91,7 @@ func work(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	return errors.Join(together(ctx, parts...), kept.close())
 }
 
-// together runs the parts of a program until the context has ended or one of them has, and all have returned.
+// together runs functions concurrently until the context ends or one of them returns, and then waits for all of them.
 func together(ctx context.Context, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,7 +107,7 @@ func together(ctx context.Context, parts ...func(context.Context) error) error {
 	return err
 }
 
-// serve answers requests until the context has ended, then stops.
+// serve answers requests until the context ends, and then stops.
 func (s *service) serve(ctx context.Context, address string, stdout io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 )
 
-// Limits of what one message sets off.
+// Limits of the answer to one message.
 const (
 	mostRounds = 20
 	longest    = 10 * time.Minute
@@ -20,10 +20,10 @@ const (
 
 var (
 	errLong   = errors.New("the answer took too long")
-	errRounds = errors.New("the model does not come to an end")
+	errRounds = errors.New("the model did not finish its answer in the allowed number of requests")
 )
 
-// say says something in a session, and streams what is answered.
+// say appends a message to a session and streams the answer.
 func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error {
 	var in struct {
 		Text  string  `json:"text"`
@@ -34,10 +34,10 @@ func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	}
 	said := chat.UserMessage(in.Text)
 	if strings.TrimSpace(in.Text) == "" {
-		return bad("text is empty: say something")
+		return bad("text is empty")
 	}
 	if !s.assistant.fits(said) {
-		return &problem{status: http.StatusRequestEntityTooLarge, Type: "message_too_large", Message: "the text takes more than half of what the model is shown"}
+		return &problem{status: http.StatusRequestEntityTooLarge, Type: "message_too_large", Message: "the text takes more than half of the model's prompt"}
 	}
 	return s.converse(ctx, w, r, tenant, func(ctx context.Context, id sessionID, c *conversation) (func(*stream), error) {
 		size, err := s.store.bytes(ctx, id)
@@ -45,7 +45,7 @@ func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Reques
 			return nil, err
 		}
 		if size >= s.maxSession {
-			return nil, &problem{status: http.StatusRequestEntityTooLarge, Type: "session_too_large", Message: "the session is full: begin another one"}
+			return nil, &problem{status: http.StatusRequestEntityTooLarge, Type: "session_too_large", Message: "the session is full: create another one"}
 		}
 		if in.After != nil {
 			newest, err := c.newest(ctx)
@@ -53,7 +53,7 @@ func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Reques
 				return nil, err
 			}
 			if newest.ID != *in.After {
-				return nil, &problem{status: http.StatusConflict, Type: "conflict", Message: "the newest message is another one than after names: read the session"}
+				return nil, &problem{status: http.StatusConflict, Type: "conflict", Message: "after is not the newest message: read the session"}
 			}
 		}
 		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: said}})
@@ -64,7 +64,7 @@ func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	})
 }
 
-// answer answers what was said last, as after a crash between a message and its answer.
+// answer answers the last message, for example after a crash between a message and its answer.
 func (s *service) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error {
 	if err := read(r, &struct{}{}); err != nil {
 		return err
@@ -75,14 +75,14 @@ func (s *service) answer(ctx context.Context, w http.ResponseWriter, r *http.Req
 			return nil, err
 		}
 		if m := newest.Message(); newest.ID == "" || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0 {
-			return nil, &problem{status: http.StatusConflict, Type: "nothing_to_answer", Message: "nothing was said that is not answered"}
+			return nil, &problem{status: http.StatusConflict, Type: "nothing_to_answer", Message: "the last message already has an answer"}
 		}
 		return func(*stream) {}, nil
 	})
 }
 
-// converse waits for its turn, does what begins an answer, and streams the answer. Whatever prevents it before the first event is
-// the status of the response.
+// converse waits for the session, calls begin, and streams the answer. An error before the first event becomes the
+// status of the response.
 func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string,
 	begin func(context.Context, sessionID, *conversation) (func(*stream), error),
 ) error {
@@ -116,7 +116,7 @@ func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.R
 	return nil
 }
 
-// takeTurn waits until nobody else says something in the session, and opens it.
+// takeTurn waits until no other request uses the session, and opens it.
 func (s *service) takeTurn(ctx context.Context, r *http.Request, tenant string) (sessionID, *conversation, func(), error) {
 	id, err := sessionOf(r, tenant)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *service) takeTurn(ctx context.Context, r *http.Request, tenant string) 
 	}, nil
 }
 
-// takeStep is takeTurn for what asks a model, for which there must be a place.
+// takeStep is takeTurn for requests that ask a model; it also takes one of the slots for steps.
 func (s *service) takeStep(ctx context.Context, r *http.Request, tenant string) (sessionID, *conversation, func(), error) {
 	id, c, release, err := s.takeTurn(ctx, r, tenant)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *service) takeStep(ctx context.Context, r *http.Request, tenant string) 
 	}
 }
 
-// newest returns the newest message on the path to the leaf, the zero value if nothing was said.
+// newest returns the newest message on the path to the leaf, the zero value if there is none.
 func (c *conversation) newest(ctx context.Context) (history.Entry, error) {
 	for e, err := range c.session.Back(ctx, "") {
 		if err != nil || e.Type() == history.TypeMessage {
@@ -165,7 +165,7 @@ func (c *conversation) newest(ctx context.Context) (history.Entry, error) {
 	return history.Entry{}, nil
 }
 
-// answer asks the model until it calls no tool any more.
+// answer asks the model until it calls no more tools.
 func (c *conversation) answer(ctx context.Context, a *assistant, out *stream, m *metrics) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longest, errLong)
 	defer cancel()
@@ -194,7 +194,7 @@ func (c *conversation) answer(ctx context.Context, a *assistant, out *stream, m 
 		event := answerEvent{answer.Entry, message.Text(), answer.Result.Tokens, answer.Result.Budget, len(message.ToolCalls) == 0 && !answer.GoOn}
 		if event.Done {
 			out.last("answer", event)
-			return nil // the answer is kept, whatever ended what the policy does afterwards
+			return nil // the answer is stored, even if the policy's work after the turn failed
 		}
 		out.send("answer", event)
 		if err != nil {
@@ -215,7 +215,7 @@ type answerEvent struct {
 	Done   bool   `json:"done,omitempty"`
 }
 
-// run runs calls and keeps their results.
+// run runs calls and stores their results.
 func (c *conversation) run(ctx context.Context, calls []chat.ToolCall, out *stream) error {
 	for _, call := range calls {
 		result, err := c.call(ctx, call)
@@ -231,10 +231,11 @@ func (c *conversation) run(ctx context.Context, calls []chat.ToolCall, out *stre
 	return nil
 }
 
-// mostResult is how many bytes of a tool's result a client is told.
+// mostResult is the number of bytes of a tool's result that a client receives.
 const mostResult = 500
 
-// finishRound runs the calls of the newest message that have no result, as after a crash between an answer and its results.
+// finishRound runs the calls of the newest message that have no result, for example after a crash between an answer and
+// its results.
 func (c *conversation) finishRound(ctx context.Context, out *stream) error {
 	answered := map[string]bool{}
 	for e, err := range c.session.Back(ctx, "") {
@@ -260,7 +261,7 @@ func (c *conversation) finishRound(ctx context.Context, out *stream) error {
 	return nil
 }
 
-// outcomeOf names how a step ended, for the metrics.
+// outcomeOf returns the outcome of a step for the metrics.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "answered"

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// metrics are those of this process. Their labels are of fixed sets: nothing that a tenant said or chose is among them.
+// metrics are the metrics of this process. Their labels have fixed sets of values, none of which a tenant chooses.
 type metrics struct {
 	http.Handler
 	registry    *prometheus.Registry
@@ -30,13 +30,13 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		steps:    counter("steps_total", "Messages that were answered, or failed to be.", "outcome"),
+		steps:    counter("steps_total", "Steps that ended, by outcome.", "outcome"),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "promptree", Name: "step_seconds", Help: "Time from a message to the end of its answer.", Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
 		}),
 		compactions: counter("compactions_total", "Compactions that ended.", "outcome", "reason"),
-		used:        counter("tokens_total", "Tokens that the model reported for answers.", "kind"),
-		requests:    counter("http_requests_total", "Requests that were answered.", "route", "code"),
+		used:        counter("tokens_total", "Tokens reported by the model for answers.", "kind"),
+		requests:    counter("http_requests_total", "Requests answered.", "route", "code"),
 	}
 	m.registry.MustRegister(m.steps, m.seconds, m.compactions, m.used, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -10,14 +10,14 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// offline is a [chat.Model] that needs no network: it repeats some of what it heard, the same for the same request. If the user
-// speaks of the transcript, and at every fifth message, it reads there first.
+// offline is a [chat.Model] that needs no network: it repeats parts of its prompt, always the same for the same
+// request. If the user mentions the transcript, and at every fifth message, it reads the transcript first.
 type offline struct {
 	tokenizer chat.Tokenizer
 	think     time.Duration // for an answer or a summary
 }
 
-// Generate answers. A request for a summary is one that nobody wants streamed.
+// Generate answers. A request without Stream is one for a summary.
 func (m *offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if req.Stream == nil {
 		if err := pause(ctx, m.think); err != nil {
@@ -48,7 +48,7 @@ func (m *offline) Generate(ctx context.Context, req chat.Request) (chat.Response
 	return response, nil
 }
 
-// respond returns what is said to a request.
+// respond returns the answer to a request.
 func respond(req chat.Request) (text string, calls []chat.ToolCall) {
 	users, question, last := 0, "", req.Messages[len(req.Messages)-1]
 	for _, m := range req.Messages {
@@ -68,7 +68,7 @@ func respond(req chat.Request) (text string, calls []chat.ToolCall) {
 		beginning(question), len(strings.Fields(question)), len(req.Messages), users), nil
 }
 
-// beginning is how a text begins, in one line.
+// beginning returns the first words of a text, in one line.
 func beginning(text string) string {
 	words := strings.Fields(text)
 	if len(words) > 20 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// monitor answers /healthz, /readyz and /metrics, without a token, until the context has ended: for who starts the process and
-// measures it. It is what a worker alone can be asked.
+// monitor serves /healthz, /readyz and /metrics, without a token, until the context ends. It is for the supervisor of
+// the process and for its metrics, and the only server of a process with only workers.
 func monitor(ctx context.Context, address string, kept store, m *metrics, log *slog.Logger, stdout io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// options are what the command line asks for.
+// options are the values of the command line.
 type options struct {
 	listen, monitor     string
 	database, dir       string
@@ -29,10 +29,10 @@ type options struct {
 	steps, queue, open  int
 	work                int
 	serve, poll         bool
-	finish              time.Duration // how long steps may go on once the process is to stop
+	finish              time.Duration // how long steps may continue after a stop begins
 }
 
-// usageError is the error of a command line, or of a file that it names.
+// usageError is an error in the command line, or in a file that it names.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -44,22 +44,22 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("service", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.listen, "listen", "localhost:8080", "address to listen on; with port 0 the system chooses one")
-	flags.StringVar(&o.monitor, "monitor", "", "address on which /healthz, /readyz and /metrics are answered without a token, by a worker alone too; none without it")
-	flags.StringVar(&o.database, "database", "", "URL of a PostgreSQL database that keeps the sessions; files without it")
-	flags.StringVar(&o.dir, "dir", "", "folder of the sessions' files (default: promptree-service in the user's cache folder)")
-	flags.IntVar(&o.work, "work", 1, "compactions that this process makes at once, for whatever replica; 0 leaves them to others. With -database")
-	flags.BoolVar(&o.serve, "serve", true, "answer requests; if false the process is a worker alone. With -database")
-	flags.BoolVar(&o.poll, "poll", false, "poll for jobs, where LISTEN does not work, as behind PgBouncer in transaction mode. With -database")
-	flags.StringVar(&tokensFile, "tokens", "", `file with a line "TENANT TOKEN" for each token; without it "local" is the token of the tenant "local", on a loopback address only`)
+	flags.StringVar(&o.monitor, "monitor", "", "serve /healthz, /readyz and /metrics on this address without a token, even with -serve=false (default none)")
+	flags.StringVar(&o.database, "database", "", "URL of a PostgreSQL database for the sessions (default files)")
+	flags.StringVar(&o.dir, "dir", "", "folder of the sessions' files (default promptree-service in the user's cache folder)")
+	flags.IntVar(&o.work, "work", 1, "with -database: number of compactions that this process makes at once, for any replica; 0 leaves them to other processes")
+	flags.BoolVar(&o.serve, "serve", true, "with -database: answer requests; if false, the process only runs workers")
+	flags.BoolVar(&o.poll, "poll", false, "with -database: poll for jobs, for example behind PgBouncer in transaction mode, where LISTEN does not work")
+	flags.StringVar(&tokensFile, "tokens", "", `file with a line "TENANT TOKEN" for each token (default the token "local" of the tenant "local", only on a loopback address)`)
 	flags.IntVar(&o.window, "window", 8000, "context window of the model, in tokens")
-	flags.StringVar(&policy, "policy", "copilot-chat", "policy of compaction: "+strings.Join(slices.Sorted(maps.Keys(policies.All())), ", "))
-	flags.DurationVar(&o.think, "think", 0, "how long the offline model takes for an answer or a summary")
-	flags.DurationVar(&o.compaction, "compaction", 5*time.Minute, "longest that a compaction takes; that of a process which was killed is given up, and made anew, after it")
-	flags.Int64Var(&o.maxBody, "max-body", 1<<20, "most bytes of a request's body")
-	flags.Int64Var(&o.maxSession, "max-session", 64<<20, "most bytes of a session to which something may be said")
-	flags.IntVar(&o.steps, "steps", 64, "most answers and summaries asked for that are made at once")
-	flags.IntVar(&o.queue, "queue", 4, "most requests that wait for one session")
-	flags.IntVar(&o.open, "open", 256, "most sessions that are open at once. Without -database")
+	flags.StringVar(&policy, "policy", "copilot-chat", "compaction policy: "+strings.Join(slices.Sorted(maps.Keys(policies.All())), ", "))
+	flags.DurationVar(&o.think, "think", 0, "time that the offline model takes for an answer or a summary")
+	flags.DurationVar(&o.compaction, "compaction", 5*time.Minute, "longest time for a compaction; after it, the compaction of a killed process is given up and made anew")
+	flags.Int64Var(&o.maxBody, "max-body", 1<<20, "maximum number of bytes of a request's body")
+	flags.Int64Var(&o.maxSession, "max-session", 64<<20, "number of bytes from which a session takes no more messages")
+	flags.IntVar(&o.steps, "steps", 64, "maximum number of messages and requested compactions handled at once")
+	flags.IntVar(&o.queue, "queue", 4, "maximum number of requests that wait for one session")
+	flags.IntVar(&o.open, "open", 256, "without -database: maximum number of sessions open at once")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stdout)
@@ -75,26 +75,26 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	}
 	var known bool
 	if o.policy, known = policies.All()[policy]; !known {
-		return o, &usageError{fmt.Errorf("-policy is %q: there is none of that name (-help lists them)", policy)}
+		return o, &usageError{fmt.Errorf("-policy is %q: there is no such policy (-help lists them)", policy)}
 	}
 	var err error
 	if o.tokens, err = readTokens(tokensFile); err != nil {
 		return o, &usageError{err}
 	}
 	if tokensFile == "" && o.serve && !loopback(o.listen) {
-		return o, &usageError{fmt.Errorf("-listen is %q: without -tokens the address must be of this machine alone, such as localhost:8080", o.listen)}
+		return o, &usageError{fmt.Errorf("-listen is %q: without -tokens it must be a loopback address, such as localhost:8080", o.listen)}
 	}
 	if o.dir == "" && o.database == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return o, &usageError{fmt.Errorf("there is no folder for the sessions: %w: name one with -dir", err)}
+			return o, &usageError{fmt.Errorf("no folder for the sessions: %w: set -dir", err)}
 		}
 		o.dir = filepath.Join(cache, "promptree-service")
 	}
 	return o, nil
 }
 
-// check returns what is wrong with the flags themselves.
+// check returns an error if a flag is invalid or flags contradict each other.
 func (o options) check(rest []string, given map[string]bool) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected argument %q (-help lists the flags)", rest[0])
@@ -107,23 +107,23 @@ func (o options) check(rest []string, given map[string]bool) error {
 		{"queue", int64(o.queue), 0}, {"open", int64(o.open), 1}, {"work", int64(o.work), 0}, {"think", int64(o.think), 0},
 	} {
 		if f.value < f.least {
-			return fmt.Errorf("-%s is %d: it must be %d or more", f.name, f.value, f.least)
+			return fmt.Errorf("-%s is %d: want %d or more", f.name, f.value, f.least)
 		}
 	}
 	if o.compaction < time.Second {
-		return fmt.Errorf("-compaction is %v: it must be 1s or more", o.compaction)
+		return fmt.Errorf("-compaction is %v: want 1s or more", o.compaction)
 	}
 	for _, name := range []string{"work", "serve", "poll"} {
 		if given[name] && o.database == "" {
-			return fmt.Errorf("-%s is given without -database: sessions in files have no workers", name)
+			return fmt.Errorf("-%s needs -database: sessions in files have no workers", name)
 		}
 	}
 	if given["database"] && o.database == "" {
-		return errors.New("-database is empty: give the URL of a database, or leave it out to keep sessions in files")
+		return errors.New("-database is empty: give the URL of a database, or leave it out to store sessions in files")
 	}
 	for _, name := range []string{"dir", "open"} {
 		if given[name] && o.database != "" {
-			return fmt.Errorf("-%s is given with -database: sessions are kept in files or in a database", name)
+			return fmt.Errorf("-%s cannot be combined with -database: sessions are stored in files or in a database", name)
 		}
 	}
 	if !o.serve && o.work == 0 {
@@ -132,7 +132,7 @@ func (o options) check(rest []string, given map[string]bool) error {
 	return nil
 }
 
-// loopback reports whether only this machine reaches an address.
+// loopback reports whether only this machine can reach an address.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

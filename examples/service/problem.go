@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// problem is an error as a client is told it.
+// problem is an error as clients see it.
 type problem struct {
 	status  int
 	Type    string `json:"type"`
@@ -34,10 +34,10 @@ func bad(format string, args ...any) error {
 	return &problem{status: http.StatusBadRequest, Type: "bad_request", Message: fmt.Sprintf(format, args...)}
 }
 
-// statusGone is what logs and metrics say of a request whose client left before it was answered, as nginx does.
+// statusGone is the status in logs and metrics for a request whose client disconnected before the answer, as in nginx.
 const statusGone = 499
 
-// problemOf returns what a client is told of an error. What it can do nothing about it is not told: that is for the log.
+// problemOf returns the error for a client. Details that the client can do nothing about go only to the log.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -49,23 +49,23 @@ func problemOf(err error) *problem {
 		return told(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", large.Limit))
 	}
 	if _, ok := errors.AsType[*storage.ConflictError](err); ok {
-		return told(http.StatusConflict, "conflict", "somebody else said something meanwhile: read the session, and go on from there")
+		return told(http.StatusConflict, "conflict", "somebody else has appended a message: read the session, and continue from there")
 	}
 	if _, ok := errors.AsType[*storage.LockedError](err); ok {
 		return &problem{http.StatusConflict, "locked", "another process has the session open", err}
 	}
 	if _, ok := errors.AsType[*storage.LineTooLongError](err); ok {
-		return told(http.StatusRequestEntityTooLarge, "message_too_large", "the message is too large to be kept")
+		return told(http.StatusRequestEntityTooLarge, "message_too_large", "the message is too large to be stored")
 	}
 	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return &problem{http.StatusUnprocessableEntity, "prompt_too_large", "the conversation does not fit the model's window: go back to an earlier entry", err}
 	}
 	if _, ok := errors.AsType[*history.BoundaryError](err); ok {
-		return told(http.StatusConflict, "conflict", "the session went on elsewhere meanwhile: read the session")
+		return told(http.StatusConflict, "conflict", "the session has changed elsewhere: read the session")
 	}
 	switch {
 	case unavailable(err):
-		return &problem{http.StatusServiceUnavailable, "unavailable", "the sessions cannot be reached or written at the moment: ask again later", err}
+		return &problem{http.StatusServiceUnavailable, "unavailable", "the sessions cannot be read or written at the moment: try again later", err}
 	case errors.Is(err, errUnknown), errors.Is(err, storage.ErrClosed), errors.Is(err, storage.ErrMoved), errors.Is(err, postgres.ErrNoSession):
 		return told(http.StatusNotFound, "not_found", errUnknown.Error())
 	case errors.Is(err, errExists):
@@ -73,7 +73,7 @@ func problemOf(err error) *problem {
 	case errors.Is(err, errQueue):
 		return told(http.StatusTooManyRequests, "queue_full", errQueue.Error())
 	case errors.Is(err, errSteps), errors.Is(err, errFull):
-		return told(http.StatusServiceUnavailable, "busy", "the server has as much to do as it can: ask again later")
+		return told(http.StatusServiceUnavailable, "busy", "the server is busy: try again later")
 	case errors.Is(err, errStopping):
 		return told(http.StatusServiceUnavailable, "stopping", errStopping.Error())
 	case errors.Is(err, errSlow):
@@ -85,18 +85,18 @@ func problemOf(err error) *problem {
 	case errors.Is(err, summarize.ErrNothingToCompact), errors.Is(err, summarize.ErrNoRoom):
 		return told(http.StatusConflict, "nothing_to_compact", "there is nothing to summarise, or a summary would save nothing")
 	case errors.Is(err, summarize.ErrBusy):
-		return told(http.StatusConflict, "compacting", "a compaction is being made already: ask again later")
+		return told(http.StatusConflict, "compacting", "a compaction is in progress: try again later")
 	}
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
-		return &problem{http.StatusBadGateway, "model_failed", "the model does not answer at the moment: ask again later", err}
+		return &problem{http.StatusBadGateway, "model_failed", "the model does not answer at the moment: try again later", err}
 	}
 	if _, ok := errors.AsType[*summarize.FailedError](err); ok {
-		return &problem{http.StatusBadGateway, "compaction_failed", "no summary could be made: the log says why, by the answer's X-Request-Id", err}
+		return &problem{http.StatusBadGateway, "compaction_failed", "no summary could be made: the log line with this X-Request-Id says why", err}
 	}
-	return &problem{http.StatusInternalServerError, "internal", "something went wrong here: the log says what, by the answer's X-Request-Id", err}
+	return &problem{http.StatusInternalServerError, "internal", "internal error: the log line with this X-Request-Id has the details", err}
 }
 
-// unavailable reports whether an error is that of a database that cannot be reached, stops or is full, or of a disk that is.
+// unavailable reports whether a database cannot be reached, stops or is full, or a disk is full.
 func unavailable(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		class := refused.Code[:min(2, len(refused.Code))]
@@ -107,7 +107,7 @@ func unavailable(err error) bool {
 	return connecting || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ENOSPC) || err != nil && pgconn.SafeToRetry(err)
 }
 
-// refuse answers with an error, and logs what is not the client's doing.
+// refuse answers with an error, and logs it if the client did not cause it.
 func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	s.logProblem(w.Header().Get("X-Request-Id"), p)

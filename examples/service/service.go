@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// errStopping is the error of requests to a process that stops, and the cause of steps that it cancels.
+// errStopping is returned for requests to a process that stops, and is the cause of the steps that it cancels.
 var errStopping = errors.New("the server is stopping: ask another one, or this one later")
 
-// errSteps is the error of a step for which there is no room.
+// errSteps is returned if too many steps run already.
 var errSteps = errors.New("too many steps at once")
 
 // service answers requests.
@@ -23,11 +23,11 @@ type service struct {
 	metrics   *metrics
 	log       *slog.Logger
 	turns     *turns
-	slots     chan struct{} // holds a value for each step at once
+	slots     chan struct{} // holds a value for each running step
 
 	mu       sync.Mutex
-	working  int           // requests that work on a session
-	idle     chan struct{} // closed once none does and the service stops, nil before
+	working  int           // requests in progress
+	idle     chan struct{} // nil until the service stops; closed once no request is in progress
 	stopping context.Context
 	cutOff   context.CancelCauseFunc
 }
@@ -35,14 +35,14 @@ type service struct {
 func newService(o options, kept store, a *assistant, m *metrics, log *slog.Logger) *service {
 	s := &service{options: o, store: kept, assistant: a, metrics: m, log: log, turns: newTurns(o.queue, o.steps), slots: make(chan struct{}, o.steps)}
 	s.stopping, s.cutOff = context.WithCancelCause(context.Background())
-	m.gauge("sessions_open", "Sessions that are open in this process.", kept.opened)
-	m.gauge("steps_running", "Steps that are made at the moment.", func() int { return len(s.slots) })
-	m.gauge("requests_waiting", "Requests that wait for a session.", s.turns.queued)
+	m.gauge("sessions_open", "Sessions open in this process.", kept.opened)
+	m.gauge("steps_running", "Steps in progress.", func() int { return len(s.slots) })
+	m.gauge("requests_waiting", "Requests waiting for a session.", s.turns.queued)
 	return s
 }
 
-// enter counts a request in, unless the service stops. The context ends with that of the request, or if the service ends what is
-// not done in time.
+// enter counts a request as in progress, unless the service stops. The context ends with the request's, or when the
+// service cancels requests that have not finished in time.
 func (s *service) enter(r *http.Request) (ctx context.Context, leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *service) enter(r *http.Request) (ctx context.Context, leave func(), err
 	}, nil
 }
 
-// stop refuses further requests, and waits until none is worked on. After some time it cancels them.
+// stop refuses further requests and waits for those in progress. After some time it cancels them.
 func (s *service) stop(after time.Duration) {
 	s.mu.Lock()
 	s.idle = make(chan struct{})

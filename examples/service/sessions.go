@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// sessionOf returns the session that a request is about.
+// sessionOf returns the session that a request names.
 func sessionOf(r *http.Request, tenant string) (sessionID, error) {
 	id := sessionID{tenant, r.PathValue("name")}
 	if !nameRule.MatchString(id.name) {
@@ -25,7 +25,7 @@ func sessionOf(r *http.Request, tenant string) (sessionID, error) {
 	return id, nil
 }
 
-const nameHelp = "the name of a session is 1 to 100 letters, digits, dots, hyphens and underscores, and begins with no dot"
+const nameHelp = "the name of a session is 1 to 100 letters, digits, dots, hyphens and underscores, and does not begin with a dot"
 
 func (s *service) createSession(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error {
 	var in struct {
@@ -46,14 +46,14 @@ func (s *service) createSession(ctx context.Context, w http.ResponseWriter, r *h
 	return reply(w, http.StatusCreated, map[string]string{"session": in.Name})
 }
 
-// newID returns an id that nobody else has.
+// newID returns a random id.
 func newID() string { return strings.ToLower(rand.Text()) }
 
 // Pages of a list.
 const (
 	pageUsual = 100
 	pageMost  = 1000
-	pageBytes = 4 << 20 // of texts, or one that is larger
+	pageBytes = 4 << 20 // of texts; a larger text has a page of its own
 )
 
 func limitOf(r *http.Request) (int, error) {
@@ -91,7 +91,7 @@ func (s *service) listSessions(ctx context.Context, w http.ResponseWriter, r *ht
 	return reply(w, http.StatusOK, out)
 }
 
-// message is an entry as a client is told it.
+// message is an entry as clients see it.
 type message struct {
 	Entry  string    `json:"entry"`
 	Parent string    `json:"parent"` // the message before it
@@ -149,7 +149,7 @@ func (s *service) readSession(ctx context.Context, w http.ResponseWriter, r *htt
 		}
 	}
 	if !found {
-		return &problem{status: http.StatusNotFound, Type: "unknown_entry", Message: "after is no message on the path to the leaf"}
+		return &problem{status: http.StatusNotFound, Type: "unknown_entry", Message: "after is not a message on the path to the leaf"}
 	}
 	return reply(w, http.StatusOK, out)
 }
@@ -171,7 +171,7 @@ func (s *service) branch(ctx context.Context, w http.ResponseWriter, r *http.Req
 		return err
 	}
 	if in.Entry == nil {
-		return bad(`entry is missing: name the message from which to go on, or "" for the beginning`)
+		return bad(`entry is missing: name the message to go back to, or "" for the beginning`)
 	}
 	_, c, release, err := s.takeTurn(ctx, r, tenant)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *service) branch(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if *in.Entry != "" {
 		e, err := c.session.Entry(ctx, *in.Entry)
 		if _, unknown := errors.AsType[*storage.NoEntryError](err); unknown || err == nil && e.Type() != history.TypeMessage {
-			return &problem{status: http.StatusNotFound, Type: "unknown_entry", Message: "entry is no message of the session"}
+			return &problem{status: http.StatusNotFound, Type: "unknown_entry", Message: "entry is not a message of the session"}
 		} else if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *service) compact(ctx context.Context, w http.ResponseWriter, r *http.Re
 			made = &e
 		}
 	})
-	_, err = c.compactor.Render(ctx, c.prompt) // into which the summary must fit; it may put one in place that was being made
+	_, err = c.compactor.Render(ctx, c.prompt) // the prompt that the summary must fit; this may place a summary that is ready
 	if err == nil {
 		_, err = c.compactor.Compact(ctx, in.Instructions)
 	}

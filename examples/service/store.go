@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// store keeps the sessions of all tenants: [files] or [database].
+// store stores the sessions of all tenants: [files] or [database].
 type store interface {
-	// create makes an empty session. The error is errExists if there is one of that name.
+	// create creates an empty session. The error is errExists if the name is taken.
 	create(ctx context.Context, id sessionID) error
 	// use opens a session until release is called. The error is errUnknown if there is none.
 	use(ctx context.Context, id sessionID) (c *conversation, release func(), err error)
-	// bytes returns how large a session is.
+	// bytes returns the size of a session.
 	bytes(ctx context.Context, id sessionID) (int64, error)
-	// list returns the sessions of a tenant that follow a name, in the order of their names, at most so many.
+	// list returns at most limit sessions of a tenant, by name, starting after a name.
 	list(ctx context.Context, tenant, after string, limit int) ([]info, error)
 	// remove removes a session.
 	remove(ctx context.Context, id sessionID) error
-	// ready returns why nothing can be kept at the moment.
+	// ready returns an error if nothing can be stored at the moment.
 	ready(ctx context.Context) error
-	// opened returns how many sessions are open in this process.
+	// opened returns the number of sessions open in this process.
 	opened() int
 	close() error
 }
@@ -29,7 +29,7 @@ type store interface {
 // sessionID names a session.
 type sessionID struct{ tenant, name string }
 
-// info is what a list says of a session.
+// info is a session in a list.
 type info struct {
 	Name     string    `json:"name"`
 	Created  time.Time `json:"created"`
@@ -38,10 +38,10 @@ type info struct {
 }
 
 var (
-	errExists  = errors.New("there is a session of that name already")
+	errExists  = errors.New("a session of that name exists")
 	errUnknown = errors.New("there is no session of that name")
 	errFull    = errors.New("too many sessions are open at once")
 )
 
-// nameRule is what the names of sessions are made of, so that they may be the names of files.
+// nameRule matches the names of sessions, which must be valid names of files.
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`)

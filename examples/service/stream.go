@@ -15,22 +15,22 @@ import (
 const (
 	heartbeat = 15 * time.Second // between comment lines while nothing happens
 	patience  = 10 * time.Second // for one write to a client that reads slowly
-	mostAhead = 1 << 20          // bytes that wait for the client
+	mostAhead = 1 << 20          // bytes that may wait for the client
 )
 
-// Causes of a step that ends because of its client.
+// Causes of the end of a step whose client fails.
 var (
 	errSlow = errors.New("the client reads too slowly")
 	errGone = errors.New("the client is gone")
 )
 
-// stream sends server-sent events to one client. Who makes events never waits for the client.
+// stream sends server-sent events to one client. send and last never wait for the client.
 type stream struct {
-	fail func(error) // called once the client can be sent nothing more
+	fail func(error) // called when sending to the client fails
 
 	mu    sync.Mutex
-	ahead bytes.Buffer // what waits to be written
-	over  bool         // nothing more is sent
+	ahead bytes.Buffer // events that wait to be written
+	over  bool         // no more events are sent
 	wake  chan struct{}
 }
 
@@ -41,7 +41,7 @@ func newStream(fail func(error)) *stream {
 // send adds an event.
 func (s *stream) send(event string, data any) { s.add(event, data, false) }
 
-// last adds the event after which nothing more is sent.
+// last adds the last event.
 func (s *stream) last(event string, data any) { s.add(event, data, true) }
 
 func (s *stream) add(event string, data any, last bool) {
@@ -66,7 +66,7 @@ func (s *stream) add(event string, data any, last bool) {
 	}
 }
 
-// end breaks the stream off.
+// end breaks off the stream.
 func (s *stream) end(err error) {
 	s.mu.Lock()
 	s.over = true
@@ -75,7 +75,7 @@ func (s *stream) end(err error) {
 	s.fail(err)
 }
 
-// take returns what waits.
+// take returns the waiting events.
 func (s *stream) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,8 @@ func (s *stream) take() []byte {
 	return next
 }
 
-// serve writes events until done is closed and all are written, or the client is gone. It returns when done is closed.
+// serve writes events as they come. It returns after done is closed and all events are written; events for a client
+// that is gone are dropped.
 func (s *stream) serve(w http.ResponseWriter, done <-chan struct{}) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")

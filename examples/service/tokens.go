@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is what is kept of a token: of whom it is, and its hash.
+// token is the hash of a token, and its tenant.
 type token struct {
 	tenant string
 	hash   [sha256.Size]byte
@@ -20,11 +20,11 @@ type token struct {
 
 type tokens []token
 
-// longestTenant is the most bytes of a tenant's name.
+// longestTenant is the maximum length of a tenant's name, in bytes.
 const longestTenant = 100
 
-// readTokens reads a file of lines "TENANT TOKEN". A tenant may have several tokens. Blank lines and those that begin with # are
-// passed over. Without a file "local" is the token of the tenant "local".
+// readTokens reads a file of lines "TENANT TOKEN". A tenant may have several tokens. Blank lines and those that begin
+// with # are ignored. Without a file, "local" is the token of the tenant "local".
 func readTokens(path string) (tokens, error) {
 	if path == "" {
 		return tokens{{"local", sha256.Sum256([]byte("local"))}}, nil
@@ -41,12 +41,12 @@ func readTokens(path string) (tokens, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if len(fields) != 2 || !validTenant(fields[0]) { // which does not quote a token
-			return nil, fmt.Errorf("the file of tokens: %s, line %d: it must be a tenant of at most %d bytes, a space and a token", path, n, longestTenant)
+		if len(fields) != 2 || !validTenant(fields[0]) { // the error must not quote the token
+			return nil, fmt.Errorf("the file of tokens: %s, line %d: want a tenant of at most %d bytes, a space and a token", path, n, longestTenant)
 		}
 		t := token{fields[0], sha256.Sum256([]byte(fields[1]))}
 		if _, taken := list.tenantOf(fields[1]); taken {
-			return nil, fmt.Errorf("the file of tokens: %s, line %d: the token stands in a line before it", path, n)
+			return nil, fmt.Errorf("the file of tokens: %s, line %d: an earlier line has the same token", path, n)
 		}
 		list = append(list, t)
 	}
@@ -54,7 +54,7 @@ func readTokens(path string) (tokens, error) {
 		return nil, fmt.Errorf("the file of tokens: %s: %w", path, err)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("the file of tokens: %s: there is none in it", path)
+		return nil, fmt.Errorf("the file of tokens: %s: it has no token", path)
 	}
 	return list, nil
 }
@@ -63,7 +63,7 @@ func validTenant(name string) bool {
 	return len(name) <= longestTenant && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// tenantOf returns whose a token is. It takes the same time whichever it is.
+// tenantOf returns the tenant of a token. It takes the same time for any token.
 func (ts tokens) tenantOf(given string) (tenant string, ok bool) {
 	hash := sha256.Sum256([]byte(given))
 	for _, t := range ts {
@@ -74,7 +74,7 @@ func (ts tokens) tenantOf(given string) (tenant string, ok bool) {
 	return tenant, ok
 }
 
-// tenant returns who makes a request.
+// tenant returns the tenant that makes a request.
 func (ts tokens) tenant(r *http.Request) (string, bool) {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -13,10 +13,10 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// lines are those of a transcript from one on.
+// lines are the lines of a transcript.
 type lines = iter.Seq2[storage.Stored, error]
 
-// skip returns the lines of a log from one on, the first being 1, and closes the log.
+// skip returns the lines of a log, starting at line from, counted from 1, and closes the log.
 func skip(ctx context.Context, log storage.Store, err error, from int) lines {
 	return func(yield func(storage.Stored, error) bool) {
 		if err != nil {
@@ -48,7 +48,7 @@ const (
 	mostExcerpt = 4000 // bytes
 )
 
-// call runs a call of the model's. What the model did wrong is the result, for it to see.
+// call runs a tool call. A mistake of the model becomes the result, so that the model sees it.
 func (c *conversation) call(ctx context.Context, call chat.ToolCall) (chat.Message, error) {
 	from, to, err := c.arguments(call)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *conversation) call(ctx context.Context, call chat.ToolCall) (chat.Messa
 	return chat.ToolResult(call.ID, text), err
 }
 
-// arguments returns from which line to which a call is to read.
+// arguments returns the first and the last line that a call asks for.
 func (c *conversation) arguments(call chat.ToolCall) (from, to int, err error) {
 	var args struct {
 		Path     string
@@ -101,7 +101,7 @@ func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error)
 	return b.String(), nil
 }
 
-// excerpt shows a line of the transcript: what was said in it, or its kind.
+// excerpt returns a line of the transcript for the model: its text, or its kind.
 func excerpt(n int, line storage.Stored) string {
 	var e history.Entry
 	said, text := line.Kind, ""
@@ -115,7 +115,7 @@ func excerpt(n int, line storage.Stored) string {
 	return fmt.Sprintf("%d %s: %s\n", n, said, clip(text, mostExcerpt/2))
 }
 
-// clip is how a text begins, in so many bytes.
+// clip returns the beginning of a text.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// errQueue is the error of a request for which there is no place to wait.
+// errQueue is returned if too many requests wait already.
 var errQueue = errors.New("too many requests wait for this session, or for the tenant's sessions")
 
-// turns lets one request at a time work on a session, and a few wait for it.
+// turns lets one request at a time use a session, and a few wait for it.
 type turns struct {
-	perSession, perTenant int // that wait
+	perSession, perTenant int // limits of waiting requests
 
 	mu       sync.Mutex
 	sessions map[sessionID]*turn
-	tenants  map[string]int // that wait
+	tenants  map[string]int // waiting requests
 	waiting  int
 }
 
 type turn struct {
-	free  chan struct{} // holds a value while it is free
-	users int           // that wait, and the one whose turn it is
+	free  chan struct{} // holds a value while nobody has the turn
+	users int           // waiting requests, and the one that has the turn
 }
 
 func newTurns(perSession, perTenant int) *turns {
 	return &turns{perSession: perSession, perTenant: perTenant, sessions: map[sessionID]*turn{}, tenants: map[string]int{}}
 }
 
-// take waits until it is the caller's turn, and returns what ends it.
+// take waits for the caller's turn. The caller calls end when it is done.
 func (ts *turns) take(ctx context.Context, id sessionID) (end func(), err error) {
 	t, err := ts.join(id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (ts *turns) take(ctx context.Context, id sessionID) (end func(), err error)
 	}, nil
 }
 
-// join counts the caller in.
+// join adds the caller to the requests of a session.
 func (ts *turns) join(id sessionID) (*turn, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -68,7 +68,7 @@ func (ts *turns) join(id sessionID) (*turn, error) {
 	return t, nil
 }
 
-// wait reports whether it is the caller's turn.
+// wait waits for the turn. It returns false if the context ends first.
 func (ts *turns) wait(ctx context.Context, t *turn, tenant string) bool {
 	select {
 	case <-t.free:
@@ -94,7 +94,7 @@ func (ts *turns) count(tenant string, by int) {
 	}
 }
 
-// queued returns how many wait.
+// queued returns the number of waiting requests.
 func (ts *turns) queued() int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/jobs"
 )
 
-// newClient returns what enqueues jobs and, once it is started, works on so many at once.
+// newClient returns the client that enqueues jobs and, once it is started, works on -work of them at once.
 func (d *database) newClient(o options, log *slog.Logger) (*river.Client[pgx.Tx], error) {
-	attempt := o.compaction * 3 / 10 // so that a job whose process was killed is taken up before its plan is given up
+	attempt := o.compaction * 3 / 10 // so that the job of a killed process is rescued before its plan is given up
 	config := &river.Config{Logger: log, PollOnly: o.poll}
 	if o.work > 0 {
 		config.Workers = river.NewWorkers()
@@ -37,7 +37,7 @@ func (d *database) newClient(o options, log *slog.Logger) (*river.Client[pgx.Tx]
 	return river.NewClient(riverpgxv5.New(d.pool), config)
 }
 
-// work makes compactions until the context has ended and those that were begun are done or cancelled.
+// work makes compactions until the context ends, and then waits for those in progress or cancels them.
 func (d *database) work(ctx context.Context) error {
 	if err := d.client.Start(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -53,11 +53,11 @@ func (d *database) work(ctx context.Context) error {
 	return nil
 }
 
-// migrationLock is an advisory lock: River's migrations must not run twice at once.
+// migrationLock is an advisory lock: River's migrations must not run concurrently.
 const migrationLock = 7205759403792793600
 
-// migrateJobs brings River's schema up to date. One process does so while others wait. Who waits holds no connection, so that a
-// pooler with few has one left for the migrations.
+// migrateJobs migrates River's schema. One process does so while the others wait. A waiting process holds no
+// connection, so that a pooler with few connections has one left for the migrations.
 func migrateJobs(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: log})
 	if err != nil {
