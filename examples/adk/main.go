@@ -1,13 +1,13 @@
-// Command adk is an agent of adk-go with adk's Gemini model and promptree: it reads files of a folder, and its conversation is kept
-// in a file, which it goes on with however often it is started.
+// Command adk is an agent of adk-go with adk's Gemini model and promptree. It reads the files of a folder and stores
+// its conversation in a file; each start continues that conversation.
 //
 //	export GOOGLE_API_KEY=…
 //	go run ./examples/adk -session talk.jsonl "What is in this folder?"
 //
-// GOOGLE_GEMINI_BASE_URL names another server that speaks Gemini's protocol. The same question again after a crash goes on where the
-// session was.
+// GOOGLE_GEMINI_BASE_URL names another server that speaks Gemini's protocol. After a crash, ask the same question
+// again: the agent continues where the session ended.
 //
-// Exit codes: 0 it was answered, 1 something failed, 2 a flag is invalid, 130 interrupted.
+// Exit codes: 0 answered, 1 something failed, 2 a flag is invalid, 130 interrupted.
 package main
 
 import (
@@ -40,7 +40,7 @@ import (
 
 func main() { program.Main(run) }
 
-// options are what the command line asks for.
+// options are the values of the command line.
 type options struct {
 	model, session, dir, question string
 	window                        int
@@ -51,7 +51,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("adk", flag.ContinueOnError)
 	program.Usage(flags, "Usage: adk [flags] QUESTION")
 	flags.StringVar(&o.model, "model", "gemini-flash-latest", "name of the model")
-	flags.StringVar(&o.session, "session", "session.jsonl", "file of the conversation, to begin or to go on with")
+	flags.StringVar(&o.session, "session", "session.jsonl", "file of a new or existing conversation")
 	flags.StringVar(&o.dir, "dir", ".", "folder whose files the agent reads")
 	flags.IntVar(&o.window, "window", 1_000_000, "context window of the model, in tokens")
 	if err := program.Parse(flags, args, stdout); err != nil {
@@ -60,9 +60,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	o.question = strings.Join(flags.Args(), " ")
 	switch {
 	case o.question == "":
-		return o, errors.New("say what you ask, such as \"What is in this folder?\" (-help lists the flags)")
+		return o, errors.New("ask a question, such as \"What is in this folder?\" (-help lists the flags)")
 	case o.window < 1000:
-		return o, fmt.Errorf("-window is %d: it is 1000 or more", o.window)
+		return o, fmt.Errorf("-window is %d: want 1000 or more", o.window)
 	}
 	return o, nil
 }
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.Report(ctx, "adk", err, stderr)
 }
 
-// answer lets the agent answer.
+// answer has the agent answer the question.
 func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	model, err := gemini.NewModel(ctx, o.model, &genai.ClientConfig{APIKey: os.Getenv("GOOGLE_API_KEY")})
 	if err != nil {
@@ -101,7 +101,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 		return err
 	}
 
-	// What promptree adds, from here ...
+	// promptree's part begins here ...
 	said, err := history.Open(o.session, history.Options{})
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	compactor := &summarize.Compactor{
 		Session: said, Policy: copilotcli.Policy(),
 		Target: summarize.Target{
-			Model: adkagent.Model(model), Name: o.model, Tokenizer: count.Tokenizer{}, ContextWindow: o.window, Budget: o.window - o.window/8, // less an answer
+			Model: adkagent.Model(model), Name: o.model, Tokenizer: count.Tokenizer{}, ContextWindow: o.window, Budget: o.window - o.window/8, // less the answer
 		},
 	}
 	defer compactor.Close()
@@ -118,7 +118,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	// ... to here, and PluginConfig.
+	// ... and ends here, except for PluginConfig below.
 
 	r, err := runner.New(runner.Config{
 		AppName: "reader", Agent: reader, SessionService: session.InMemoryService(), AutoCreateSession: true,
@@ -137,7 +137,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	return nil
 }
 
-// show writes what the agent says as it arrives, and which tools it calls.
+// show prints the answer and the names of called tools as they arrive.
 func show(event *session.Event, w io.Writer) {
 	if event.Content == nil {
 		return
@@ -159,7 +159,7 @@ type readArguments struct {
 	Path string `json:"path" jsonschema:"path of the file in the folder"`
 }
 
-// maxRead is the most bytes of a file that the agent reads.
+// maxRead is the maximum number of bytes of a file that the agent reads.
 const maxRead = 64 << 10
 
 // toolsOn returns the agent's tools on a folder.

@@ -1,13 +1,13 @@
-// Command eino is an agent of eino with eino's OpenAI model and promptree: it reads files of a folder, and its conversation is kept
-// in a file, which it goes on with however often it is started.
+// Command eino is an agent of eino with eino's OpenAI model and promptree. It reads the files of a folder and stores
+// its conversation in a file; each start continues that conversation.
 //
 //	export OPENAI_API_KEY=…
 //	go run ./examples/eino -session talk.jsonl "What is in this folder?"
 //
-// -base-url names another server that speaks Chat Completions. The same question again after a crash goes on where the session
-// was.
+// -base-url names another server that speaks Chat Completions. After a crash, ask the same question again: the agent
+// continues where the session ended.
 //
-// Exit codes: 0 it was answered, 1 something failed, 2 a flag is invalid, 130 interrupted.
+// Exit codes: 0 answered, 1 something failed, 2 a flag is invalid, 130 interrupted.
 package main
 
 import (
@@ -36,7 +36,7 @@ import (
 
 func main() { program.Main(run) }
 
-// options are what the command line asks for.
+// options are the values of the command line.
 type options struct {
 	model, baseURL, session, dir, question string
 	window                                 int
@@ -47,8 +47,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("eino", flag.ContinueOnError)
 	program.Usage(flags, "Usage: eino [flags] QUESTION")
 	flags.StringVar(&o.model, "model", "gpt-4o", "name of the model")
-	flags.StringVar(&o.baseURL, "base-url", "", "address of a server that speaks Chat Completions, such as http://localhost:8080/v1")
-	flags.StringVar(&o.session, "session", "session.jsonl", "file of the conversation, to begin or to go on with")
+	flags.StringVar(&o.baseURL, "base-url", "", "URL of a server that speaks Chat Completions, such as http://localhost:8080/v1")
+	flags.StringVar(&o.session, "session", "session.jsonl", "file of a new or existing conversation")
 	flags.StringVar(&o.dir, "dir", ".", "folder whose files the agent reads")
 	flags.IntVar(&o.window, "window", 128_000, "context window of the model, in tokens")
 	if err := program.Parse(flags, args, stdout); err != nil {
@@ -57,9 +57,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	o.question = strings.Join(flags.Args(), " ")
 	switch {
 	case o.question == "":
-		return o, errors.New("say what you ask, such as \"What is in this folder?\" (-help lists the flags)")
+		return o, errors.New("ask a question, such as \"What is in this folder?\" (-help lists the flags)")
 	case o.window < 1000:
-		return o, fmt.Errorf("-window is %d: it is 1000 or more", o.window)
+		return o, fmt.Errorf("-window is %d: want 1000 or more", o.window)
 	}
 	return o, nil
 }
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.Report(ctx, "eino", err, stderr)
 }
 
-// answer lets the agent answer.
+// answer has the agent answer the question.
 func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	model, err := openai.NewChatModel(ctx, &openai.ChatModelConfig{APIKey: os.Getenv("OPENAI_API_KEY"), BaseURL: o.baseURL, Model: o.model})
 	if err != nil {
@@ -92,7 +92,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 		return err
 	}
 
-	// What promptree adds, from here ...
+	// promptree's part begins here ...
 	session, err := history.Open(o.session, history.Options{})
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotcli.Policy(),
 		Target: summarize.Target{
-			Model: einoagent.Model(model), Name: o.model, Tokenizer: tokenizer, ContextWindow: o.window, Budget: o.window - o.window/8, // less an answer
+			Model: einoagent.Model(model), Name: o.model, Tokenizer: tokenizer, ContextWindow: o.window, Budget: o.window - o.window/8, // less the answer
 		},
 	}
 	defer compactor.Close()
@@ -113,7 +113,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	// ... to here, and Handlers.
+	// ... and ends here, except for Handlers below.
 
 	config := &adk.ChatModelAgentConfig{
 		Name: "reader", Instruction: "You answer questions about the files of a folder.", Model: model, MaxIterations: 200,
@@ -127,7 +127,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	return print(adk.NewRunner(ctx, adk.RunnerConfig{Agent: agent, EnableStreaming: true}).Query(ctx, o.question), stdout)
 }
 
-// print writes what the agent says as it arrives.
+// print prints the answer as it arrives.
 func print(events *adk.AsyncIterator[*adk.AgentEvent], w io.Writer) error {
 	for {
 		event, ok := events.Next()
@@ -160,7 +160,7 @@ func print(events *adk.AsyncIterator[*adk.AgentEvent], w io.Writer) error {
 	}
 }
 
-// show writes a piece of what was said.
+// show prints a piece of the assistant's message.
 func show(m *schema.Message, role schema.RoleType, w io.Writer) {
 	if role != schema.Assistant {
 		return
@@ -177,10 +177,10 @@ type readArguments struct {
 	Path string `json:"path" jsonschema:"required,description=path of the file in the folder"`
 }
 
-// maxRead is the most bytes of a file that the agent reads.
+// maxRead is the maximum number of bytes of a file that the agent reads.
 const maxRead = 64 << 10
 
-// toolsOn returns the agent's tools on a folder. What goes wrong is told to the model.
+// toolsOn returns the agent's tools for a folder. Errors become results, so that the model sees them.
 func toolsOn(root *os.Root) ([]tool.BaseTool, error) {
 	read, err := utils.InferTool("read_file", "Reads a file of the folder.", func(_ context.Context, a readArguments) (string, error) {
 		f, err := root.Open(a.Path)

@@ -1,20 +1,19 @@
-// Command live is the agent of examples/agent with a real model: it works on a folder with tools that list, read, search
-// and count, and write nothing.
+// Command live is the agent of examples/agent with a real model. It works on a folder with tools that list, read,
+// search and count, and write nothing.
 //
 //	export ANTHROPIC_API_KEY=…
 //	go run ./examples/live -model anthropic:claude-sonnet-5 -task "What is in this folder?"
 //
-// The model is OpenAI's over Chat Completions (openai:NAME) or over the Responses API (openai-responses:NAME), Claude
+// The model is OpenAI's over Chat Completions (openai:NAME) or the Responses API (openai-responses:NAME), Claude
 // (anthropic:NAME) or Gemini (gemini:NAME). Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, and GOOGLE_API_KEY or
-// GEMINI_API_KEY. A server of your own that speaks one of the protocols is named with -base-url, or with
-// OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL, and needs no key:
+// GEMINI_API_KEY. To use a server of your own that speaks one of the protocols, name it with -base-url, or with
+// OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; it needs no key:
 //
 //	go run ./examples/live -model openai:qwen3 -base-url http://localhost:8080/v1 -task "…"
 //
-// What the model says is printed as it arrives; notes about it go to standard error, and at the end what the requests cost and
-// what they would have cost if nothing had been compacted. When to compact is up to -policy, one of the six; the same model
-// writes the summaries. The session is kept in a file: -session names it, and goes on with one that is
-// there, whatever model wrote it.
+// The answer is printed as it arrives; notes go to standard error, and at the end the cost of the requests, with and
+// without compaction. -policy, one of the six, says when to compact; the same model writes the summaries. The session
+// is stored in a file; -session names one, and continues it if it exists, whichever model wrote it.
 package main
 
 import (
@@ -46,8 +45,8 @@ import (
 // Exit codes.
 const (
 	exitOK          = 0
-	exitFailed      = 1 // the model or the way to it failed
-	exitUsage       = 2 // a flag, a key, a file or the window is no good
+	exitFailed      = 1 // the model or its server failed
+	exitUsage       = 2 // a flag, a key, a file or the window is invalid
 	exitInterrupted = program.ExitInterrupted
 )
 
@@ -56,30 +55,30 @@ func main() {
 	program.Main(run)
 }
 
-// options are what the command line asks for.
+// options are the values of the command line.
 type options struct {
 	model, baseURL, dir, task, session, page string
 	policy                                   summarize.Policy
-	prices                                   string // model whose prices are taken
+	prices                                   string // name of the model whose prices apply
 	window, answer                           int
 }
 
-// defaultAnswer is the room for an answer, in tokens, where -answer does not say; in a small window a quarter of that.
+// defaultAnswer is the default of -answer, in tokens; in a small window it is a quarter of that.
 const defaultAnswer = 8192
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
 	flags.StringVar(&o.model, "model", "", modelUsage)
-	flags.StringVar(&o.baseURL, "base-url", "", "address of a server that speaks the protocol, such as http://localhost:8080/v1")
-	policy := flags.String("policy", copilotchat.Name, "policy of compaction: "+strings.Join(policies.Names(), ", "))
-	flags.StringVar(&o.prices, "prices", "", "model by whose published prices the requests are priced (default that of -model)")
-	flags.StringVar(&o.dir, "dir", ".", "folder that the agent works on; it only reads")
-	flags.StringVar(&o.task, "task", "", "what the agent is to do")
-	flags.StringVar(&o.session, "session", "", "file of the session, to begin or to go on with; a new one in a temporary folder where it is left out")
-	flags.StringVar(&o.page, "page", "", "file for a page that shows the run, also if it fails")
-	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, or what a server of your own says)")
-	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
+	flags.StringVar(&o.baseURL, "base-url", "", "URL of a server that speaks the protocol, such as http://localhost:8080/v1")
+	policy := flags.String("policy", copilotchat.Name, "compaction policy: "+strings.Join(policies.Names(), ", "))
+	flags.StringVar(&o.prices, "prices", "", "price the requests as this model's (published prices; default that of -model)")
+	flags.StringVar(&o.dir, "dir", ".", "folder that the agent reads")
+	flags.StringVar(&o.task, "task", "", "task of the agent")
+	flags.StringVar(&o.session, "session", "", "file of a new or existing session (default a new one in a temporary folder)")
+	flags.StringVar(&o.page, "page", "", "write a page of the run to this file, even if the run fails")
+	flags.IntVar(&o.window, "window", 0, "context window in tokens (default the model's, or the one that a server of your own reports)")
+	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("maximum tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, program.UsageError{Err: err}
 	}
@@ -98,11 +97,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case flags.NArg() > 0:
 		return o, program.UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
 	case o.task == "":
-		return o, program.UsageError{Err: errors.New(`-task is not given: say what the agent is to do, such as -task "What is in this folder?"`)}
+		return o, program.UsageError{Err: errors.New(`-task is missing: say what the agent should do, such as -task "What is in this folder?"`)}
 	case given["window"] && o.window <= 0:
-		return o, program.UsageError{Err: fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
+		return o, program.UsageError{Err: fmt.Errorf("-window is %d: want a number of tokens, 1 or more", o.window)}
 	case given["answer"] && o.answer <= 0:
-		return o, program.UsageError{Err: fmt.Errorf("-answer is %d: it is a number of tokens, 1 or more", o.answer)}
+		return o, program.UsageError{Err: fmt.Errorf("-answer is %d: want a number of tokens, 1 or more", o.answer)}
 	}
 	return o, nil
 }
@@ -121,7 +120,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return report(ctx, err, session, out)
 }
 
-// report says in one line what went wrong and where the session is, and gives the exit code.
+// report prints the outcome and the path of the session in one line, and returns the exit code.
 func report(ctx context.Context, err error, session string, out *terminal) int {
 	kept := ""
 	if session != "" {
@@ -148,7 +147,7 @@ func report(ctx context.Context, err error, session string, out *terminal) int {
 	}
 }
 
-// openSession opens the session, a new one in a temporary folder where no name is given.
+// openSession opens the session, by default a new one in a temporary folder.
 func openSession(path string) (*history.Session, error) {
 	if path == "" {
 		dir, err := os.MkdirTemp("", "promptree-live-")
@@ -164,7 +163,7 @@ func openSession(path string) (*history.Session, error) {
 	return session, nil
 }
 
-// writePage writes what -page asks for, unless nothing was asked of the model.
+// writePage writes the page of -page, unless no request was made.
 func writePage(o options, r *record.Recorder) error {
 	var page bytes.Buffer
 	err := r.Write(&page, inspect.Options{Title: o.task})
@@ -180,7 +179,7 @@ func writePage(o options, r *record.Recorder) error {
 	return nil
 }
 
-// work opens what the run needs, lets the agent work, and tells where the session is.
+// work runs the agent on its task, and returns the path of the session.
 func work(ctx context.Context, o options, out *terminal) (path string, err error) {
 	chosen, err := choose(o.model, o.baseURL)
 	if err != nil {
@@ -229,15 +228,15 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if costs := worker.Costs(); costs.Spent > 0 {
 		out.note("  Cost: %v.", costs)
 	} else if err == nil && unpriced != nil {
-		out.note("  Cost: %v; -prices names a model whose prices are taken.", unpriced)
+		out.note("  Cost: %v; -prices names a model whose prices apply.", unpriced)
 	}
 	if err != nil && model.refusesKey(err) {
-		err = program.UsageError{Err: fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}
+		err = program.UsageError{Err: fmt.Errorf("the key is refused: check %s: %w", strings.Join(chosen.keys, " and "), err)}
 	}
 	return path, err
 }
 
-// room returns the window, and the most tokens of an answer.
+// room returns the window and the maximum tokens of an answer.
 func (o options) room(known int) (sizing.Window, int, error) {
 	tokens, answer := known, o.answer
 	if o.window > 0 {
@@ -253,10 +252,10 @@ func (o options) room(known int) (sizing.Window, int, error) {
 	return window, answer, nil
 }
 
-// begin notes in the session which model answers from here on.
+// begin records in the session which model answers from here on.
 func begin(ctx context.Context, session *history.Session, model string, out *terminal) error {
 	if session.Leaf() != "" {
-		out.note("  The session goes on where it ended.")
+		out.note("  The session continues where it ended.")
 	}
 	provider, name, _ := strings.Cut(model, ":")
 	change := history.ModelChange{Provider: provider, Model: name}

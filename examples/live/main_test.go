@@ -24,7 +24,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// asProgram is the environment variable that makes the program of the test binary.
+// asProgram is the environment variable that makes the test binary run as the program.
 const asProgram = "PROMPTREE_LIVE_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// way is one of the ways to a model, with a server that speaks its protocol.
+// way is one of the APIs, with a server that speaks its protocol.
 type way struct {
 	name     string
 	model    string
@@ -47,12 +47,12 @@ type way struct {
 var ways = []way{
 	{"an OpenAI model over Chat Completions", "openai:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
 	{"an OpenAI model over Responses", "openai-responses:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", responsesAPI{}, false},
-	{"a model of one's own over Chat Completions", "openai:local:8b", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
+	{"a model on a server of one's own over Chat Completions", "openai:local:8b", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
 	{"Claude", "anthropic:claude-test", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", messagesAPI{}, true},
 	{"Gemini", "gemini:gemini-test", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", geminiAPI{}, true},
 }
 
-// setKey empties the environment of what would lead elsewhere, and sets a key.
+// setKey clears the environment variables of all APIs and sets a key.
 func setKey(t *testing.T, variable, key string) {
 	t.Helper()
 	for _, p := range providers {
@@ -80,7 +80,7 @@ func shelf(t *testing.T, files int) string {
 	return dir
 }
 
-// said are the messages of a session.
+// saidIn returns the messages of a session.
 func saidIn(t *testing.T, path string) []chat.Message {
 	t.Helper()
 	session, err := history.Read(path, history.Options{})
@@ -99,8 +99,8 @@ func saidIn(t *testing.T, path string) []chat.Message {
 
 const task = "What is the password?"
 
-// The whole agent runs to its end with each provider, streaming, its tools run, its history summarised by the same model.
-func TestAgentRunsToItsEnd(t *testing.T) {
+// With each API the answer is streamed, tools run, and the same model summarises the history.
+func TestTheAgentFinishesItsTaskWithEveryAPI(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			setKey(t, w.keyOf, goodKey)
@@ -127,7 +127,7 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			require.Contains(t, stderr.String(), "Summarised (full mode)")
 			require.Regexp(t, `\d+ of \d+ tokens; reported: [1-9]\d* in, 0 from the cache, [1-9]\d* out`, stderr.String())
 			require.Equal(t, w.thinks, strings.Contains(stderr.String(), "(thinking)"))
-			require.NotContains(t, stderr.String(), "mended")
+			require.NotContains(t, stderr.String(), "repaired")
 			require.Regexp(t, `  Cost: \$0\.\d+, of which \$0\.\d+ for summaries; \$0\.\d+ if nothing had been compacted\.\n`, stderr.String())
 			require.Contains(t, stderr.String(), "live: done; session: "+path+"\n")
 
@@ -143,9 +143,8 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 	}
 }
 
-// A session is gone on with: by the same model and by every other, each of which is shown what the others said in a form
-// that it takes.
-func TestSessionGoesOnWithAnyModel(t *testing.T) {
+// Each model is sent the messages of the others in a form that it accepts.
+func TestASessionContinuesWithAnyModel(t *testing.T) {
 	dir, path := shelf(t, 4), filepath.Join(t.TempDir(), "session.jsonl")
 	asked := 0
 	for _, w := range append(ways, ways...) {
@@ -158,7 +157,7 @@ func TestSessionGoesOnWithAnyModel(t *testing.T) {
 			code := run(t.Context(), []string{"-model", w.model, "-dir", dir, "-session", path, "-window", "60000", "-task", task}, &stdout, &stderr)
 			require.Equal(t, exitOK, code, "%s: %s", w.name, stderr.String())
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
-			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session goes on where it ended"))
+			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session continues where it ended"))
 			s.seen(t)
 			s.mind = mind{}
 		}
@@ -176,7 +175,7 @@ func TestSessionGoesOnWithAnyModel(t *testing.T) {
 	require.Equal(t, 2*len(ways), models, "a change is noted, the same model again is none")
 }
 
-func TestEveryPolicyWorksOnAFolder(t *testing.T) {
+func TestEveryPolicyFinishesTheTask(t *testing.T) {
 	w := ways[0]
 	setKey(t, w.keyOf, goodKey)
 	for _, name := range policies.Names() {
@@ -191,8 +190,7 @@ func TestEveryPolicyWorksOnAFolder(t *testing.T) {
 	}
 }
 
-// A window that is smaller than was thought is learnt of from the provider.
-func TestWindowIsLearntFromARefusal(t *testing.T) {
+func TestASmallerWindowIsLearntFromARefusal(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			setKey(t, w.keyOf, goodKey)
@@ -209,7 +207,7 @@ func TestWindowIsLearntFromARefusal(t *testing.T) {
 	}
 }
 
-// cancelling is a writer that interrupts the program at some text.
+// cancelling is a writer that interrupts the program when a text is written.
 type cancelling struct {
 	written bytes.Buffer
 	at      string
@@ -224,8 +222,7 @@ func (c *cancelling) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// An interrupt ends the program in the middle of an answer or between two, and leaves a session that can be gone on with.
-func TestInterruptLeavesAWholeSession(t *testing.T) {
+func TestAnInterruptLeavesASessionThatCanContinue(t *testing.T) {
 	for _, w := range ways {
 		for _, in := range []string{"the middle of the first answer", "the middle of a later answer", "between two rounds"} {
 			t.Run(w.name+" in "+in, func(t *testing.T) {
@@ -255,7 +252,7 @@ func TestInterruptLeavesAWholeSession(t *testing.T) {
 				require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
 
 				messages := saidIn(t, path)
-				rounds := 1 // that were finished
+				rounds := 1 // finished rounds
 				if m.hangAt > 0 {
 					rounds = m.hangAt - 1
 				} else {
@@ -282,8 +279,7 @@ func TestInterruptLeavesAWholeSession(t *testing.T) {
 	}
 }
 
-// A real process, and a real interrupt.
-func TestInterruptSignal(t *testing.T) {
+func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs an interrupt that can be sent to a process")
 	}
@@ -308,7 +304,7 @@ func TestInterruptSignal(t *testing.T) {
 	}
 }
 
-func TestMissingKeyIsOneLine(t *testing.T) {
+func TestAMissingKeyIsAnErrorInOneLine(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			setKey(t, "", "")
@@ -324,7 +320,7 @@ func TestMissingKeyIsOneLine(t *testing.T) {
 	}
 }
 
-func TestRefusedKeyIsOneLine(t *testing.T) {
+func TestARefusedKeyIsAnErrorInOneLine(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			setKey(t, w.keyOf, "a bad key")
@@ -334,7 +330,7 @@ func TestRefusedKeyIsOneLine(t *testing.T) {
 			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-window", "60000", "-task", task, "-session", path}, &stdout, &stderr)
 			require.Equal(t, exitUsage, code, stderr.String())
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
-			require.Contains(t, stderr.String(), "the key is refused, see ")
+			require.Contains(t, stderr.String(), "the key is refused: check ")
 			require.Contains(t, stderr.String(), w.keyOf)
 			require.NotContains(t, stderr.String(), "a bad key")
 			require.Len(t, s.refused, 1, "a bad key is not tried again")
@@ -353,22 +349,22 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no model", []string{"-task", task}, "-model is not given"},
+		{"no model", []string{"-task", task}, "-model is missing"},
 		{"an unknown policy", append(model, "-policy", "best"), "it is one of a3s, copilot-chat"},
 		{"prices of an unknown model", append(model, "-prices", "best"), `the prices of model "best" are unknown`},
 		{"an unknown provider", []string{"-model", "acme:one", "-task", task}, `there is no provider "acme"`},
 		{"no provider", []string{"-model", "gpt-4o", "-task", task}, `there is no provider "gpt-4o"`},
 		{"a provider without a name", []string{"-model", "gemini:", "-task", task}, "names no model"},
-		{"no task", []string{"-model", "openai:gpt-4o"}, "-task is not given"},
+		{"no task", []string{"-model", "openai:gpt-4o"}, "-task is missing"},
 		{"an unknown flag", append(model, "-bogus"), "-bogus"},
 		{"an argument", append(model, "more"), `unexpected argument "more"`},
 		{"a window of 0", append(model, "-window", "0"), "-window is 0"},
-		{"a window that is no number", append(model, "-window", "many"), "-window"},
+		{"a window that is not a number", append(model, "-window", "many"), "-window"},
 		{"an answer of -1", append(model, "-answer", "-1"), "-answer is -1"},
 		{"an answer that fills the window", append(model, "-answer", "1000", "-window", "1000"), "-answer 1000"},
-		{"a window in which nothing fits", append(model, "-window", "100"), "the window is too small"},
-		{"a folder that is none", append(model, "-dir", filepath.Join(dir, "none")), "none"},
-		{"a session that is none", append(model, "-session", notes), "notes.txt"},
+		{"a window too small for the prompt", append(model, "-window", "100"), "the window is too small"},
+		{"a missing folder", append(model, "-dir", filepath.Join(dir, "none")), "none"},
+		{"a file that is not a session", append(model, "-session", notes), "notes.txt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -386,15 +382,14 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-model")
 	require.Empty(t, stderr.String())
 }
 
-// What a model says does not steer the terminal, and notes begin on a line of their own.
-func TestTerminal(t *testing.T) {
+func TestControlCharactersAreEscapedAndNotesHaveTheirOwnLine(t *testing.T) {
 	var screen bytes.Buffer
 	out := newTerminal(&screen, &screen)
 	out.say(chat.Thinking{Text: "Hm"})
@@ -408,7 +403,7 @@ func TestTerminal(t *testing.T) {
 	require.Equal(t, "  (thinking)\nOne\\u001b[2J two\\u000d\n\tthree\na note\\u0007\nfour\n  Trying again in 2s: busy\n", screen.String())
 }
 
-func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
 	for _, args := range [][]string{{"-no\x1b[2J"}, {"-task", "x", "-model", "\x1b[2J\u202e"}, {"-task", "x", "-model", "openai:x", "-base-url", "http://localhost", "-window", "9000", "-dir", "none\x1b\u202e"}} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, exitUsage, run(t.Context(), args, &stdout, &stderr))
@@ -417,7 +412,7 @@ func TestNamesDoNotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-func TestAServerOfOnesOwnIsAskedForItsWindow(t *testing.T) {
+func TestAServerWithoutAKnownModelIsAskedForItsWindow(t *testing.T) {
 	setKey(t, "OPENAI_API_KEY", goodKey)
 	s := newServer(t, chatCompletions{}, mind{})
 	models := `{"data":[{"id":"local:8b","max_model_len":8000}]}`
@@ -444,6 +439,6 @@ func TestAServerOfOnesOwnIsAskedForItsWindow(t *testing.T) {
 	models = `{"data":[{"id":"local:8b"}]}`
 	code, said = work()
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, said, "-window is not given")
+	require.Contains(t, said, "-window is missing")
 	require.Contains(t, said, "does not report the context window of model")
 }

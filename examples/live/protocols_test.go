@@ -27,7 +27,7 @@ func event(name string, v any) string {
 	return "event: " + name + "\ndata: " + encode(v) + "\n\n"
 }
 
-// texts joins the texts of parts; of a string it is that.
+// texts joins the texts of parts, or returns the string.
 func texts(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.String()
@@ -42,7 +42,7 @@ func texts(content gjson.Result) string {
 // chatCompletions is OpenAI's older API.
 type chatCompletions struct{ openAIKeys }
 
-// openAIKeys is what both of OpenAI's APIs have.
+// openAIKeys is common to both of OpenAI's APIs.
 type openAIKeys struct{}
 
 func (openAIKeys) key(r *http.Request) string {
@@ -297,7 +297,7 @@ func (geminiAPI) path(r *http.Request, _ gjson.Result) (bool, bool) {
 func (geminiAPI) read(body gjson.Result) (a asked, why string) {
 	a.tools = len(body.Get("tools.0.functionDeclarations").Array())
 	a.mayCall = body.Get("toolConfig.functionCallingConfig.mode").String() != "NONE"
-	current := -1 // the last turn that the user speaks in
+	current := -1 // the last turn with a text of the user
 	contents := body.Get("contents").Array()
 	for i, c := range contents {
 		if c.Get("role").String() == "user" && c.Get("parts.0.text").Exists() {
@@ -316,7 +316,7 @@ func (geminiAPI) read(body gjson.Result) (a asked, why string) {
 				t.calls = append(t.calls, call.Get("id").String())
 			case response.Exists():
 				a.add(turn{role: "results", results: []result{{response.Get("id").String(), response.Get("response").Raw}}})
-				// As it was before it was put into JSON.
+				// The text before it was encoded as JSON.
 				last := a.turns[len(a.turns)-1].results
 				last[len(last)-1].text = plain(response.Get("response"))
 			case p.Get("text").String() == "" && p.Get("thoughtSignature").String() == "":
@@ -376,7 +376,7 @@ func (geminiAPI) say(w http.ResponseWriter, streamed bool, s said) {
 func (geminiAPI) refuse(w http.ResponseWriter, status int, message string) {
 	name := "INVALID_ARGUMENT"
 	details := []any{}
-	if status == http.StatusUnauthorized { // which is how Gemini answers a key that it does not know
+	if status == http.StatusUnauthorized { // Gemini answers an unknown key like this
 		status, details = http.StatusBadRequest, []any{object{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}}
 	}
 	w.WriteHeader(status)

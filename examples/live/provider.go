@@ -24,18 +24,19 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// provider is a way to a model.
+// provider opens the models of one API.
 type provider struct {
-	// keys are the environment variables of its key, of which the first that is set counts, and address that of its URL.
+	// keys are the environment variables of the API key, of which the first that is set is used; address is that of the
+	// URL.
 	keys    []string
 	address string
-	// window in tokens of a model of which no more is known.
+	// window, in tokens, of a model whose window is not known.
 	window int
-	// open makes a model.
+	// open opens a model.
 	open func(ctx context.Context, w wanted) (served, error)
 }
 
-// providers by what stands before the colon of -model.
+// providers by the prefix of -model.
 var providers = map[string]provider{
 	"openai": {
 		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openChatCompletions,
@@ -51,41 +52,41 @@ var providers = map[string]provider{
 
 const modelUsage = "openai:NAME, openai-responses:NAME, anthropic:NAME or gemini:NAME"
 
-// wanted is a model that is asked for, with what it takes to open it.
+// wanted is the model of -model, with everything needed to open it.
 type wanted struct {
 	provider
 	name, key, address string
-	// tokens of the context window that were given, 0 if none were.
+	// tokens of -window, 0 if it is not set.
 	tokens int
 	// session is an id of the conversation.
 	session string
-	// mended is told of what had to be changed in a conversation so that the model takes it.
+	// mended is called with the changes made to a conversation so that the model accepts it.
 	mended func(first fmt.Stringer, changes int)
 }
 
-// served is a model, and how its tokens are counted.
+// served is an open model with its token counter.
 type served struct {
 	chat.Model
-	// tokenizer that is exact, or calibrated, which learns.
+	// tokenizer, if it is exact; else calibrated, which learns.
 	tokenizer  chat.Tokenizer
 	calibrated *sizing.Calibrated
-	// window in tokens, 0 where it is not known.
+	// window in tokens, 0 if unknown.
 	window int
-	// refusesKey tells of an error that says that the key is no good.
+	// refusesKey reports whether an error means that the key is invalid.
 	refusesKey func(error) bool
 }
 
-// choose finds the provider and the key of what -model asks for. What the user can mend is a program.UsageError.
+// choose returns the provider and the key for -model. If the user can fix an error, it is a program.UsageError.
 func choose(model, address string) (wanted, error) {
 	kind, name, _ := strings.Cut(model, ":")
 	p, known := providers[kind]
 	switch {
 	case model == "":
-		return wanted{}, program.UsageError{Err: fmt.Errorf("-model is not given: it is %s", modelUsage)}
+		return wanted{}, program.UsageError{Err: fmt.Errorf("-model is missing: want %s", modelUsage)}
 	case !known:
-		return wanted{}, program.UsageError{Err: fmt.Errorf("there is no provider %q: -model is %s", kind, modelUsage)}
+		return wanted{}, program.UsageError{Err: fmt.Errorf("there is no provider %q: want -model %s", kind, modelUsage)}
 	case name == "":
-		return wanted{}, program.UsageError{Err: fmt.Errorf("-model %s names no model: it is %s", model, modelUsage)}
+		return wanted{}, program.UsageError{Err: fmt.Errorf("-model %s names no model: want %s", model, modelUsage)}
 	}
 	w := wanted{provider: p, name: name, address: address}
 	for _, variable := range p.keys {
@@ -115,7 +116,7 @@ func (w wanted) open(ctx context.Context) (served, error) {
 	return s, err
 }
 
-// base counts what no exact counter is known for.
+// base returns the tokenizer for models without an exact one.
 func base() chat.Tokenizer { return tiktoken.O200k() }
 
 func openChatCompletions(ctx context.Context, w wanted) (served, error) {
@@ -126,7 +127,7 @@ func openResponses(ctx context.Context, w wanted) (served, error) {
 	return openOpenAI(ctx, openai.Responses, w)
 }
 
-// openOpenAI opens a model of OpenAI's, or of a server that speaks one of its APIs.
+// openOpenAI opens a model of OpenAI, or of a server that speaks one of its APIs.
 func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
 	options := []openaioption.RequestOption{openaioption.WithAPIKey(w.key)}
 	model := &openai.Model{Name: w.name, API: api, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) }}
@@ -145,7 +146,7 @@ func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
 	} else if w.address != "" && w.tokens == 0 {
 		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
 		if s.window, err = own.ContextWindow(ctx); err != nil {
-			return served{}, program.UsageError{Err: fmt.Errorf("-window is not given: %w", err)}
+			return served{}, program.UsageError{Err: fmt.Errorf("-window is missing: %w", err)}
 		}
 	}
 	if exact, err := tiktoken.ForModel(w.name); err == nil {
@@ -165,7 +166,7 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 		Model: &anthropic.Model{
 			Client: anthropicsdk.NewClient(options...), Name: w.name,
 			OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
-			// Each request is the one before and a little more: what was there is read from the cache.
+			// Each request begins with the one before, which is read from the cache.
 			Adjust: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
 		},
 		calibrated: &sizing.Calibrated{Base: base()},
@@ -193,7 +194,7 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 			if !ok {
 				return false
 			}
-			for _, detail := range said.Details { // of a 400, with which Gemini answers a key that it does not know
+			for _, detail := range said.Details { // Gemini answers an unknown key with status 400
 				if detail["reason"] == "API_KEY_INVALID" {
 					return true
 				}

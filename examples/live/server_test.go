@@ -16,19 +16,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// server is a provider on a local port: a mind, reached through a protocol. It refuses a wrong key, a conversation that
-// breaks the rules that all providers share, and one that is larger than its window.
+// server is a provider on a local port: a mind behind a protocol. It refuses a wrong key, a conversation that breaks
+// the rules that all providers share, and one that is larger than its window.
 type server struct {
 	*httptest.Server
 	protocol protocol
-	window   int // tokens; 0 is none
+	window   int // tokens; 0 for none
 
 	mu        sync.Mutex
 	mind      mind
-	refused   []string // the reasons
-	streamed  int      // answers that were
+	refused   []string // reasons
+	streamed  int      // streamed answers
 	summaries int
-	largest   int // request, in tokens
+	largest   int // size of the largest request, in tokens
 }
 
 const goodKey = "a good key"
@@ -41,30 +41,30 @@ func newServer(t *testing.T, p protocol, m mind) *server {
 	return s
 }
 
-// protocol is how a provider is spoken to.
+// protocol is a provider's API.
 type protocol interface {
-	// key of a request.
+	// key returns the key of a request.
 	key(r *http.Request) string
-	// path tells that there is such a request, and whether its answer is to be streamed.
+	// path reports whether the path is valid, and whether the answer is to be streamed.
 	path(r *http.Request, body gjson.Result) (streamed, ok bool)
-	// read understands a request; why says what is wrong with its form.
+	// read decodes a request; why says what is wrong with its form.
 	read(body gjson.Result) (a asked, why string)
-	// say answers.
+	// say writes an answer.
 	say(w http.ResponseWriter, streamed bool, s said)
-	// refuse answers with an error.
+	// refuse writes an error.
 	refuse(w http.ResponseWriter, status int, message string)
 	// tooLong is the message of one.
 	tooLong(tokens, window int) string
 }
 
-// asked is what the protocols have in common in a request.
+// asked is the part of a request that all protocols have.
 type asked struct {
 	turns   []turn
 	tools   int
 	mayCall bool
 }
 
-// turn of a conversation: neighbours of one role are one.
+// turn is a turn of a conversation; neighbours of one role are merged.
 type turn struct {
 	role    string   // user, assistant or results
 	text    string   // of a user and the assistant
@@ -123,22 +123,21 @@ func (a asked) judge() string {
 	return ""
 }
 
-// said is an answer.
 type said struct {
-	number   int // of the answer
+	number   int // number of the answer
 	thinking string
 	text     string
 	calls    []toolCall
-	hang     <-chan struct{} // waited for in the middle of the text
+	hang     <-chan struct{} // the text stops halfway until this is closed
 	in, out  int             // tokens
 }
 
 type toolCall struct{ id, name, arguments string }
 
 // mind looks for a password in the files of a folder: it lists them, reads two at a time, and says what it found. It
-// knows nothing but what the tools give.
+// knows only the results of the tools.
 type mind struct {
-	hangAt int // the answer that never comes to its end; 0 is none
+	hangAt int // number of the answer that never ends; 0 for none
 
 	answers  int
 	files    []string

@@ -14,22 +14,22 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// terminal shows what happens: what the model says on one writer, notes about it on the other. In front of a person they
-// are one screen. It is safe for concurrent use: summaries are made while the model speaks.
+// terminal prints the model's text on one writer and notes on another. They may be the same screen. It is safe for
+// concurrent use, because summaries are made while the model answers.
 type terminal struct {
 	text, notes io.Writer
 
 	mu       sync.Mutex
-	open     bool // the last line of the text has no end
-	thinking bool // which was noted
-	mended   bool // which was noted
+	open     bool // the last line of the text is incomplete
+	thinking bool // the current thinking was noted
+	mended   bool // a repair was noted
 }
 
 func newTerminal(text, notes io.Writer) *terminal {
 	return &terminal{text: visible.Writer(text), notes: visible.Writer(notes)}
 }
 
-// say shows a piece of what the model says. Calls are shown with their round, see [terminal.round].
+// say prints a piece of the model's answer. Calls are printed with their round, see [terminal.round].
 func (t *terminal) say(d chat.Delta) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,12 +43,12 @@ func (t *terminal) say(d chat.Delta) {
 		if text := string(d); text != "" {
 			t.thinking = false
 			t.open = !strings.HasSuffix(text, "\n")
-			_, _ = io.WriteString(t.text, text) // a closed pipe ends the program by itself
+			_, _ = io.WriteString(t.text, text) // a closed pipe ends the program anyway
 		}
 	}
 }
 
-// endLine ends a line of the text.
+// endLine ends an incomplete line of the text.
 func (t *terminal) endLine() {
 	if t.open {
 		t.open = false
@@ -56,7 +56,7 @@ func (t *terminal) endLine() {
 	}
 }
 
-// note shows a line about what happens.
+// note prints a note in one line.
 func (t *terminal) note(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *terminal) line(format string, args ...any) {
 	fmt.Fprintln(t.notes, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
 }
 
-// round shows what a round did and took.
+// round prints what a round did, and its tokens.
 func (t *terminal) round(r agent.Round) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *terminal) round(r agent.Round) {
 	t.line("  %d. %s (%s)", r.Number, r.Did, took)
 }
 
-// compaction shows a step of one.
+// compaction prints a step of a compaction.
 func (t *terminal) compaction(e summarize.Event) {
 	switch e.Kind {
 	case summarize.EventStarted:
@@ -96,11 +96,11 @@ func (t *terminal) compaction(e summarize.Event) {
 	case summarize.EventFailed:
 		t.note("  Not summarised: %v", e.Err)
 	case summarize.EventLetGo:
-		t.note("  No compaction makes the prompt fit: %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
+		t.note("  No compaction makes the prompt fit: only %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
 	}
 }
 
-// retry notes that a request is sent again after a wait.
+// retry prints that a request is retried after a wait.
 func (t *terminal) retry(why error, wait time.Duration) {
 	if transient, ok := errors.AsType[*chat.TransientError](why); ok && transient.Err != nil {
 		why = transient.Err
@@ -108,7 +108,8 @@ func (t *terminal) retry(why error, wait time.Duration) {
 	t.note("  Trying again in %v: %v", wait.Round(time.Second), why)
 }
 
-// repaired tells once what had to be changed in the conversation so that this model takes it: another one wrote it.
+// repaired notes once that parts of the conversation were changed so that this model accepts them, because another
+// model wrote them.
 func (t *terminal) repaired(first fmt.Stringer, changes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +117,7 @@ func (t *terminal) repaired(first fmt.Stringer, changes int) {
 		return
 	}
 	t.mended = true
-	t.line("  What this model does not take of the session was mended in what it is sent (%d changes; the first: %v).", changes, first)
+	t.line("  The session has content that this model does not accept; requests are repaired (%d changes; the first: %v).", changes, first)
 }
 
 // oneLine returns an error in one line.

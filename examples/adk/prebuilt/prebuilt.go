@@ -1,8 +1,8 @@
-// Command prebuilt is where the tests put an example of adk, together with what they add to it.
+// Command prebuilt is the folder in which the tests put an example of adk and their additions to it.
 package main
 
 import (
-	_ "google.golang.org/adk/v2/cmd/launcher/full" // with which adk's examples start
+	_ "google.golang.org/adk/v2/cmd/launcher/full" // imported by adk's examples
 )
 
 func main() {}
