@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/promptree-go/promptree"
 
-// imports are the packages of ours that those below a path may import, beside what lies below the same path: the longest path
-// counts. Packages below internal are not looked at.
+// imports lists, by path, the packages of this module that packages below the path may import, besides those below the
+// path itself. The longest path applies. Packages below internal are not checked.
 var imports = map[string][]string{
 	"elements/chat":   {},
 	"sizing":          {"elements/chat"},
@@ -26,7 +26,7 @@ var imports = map[string][]string{
 	"summarize":       {"elements", "sizing", "render", "history"},
 }
 
-// apart are packages that must not know each other, although their paths would allow it.
+// apart lists imports that are forbidden although their paths would allow them.
 var apart = map[string]*regexp.Regexp{
 	"elements":  regexp.MustCompile(`^elements/el`),
 	"history":   regexp.MustCompile(`^history/(importer|historytest)`),
@@ -34,7 +34,7 @@ var apart = map[string]*regexp.Regexp{
 	"summarize": regexp.MustCompile(`^summarize/(policies|agent|models|a3s|copilotchat|copilotcli|ohmypi|stagewise|frugal)`),
 }
 
-// stages of a render, each of which imports only those before it.
+// stages of a render; each imports only those before it.
 var stages = []string{"tree", "join", "count", "order", "guard", "draft", "transfer", "layout"}
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -70,7 +70,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	require.Len(t, seen, len(imports))
 }
 
-// ourPath is the path of a package in the module, and reports whether it is in the module.
+// ourPath returns the path of a package within the module, and whether it belongs to the module.
 func ourPath(name string) (string, bool) {
 	path, ok := strings.CutPrefix(name, module+"/")
 	return path, ok
@@ -89,8 +89,7 @@ func below(path, parent string) bool {
 	return path == parent || strings.HasPrefix(path, parent+"/")
 }
 
-// What the pages for maintainers name is there: files, folders and tests.
-func TestPagesForMaintainersNameWhatIsThere(t *testing.T) {
+func TestPagesForMaintainersNameExistingFilesAndTests(t *testing.T) {
 	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
@@ -103,7 +102,7 @@ func TestPagesForMaintainersNameWhatIsThere(t *testing.T) {
 					tests = append(tests, word)
 				case strings.Contains(path, "/") && regexp.MustCompile(`^[\w./-]+$`).MatchString(path), regexp.MustCompile(`\.(md|go|work)$`).MatchString(path):
 					if _, err := os.Stat(path); err != nil && !found(path) {
-						t.Errorf("%s names %s, which is not there", page, word)
+						t.Errorf("%s names %s, which does not exist", page, word)
 					}
 				}
 			}
@@ -113,12 +112,12 @@ func TestPagesForMaintainersNameWhatIsThere(t *testing.T) {
 			require.NoError(t, err, "%s links to it", page)
 		}
 		for _, name := range tests {
-			require.True(t, declared(t, name), "%s names %s, which no test is", page, name)
+			require.True(t, declared(t, name), "%s names %s, which is not a test", page, name)
 		}
 	}
 }
 
-// found reports whether a path without a folder is a file somewhere below, such as doc.go.
+// found reports whether a path without a folder, such as doc.go, names a file in any folder.
 func found(path string) bool {
 	if strings.Contains(path, "/") {
 		return false
@@ -145,7 +144,7 @@ func declared(t *testing.T, test string) bool {
 	return some
 }
 
-// An exported sentinel error begins with the name of the package that exports it, also if it is made in an internal package.
+// This also holds for an error that is declared in an internal package.
 func TestSentinelsBeginWithTheirPackage(t *testing.T) {
 	sentinel := regexp.MustCompile(`(?m)^(?:var|\t)\s*(Err\w+)\s+= errors\.New\("([^"]+)"\)`)
 	seen := 0

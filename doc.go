@@ -1,18 +1,19 @@
-// Package promptree is the front door of a module for people who build agents on language models: write the prompt as a
-// tree, say what matters, and it always fits; when it cannot, the conversation is compacted without losing a word.
+// Package promptree is the entry page of a module for people who build agents on language models. Write the prompt as a
+// tree with priorities, and it always fits its token budget. If the conversation itself does not fit, it is compacted
+// without losing a word.
 //
-// There is nothing to import here. The packages, in the order in which one meets them:
+// There is nothing to import here. The packages, in the order in which you meet them:
 //
 //   - elements/el: constructors to write a prompt with; elements has the structs that they return.
-//   - render: from a tree to messages within a budget, and a report of what was dropped.
-//   - sizing: what things cost, and what a window holds; sizing/tiktoken has exact counters, and
-//     sizing/local asks local servers for their windows.
-//   - history: what was said, in an append-only log, and the elements that show it.
-//   - summarize: what happens when the window overflows; summarize/agent is one request of an agent with all around it.
+//   - render: turns a tree into messages within a budget, and reports what was dropped.
+//   - sizing: budgets, prices and estimates; sizing/tiktoken has exact counters, and sizing/local asks local servers
+//     for their context windows.
+//   - history: conversations in an append-only log, and the elements that show them.
+//   - summarize: compacts a conversation that overflows its window; summarize/agent makes one request of an agent.
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.
 //   - render/openai, render/anthropic, render/gemini: models, each in a module of its own.
 //
-// What follows grows one prompt from a string to an agent. Each step is an example below, to run and to copy from.
+// The tutorial grows one prompt from a string to an agent. Each step is an example below, to run and to copy.
 //
 // # Step 1: a string
 //
@@ -24,11 +25,11 @@
 //	}
 //	prompt += "What does the program print?"
 //
-// Nobody knows how many tokens that takes, and nothing says what may go if it is too many.
+// Nobody knows how many tokens that takes, or what to leave out if it is too many.
 //
 // # Step 2: a tree
 //
-// The same as a tree, rendered within a budget:
+// The same prompt as a tree, rendered within a budget:
 //
 //	prompt := el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
@@ -41,12 +42,12 @@
 //	)
 //	result, err := render.Render(ctx, prompt, render.Options{Budget: 75, Tokenizer: tokenizer})
 //
-// The messages to send are those of the result, and they fit. Here the first file had to go: among pieces of one priority the earliest
-// goes first.
+// result.Messages are the messages to send, and they fit. Here the first file was dropped: among pieces of equal
+// priority, the earliest goes first.
 //
-// # Step 3: what matters
+// # Step 3: priorities
 //
-// Priorities say what goes first, the lowest of siblings; what is Required never goes:
+// Among siblings, the lowest priority goes first. A Required piece never goes:
 //
 //	el.Each(files, func(f File) el.Node {
 //		return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance),
@@ -54,20 +55,20 @@
 //	}),
 //	el.Text("What does the program print?", el.Required),
 //
-// The report lists each piece with its tokens and what became of it.
+// The report lists each piece with its tokens and its outcome.
 //
 // # Step 4: text that is trimmed
 //
-// el.Lines ends at a line that still fits instead of going whole. It is cut to its share of the budget when it is laid out, and
-// el.Grow says who is given room first, so let it fall as the priorities do:
+// el.Lines ends at the last line that fits instead of being dropped. It is cut to its share of the budget at layout.
+// el.Grow decides which element gets its share first, so set it in the order of the priorities:
 //
 //	return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance),
 //		el.Attr("path", f.Path), el.Lines(f.Source))
 //
 // # Step 5: an element of your own
 //
-// What has to be looked up is an element that is told how much room it has. el.Func makes one of a function, and so is any type
-// with this Render method:
+// To look something up, write an element: it is told how many tokens it may use. el.Func makes one from a function; any
+// type with this Render method is one too:
 //
 //	search := func(ctx context.Context, s elements.Sizing) (el.Node, error) {
 //		room := s.TokenBudget
@@ -83,7 +84,7 @@
 //
 // # Step 6: a conversation
 //
-// A session keeps what was said, and three elements show it:
+// A session stores the conversation, and three elements show it:
 //
 //	prompt := el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
@@ -92,7 +93,7 @@
 //		history.TurnRounds{Session: session},   // what the agent has done about it
 //	)
 //
-// They are required, so that nothing that was said is lost silently. What does not fit is an error:
+// They are required by default, so that no message is lost silently. If they do not fit, the render fails:
 //
 //	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 //		fmt.Printf("it takes %d tokens and has %d\n", over.Needed, over.Budget)
@@ -100,8 +101,8 @@
 //
 // # Step 7: compaction
 //
-// A compactor renders the same prompt, and has a model write a summary of what is old if it does not fit. The session keeps
-// every word:
+// A compactor renders the same prompt, and has a model summarise old history if the prompt does not fit. The session
+// keeps every word:
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
@@ -113,8 +114,8 @@
 //
 // # Step 8: an agent
 //
-// An agent's step renders, compacts, asks the model, waits if a failure may pass, recovers if the request is refused as too large,
-// and appends the answer. What tools return is yours to append:
+// A step of an agent renders, compacts, asks the model, retries after failures that may pass, recovers if the provider
+// refuses the request as too large, and appends the answer. You run the tools and append their results:
 //
 //	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
 //	for {
@@ -135,6 +136,7 @@
 //
 // # Recipes
 //
-// The other examples below are recipes: retrieval that fills what is left, files with their tests, examples for the model that go first,
-// many tools, cheap summaries, a switch of models, and a session that is resumed. The directory examples has whole programs.
+// The other examples below are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot
+// examples that go first, many tools, cheap summaries, a switch of models, and resuming a session. The directory
+// examples has whole programs.
 package promptree

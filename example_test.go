@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// File is what a prompt shows of a program.
+// File is a source file of a program.
 type File struct {
 	Path, Source string
 	Importance   int
@@ -33,7 +33,7 @@ var files = []File{
 
 var (
 	ctx       = context.Background()
-	tokenizer = tiktoken.O200k() // one for all: it remembers the words that it has counted
+	tokenizer = tiktoken.O200k() // shared, because it remembers the words that it has counted
 )
 
 // show prints the messages of a result.
@@ -235,7 +235,7 @@ func Example_step7Compaction() {
 	// 4 messages in 237 tokens; the session has all 60
 }
 
-// The model is scripted: it calls a tool, and answers with what that returned.
+// The model is scripted: it calls a tool, and answers with the tool's result.
 func Example_step8Agent() {
 	tools := []chat.Tool{{Name: "time", Description: "The time of day."}}
 	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
@@ -276,7 +276,7 @@ func Example_step8Agent() {
 	// Output: It is noon.
 }
 
-// One prompt at four budgets: the hints went as a whole, of a file what fits is left.
+// One prompt at four budgets: the hints are dropped one by one, and a file is trimmed to the lines that fit.
 func Example_budgets() {
 	type file struct {
 		path, source string

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// given is declared around each block of code on a page.
+// given declares variables for each block of code on a page.
 const given = `
 var (
 	ctx context.Context
@@ -39,9 +39,9 @@ var (
 )
 `
 
-// Code on the packages' pages names what is there: types, fields and methods, with their arguments. What a block takes from its
-// surroundings without declaring it may be anything.
-func TestCodeOnThePagesFitsThePackages(t *testing.T) {
+// Blocks of code use existing types, fields and methods, with the right arguments. A name that a block does not declare
+// may be anything.
+func TestCodeOnThePagesUsesTheExistingAPI(t *testing.T) {
 	exports, paths, dirs := map[string]string{}, map[string]string{}, map[string]string{}
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Name}}\t{{.Export}}\t{{.Dir}}", "./...").Output()
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestCodeOnThePagesFitsThePackages(t *testing.T) {
 	require.Greater(t, checked, 20)
 }
 
-// blocksOf returns the code on the page of the package in a folder.
+// blocksOf returns the blocks of code on the page of the package in a folder.
 func blocksOf(t *testing.T, fset *token.FileSet, dir string) (blocks []string) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	require.NoError(t, err)
@@ -89,10 +89,10 @@ func blocksOf(t *testing.T, fset *token.FileSet, dir string) (blocks []string) {
 	return blocks
 }
 
-// harmless is what is wrong only because a block is a part of a program.
+// harmless matches errors that come only from checking a block without the rest of its program.
 var harmless = regexp.MustCompile(`^undefined: \w+$|^declared and not used|not used$|^no new variables|^missing return$|^too many return values`)
 
-// check returns what is wrong with code, and whether it is Go.
+// check returns the errors in code, and whether it is Go.
 func check(fset *token.FileSet, compiled types.Importer, paths map[string]string, code string) (wrong []string, ok bool) {
 	for _, form := range []string{"func _() {\n%s\n}", "%s", "var _ = %s"} {
 		body := given + fmt.Sprintf(form, code)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fenced returns the blocks of a page with a language, in order.
+// fenced returns the blocks of a page in a language, in order.
 func fenced(t *testing.T, page, language string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -25,10 +25,10 @@ func fenced(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
-func TestReadmeIsNoLongerThanAPage(t *testing.T) {
+func TestReadmeHasAtMost200Lines(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 200, "what is more belongs on a package's page")
+	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 200, "longer text belongs on a package's page")
 }
 
 func TestReadmeProgramsRunAsPasted(t *testing.T) {
@@ -41,7 +41,7 @@ func TestReadmeProgramsRunAsPasted(t *testing.T) {
 	require.NotEqual(t, "24", shown[11], "nothing was compacted")
 }
 
-// pasted builds a program and runs it in a folder of its own.
+// pasted builds a program and runs it in an empty folder.
 func pasted(t *testing.T, program, input string) string {
 	t.Helper()
 	formatted, err := format.Source([]byte(program))
@@ -49,7 +49,7 @@ func pasted(t *testing.T, program, input string) string {
 	require.Equal(t, string(formatted), program)
 	dir := t.TempDir()
 	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program.exe") // Windows asks for the suffix
-	place, err := filepath.Abs("pasted/main.go")                                                                                   // where the module's own packages are at hand
+	place, err := filepath.Abs("pasted/main.go")                                                                                   // inside the module, to build with its packages
 	require.NoError(t, err)
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {place: source}})
 	require.NoError(t, err)
@@ -64,8 +64,7 @@ func pasted(t *testing.T, program, input string) string {
 	return string(out)
 }
 
-// The README's table of one prompt at several budgets is the output of an example.
-func TestReadmeShowsWhatAnExamplePrints(t *testing.T) {
+func TestReadmeTableIsTheOutputOfAnExample(t *testing.T) {
 	examples, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
 	_, output, ok := strings.Cut(string(examples), "func Example_budgets")
@@ -77,7 +76,7 @@ func TestReadmeShowsWhatAnExamplePrints(t *testing.T) {
 	require.Equal(t, strings.Fields(strings.ReplaceAll(output, "\t// ", "")), shown)
 }
 
-// Code on the module's page is code of the examples in this folder, so that it compiles and does what is said of it.
+// Each block on the module's page is code of an example in this folder.
 func TestTheTutorialShowsTestedCode(t *testing.T) {
 	page, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
@@ -90,7 +89,7 @@ func TestTheTutorialShowsTestedCode(t *testing.T) {
 	}
 }
 
-// unindent leaves out what a line is indented by.
+// unindent removes the indentation of each line.
 func unindent(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

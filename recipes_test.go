@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// conversation is a prompt that shows a session and nothing else.
+// conversation returns a prompt that shows a session.
 func conversation(session *history.Session) el.Nodes {
 	return el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
@@ -26,8 +26,8 @@ func conversation(session *history.Session) el.Nodes {
 	)
 }
 
-// Retrieval is laid out last, in a message with the lowest Grow, so that it is told what the conversation leaves; and its priority lets
-// it go before anything else does.
+// Retrieval has the lowest Grow, so it is laid out last and its budget is what the conversation leaves. Its priority
+// makes it the first to be pruned.
 func Example_recipeRetrieval() {
 	session := &history.Session{}
 	talk(session, 3)
@@ -60,7 +60,8 @@ func Example_recipeRetrieval() {
 	// 299 of 300 tokens
 }
 
-// Files and their tests stand in different places and go together. Elements beside each other go together in el.Together.
+// Files and their tests stand in different places, and are kept or dropped together. For elements beside each other use
+// el.Together.
 func Example_recipeFilesWithTests() {
 	pairs := map[string]*elements.Group{}
 	for _, f := range files {
@@ -90,7 +91,7 @@ func Example_recipeFilesWithTests() {
 	// </test>
 }
 
-// Examples for the model are rounds that go whole, the first one first.
+// Few-shot examples are rounds, each kept or dropped as a whole; the first one goes first.
 func Example_recipeFewShot() {
 	examples := []struct{ question, answer string }{{"2 + 2", "4"}, {"3 * 3", "9"}, {"7 - 5", "2"}}
 	shots := el.Nodes{}
@@ -116,10 +117,10 @@ func Example_recipeFewShot() {
 	// user: 6 * 7
 }
 
-// Tools take room in the prompt and give way by their priorities. With a low water several go at once, and none for many renders: each
-// tool that goes breaks the provider's prompt cache from its beginning.
+// Tool definitions count towards the budget and are pruned by priority. With a low water several go at once, and then
+// none for many renders, because each tool that goes invalidates the provider's whole prompt cache.
 func Example_recipeManyTools() {
-	tools := el.Nodes{el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."})} // without a priority: the last to go
+	tools := el.Nodes{el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."})} // no priority: it goes last
 	for i := range 20 {
 		tools = append(tools, el.Tool(chat.Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does one thing, and does it well."}, el.Priority(20-i)))
 	}
@@ -138,7 +139,7 @@ func Example_recipeManyTools() {
 	// 280 tokens: 11 tools
 }
 
-// Summaries are asked of a small model, and of the agent's own if that fails.
+// A small model writes the summaries; if it fails, the agent's own model does.
 func Example_recipeCheapSummaries() {
 	session := &history.Session{}
 	talk(session, 30)
@@ -146,7 +147,7 @@ func Example_recipeCheapSummaries() {
 	policy.Ask.Names = []string{"small"}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: policy,
-		Target: summarize.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // it is not asked
+		Target: summarize.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // never called
 		Models: map[string]summarize.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
@@ -162,7 +163,7 @@ func Example_recipeCheapSummaries() {
 	// 58 messages summarised by small
 }
 
-// Before a model with a smaller window takes over, the one that answered so far summarises.
+// Before a model with a smaller window takes over, the current model summarises.
 func Example_recipeModelSwitch() {
 	session := &history.Session{}
 	talk(session, 30)
@@ -183,7 +184,7 @@ func Example_recipeModelSwitch() {
 	// 1420 tokens with the one, 249 with the other
 }
 
-// A session is a file. Opened again, here or elsewhere, it shows the same, byte for byte.
+// A session is a file. Opened again, here or on another machine, it shows the same messages byte for byte.
 func Example_recipeResume() {
 	dir, err := os.MkdirTemp("", "promptree")
 	if err != nil {
