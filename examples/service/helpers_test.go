@@ -23,10 +23,10 @@ import (
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
-// programEnv makes the test binary the program.
+// programEnv is the environment variable that makes the test binary run as the program.
 const programEnv = "PROMPTREE_SERVICE_PROGRAM"
 
-var cluster *postgrestest.Cluster // nil where there is none
+var cluster *postgrestest.Cluster // nil without PostgreSQL
 
 func TestMain(m *testing.M) {
 	if os.Getenv(programEnv) != "" {
@@ -50,7 +50,7 @@ func testAll(m *testing.M) int {
 	return code
 }
 
-// log collects what a process logs.
+// log collects the log of a process.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -68,12 +68,12 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// place is where sessions are kept: the flags that name it.
+// place is the flags that select a store of sessions.
 type place []string
 
 func inFiles(t *testing.T) place { return place{"-dir", t.TempDir()} }
 
-// inPostgres returns a new, empty schema.
+// inPostgres returns a place with a new, empty schema.
 func inPostgres(t *testing.T) place {
 	t.Helper()
 	if cluster == nil {
@@ -97,7 +97,7 @@ func inPostgres(t *testing.T) place {
 	return place{"-database", at.String()}
 }
 
-// inDatabase makes a new database of the cluster's, and returns its URL where an address leads to another.
+// inDatabase creates a database in the cluster and returns its URL, with another address if one is given.
 func inDatabase(t *testing.T, address string) string {
 	t.Helper()
 	name := postgrestest.Name()
@@ -116,29 +116,29 @@ func inDatabase(t *testing.T, address string) string {
 	return at.String()
 }
 
-// everywhere runs a test on files and on Postgres.
+// everywhere runs a test on files and on PostgreSQL.
 func everywhere(t *testing.T, f func(t *testing.T, at place)) {
 	t.Run("files", func(t *testing.T) { t.Parallel(); f(t, inFiles(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); f(t, inPostgres(t)) })
 }
 
-// replica is the program, running.
+// replica is a running program.
 type replica struct {
 	client
 	log  *log
-	stop func() error // and waits
+	stop func() error // stops it and waits for its end
 }
 
-// tokenFile names two tenants.
+// tokenFile is a file of tokens for two tenants.
 const tokenFile = "# TENANT TOKEN\nacme acme-token\n\nother/../x other-token\nacme acme-second-token\n"
 
-// begin starts the program, for the two tenants of tokenFile. The client is acme's.
+// begin starts the program for the two tenants of tokenFile. The client is acme's.
 func begin(t *testing.T, at place, args ...string) *replica {
 	t.Helper()
 	return beginFor(t, time.Minute, at, args...)
 }
 
-// beginFor starts the program with a time for which steps may go on at its end.
+// beginFor is begin with a time for which steps may continue after a stop begins.
 func beginFor(t *testing.T, finish time.Duration, at place, args ...string) *replica {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tokens")
@@ -176,7 +176,7 @@ func beginFor(t *testing.T, finish time.Duration, at place, args ...string) *rep
 	return r
 }
 
-// client is one of a tenant's.
+// client is a client of one tenant.
 type client struct {
 	t          *testing.T
 	url, token string
@@ -188,10 +188,10 @@ func (c client) as(token string) client {
 	return c
 }
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// send sends a request. A body that is a string is sent as it is.
+// send sends a request. A string body is sent unchanged.
 func (c client) send(ctx context.Context, method, path string, body any) *http.Response {
 	c.t.Helper()
 	text, is := body.(string)
@@ -210,7 +210,7 @@ func (c client) send(ctx context.Context, method, path string, body any) *http.R
 	return response
 }
 
-// do sends a request and reads the answer: its status and its object.
+// do sends a request and returns the status and the object of the answer.
 func (c client) do(method, path string, body any) (int, object) {
 	c.t.Helper()
 	response := c.send(c.t.Context(), method, path, body)
@@ -226,7 +226,7 @@ func (c client) do(method, path string, body any) (int, object) {
 	return response.StatusCode, out
 }
 
-// ok sends a request that succeeds.
+// ok sends a request that must succeed.
 func (c client) ok(method, path string, body any) object {
 	c.t.Helper()
 	status, out := c.do(method, path, body)
@@ -234,7 +234,7 @@ func (c client) ok(method, path string, body any) object {
 	return out
 }
 
-// refused sends a request that does not, and returns the status and the type of the error.
+// refused sends a request that must fail, and returns the status and the type of the error.
 func (c client) refused(method, path string, body any) (int, string) {
 	c.t.Helper()
 	status, out := c.do(method, path, body)
@@ -244,19 +244,19 @@ func (c client) refused(method, path string, body any) (int, string) {
 	return status, wrong["type"].(string)
 }
 
-// session makes a session and returns its address.
+// session creates a session and returns its address.
 func (c client) session() string {
 	c.t.Helper()
 	return "/v1/sessions/" + c.ok("POST", "/v1/sessions", object{})["session"].(string)
 }
 
-// event is one of a stream.
+// event is an event of a stream.
 type event struct {
 	name string
 	data object
 }
 
-// events reads a stream. An event of the name "status" tells of an answer that is none.
+// events reads a stream. If the answer is not a stream, it returns one event named "status".
 func (c client) events(response *http.Response) (list []event) {
 	c.t.Helper()
 	defer response.Body.Close()
@@ -294,13 +294,13 @@ func scan(t *testing.T, body io.Reader) func(yield func(event) bool) {
 	}
 }
 
-// say says something and returns the events of the answer.
+// say sends a message and returns the events of the answer.
 func (c client) say(session, text string) []event {
 	c.t.Helper()
 	return c.events(c.send(c.t.Context(), "POST", session+"/messages", object{"text": text}))
 }
 
-// answered says something that is answered, and returns the last event.
+// answered sends a message that must be answered, and returns the last event.
 func (c client) answered(session, text string) object {
 	c.t.Helper()
 	list := c.say(session, text)
@@ -310,7 +310,7 @@ func (c client) answered(session, text string) object {
 	return last.data
 }
 
-// named returns the events of a name.
+// named returns the events with a name.
 func named(list []event, name string) (found []object) {
 	for _, e := range list {
 		if e.name == name {
@@ -320,7 +320,7 @@ func named(list []event, name string) (found []object) {
 	return found
 }
 
-// transcript reads a session whole, page by page.
+// transcript reads a whole session, page by page.
 func (c client) transcript(session string) (list []object) {
 	c.t.Helper()
 	for after := ""; ; {
@@ -336,7 +336,7 @@ func (c client) transcript(session string) (list []object) {
 	}
 }
 
-// texts returns what was said in a transcript, each with its role.
+// texts returns the messages of a transcript, each with its role.
 func texts(list []object) (said []string) {
 	for _, e := range list {
 		said = append(said, fmt.Sprintf("%s: %s", e["role"], e["text"]))

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAMistakeIsOneLineAndACode(t *testing.T) {
+func TestAnErrorAtTheStartIsOneLineAndAnExitCode(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -65,7 +65,7 @@ func TestAMistakeIsOneLineAndACode(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-// process starts the program as one of its own and returns once it listens.
+// process starts the program in a process of its own and returns once it listens.
 func process(t *testing.T, args ...string) (*exec.Cmd, client) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-listen", "127.0.0.1:0", "-dir", t.TempDir()}, args...)...)
@@ -95,7 +95,7 @@ func TestASignalStopsTheProgramAndASecondEndsItAtOnce(t *testing.T) {
 		status, _ := c.do("GET", "/readyz", nil)
 		return status == 503
 	}, 10*time.Second, time.Millisecond)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM)) // which a shell does not ignore for what it runs in the background
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM)) // a shell ignores SIGINT for background processes, but not SIGTERM
 	require.Error(t, cmd.Wait())
 	require.Equal(t, -1, cmd.ProcessState.ExitCode(), "by the signal")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAWorkerAloneCanBeMonitored(t *testing.T) {
+func TestAProcessWithOnlyWorkersCanBeMonitored(t *testing.T) {
 	at := inPostgres(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

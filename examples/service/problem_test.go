@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-func TestAnErrorIsToldAsWhatTheClientCanDoAboutIt(t *testing.T) {
+func TestErrorsTellTheClientWhatToDo(t *testing.T) {
 	const secret = "what was said"
 	for _, test := range []struct {
 		err    error
@@ -46,7 +46,7 @@ func TestAnErrorIsToldAsWhatTheClientCanDoAboutIt(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnErrorAndNotLoggedWithItsValue(t *testing.T) {
+func TestAPanicIsAnErrorWhoseValueIsNotLogged(t *testing.T) {
 	out := &log{}
 	s := &service{log: slog.New(slog.NewJSONHandler(out, nil))}
 	require.ErrorIs(t, s.caught(func() error { panic("what was said") }), errPanic)

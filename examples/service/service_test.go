@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-func TestAConversationIsStreamedAndKept(t *testing.T) {
+func TestAConversationIsStreamedAndStored(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at)
 		require.Equal(t, object{"session": "first"}, c.ok("POST", "/v1/sessions", object{"name": "first"}))
@@ -70,7 +70,7 @@ func TestTheModelLooksUpTheTranscript(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeAnsweredHasItsStatus(t *testing.T) {
+func TestEachInvalidRequestHasItsStatusAndType(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at, "-max-body", "30000", "-max-session", "9000")
 		session := c.session()
@@ -88,22 +88,22 @@ func TestWhatCannotBeAnsweredHasItsStatus(t *testing.T) {
 			status       int
 			kind         string
 		}{
-			{"a body that is no JSON", "POST", session + "/messages", "{", 400, "bad_request"},
-			{"a body that is no object", "POST", session + "/messages", "[]", 400, "bad_request"},
-			{"a field that is unknown", "POST", session + "/messages", `{"text": "x", "model": "y"}`, 400, "bad_request"},
+			{"a body that is not JSON", "POST", session + "/messages", "{", 400, "bad_request"},
+			{"a body that is not an object", "POST", session + "/messages", "[]", 400, "bad_request"},
+			{"an unknown field", "POST", session + "/messages", `{"text": "x", "model": "y"}`, 400, "bad_request"},
 			{"a field of another type", "POST", session + "/messages", `{"text": 1}`, 400, "bad_request"},
 			{"two objects", "POST", session + "/messages", `{"text": "x"} {}`, 400, "bad_request"},
-			{"nothing said", "POST", session + "/messages", object{"text": " \n"}, 400, "bad_request"},
+			{"a blank text", "POST", session + "/messages", object{"text": " \n"}, 400, "bad_request"},
 			{"no text", "POST", session + "/messages", object{}, 400, "bad_request"},
 			{"a body that is too large", "POST", session + "/messages", object{"text": strings.Repeat("x", 30000)}, 413, "body_too_large"},
 			{"a text that is too large for the window", "POST", session + "/messages", object{"text": strings.Repeat("x y ", 5000)}, 413, "message_too_large"},
-			{"a session that is full", "POST", full + "/messages", object{"text": "x"}, 413, "session_too_large"},
-			{"a session that is not there", "POST", "/v1/sessions/nobody/messages", object{"text": "x"}, 404, "not_found"},
-			{"another message than the newest", "POST", session + "/messages", object{"text": "x", "after": "other"}, 409, "conflict"},
-			{"the beginning of a session that has begun", "POST", session + "/messages", object{"text": "x", "after": ""}, 409, "conflict"},
-			{"nothing to answer", "POST", session + "/answer", object{}, 409, "nothing_to_answer"},
-			{"nothing to answer in an empty session", "POST", "/v1/sessions/taken/answer", object{}, 409, "nothing_to_answer"},
-			{"nobody to answer", "POST", "/v1/sessions/nobody/answer", object{}, 404, "not_found"},
+			{"a full session", "POST", full + "/messages", object{"text": "x"}, 413, "session_too_large"},
+			{"an unknown session", "POST", "/v1/sessions/nobody/messages", object{"text": "x"}, 404, "not_found"},
+			{"an after that is not the newest message", "POST", session + "/messages", object{"text": "x", "after": "other"}, 409, "conflict"},
+			{"an empty after in a session with messages", "POST", session + "/messages", object{"text": "x", "after": ""}, 409, "conflict"},
+			{"a last message that has an answer", "POST", session + "/answer", object{}, 409, "nothing_to_answer"},
+			{"an empty session to answer", "POST", "/v1/sessions/taken/answer", object{}, 409, "nothing_to_answer"},
+			{"an unknown session to answer", "POST", "/v1/sessions/nobody/answer", object{}, 404, "not_found"},
 			{"a name that is taken", "POST", "/v1/sessions", object{"name": "taken"}, 409, "exists"},
 			{"a name that is hidden", "POST", "/v1/sessions", object{"name": ".x"}, 400, "bad_request"},
 			{"a name that is a path", "POST", "/v1/sessions", object{"name": "../x"}, 400, "bad_request"},
@@ -112,22 +112,22 @@ func TestWhatCannotBeAnsweredHasItsStatus(t *testing.T) {
 			{"a name that is too long", "POST", "/v1/sessions", object{"name": long}, 400, "bad_request"},
 			{"a name that is a path, in an address", "GET", "/v1/sessions/..%2Fx", nil, 400, "bad_request"},
 			{"a name with a NUL", "GET", "/v1/sessions/x%00", nil, 400, "bad_request"},
-			{"a list after what is no name", "GET", "/v1/sessions?after=%00%ff", nil, 400, "bad_request"},
+			{"a list after an invalid name", "GET", "/v1/sessions?after=%00%ff", nil, 400, "bad_request"},
 			{"a list after a path", "GET", "/v1/sessions?after=..", nil, 400, "bad_request"},
-			{"an entry with a NUL to read on from", "GET", session + "?after=%00%ff", nil, 404, "unknown_entry"},
-			{"an entry with a NUL to go on from", "POST", session + "/branch", `{"entry": "\u0000"}`, 404, "unknown_entry"},
-			{"a limit that is none", "GET", "/v1/sessions?limit=many", nil, 400, "bad_request"},
+			{"a page after an entry with a NUL", "GET", session + "?after=%00%ff", nil, 404, "unknown_entry"},
+			{"a branch from an entry with a NUL", "POST", session + "/branch", `{"entry": "\u0000"}`, 404, "unknown_entry"},
+			{"a limit that is not a number", "GET", "/v1/sessions?limit=many", nil, 400, "bad_request"},
 			{"a limit that is too large", "GET", session + "?limit=1001", nil, 400, "bad_request"},
 			{"a limit that is too small", "GET", session + "?limit=0", nil, 400, "bad_request"},
-			{"a session that is not there to read", "GET", "/v1/sessions/nobody", nil, 404, "not_found"},
-			{"an entry that is not there to read on from", "GET", session + "?after=other", nil, 404, "unknown_entry"},
-			{"a branch from nowhere", "POST", session + "/branch", object{}, 400, "bad_request"},
-			{"a branch from an entry that is not there", "POST", session + "/branch", object{"entry": "other"}, 404, "unknown_entry"},
-			{"a branch of a session that is not there", "POST", "/v1/sessions/nobody/branch", object{"entry": answer}, 404, "not_found"},
-			{"a compaction of nothing", "POST", "/v1/sessions/taken/compact", object{}, 409, "nothing_to_compact"},
-			{"a compaction of a session that is not there", "POST", "/v1/sessions/nobody/compact", object{}, 404, "not_found"},
-			{"a removal of a session that is not there", "DELETE", "/v1/sessions/nobody", nil, 404, "not_found"},
-			{"an address that is not there", "GET", "/v2", nil, 404, "not_found"},
+			{"an unknown session to read", "GET", "/v1/sessions/nobody", nil, 404, "not_found"},
+			{"a page after an unknown entry", "GET", session + "?after=other", nil, 404, "unknown_entry"},
+			{"a branch without an entry", "POST", session + "/branch", object{}, 400, "bad_request"},
+			{"a branch from an unknown entry", "POST", session + "/branch", object{"entry": "other"}, 404, "unknown_entry"},
+			{"a branch of an unknown session", "POST", "/v1/sessions/nobody/branch", object{"entry": answer}, 404, "not_found"},
+			{"a compaction of an empty session", "POST", "/v1/sessions/taken/compact", object{}, 409, "nothing_to_compact"},
+			{"a compaction of an unknown session", "POST", "/v1/sessions/nobody/compact", object{}, 404, "not_found"},
+			{"a removal of an unknown session", "DELETE", "/v1/sessions/nobody", nil, 404, "not_found"},
+			{"an unknown address", "GET", "/v2", nil, 404, "not_found"},
 			{"another method", "PUT", session, nil, 404, "not_found"},
 		} {
 			status, kind := c.refused(test.method, test.path, test.body)
@@ -153,7 +153,7 @@ func TestEveryRequestNeedsAToken(t *testing.T) {
 	})
 }
 
-func TestTenantsAreApart(t *testing.T) {
+func TestATenantSeesOnlyItsOwnSessions(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		acme := begin(t, at)
 		other := acme.as("other-token")
@@ -184,7 +184,7 @@ func TestTenantsAreApart(t *testing.T) {
 	})
 }
 
-// listed reads the names of all sessions, so many at a time.
+// listed returns the names of all sessions, read in pages of a size.
 func listed(c client, limit int) (names []string) {
 	for after := ""; ; {
 		page := c.ok("GET", fmt.Sprintf("/v1/sessions?limit=%d&after=%s", limit, after), nil)
@@ -199,7 +199,7 @@ func listed(c client, limit int) (names []string) {
 	}
 }
 
-func TestSessionsAreListedByTheirNames(t *testing.T) {
+func TestSessionsAreListedByName(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at)
 		require.Empty(t, listed(c.client, 10))
@@ -222,7 +222,7 @@ func TestSessionsAreListedByTheirNames(t *testing.T) {
 	})
 }
 
-func TestABranchGoesOnFromAnEntry(t *testing.T) {
+func TestABranchContinuesFromAnEntry(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at)
 		session := c.session()
@@ -246,7 +246,7 @@ func TestABranchGoesOnFromAnEntry(t *testing.T) {
 	})
 }
 
-func TestASessionThatIsRemovedIsGone(t *testing.T) {
+func TestARemovedSessionIsGone(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at)
 		c.ok("POST", "/v1/sessions", object{"name": "x"})
@@ -262,7 +262,7 @@ func TestASessionThatIsRemovedIsGone(t *testing.T) {
 	})
 }
 
-// paragraph returns a text of some hundred tokens that no other number has.
+// paragraph returns a text of several hundred tokens that differs for each number.
 func paragraph(n int) string {
 	return fmt.Sprintf("This is the paragraph of number %d, which goes on: %s", n, strings.Repeat(fmt.Sprintf("word%d and ", n), 80))
 }
@@ -297,7 +297,7 @@ func TestCompactionsLoseNothing(t *testing.T) {
 	})
 }
 
-func TestACompactionIsMadeForWhoeverAsks(t *testing.T) {
+func TestACompactionIsMadeOnRequest(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at)
 		session := c.session()
@@ -317,7 +317,7 @@ func TestACompactionIsMadeForWhoeverAsks(t *testing.T) {
 	})
 }
 
-func TestAClientThatGoesAwayEndsItsStep(t *testing.T) {
+func TestAClientThatDisconnectsCancelsItsStep(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		slow := begin(t, at, "-think", "1h")
 		session := slow.session()
@@ -357,7 +357,7 @@ func TestACallWithoutItsResultIsFinishedFirst(t *testing.T) {
 	})
 }
 
-func TestASessionAnswersOneAtATimeAndAFewWait(t *testing.T) {
+func TestASessionHandlesOneRequestAtATimeAndAFewWait(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at, "-think", "1h", "-queue", "2", "-steps", "2")
 		session, other, third := c.session(), c.session(), c.session()
@@ -387,7 +387,7 @@ func TestASessionAnswersOneAtATimeAndAFewWait(t *testing.T) {
 	})
 }
 
-// begun says something and reads until its context has ended.
+// begun sends a message and reads the answer until the context ends.
 func (c client) begun(ctx context.Context, session string) {
 	r, err := http.NewRequestWithContext(ctx, "POST", c.url+session+"/messages", strings.NewReader(`{"text": "x"}`))
 	if err != nil {
@@ -403,7 +403,7 @@ func (c client) begun(ctx context.Context, session string) {
 	}
 }
 
-func TestATenantsRequestsThatWaitAreBounded(t *testing.T) {
+func TestTheWaitingRequestsOfATenantAreLimited(t *testing.T) {
 	ts := newTurns(10, 3)
 	var ends []func()
 	for _, name := range []string{"a", "b"} {
@@ -439,7 +439,7 @@ func TestATenantsRequestsThatWaitAreBounded(t *testing.T) {
 	require.Empty(t, ts.tenants)
 }
 
-func TestOpenFilesAreBounded(t *testing.T) {
+func TestTheNumberOfOpenFilesIsLimited(t *testing.T) {
 	t.Parallel()
 	at := inFiles(t)
 	c := begin(t, at, "-open", "3", "-think", "5ms")
@@ -472,7 +472,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 	require.LessOrEqual(t, open, 3)
 }
 
-func TestWhatACrashLeftOfAWriteIsSetAside(t *testing.T) {
+func TestAHalfWrittenLineIsSetAside(t *testing.T) {
 	t.Parallel()
 	at := inFiles(t)
 	c := begin(t, at)
@@ -559,7 +559,7 @@ func TestASummaryIsMadeByTheWorkerOfAnotherProcess(t *testing.T) {
 	require.Contains(t, worker.log.String(), `"kind":"done"`)
 }
 
-func TestAStopLetsStepsEnd(t *testing.T) {
+func TestAStopWaitsForStepsToFinish(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := begin(t, at, "-think", "300ms")
 		session := c.session()
@@ -590,7 +590,7 @@ func TestAStopCancelsStepsThatTakeTooLong(t *testing.T) {
 	})
 }
 
-func TestAServerThatStopsSaysSoWhileStepsGoOn(t *testing.T) {
+func TestAStoppingServerSaysSoWhileStepsContinue(t *testing.T) {
 	t.Parallel()
 	r := begin(t, inFiles(t), "-think", "1h") // whose steps end with their client
 	ctx, leave := context.WithCancel(t.Context())
@@ -614,7 +614,7 @@ func TestAServerThatStopsSaysSoWhileStepsGoOn(t *testing.T) {
 	require.NoError(t, <-stopped)
 }
 
-func TestNothingThatIsSaidIsLoggedOrMeasured(t *testing.T) {
+func TestLogsAndMetricsHoldNoContent(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		const canary = "canary-7f3a"
 		c := begin(t, at, "-window", "3000")
@@ -657,8 +657,8 @@ func TestNothingThatIsSaidIsLoggedOrMeasured(t *testing.T) {
 	})
 }
 
-// They migrate an empty database, with fewer connections than there are processes.
-func TestProcessesMayBeginAtOnceBehindAPoolerOfTransactions(t *testing.T) {
+// They migrate an empty database, through fewer connections than there are processes.
+func TestProcessesMayStartConcurrentlyBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	if cluster == nil {
 		t.Skip(postgrestest.ErrNone)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader is a client: what is written to it, and when it stops to read.
+// reader is a client that records its input and may stop reading.
 type reader struct {
 	header   http.Header
 	got      bytes.Buffer
@@ -43,7 +43,7 @@ func (r *reader) Write(data []byte) (int, error) {
 	return r.got.Write(data)
 }
 
-func TestAStreamSaysThatItLivesWhileNothingHappens(t *testing.T) {
+func TestAnIdleStreamSendsHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, r, done := newStream(func(error) {}), &reader{header: http.Header{}}, make(chan struct{})
 		go func() {
@@ -59,7 +59,7 @@ func TestAStreamSaysThatItLivesWhileNothingHappens(t *testing.T) {
 	})
 }
 
-func TestAClientThatDoesNotReadEndsItsStep(t *testing.T) {
+func TestAClientThatDoesNotReadCancelsItsStep(t *testing.T) {
 	reset := errors.New("reset")
 	for _, test := range []struct {
 		rule   string
@@ -99,7 +99,7 @@ func TestAClientThatDoesNotReadEndsItsStep(t *testing.T) {
 	}
 }
 
-func TestNothingFollowsTheLastEventWhateverIsSentMeanwhile(t *testing.T) {
+func TestNoEventFollowsTheLast(t *testing.T) {
 	for range 1000 {
 		out := newStream(func(err error) { t.Error(err) })
 		var sending, ended sync.WaitGroup

@@ -38,7 +38,7 @@ func opened(t *testing.T, at place) *conversation {
 	return c
 }
 
-func TestTheExampleBesideASummaryIsACallThatWorks(t *testing.T) {
+func TestTheCallInTheBreadcrumbWorks(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		c := opened(t, at)
 		for n := range 5 {
