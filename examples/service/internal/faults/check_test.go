@@ -24,18 +24,18 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// found is what a check counted.
+// found holds the numbers that a check counted.
 type found struct {
 	sessions, messages, plans, background, foreground, dropped, jobs int
 }
 
 func (f found) String() string {
-	return fmt.Sprintf("%d sessions with %d messages; %d plans: %d placed in the background, %d waited for, %d came to nothing; %d jobs",
+	return fmt.Sprintf("%d sessions with %d messages; %d plans: %d placed in the background, %d waited for, %d dropped; %d jobs",
 		f.sessions, f.messages, f.plans, f.background, f.foreground, f.dropped, f.jobs)
 }
 
-// check holds everything against everything else. The fleet is to be healthy, and no step is made meanwhile.
-// At the last check no job may be left.
+// check compares conversations, transcripts and database. The fleet must be healthy, and no step may run. At the last
+// check no job may be left.
 func (l *load) check(last bool) (n found) {
 	t := l.t
 	t.Helper()
@@ -45,7 +45,7 @@ func (l *load) check(last bool) (n found) {
 		l.settle()
 	}
 	ctx := t.Context()
-	jobs := l.jobs() // before the plans, for each is written with one
+	jobs := l.jobs() // read before the plans, because each is written together with its plan
 	plans := map[string]bool{}
 	for tenant := range tenants {
 		sessions := &postgres.Sessions{Pool: l.f.direct, Tenant: tenant}
@@ -59,7 +59,7 @@ func (l *load) check(last bool) (n found) {
 			require.NoError(t, err)
 			var list []message
 			for _, p := range l.f.replicas {
-				eventually(t, 10*time.Second, func() error { // what a client did not wait for may end only now
+				eventually(t, 10*time.Second, func() error { // a step whose client left may end only now
 					shown, err := newClient(tenants[tenant]).transcript(ctx, p.base(), info.Name)
 					require.NoError(t, session.Refresh(ctx))
 					if list = said(t, session, ""); err == nil && !slices.EqualFunc(list, plain(shown), message.equal) {
@@ -70,8 +70,8 @@ func (l *load) check(last bool) (n found) {
 			}
 			n.messages += len(list)
 			require.NoError(t, inOrder(list), "session %s of %s", info.Name, tenant)
-			l.saidOnce(session, info.Name, tenant)
-			l.effects(session, &n, plans)
+			l.checkMessages(session, info.Name, tenant)
+			l.checkPlans(session, &n, plans)
 			require.NoError(t, session.Close())
 		}
 	}
@@ -83,7 +83,7 @@ func (l *load) check(last bool) (n found) {
 	return n
 }
 
-// plain leaves out of messages what a session does not say in the same words.
+// plain removes from messages the parts that the database and the service show differently.
 func plain(list []message) []message {
 	list = slices.Clone(list)
 	for i, m := range list {
@@ -99,7 +99,7 @@ func (m message) equal(o message) bool {
 	return m.Entry == o.Entry && m.Role == o.Role && m.Text == o.Text && len(m.Calls) == len(o.Calls)
 }
 
-// said lists the messages of a session on the path to an entry, as transcripts have them.
+// said returns the messages of a session on the path to an entry, in the form of transcripts.
 func said(t *testing.T, s *history.Session, to string) (list []message) {
 	t.Helper()
 	for e, err := range s.PathTo(t.Context(), to) {
@@ -113,11 +113,12 @@ func said(t *testing.T, s *history.Session, to string) (list []message) {
 	return plain(list)
 }
 
-// saidOnce holds what clients were told against all that is in a session: their branches are there, and nothing stands twice.
-func (l *load) saidOnce(s *history.Session, name, tenant string) {
+// checkMessages compares the clients' messages with the whole session: every acknowledged message and branch is there, and
+// no message is there twice.
+func (l *load) checkMessages(s *history.Session, name, tenant string) {
 	t := l.t
 	t.Helper()
-	entries := map[string]string{} // by what the user said
+	entries := map[string]string{} // by the user's text
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		if m := e.Message(); e.Type() == history.TypeMessage && m.Role == chat.RoleUser {
@@ -132,17 +133,17 @@ func (l *load) saidOnce(s *history.Session, name, tenant string) {
 		if c.name != name || c.tenant != tenant {
 			continue
 		}
-		for text, entry := range c.mine {
+		for text, entry := range c.sent {
 			known[text] = true
 			if entry != "" {
 				require.Equal(t, entry, entries[text], "%v: acknowledged: %s", c, brief(text))
 			}
 		}
-		require.NoError(t, c.agrees(said(t, s, "")), "%v", c)
+		require.NoError(t, c.checkTranscript(said(t, s, "")), "%v", c)
 		for _, path := range c.left {
 			other := *c
-			other.told = path
-			require.NoError(t, other.agrees(said(t, s, newest(path))), "%v: a branch that was left", c)
+			other.known = path
+			require.NoError(t, other.checkTranscript(said(t, s, newest(path))), "%v: a branch that was left", c)
 		}
 	}
 	for text := range entries {
@@ -150,9 +151,10 @@ func (l *load) saidOnce(s *history.Session, name, tenant string) {
 	}
 }
 
-// effects holds the plans of a session against the rule that each has one effect at most: on no path does a compaction carry out a
-// plan that was carried out or had ended. A branch from before that has it pending again, and an end that comes late changes nothing.
-func (l *load) effects(s *history.Session, n *found, plans map[string]bool) {
+// checkPlans checks that each plan of a session has at most one effect: on no path does a compaction carry out a plan that
+// has ended or was carried out. On a branch from before that the plan is pending again, and an end that comes late
+// changes nothing.
+func (l *load) checkPlans(s *history.Session, n *found, plans map[string]bool) {
 	t := l.t
 	t.Helper()
 	all, parents, ends := map[string]history.Plan{}, map[string]string{}, map[string]string{} // of an entry, the plan that it ends
@@ -184,11 +186,11 @@ func (l *load) effects(s *history.Session, n *found, plans map[string]bool) {
 	n.plans += len(all)
 }
 
-// unfinished jobs are those that are not over.
+// unfinished selects the jobs that have not ended.
 const unfinished = "state NOT IN ('completed', 'cancelled', 'discarded')"
 
-// settle waits until no job is left. That of a process that was killed is nobody's until its time
-// is over, and one that was enqueued, or is tried again, by a clock that is ahead waits for its time: both are made to pass.
+// settle waits until no job is left. A job of a killed process is rescued only after its time, and a job with a time
+// from a fast clock waits for that time; settle lets both pass.
 func (l *load) settle() {
 	t := l.t
 	t.Helper()
@@ -211,8 +213,8 @@ func (l *load) settle() {
 	gone, err := l.f.direct.Exec(t.Context(), `UPDATE river_job SET attempted_at = attempted_at - interval '1 day'
 		WHERE state = 'running' AND attempted_at < now() - interval '3 s'`)
 	require.NoError(t, err)
-	t.Logf("%d jobs of processes that are gone", gone.RowsAffected())
-	l.f.stop() // whoever leads looks for such jobs as it begins to
+	t.Logf("%d jobs of killed processes", gone.RowsAffected())
+	l.f.stop() // the new leader looks for such jobs when it starts
 	for _, p := range slices.Concat(l.f.replicas, l.f.workers) {
 		p.start()
 	}
@@ -240,7 +242,7 @@ func (l *load) jobs() map[string]int {
 	return jobs
 }
 
-// prompts renders what a model would be shown of each session next.
+// prompts renders the next prompt of each session.
 func (l *load) prompts() {
 	t := l.t
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// message is one of a transcript.
+// message is a message of a transcript.
 type message struct {
 	Entry  string            `json:"entry"`
 	Parent string            `json:"parent"`
@@ -25,7 +25,7 @@ type message struct {
 	Calls  []json.RawMessage `json:"calls"`
 }
 
-// event is one of a stream.
+// event is an event of a stream.
 type event struct {
 	Name string
 	Data struct {
@@ -41,7 +41,7 @@ type event struct {
 	}
 }
 
-// refusedError is an answer of the service that is an error, or the error that ends a stream.
+// refusedError is an error from the service, as an answer or at the end of a stream.
 type refusedError struct {
 	Status int // 200 in a stream
 	Type   string
@@ -50,13 +50,13 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Type, e.Text) }
 
-// refused reports whether an error is one of the service's of a type.
+// refused reports whether an error is from the service and of a type.
 func refused(err error, kind string) bool {
 	e, ok := errors.AsType[*refusedError](err)
 	return ok && e.Type == kind
 }
 
-// client talks to whatever address it is given, for one tenant. It keeps no connection.
+// client sends the requests of one tenant to any address. It keeps no connection.
 type client struct {
 	token string
 	http  *http.Client
@@ -111,7 +111,7 @@ func (c *client) call(ctx context.Context, method, base, path string, body, answ
 	return json.NewDecoder(resp.Body).Decode(answer)
 }
 
-// errCut is the error of a stream that ended before the last answer.
+// errCut is returned for a stream that ended before the last answer.
 var errCut = errors.New("the stream ended before the answer")
 
 // stream makes a request and calls on with each event of its answer. It returns nil once the answer is done.

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// clockEnv is by how much the clock of a process is wrong whose program was built with wrongClocks.
+// clockEnv is the environment variable with the offset of a process's clock, for programs built with wrongClocks.
 const clockEnv = "PROMPTREE_SERVICE_CLOCK"
 
-// wrongClocks returns flags of go build for a program whose clock may be wrong: package time is built with another [time.Now].
-// Go programs do not ask libc for the time, so what stands in for that cannot change it.
+// wrongClocks returns flags of go build for a program whose clock may be wrong: package time is built with another
+// [time.Now]. Go programs do not ask libc for the time, so replacing libc's functions would change nothing.
 func wrongClocks(t *testing.T) []string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -54,7 +54,7 @@ var wrong = func() (seconds int64) {
 	return []string{"-overlay", write("overlay.json", string(overlay))}
 }
 
-func TestClocksThatAreMinutesApartLoseNothing(t *testing.T) {
+func TestWithClocksMinutesApartNothingIsLost(t *testing.T) {
 	seed, r := begin(t)
 	t.Parallel()
 	f := newFleet(t, layout{replicas: 2, workers: 2, own: 1, empty: true})
@@ -70,5 +70,5 @@ func TestClocksThatAreMinutesApartLoseNothing(t *testing.T) {
 		p.kill()
 		p.start()
 	}
-	l.over()
+	l.finish()
 }

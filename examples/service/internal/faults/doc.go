@@ -1,17 +1,18 @@
-// Package faults holds tests alone: what a service on PostgreSQL keeps to when its processes are killed, paused or have wrong
-// clocks, and when its database is restarted, cut off or full. They run the service's program, several processes of it, and talk to
-// it over HTTP as its users do.
+// Package faults holds only tests: a service on PostgreSQL keeps its promises when its processes are killed, paused or
+// have wrong clocks, and when its database is restarted, disconnected or full. The tests run several processes of the
+// service and talk to them over HTTP as users do.
 //
-// A fleet is a database with replicas and workers, and a load is conversations that go on over whatever replica is at hand. Each
-// conversation keeps what it was told, and goes by the service's contract: whatever failed, it reads the transcript and says again
-// what is not there. Once a fault is over, a check holds what the conversations were told against the transcripts, the transcripts
-// against the database, and the database against what must hold of plans and jobs.
+// A fleet is a database with replicas and workers. A load is a set of conversations, each of which talks to any
+// replica. A conversation remembers what the service acknowledged and follows the service's contract: after any failure
+// it reads the transcript and sends missing messages again. After a fault, a check compares the conversations with the
+// transcripts, the transcripts with the database, and the database with the rules for plans and jobs.
 //
-// They need Linux and PostgreSQL, that of the full disk root's rights, and are skipped where these are missing, and with -short.
+// The tests need Linux and PostgreSQL; the one with a full disk needs root. They are skipped without these, and with
+// -short.
 //
-// What is chosen at random follows from a seed that is printed. These variables change a run:
+// Random choices follow from a seed that is printed. These variables change a run:
 //
 //   - PROMPTREE_SERVICE_SEED: the seed.
-//   - PROMPTREE_SERVICE_KILLS: how many processes are killed. Defaults to 30.
-//   - PROMPTREE_SERVICE_PAUSE: how long a replica is paused. Defaults to 3 seconds.
+//   - PROMPTREE_SERVICE_KILLS: number of processes to kill. Defaults to 30.
+//   - PROMPTREE_SERVICE_PAUSE: time for which a replica is paused. Defaults to 3 seconds.
 package faults

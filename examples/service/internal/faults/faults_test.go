@@ -21,8 +21,8 @@ import (
 	"github.com/promptree-go/promptree/history/postgres"
 )
 
-// over ends a load and its fleet: everything is checked, and each process ends well.
-func (l *load) over() found {
+// finish ends a load and its fleet: it checks everything, and that each process ends without an error.
+func (l *load) finish() found {
 	l.t.Helper()
 	goOn := l.pause()
 	n := l.check(true)
@@ -32,18 +32,18 @@ func (l *load) over() found {
 	l.prompts()
 	l.f.stop()
 	l.t.Logf("%v; %v", l, n)
-	require.Positive(l.t, l.answers.Load(), "there was no load")
+	require.Positive(l.t, l.answers.Load(), "no message was answered")
 	return n
 }
 
-// checked makes a pause for a check.
-func (l *load) checked() {
+// pauseAndCheck pauses the load for a check.
+func (l *load) pauseAndCheck() {
 	l.t.Helper()
 	defer l.pause()()
 	l.check(false)
 }
 
-func TestWhatWasAcknowledgedOutlivesKilledProcesses(t *testing.T) {
+func TestAcknowledgedMessagesOutliveKilledProcesses(t *testing.T) {
 	seed, r := begin(t)
 	t.Parallel()
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsEnv), "30"))
@@ -57,10 +57,10 @@ func TestWhatWasAcknowledgedOutlivesKilledProcesses(t *testing.T) {
 		wait(r, 0, 200*time.Millisecond)
 		p.start()
 		if n%10 == 9 && n < kills-1 {
-			l.checked()
+			l.pauseAndCheck()
 		}
 	}
-	n := l.over()
+	n := l.finish()
 	if kills >= 30 {
 		require.Positive(t, n.background, "compactions by workers")
 		require.Positive(t, n.foreground, "compactions that were waited for")
@@ -79,12 +79,12 @@ func TestARestartOfTheDatabaseLosesNothing(t *testing.T) {
 		require.NoError(t, f.cluster.Run(t.Context()))
 		f.direct.Reset()
 		wait(r, 500*time.Millisecond, time.Second)
-		l.checked()
+		l.pauseAndCheck()
 	}
-	l.over()
+	l.finish()
 }
 
-func TestConnectionsThatAreCutLoseNothing(t *testing.T) {
+func TestCutConnectionsLoseNothing(t *testing.T) {
 	for name, pooled := range map[string]int{"direct": 0, "behind PgBouncer": 8} {
 		t.Run(name, func(t *testing.T) {
 			seed, r := begin(t)
@@ -98,7 +98,7 @@ func TestConnectionsThatAreCutLoseNothing(t *testing.T) {
 				require.NoError(t, err)
 				f.direct.Reset()
 			}
-			l.over()
+			l.finish()
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	seed, r := begin(t)
 	dir := smallDisk(t, "300m")
 	before := os.TempDir()
-	t.Setenv("TMPDIR", dir) // where the cluster is put
+	t.Setenv("TMPDIR", dir) // for the cluster
 	cluster := own(t)
 	t.Setenv("TMPDIR", before)
 	f := newFleet(t, layout{replicas: 2, workers: 1, own: 1, cluster: cluster})
@@ -130,9 +130,9 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 			return err
 		}, "the database does not answer")
 		wait(r, 500*time.Millisecond, time.Second)
-		l.checked()
+		l.pauseAndCheck()
 	}
-	l.over()
+	l.finish()
 }
 
 // smallDisk mounts a file system of a size in memory.
@@ -150,7 +150,7 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// fill leaves no room on a disk, and returns the file that takes it.
+// fill fills a disk, and returns the file that does so.
 func fill(t *testing.T, dir string) (path string) {
 	t.Helper()
 	file, err := os.CreateTemp(dir, "filler")
@@ -165,17 +165,17 @@ func fill(t *testing.T, dir string) (path string) {
 	return file.Name()
 }
 
-func TestTwoReplicasOnOneSessionTellOfTheConflict(t *testing.T) {
+func TestTwoReplicasOnOneSessionReportTheConflict(t *testing.T) {
 	seed, _ := begin(t)
 	t.Parallel()
 	f := newFleet(t, layout{replicas: 2, workers: 1})
 	l := newLoad(f, seed, 0, 4)
 	time.Sleep(4 * time.Second)
-	l.over()
+	l.finish()
 	require.Positive(t, l.conflicts.Load())
 }
 
-func TestProcessesThatMigrateAtOnceAgree(t *testing.T) {
+func TestProcessesMayMigrateConcurrently(t *testing.T) {
 	seed, r := begin(t)
 	t.Parallel()
 	f := newFleet(t, layout{replicas: 3, workers: 2, own: 1, empty: true})
@@ -201,19 +201,19 @@ func TestProcessesThatMigrateAtOnceAgree(t *testing.T) {
 			p.kill()
 		}
 	}
-	l.over()
+	l.finish()
 }
 
-// A replica that is paused in the middle of answers, while another goes on with the same sessions, adds nothing to them once it
-// goes on itself: whoever waits for it is told of the conflict, or cut off.
-func TestAReplicaThatWasPausedIsTooLate(t *testing.T) {
+// A replica is paused during its answers while another continues the same sessions. When it resumes, it adds nothing to
+// them, and its clients get a conflict or lose the connection.
+func TestAResumedReplicaAddsNothingToSessionsThatWentOn(t *testing.T) {
 	seed, _ := begin(t)
 	t.Parallel()
 	pause, err := time.ParseDuration(cmp.Or(os.Getenv(pauseEnv), "3s"))
 	require.NoError(t, err, pauseEnv)
 	f := newFleet(t, layout{replicas: 2, workers: 2, empty: true})
 	paused, other := f.replicas[0], f.replicas[1]
-	paused.args = append(paused.args, "-think", "2s") // all of its answers have begun, and none has ended
+	paused.args = append(paused.args, "-think", "2s") // all of its answers have started, and none has finished
 	for _, p := range f.all() {
 		p.start()
 	}
@@ -222,7 +222,7 @@ func TestAReplicaThatWasPausedIsTooLate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), pause+2*time.Minute)
 	defer cancel()
 
-	// What is done meanwhile, by another replica.
+	// The requests to another replica in the meantime.
 	meanwhile := map[string]func(session string, said message) (after []message){
 		"nothing": func(string, message) []message { return nil },
 		"an answer": func(session string, _ message) []message {
@@ -289,10 +289,10 @@ func TestAReplicaThatWasPausedIsTooLate(t *testing.T) {
 			require.Equal(t, m.Text, shown[i].Text)
 		}
 	}
-	l.over()
+	l.finish()
 }
 
-// heard makes a request that is answered, and returns the messages that the answer acknowledged.
+// heard makes a request that must be answered, and returns the messages that the answer acknowledged.
 func heard(ctx context.Context, t *testing.T, c *client, base, path string, body any) (list []message) {
 	t.Helper()
 	text, _ := body.(map[string]string)

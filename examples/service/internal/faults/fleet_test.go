@@ -29,48 +29,48 @@ import (
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
-// window of the sessions, in tokens: so small that compactions are made all the time.
+// window is the context window of the sessions, in tokens, so small that compactions happen all the time.
 const window = 6000
 
-// think is how long the model takes for an answer or a summary.
+// think is the time that the model takes for an answer or a summary.
 const think = 30 * time.Millisecond
 
-// limit is the longest that a compaction takes. One of a process that was killed is made anew after it.
+// limit is the longest time for a compaction. After it, the compaction of a killed process is made anew.
 const limit = 3 * time.Second
 
 // nowhere is an address at which nobody listens.
 const nowhere = "http://localhost:1"
 
-// tenants and their tokens. Sessions of the two have the same names.
+// tenants and their tokens. Both have sessions of the same names.
 var tenants = map[string]string{"acme": "token-of-acme", "umbrella": "token-of-umbrella"}
 
 // fleet is a database with processes of the service.
 type fleet struct {
 	t        *testing.T
-	program  string // path of the service's
-	dir      string // of logs, and the file with tokens
+	program  string // path of the service's program
+	dir      string // folder of the logs and the file of tokens
 	cluster  *postgrestest.Cluster
 	database string // URL for the processes
 	direct   *pgxpool.Pool
 	replicas []*process
 	workers  []*process
-	others   []*process // to whom nobody talks
+	others   []*process // processes without requests
 }
 
-// layout says what a fleet is made of.
+// layout describes a fleet.
 type layout struct {
 	replicas, workers int
-	// own are compaction workers in each replica.
+	// own is the number of workers in each replica.
 	own int
-	// pooled puts a PgBouncer of so many connections between the processes and the database, 0 for none.
+	// pooled puts a PgBouncer with that many connections between the processes and the database; 0 for none.
 	pooled int
-	// cluster is the database's; the one of all tests by default.
+	// cluster of the database. Defaults to the one that all tests share.
 	cluster *postgrestest.Cluster
 	// empty leaves it to the caller to start the processes.
 	empty bool
 }
 
-// newFleet makes a new database and starts processes.
+// newFleet creates a database and starts processes.
 func newFleet(t *testing.T, l layout) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: t.TempDir(), cluster: l.cluster}
@@ -164,7 +164,7 @@ func (f *fleet) ready() {
 	}
 }
 
-// stop ends the processes by a signal, and checks that they end well.
+// stop ends the processes by a signal, and checks their exit codes.
 func (f *fleet) stop() {
 	f.t.Helper()
 	var list []*process
@@ -200,7 +200,7 @@ func eventually(t testing.TB, limit time.Duration, f func() error, what string, 
 	}
 }
 
-// process is one of a fleet, which may run again and again.
+// process is a process of a fleet, which can be restarted.
 type process struct {
 	f    *fleet
 	name string
@@ -217,8 +217,8 @@ type running struct {
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	err    error       // once ended
-	up     atomic.Bool // it says that it listens, or works
-	killed atomic.Bool // it is to end
+	up     atomic.Bool // it has printed that it listens or works
+	killed atomic.Bool // it was sent a signal to end
 }
 
 func (f *fleet) process(name string, args ...string) *process {
@@ -304,7 +304,7 @@ func (p *process) signal(s syscall.Signal) {
 	if s == syscall.SIGKILL || s == syscall.SIGTERM {
 		r.killed.Store(true)
 	}
-	_ = r.cmd.Process.Signal(s) // it may have ended
+	_ = r.cmd.Process.Signal(s) // the process may have ended
 }
 
 // kill kills the process and waits for its end. What it does at the time it does no more.

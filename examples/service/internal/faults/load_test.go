@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// patience is how long a client waits for an answer before it goes away.
+// patience is the time for which a client waits for an answer before it disconnects.
 const patience = 5 * time.Second
 
-// load is conversations that go on until it is stopped.
+// load is a set of conversations that run until it is stopped.
 type load struct {
 	t      *testing.T
 	f      *fleet
@@ -28,14 +28,14 @@ type load struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	gate   sync.RWMutex // held for reading in the middle of a step
+	gate   sync.RWMutex // held for reading during a step
 	list   []*conversation
 
 	budget                                            atomic.Int64 // of a prompt
 	answers, cut, conflicts, busy, branches, compacts atomic.Int64
 }
 
-// newLoad begins so many conversations, each with a session of its own, and pairs of clients that share one.
+// newLoad starts conversations: some with a session of their own, and pairs that share one.
 func newLoad(f *fleet, seed uint64, alone, pairs int) *load {
 	l := &load{t: f.t, f: f, seed: seed}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -47,29 +47,29 @@ func newLoad(f *fleet, seed uint64, alone, pairs int) *load {
 		}
 		c.client = newClient(tenants[c.tenant])
 		c.r = rand.New(rand.NewPCG(seed, uint64(n+1)))
-		c.mine = map[string]string{}
+		c.sent = map[string]string{}
 		l.list = append(l.list, c)
 	}
 	f.t.Cleanup(l.stop)
 	for _, c := range l.list {
-		l.ended.Go(c.goOn)
+		l.ended.Go(c.run)
 	}
 	return l
 }
 
-// stop ends the load, in the middle of steps too.
+// stop stops the load, even during steps.
 func (l *load) stop() {
 	l.cancel()
 	l.ended.Wait()
 }
 
-// pause waits until no step is being made, and makes none until the function that it returns is called.
+// pause waits until no step runs, and prevents new ones until goOn is called.
 func (l *load) pause() (goOn func()) {
 	l.gate.Lock()
 	return l.gate.Unlock
 }
 
-// wrong reports a rule that does not hold.
+// wrong reports a violated rule.
 func (l *load) wrong(format string, args ...any) {
 	if l.ctx.Err() == nil {
 		l.t.Errorf(format, args...)
@@ -82,30 +82,30 @@ func (l *load) String() string {
 		l.answers.Load(), l.cut.Load(), l.conflicts.Load(), l.busy.Load(), l.branches.Load(), l.compacts.Load())
 }
 
-// conversation is a client with a session, and what it knows of that.
+// conversation is a client with a session and its knowledge of that session.
 type conversation struct {
 	l            *load
 	number       int
 	name, tenant string
-	shared       bool // another client talks in the session
+	shared       bool // another client uses the session too
 	client       *client
 	r            *rand.Rand
 
-	made    bool              // the session
-	told    []message         // the path, as far as the service acknowledged or showed it
-	left    [][]message       // paths that were left for a branch
-	mine    map[string]string // what it has said, with the id of the entry, "" if nobody acknowledged it
-	pending string            // what it says and does not know to be there
-	perhaps string            // an entry of the path that a branch may have been made at
-	numbers int               // of messages said
+	made      bool              // the session exists
+	known     []message         // the path, as the service acknowledged or showed it
+	left      [][]message       // paths left for a branch
+	sent      map[string]string // the texts it has sent, with the id of the entry, "" if not acknowledged
+	pending   string            // the text that is sent and not yet acknowledged
+	branching string            // the entry of a branch whose outcome is unknown
+	numbers   int               // number of messages sent
 }
 
 func (c *conversation) String() string {
 	return fmt.Sprintf("client %d in %s of %s", c.number, c.name, c.tenant)
 }
 
-// goOn makes steps until the load is stopped.
-func (c *conversation) goOn() {
+// run makes steps until the load is stopped.
+func (c *conversation) run() {
 	for c.l.ctx.Err() == nil {
 		if c.l.gate.TryRLock() {
 			c.step()
@@ -124,7 +124,7 @@ func (c *conversation) sleep(d time.Duration) {
 
 func (c *conversation) path() string { return "/v1/sessions/" + c.name }
 
-// step does one thing, and gets over its failure.
+// step makes one request, and recovers from its failure.
 func (c *conversation) step() {
 	ctx, cancel := context.WithTimeout(c.l.ctx, patience)
 	defer cancel()
@@ -142,7 +142,7 @@ func (c *conversation) step() {
 	switch {
 	case c.pending != "":
 		c.resume(ctx, base)
-	case what < 5 && !c.shared && len(c.told) > 4:
+	case what < 5 && !c.shared && len(c.known) > 4:
 		c.branch(ctx, base)
 	case what < 9:
 		c.compact(ctx, base)
@@ -152,18 +152,18 @@ func (c *conversation) step() {
 		c.numbers++
 		words := 60 + c.r.IntN(300)
 		if c.r.IntN(12) == 0 {
-			words = window / 6 // so that a prompt overflows at once
+			words = window / 6 // the prompt overflows at once
 		}
 		c.pending = fmt.Sprintf("%s of %s, client %d, message %d.%s", c.name, c.tenant, c.number, c.numbers, prose(c.r, words))
 		if c.numbers%2 == 0 {
 			c.pending += " Look into the transcript."
 		}
-		c.mine[c.pending] = ""
+		c.sent[c.pending] = ""
 		c.say(ctx, base)
 	}
 }
 
-// prose is so many words.
+// prose returns a text of random words.
 func prose(r *rand.Rand, words int) string {
 	var b strings.Builder
 	for range words {
@@ -183,28 +183,28 @@ func newest(told []message) string {
 	return told[len(told)-1].Entry
 }
 
-// say says what is pending behind what the client knows.
+// say sends the pending text, after the newest message that the client knows.
 func (c *conversation) say(ctx context.Context, base string) {
-	c.answered(c.client.stream(ctx, base, c.path()+"/messages", map[string]string{"text": c.pending, "after": newest(c.told)}, c.hear))
+	c.answered(c.client.stream(ctx, base, c.path()+"/messages", map[string]string{"text": c.pending, "after": newest(c.known)}, c.hear))
 }
 
-// resume reads whether what is pending is there: if not it is said again, and if it was not answered an answer is asked for.
+// resume reads the transcript. If the pending text is missing, it sends it again; if it has no answer, it asks for one.
 func (c *conversation) resume(ctx context.Context, base string) {
 	if !c.read(ctx, base) {
 		return
 	}
-	last := len(c.told) - 1
+	last := len(c.known) - 1
 	switch {
-	case c.mine[c.pending] == "":
+	case c.sent[c.pending] == "":
 		c.say(ctx, c.l.f.base(c.r))
-	case last < 0 || c.told[last].Role == "assistant" && len(c.told[last].Calls) == 0:
+	case last < 0 || c.known[last].Role == "assistant" && len(c.known[last].Calls) == 0:
 		c.pending = ""
 	default:
 		c.answered(c.client.stream(ctx, c.l.f.base(c.r), c.path()+"/answer", struct{}{}, c.hear))
 	}
 }
 
-// answered takes in how a stream ended.
+// answered handles the end of a stream.
 func (c *conversation) answered(err error) {
 	if err == nil {
 		c.pending = ""
@@ -214,74 +214,74 @@ func (c *conversation) answered(err error) {
 	c.failed(err)
 }
 
-// failed takes in an error: the contract names those that there may be.
+// failed handles an error, which must be one that the contract allows.
 func (c *conversation) failed(err error) {
 	e, ok := errors.AsType[*refusedError](err)
 	switch {
 	case c.l.ctx.Err() != nil:
 		return
 	case !ok:
-		c.l.cut.Add(1) // the process is gone, or does not answer
+		c.l.cut.Add(1) // the process was killed or does not answer
 	case e.Status == http.StatusConflict, e.Type == "conflict":
 		c.l.conflicts.Add(1)
 		return
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable:
 		c.l.busy.Add(1)
 	case e.Status >= 500, e.Status == http.StatusOK:
-		c.l.cut.Add(1) // of the database
+		c.l.cut.Add(1) // the database failed
 	default:
 		c.l.wrong("%v: refused: %v", c, err)
 	}
 	c.sleep(time.Duration(10+c.r.IntN(50)) * time.Millisecond)
 }
 
-// hear takes in an event.
+// hear handles an event.
 func (c *conversation) hear(e event) {
 	switch e.Name {
 	case "said":
-		c.mine[c.pending], c.perhaps = e.Data.Entry, "" // a branch that comes now is a conflict
-		c.told = append(c.told, message{Entry: e.Data.Entry, Role: "user", Text: c.pending})
+		c.sent[c.pending], c.branching = e.Data.Entry, "" // a branch that arrives later is a conflict
+		c.known = append(c.known, message{Entry: e.Data.Entry, Role: "user", Text: c.pending})
 	case "answer":
-		c.told = append(c.told, message{Entry: e.Data.Entry, Role: "assistant", Text: e.Data.Text})
+		c.known = append(c.known, message{Entry: e.Data.Entry, Role: "assistant", Text: e.Data.Text})
 		if e.Data.Tokens <= 0 || e.Data.Tokens > e.Data.Budget {
-			c.l.wrong("%v: an answer was made of %d tokens, the budget is %d", c, e.Data.Tokens, e.Data.Budget)
+			c.l.wrong("%v: a prompt has %d tokens, the budget is %d", c, e.Data.Tokens, e.Data.Budget)
 		}
 		c.l.budget.Store(int64(e.Data.Budget))
 	case "result":
-		c.told = append(c.told, message{Entry: e.Data.Entry, Role: "tool"})
+		c.known = append(c.known, message{Entry: e.Data.Entry, Role: "tool"})
 	case "compaction":
 		if e.Data.TokensAfter > e.Data.TokensBefore {
-			c.l.wrong("%v: a compaction made %d tokens of %d", c, e.Data.TokensAfter, e.Data.TokensBefore)
+			c.l.wrong("%v: after a compaction the prompt has %d tokens, before it %d", c, e.Data.TokensAfter, e.Data.TokensBefore)
 		}
 	}
 }
 
-// read reads the transcript, and reports whether it could.
+// read reads the transcript, and reports whether that succeeded.
 func (c *conversation) read(ctx context.Context, base string) bool {
 	list, err := c.client.transcript(ctx, base, c.name)
 	if err != nil {
 		c.failed(err)
 		return false
 	}
-	if c.perhaps != "" && newest(list) == c.perhaps {
+	if c.branching != "" && newest(list) == c.branching {
 		c.branched()
 	}
-	if err := c.agrees(list); err != nil {
+	if err := c.checkTranscript(list); err != nil {
 		c.l.wrong("%v: %v", c, err)
 		return false
 	}
-	c.told = list
+	c.known = list
 	return true
 }
 
-// agrees holds a transcript against what was told: everything is there, once and in order, and what nobody acknowledged is there
-// at most once. What turns out to be there is acknowledged from then on.
-func (c *conversation) agrees(list []message) error {
+// checkTranscript checks a transcript against the acknowledged messages: each is there, once and in order, and each
+// unacknowledged one at most once. Messages found in the transcript count as acknowledged from then on.
+func (c *conversation) checkTranscript(list []message) error {
 	at := 0
-	for _, m := range c.told {
+	for _, m := range c.known {
 		i := slices.IndexFunc(list[at:], func(l message) bool { return l.Entry == m.Entry })
 		if i < 0 {
-			return fmt.Errorf("%s %s was acknowledged, and is not where it stood: %s", m.Role, m.Entry, brief(m.Text))
+			return fmt.Errorf("%s %s was acknowledged and is missing: %s", m.Role, m.Entry, brief(m.Text))
 		}
 		at += i + 1
 		if l := list[at-1]; l.Role != m.Role || m.Role != "tool" && l.Text != m.Text {
@@ -295,25 +295,25 @@ func (c *conversation) agrees(list []message) error {
 		if m.Role != "user" {
 			continue
 		}
-		entry, own := c.mine[m.Text]
+		entry, own := c.sent[m.Text]
 		switch {
 		case own && entry != "" && entry != m.Entry:
-			return fmt.Errorf("%q stands in %s, and in %s too", brief(m.Text), entry, m.Entry)
+			return fmt.Errorf("%q is in %s and in %s", brief(m.Text), entry, m.Entry)
 		case own:
-			c.mine[m.Text] = m.Entry
+			c.sent[m.Text] = m.Entry
 		case !c.shared:
-			return fmt.Errorf("%q was said by nobody", brief(m.Text))
+			return fmt.Errorf("%q was sent by nobody", brief(m.Text))
 		}
 	}
 	return nil
 }
 
-// inOrder holds what follows what in a transcript against the rules.
+// inOrder checks the order of the messages in a transcript.
 func inOrder(list []message) error {
 	said := map[string]string{}
 	for i, m := range list {
 		if other := said[m.Text]; m.Role == "user" && other != "" {
-			return fmt.Errorf("%q stands in %s and in %s", brief(m.Text), other, m.Entry)
+			return fmt.Errorf("%q is in both %s and %s", brief(m.Text), other, m.Entry)
 		} else if m.Role == "user" {
 			said[m.Text] = m.Entry
 		}
@@ -334,26 +334,26 @@ func brief(text string) string {
 
 // branch goes back to an answer.
 func (c *conversation) branch(ctx context.Context, base string) {
-	i := c.r.IntN(len(c.told) - 1)
-	for i > 0 && !(c.told[i].Role == "assistant" && c.told[i+1].Role == "user") {
+	i := c.r.IntN(len(c.known) - 1)
+	for i > 0 && !(c.known[i].Role == "assistant" && c.known[i+1].Role == "user") {
 		i--
 	}
 	if i == 0 {
 		return
 	}
-	c.perhaps = c.told[i].Entry
-	err := c.client.call(ctx, http.MethodPost, base, c.path()+"/branch", map[string]string{"entry": c.perhaps}, nil)
-	if err != nil { // it was made, or is about to be, or not: a transcript will tell
+	c.branching = c.known[i].Entry
+	err := c.client.call(ctx, http.MethodPost, base, c.path()+"/branch", map[string]string{"entry": c.branching}, nil)
+	if err != nil { // the branch may or may not have been made; a transcript will show it
 		c.failed(err)
 		return
 	}
 	c.branched()
 }
 
-// branched takes in that a branch was made.
+// branched records a branch.
 func (c *conversation) branched() {
-	i := slices.IndexFunc(c.told, func(m message) bool { return m.Entry == c.perhaps })
-	c.left, c.told, c.perhaps = append(c.left, c.told), slices.Clone(c.told[:i+1]), ""
+	i := slices.IndexFunc(c.known, func(m message) bool { return m.Entry == c.branching })
+	c.left, c.known, c.branching = append(c.left, c.known), slices.Clone(c.known[:i+1]), ""
 	c.l.branches.Add(1)
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
-// What changes a run, see the package's comment.
+// The environment variables of the package's comment.
 const (
 	seedEnv  = "PROMPTREE_SERVICE_SEED"
 	killsEnv = "PROMPTREE_SERVICE_KILLS"
@@ -75,7 +75,7 @@ func shared(t *testing.T) *postgrestest.Cluster {
 	return c
 }
 
-// own returns a cluster of one test's own, which it may stop.
+// own returns a cluster for one test, which may stop it.
 func own(t *testing.T) *postgrestest.Cluster {
 	t.Helper()
 	if os.Getenv(postgrestest.Env) != "" {
@@ -90,7 +90,7 @@ func own(t *testing.T) *postgrestest.Cluster {
 	return c
 }
 
-// begin skips a test where there is little time, and returns the seed of what it chooses.
+// begin skips a test with -short, and returns the seed of its random choices.
 func begin(t *testing.T) (seed uint64, r *rand.Rand) {
 	t.Helper()
 	if testing.Short() {
@@ -104,7 +104,7 @@ func begin(t *testing.T) (seed uint64, r *rand.Rand) {
 
 var onces sync.Map // of programs, by their names
 
-// program returns the path of the service's program, which is built once with these flags.
+// program returns the path of the service's program, built once with these flags.
 func program(t *testing.T, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(built, fmt.Sprint("service", len(flags)))
@@ -119,7 +119,7 @@ func program(t *testing.T, flags ...string) string {
 	return path
 }
 
-// wait returns a random time.
+// wait waits for a random time.
 func wait(r *rand.Rand, from, to time.Duration) {
 	time.Sleep(from + time.Duration(r.Int64N(int64(to-from))))
 }
