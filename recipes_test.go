@@ -26,7 +26,7 @@ func conversation(session *history.Session) el.Nodes {
 	)
 }
 
-// Retrieval has the lowest Grow, so it is laid out last and its budget is what the conversation leaves. Its priority
+// Retrieval has the lowest Grow, so it is laid out last, with the tokens that the conversation leaves. Its priority
 // makes it the first to be pruned.
 func Example_recipeRetrieval() {
 	session := &history.Session{}

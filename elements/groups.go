@@ -120,7 +120,8 @@ type KeepWith struct {
 func (k KeepWith) Render(context.Context, Sizing) (Node, error) { return k.Children, nil }
 
 // IfEmpty shows its children, or Alt, such as "no results", if they render to nothing but white space. Both are laid
-// out, Alt first; children emptied by pruning stay empty. If the program knows beforehand, it needs only an if.
+// out, Alt first; children emptied by pruning stay empty. If the program knows the answer before rendering, it needs
+// only an if.
 type IfEmpty struct {
 	Props
 	Alt      Node

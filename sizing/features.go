@@ -206,7 +206,7 @@ func newKeyHash() *keyHash {
 	return &k
 }
 
-// texts adds texts by their hashes, so that no two lists of texts are alike.
+// texts adds texts by their hashes, so that different lists of texts have different keys.
 func (k *keyHash) texts(texts ...string) {
 	for _, t := range texts {
 		for i := range k {

@@ -80,7 +80,7 @@ func (r *regression) estimate(f features) float64 {
 func (r *regression) learn(f features, tokens float64) {
 	r.begin()
 	estimate := r.estimate(f)
-	scale := max(estimate, tokens, 50) // so that large and small observations count alike
+	scale := max(estimate, tokens, 50) // so that large and small observations have the same weight
 	var z, uz [featureCount]float64
 	for i, x := range f.x {
 		z[i] = x / scale

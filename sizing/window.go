@@ -32,7 +32,7 @@ type Window struct {
 	Tokens int
 	// AllowUnknown assumes [DefaultTokens] if Tokens is 0. Off by default.
 	AllowUnknown bool
-	// Answer is the room, in tokens, kept free for the model's answer and the tokens that prime it, for models whose
+	// Answer is the number of tokens kept free for the model's answer and the tokens that prime it, for models whose
 	// window includes the answer. Defaults to 0.
 	Answer int
 	// Threshold lowers the budget: a ratio of the effective window (above 0, up to 1), or a number of tokens (100 or

@@ -21,8 +21,8 @@ func WithCallIDs(m Message) Message {
 	return m
 }
 
-// CallIDs assigns the ids of [WithCallIDs] to the calls of one answer: while it is streamed, and the same ids again when
-// it is complete. The zero value is ready to use. It is not safe for concurrent use.
+// CallIDs assigns the ids of [WithCallIDs] to the calls of one answer: while it is streamed, and the same ids again
+// when it is complete. The zero value is ready to use. It is not safe for concurrent use.
 type CallIDs struct {
 	made     map[string][]string // new ids by original id, in order
 	streamed map[string]int      // the number of calls of Next with each id

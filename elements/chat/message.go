@@ -38,8 +38,8 @@ type ToolCall struct {
 	// Arguments as the model wrote them: JSON text, usually an object. If the model was cut off, the text may be
 	// incomplete.
 	Arguments string `json:"arguments"`
-	// Signature by which the provider recognises the call as its model's, such as Gemini's thought signature. It is kept
-	// byte for byte.
+	// Signature by which the provider recognises the call as its model's, such as Gemini's thought signature. It is
+	// kept byte for byte.
 	Signature string `json:"signature,omitempty"`
 }
 

@@ -4,11 +4,11 @@ package chat
 // and an implementation is safe for concurrent use.
 //
 // Counts nearly add up. Let p be the count of a piece by itself: taking the piece out of a message lowers the message's
-// count by at most 1.5·p + 8. A part or a tool call may count more than p in a message, but no more than a second one of
-// it would add there, as long as others of its type are left. Pruning relies on this to count long messages less often;
-// with a tokenizer that breaks it, a little more may be pruned than necessary. The same holds for a list of tools:
-// without one of them the list does not count more, and at most 1.5·p + 8 less, where p is what that tool adds to a list
-// of another.
+// count by at most 1.5·p + 8. A part or a tool call may count more than p in a message, but no more than a second one
+// of it would add there, as long as others of its type are left. Pruning relies on this to count long messages less
+// often; with a tokenizer that breaks it, a little more may be pruned than necessary. The same holds for a list of
+// tools: without one of them the list does not count more, and at most 1.5·p + 8 less, where p is what that tool adds
+// to a list of another.
 //
 // Optional methods refine this. A [Joiner] knows where counts add up. Learns() bool reports whether the same input may
 // have another count later, so that counts are not kept; they are not kept either for a type that is not comparable.
@@ -32,12 +32,12 @@ type Joiner interface {
 	// SafeCut reports whether a text may be cut between these two characters without a change to its count: in valid
 	// UTF-8, CountText(a+b) is CountText(a) + CountText(b) if a ends with before and b starts with after.
 	SafeCut(before, after rune) bool
-	// CountFrame counts a message without its text, so that CountMessage is CountFrame plus CountText of the text parts:
-	// of all of them joined if joined is true, else of each. The result may depend on the number of text parts and the
-	// parts beside them, but not on their text, not even on whether it is empty.
+	// CountFrame counts a message without its text, so that CountMessage is CountFrame plus CountText of the text
+	// parts: of all of them joined if joined is true, else of each. The result may depend on the number of text parts
+	// and the parts beside them, but not on their text, not even on whether it is empty.
 	//
 	// Frames add up too. The types of the parts in a message may decide whether its texts are counted joined, and what
-	// each part takes. But as long as others of its type are left, a part adds the same to any message of that role with
-	// the same types of parts, and so does a tool call.
+	// each part takes. But as long as others of its type are left, a part adds the same to any message of that role
+	// with the same types of parts, and so does a tool call.
 	CountFrame(m Message) (tokens int, joined bool)
 }

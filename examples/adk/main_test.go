@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// files makes a folder of files.
+// files returns a folder with files.
 func files(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +24,7 @@ func files(t *testing.T, n int) string {
 	return dir
 }
 
-func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
+func TestAConversationOutgrowsItsWindowBreaksOffAndContinues(t *testing.T) {
 	const rounds = 25
 	asked, crash := 0, 18
 	s := serve(t, 15_000, func(body) []string {
@@ -51,7 +51,7 @@ func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.NotEmpty(t, problems)
 
-	code, out, problems := ask(question) // the same again
+	code, out, problems := ask(question) // the same question
 	require.Equal(t, 0, code, problems)
 	require.Contains(t, out, "The password is 42.")
 	code, out, problems = ask("Are you sure?")
@@ -79,7 +79,7 @@ func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
 	require.Equal(t, 2*rounds, count[chat.RoleTool])
 }
 
-func TestTheCommandLineIsChecked(t *testing.T) {
+func TestInvalidFlagsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{{}, {"-window", "10", "a"}, {"-nonsense"}} {
 		var out, problems bytes.Buffer
 		require.Equal(t, 2, run(t.Context(), args, &out, &problems), "%q", args)

@@ -15,15 +15,16 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// Examples of adk as they are, but for one line: PluginConfig. Each is asked some questions on its standard input.
-func TestExamplesOfADKComeToTheirEnd(t *testing.T) {
+// The examples of adk are unchanged except for one line: PluginConfig. Each is asked some questions on its standard
+// input.
+func TestExamplesOfADKFinish(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds examples of adk")
 	}
 	adk := output(t, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/adk/v2"))
 	for _, c := range []struct {
 		example string
-		agents  []string // that have a session
+		agents  []string // agents with a session
 	}{
 		{"quickstart", []string{"weather_time_agent"}},
 		{"multiagent/collaboration", []string{"travel_planner", "weather_checker", "flight_booker"}},
@@ -58,7 +59,7 @@ func TestExamplesOfADKComeToTheirEnd(t *testing.T) {
 	}
 }
 
-// output runs a command, and returns what it wrote.
+// output runs a command and returns its output.
 func output(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
@@ -66,7 +67,7 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return strings.TrimSpace(string(out))
 }
 
-// build builds an example with the line that adds promptree, and returns the program.
+// build builds an example with the line that adds promptree, and returns the path of the program.
 func build(t *testing.T, example string) string {
 	t.Helper()
 	source, err := os.ReadFile(example)
@@ -90,7 +91,7 @@ func build(t *testing.T, example string) string {
 	return program
 }
 
-// mind calls the functions that it is told of, in turn, and then says something long, or ends its task.
+// mind calls the declared functions in turn, and then answers with a long text or ends its task.
 func mind(b body) []string {
 	var functions []declaration
 	var finish *declaration
@@ -105,7 +106,7 @@ func mind(b body) []string {
 			}
 		}
 	}
-	rounds := 0 // since somebody said something
+	rounds := 0 // rounds since the last message of the user
 	for i := len(b.Contents) - 1; i >= 0; i-- {
 		p := b.Contents[i].Parts[len(b.Contents[i].Parts)-1]
 		if b.Contents[i].Role == "user" && p.FunctionResponse == nil {
@@ -135,7 +136,7 @@ func arguments(f declaration) any {
 	return map[string]any{}
 }
 
-// value is one that a schema allows.
+// value returns a value that a schema allows.
 func value(s schema) any {
 	name := s.Type
 	if several, ok := name.([]any); ok && len(several) > 0 {
@@ -161,7 +162,7 @@ func value(s schema) any {
 	return "Zurich"
 }
 
-// inSession returns how many messages and compactions are in an agent's session.
+// inSession returns the number of messages and compactions in an agent's session.
 func inSession(t *testing.T, folder, agent string) (messages, compactions int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, agent+"*.jsonl"))

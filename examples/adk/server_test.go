@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// server speaks Gemini's protocol. It refuses what breaks the rules and what is larger than its window.
+// server speaks Gemini's protocol. It refuses requests that break the rules or are larger than its window.
 type server struct {
 	*httptest.Server
 	window int // bytes of the contents
@@ -63,7 +63,7 @@ func (b body) last() part {
 	return parts[len(parts)-1]
 }
 
-// size returns what the texts, calls and responses take.
+// size returns the size of the texts, calls and responses.
 func (b body) size() (n int) {
 	for _, c := range b.Contents {
 		data, err := json.Marshal(c.Parts)
@@ -75,7 +75,7 @@ func (b body) size() (n int) {
 	return n
 }
 
-// judge says which rule contents break.
+// judge returns the rule that contents break.
 func judge(b body) string {
 	calls := 0
 	for i, c := range b.Contents {
@@ -111,7 +111,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone: a summary in the background was called off
+		return // the client is gone: a summary in the background was cancelled
 	}
 	var b body
 	if err := json.Unmarshal(raw, &b); err != nil || len(b.Contents) == 0 {
@@ -172,7 +172,7 @@ func call(name string, args any) string {
 	return string(data)
 }
 
-// serve starts a server, of which clients of Gemini are told by the environment.
+// serve starts a server, to which the environment directs clients of Gemini.
 func serve(t *testing.T, window int, mind func(b body) []string) *server {
 	t.Helper()
 	s := &server{window: window, mind: mind}

@@ -20,14 +20,14 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// server speaks Chat Completions. It has files read two at a time, and answers then. It refuses what breaks the rules and what is
-// larger than its window.
+// server speaks Chat Completions. The model reads files two at a time and then answers. The server refuses requests
+// that break the rules or are larger than its window.
 type server struct {
 	*httptest.Server
-	rounds int // before it answers
+	rounds int // rounds before the answer
 	window int // bytes of the messages
-	crash  int // round in which the connection breaks, once
-	// mind answers in place of the rounds, if it is set.
+	crash  int // round in which the connection breaks once
+	// mind, if set, answers instead.
 	mind func(b body) (text string, calls []call)
 
 	mu                                  sync.Mutex
@@ -60,7 +60,7 @@ type body struct {
 	Stream   bool             `json:"stream"`
 }
 
-// judge says which rule messages break.
+// judge returns the rule that messages break.
 func judge(messages []message) string {
 	var open []string
 	for i, m := range messages {
@@ -93,7 +93,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone: a summary in the background was called off
+		return // the client is gone: a summary in the background was cancelled
 	}
 	if bytes.Contains(raw, []byte("promptree")) {
 		s.broken = append(s.broken, "a mark of promptree's is sent")
@@ -145,14 +145,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}, size)
 }
 
-// calls returns a call of a tool.
+// calls returns a tool call.
 func calls(index int, id, name, arguments string) call {
 	c := call{Index: index, ID: id, Type: "function"}
 	c.Function.Name, c.Function.Arguments = name, arguments
 	return c
 }
 
-// say answers, streamed in pieces if it is asked for.
+// say writes an answer, streamed in pieces if requested.
 func (s *server) say(w http.ResponseWriter, streamed bool, text string, calls []call, size int) {
 	finish := "stop"
 	if len(calls) > 0 {
@@ -192,7 +192,7 @@ func (s *server) say(w http.ResponseWriter, streamed bool, text string, calls []
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// files makes a folder of files.
+// files returns a folder with files.
 func files(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -202,7 +202,7 @@ func files(t *testing.T, n int) string {
 	return dir
 }
 
-func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
+func TestAConversationOutgrowsItsWindowBreaksOffAndContinues(t *testing.T) {
 	const rounds = 25
 	s := &server{rounds: rounds, window: 15_000, crash: 18}
 	s.Server = httptest.NewServer(s)
@@ -220,7 +220,7 @@ func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.NotEmpty(t, problems)
 
-	code, out, problems := ask(question) // the same again
+	code, out, problems := ask(question) // the same question
 	require.Equal(t, 0, code, problems)
 	require.Contains(t, out, "The password is 42.")
 	code, out, problems = ask("Are you sure?")
@@ -248,7 +248,7 @@ func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
 	require.Equal(t, 2*rounds, count[chat.RoleTool])
 }
 
-func TestTheCommandLineIsChecked(t *testing.T) {
+func TestInvalidFlagsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{{}, {"-window", "10", "a"}, {"-nonsense"}} {
 		var out, problems bytes.Buffer
 		require.Equal(t, 2, run(t.Context(), args, &out, &problems), "%q", args)

@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
-// serve starts a server, and returns eino's model on it.
+// serve starts a server, and returns eino's model for it.
 func serve(t *testing.T, mind func(b body) (string, []call)) (*server, *openai.ChatModel) {
 	t.Helper()
 	s := &server{window: 15_000, mind: mind}
@@ -33,7 +33,7 @@ func serve(t *testing.T, mind func(b body) (string, []call)) (*server, *openai.C
 	return s, model
 }
 
-// handlers returns the middleware on a session of its own.
+// handlers returns the middleware with a new session.
 func handlers(t *testing.T, model *openai.ChatModel) (*history.Session, []adk.ChatModelAgentMiddleware) {
 	t.Helper()
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
@@ -61,7 +61,7 @@ func config(t *testing.T) adk.ToolsConfig {
 	return c
 }
 
-// ends lets an agent answer, streamed, and returns what it printed.
+// ends has an agent answer, streamed, and returns its output.
 func ends(t *testing.T, agent adk.Agent, question string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -69,7 +69,7 @@ func ends(t *testing.T, agent adk.Agent, question string) string {
 	return out.String()
 }
 
-// count counts the messages of a session, and its compactions.
+// count returns the number of messages and compactions in a session.
 func count(t *testing.T, s *history.Session) (roles map[chat.Role]int, compactions int) {
 	t.Helper()
 	roles = map[chat.Role]int{}
@@ -85,7 +85,7 @@ func count(t *testing.T, s *history.Session) (roles map[chat.Role]int, compactio
 	return roles, compactions
 }
 
-// says reports whether the user says a text.
+// says reports whether a message of the user contains a text.
 func (b body) says(text string) bool {
 	for _, m := range b.Messages {
 		if m.Role == "user" && m.text() == text {
@@ -95,7 +95,7 @@ func (b body) says(text string) bool {
 	return false
 }
 
-func TestDeepAgentComesToItsEnd(t *testing.T) {
+func TestADeepAgentFinishes(t *testing.T) {
 	const task = "look closely"
 	outer, inner := 0, 0
 	s, model := serve(t, func(b body) (string, []call) {
@@ -128,7 +128,7 @@ func TestDeepAgentComesToItsEnd(t *testing.T) {
 	require.Positive(t, compactions)
 }
 
-func TestASupervisorComesToItsEnd(t *testing.T) {
+func TestASupervisorFinishes(t *testing.T) {
 	const instruction = "You supervise."
 	led, worked := 0, 0
 	s, model := serve(t, func(b body) (string, []call) {

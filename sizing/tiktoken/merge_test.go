@@ -43,7 +43,7 @@ func requireMerged(t *testing.T, c *Counter, word string) {
 	if len(word) <= maxShortWord {
 		require.Equal(t, want, v.mergeShort(word), "%q", word)
 	}
-	// The text around a word does not change its tokens, nor does the memo.
+	// Neither the text around a word nor the memo changes its tokens.
 	for range 2 {
 		require.Equal(t, want, c.countWord("<"+word+">", 1, len(word)+1))
 	}

@@ -139,7 +139,7 @@ func lastMerge(t testing.TB, tokenOf func(string) token, s string) int {
 	return starts[1]
 }
 
-// entry is what a hash table holds in the slot of a hash.
+// entry is an entry of a hash table.
 type entry struct {
 	hash    uint64
 	content []byte

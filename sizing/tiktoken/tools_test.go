@@ -17,7 +17,7 @@ func TestNoToolsCountNothing(t *testing.T) {
 	require.Zero(t, c.CountTools([]chat.Tool{}))
 }
 
-// The numbers are what GPT-3.5 billed, less the 8 tokens of the message sent with the tools.
+// The numbers are GPT-3.5's bills, less the 8 tokens of the message sent with the tools.
 func TestToolsCountAsBilled(t *testing.T) {
 	c := newTestCounter(t, "cl100k_base")
 	for _, tt := range []struct {

@@ -110,8 +110,8 @@ func (v *vocab) below(s string, i, n int) token {
 	return v.byte(s[i])
 }
 
-// longest returns the longest token at i of more than maxShort and at most n bytes, zero if there is none. A head that
-// no longer token starts with ends the search early, so the number of steps grows with the number of bytes that match.
+// longest returns the longest token at i of more than maxShort and at most n bytes, zero if there is none. A head
+// without a longer token ends the search early, so the number of steps grows with the number of bytes that match.
 func (v *vocab) longest(s string, i, n int) token {
 	most := maxShort
 	for k := maxShort; k < n; k *= 2 {

@@ -113,8 +113,8 @@ func said(t *testing.T, s *history.Session, to string) (list []message) {
 	return plain(list)
 }
 
-// checkMessages compares the clients' messages with the whole session: every acknowledged message and branch is there, and
-// no message is there twice.
+// checkMessages compares the clients' messages with the whole session: every acknowledged message and branch is there,
+// and no message is there twice.
 func (l *load) checkMessages(s *history.Session, name, tenant string) {
 	t := l.t
 	t.Helper()
@@ -151,8 +151,8 @@ func (l *load) checkMessages(s *history.Session, name, tenant string) {
 	}
 }
 
-// checkPlans checks that each plan of a session has at most one effect: on no path does a compaction carry out a plan that
-// has ended or was carried out. On a branch from before that the plan is pending again, and an end that comes late
+// checkPlans checks that each plan of a session has at most one effect: on no path does a compaction carry out a plan
+// that has ended or was carried out. On a branch from before that the plan is pending again, and an end that comes late
 // changes nothing.
 func (l *load) checkPlans(s *history.Session, n *found, plans map[string]bool) {
 	t := l.t

@@ -239,14 +239,14 @@ func (p *process) run() *running {
 	return p.current
 }
 
-// start starts the process, and waits until it does what it is for.
+// start starts the process, and waits until it is ready.
 func (p *process) start() {
 	p.f.t.Helper()
 	p.launch()
 	p.working()
 }
 
-// working waits until the process does what it is for.
+// working waits until the process is ready: it listens, or its workers have started.
 func (p *process) working() {
 	p.f.t.Helper()
 	r := p.run()
