@@ -99,10 +99,10 @@ const (
 	ChangeToolOrder Change = "tool order"
 	// ChangeTools: there are other tools, or their descriptions or parameters changed.
 	ChangeTools Change = "tools"
-	// ChangeSystem: a system message at the head changed. Something in it changes by itself: a clock, a counter, a list
-	// of files, the newest memory.
+	// ChangeSystem: a system message at the start changed, usually because it holds a clock, a counter, a list of files
+	// or the newest memory.
 	ChangeSystem Change = "system message"
-	// ChangeMessages: a later message changed, or is gone: context in front of the history, or what was pruned.
+	// ChangeMessages: a later message changed or is gone, usually context before the history, or a pruned message.
 	ChangeMessages Change = "messages"
 )
 
@@ -168,10 +168,9 @@ func (c PromptCache) Expired(at time.Time) bool {
 	return c.Sent.Time.IsZero() || at.Sub(c.Sent.Time) > life
 }
 
-// Holds predicts how many tokens, by the provider's count, of a request that is sent at a time and shares a beginning
-// with the last one are in the cache: all that the last request read or wrote, or the part of it that the shared
-// beginning takes by our own count. A provider that charges nothing for writes does not report them; then the whole of
-// the last request counts as cached.
+// Holds predicts how many tokens of a new request, by the provider's count, are in the cache at a time. The cache holds
+// all that the last request read or wrote, or the part of it that the common beginning s takes by our own count. A
+// provider that charges nothing for writes does not report them; then the whole of the last request counts as cached.
 func (c PromptCache) Holds(s Shared, at time.Time) int {
 	if c.Expired(at) || s.Change == ChangeUnknown {
 		return 0

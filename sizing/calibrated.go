@@ -17,25 +17,25 @@ import (
 //	response, err := model.Generate(ctx, request)
 //	counter.Observe(request, response)
 //
-// It learns two things. The tokens of an answer are reported with it, so from then on that message counts as exactly
-// that many, unless later reports show that it takes another number when it is sent back, as with reasoning that stays
-// with the provider. And the difference between a request and the one before it is the cost of the messages added in
-// between: from it follows what the provider makes of a token of the base, a letter, a digit, a symbol, a message and a
-// tool call, by recursive least squares (regression.go). Before the first observation, it counts a tenth more than the
-// base.
+// It learns two things. First, the tokens of an answer are reported with it. From then on that message counts as
+// exactly that many, unless later reports show that it takes another number when it is sent back, as with reasoning
+// that stays with the provider. Second, the difference between a request and the one before it is the cost of the
+// messages added in between. From these differences it estimates, by recursive least squares (regression.go), how many
+// of the provider's tokens a token of the base, a letter, a digit, a symbol, a message and a tool call take. Before the
+// first observation, it counts a tenth more than the base.
 //
-// It is not a [chat.Joiner], even if its base is one: the reported tokens of an answer say nothing of its parts, and a
-// sum of rounded parts is not the rounded sum. A renderer therefore counts whole messages again.
+// It is not a [chat.Joiner], even if its base is one: the reported tokens of an answer do not say how many each part
+// takes, and a sum of rounded parts is not the rounded sum. A renderer therefore counts whole messages again.
 //
-// An opaque part counts as the tokens that it states, and many state none: thinking between other content, a provider's
-// own tools. A request that continues an observed one makes up for them, because its usage includes them.
+// An opaque part counts as its Tokens, which are often 0, as for thinking between other content or a provider's own
+// tools. A request that continues an observed one makes up for them, because its usage includes them.
 //
 // The counts of the most recent texts are remembered, in a few megabytes at most, so that a growing conversation is
 // read once. Base must not be changed after the first count.
 //
-// Use one Calibrated for each model. Its counts change with each call of Observe and at no other time;
-// [Calibrated.Safe] returns a tokenizer whose counts stay the same and include a margin. A Calibrated is safe for
-// concurrent use and must not be copied.
+// Use one Calibrated for each model. Its counts change only with a call of Observe; [Calibrated.Safe] returns a
+// tokenizer whose counts stay the same and include a margin. A Calibrated is safe for concurrent use and must not be
+// copied.
 type Calibrated struct {
 	// Base counts texts, tools and media. Defaults to one token for 4 bytes of text, and 0 for media.
 	Base chat.Tokenizer
@@ -69,7 +69,7 @@ func (c *Calibrated) CountText(text string) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountPart counts a text and the text of thinking as learnt, and other parts as the base does.
+// CountPart counts a text and the text of thinking by the learnt weights, and other parts as the base does.
 func (c *Calibrated) CountPart(part chat.Part) int {
 	x := c.partFeatures(part)
 	c.mu.RLock()
@@ -77,7 +77,7 @@ func (c *Calibrated) CountPart(part chat.Part) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountMessage counts a message: one that was observed as an answer as the provider did, any other by its features.
+// CountMessage counts a message. An observed answer counts as the provider reported, any other message by its features.
 func (c *Calibrated) CountMessage(m chat.Message) int {
 	x := c.messageFeatures(m)
 	var key messageKey
@@ -98,9 +98,9 @@ func (c *Calibrated) CountTools(tools []chat.Tool) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountRequest counts a whole request. A request that continues the one observed last counts as the reported tokens of
-// that one plus the new messages. Any other is the sum of its messages and tools, and of what the provider is known to
-// add to each request.
+// CountRequest counts a whole request. A request that continues the last observed one counts as the reported tokens of
+// that one plus the new messages. Any other is the sum of its messages and tools, and of the tokens that the provider
+// is known to add to each request.
 func (c *Calibrated) CountRequest(req chat.Request) int {
 	o := requestOf(req)
 	c.mu.RLock()
@@ -147,7 +147,7 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 }
 
 // Margin returns the fraction by which a request may exceed its estimate: twice the typical error so far. It is 0.3
-// before the first observation and falls with each that was estimated well.
+// before the first observation and falls with each good estimate.
 func (c *Calibrated) Margin() float64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

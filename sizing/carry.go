@@ -1,7 +1,7 @@
 package sizing
 
-// Carry describes the choice between carrying a history on with the next request and compacting it before. All fields
-// are tokens by the provider's count.
+// Carry describes the choice between sending a history on with the next request and compacting it first. All fields are
+// tokens by the provider's count.
 type Carry struct {
 	// Input of the request without the compaction.
 	Input int
@@ -19,13 +19,13 @@ type Carry struct {
 // Base returns the input of the request if the history is compacted.
 func (c Carry) Base() int { return c.Head + c.Summary + c.Kept }
 
-// Carrying returns what one request costs, in dollars, because its input is larger than it would be with the
-// compaction. The difference is charged as a cache read if the provider has a cache.
+// Carrying returns the part of a request's cost, in dollars, that the compaction would save, because its input would be
+// smaller. The difference is charged as a cache read if the provider has a cache.
 func (p Prices) Carrying(c Carry, input int) float64 {
 	return p.Reading(input, input-c.Base())
 }
 
-// Reading returns what it costs, in dollars, to send tokens that were sent before, in a request of that input.
+// Reading returns the cost, in dollars, of sending tokens that were sent before, in a request with that input.
 func (p Prices) Reading(input, tokens int) float64 {
 	return float64(max(0, tokens)) * p.reading(p.At(input)) / 1e6
 }
@@ -38,14 +38,14 @@ func (p Prices) reading(r Rates) float64 {
 	return r.Input
 }
 
-// Breaking returns what it costs, in dollars, to change a request that is cached: the tokens behind the change are
-// written instead of read.
+// Breaking returns the cost, in dollars, of changing a cached request: the tokens behind the change are written instead
+// of read.
 func (p Prices) Breaking(input, behind int) float64 {
 	r := p.At(input)
 	return float64(max(0, behind)) * max(0, r.CacheWrite-p.reading(r)) / 1e6
 }
 
-// Summarizing returns what the request for the summary costs, in dollars.
+// Summarizing returns the cost of the request for the summary, in dollars.
 func (p Prices) Summarizing(c Carry) float64 {
 	r := p.At(c.Input)
 	input := p.reading(r)
@@ -59,12 +59,13 @@ func (p Prices) Summarizing(c Carry) float64 {
 	return (float64(max(0, c.Input))*input + float64(max(0, c.Summary))*r.Output) / 1e6
 }
 
-// Compacting returns what the compaction costs, in dollars: the request for the summary, plus writing the summary and
-// what is kept to the cache, less reading as much from it. If the cache is cold, everything is written anyway, and what
-// need no longer be written is subtracted from the request for the summary. The result is never below 0.
+// Compacting returns the cost of the compaction, in dollars: the request for the summary, plus writing the summary and
+// the kept messages to the cache, less reading as much from it. If the cache is cold, everything is written anyway, so
+// the tokens that the compaction saves are subtracted from the cost at the rate of a write. The result is never below
+// 0.
 //
 // It is the buying price in the ski rental problem: compact as soon as carrying the history since the last compaction
-// has cost as much. That needs no knowledge of how the session goes on.
+// has cost as much. That needs no knowledge of the rest of the session.
 func (p Prices) Compacting(c Carry) float64 {
 	r := p.At(c.Input)
 	written := float64(max(0, c.Summary)+max(0, c.Kept)) * max(0, r.CacheWrite-p.reading(r))

@@ -12,28 +12,27 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// IsEstimate reports whether a tokenizer says of itself, by a method Estimates() bool, that its counts are only
+// IsEstimate reports whether a tokenizer has a method Estimates() bool that returns true: its counts are only
 // estimates.
 func IsEstimate(t chat.Tokenizer) bool {
 	e, ok := t.(interface{ Estimates() bool })
 	return ok && e.Estimates()
 }
 
-// Estimator is a [chat.Tokenizer] for models whose own tokenizer is not at hand. It divides characters, and reports
-// that its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: a token has four
-// characters, rounded up, and each message adds 400 characters for what wraps it.
+// Estimator is a [chat.Tokenizer] for models whose own tokenizer is not available. It divides the number of characters,
+// and reports that its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: 4 characters
+// are a token, rounded up, and each message adds 400 characters for its frame.
 //
 // Everything that is sent is counted: texts, tool calls with their names and arguments, a message's name, thinking with
 // its signature, the definitions of tools. An image counts as 4,800 characters, as in pi, which is right for a large
-// one; a document as its base64; an opaque value as the tokens that it states, else as its JSON. Four characters a
-// token is right for English and code. For Chinese or Japanese the count is a third of the true one or less: set
-// CharsPerToken to 1.
+// one; a document as its base64; an opaque value as its Tokens, or else as its JSON. Four characters a token is right
+// for English and code. For Chinese or Japanese the count is a third of the true one or less: set CharsPerToken to 1.
 type Estimator struct {
 	// CharsPerToken is the average number of characters (code points) in a token, above 0. Defaults to 4, as does any
 	// other number or infinity.
 	CharsPerToken float64
-	// MessageChars is the number of characters that wrap a message: its role, its delimiters, what the application
-	// adds. Defaults to 400, which is high if nothing is added; below 0 means none.
+	// MessageChars is the number of characters of a message's frame: its role, its delimiters, additions of the
+	// application. Defaults to 400, which is high if nothing is added; below 0 means none.
 	MessageChars int
 }
 
@@ -118,8 +117,8 @@ func (e Estimator) tokens(chars int) int {
 	return n
 }
 
-// Reported holds the usage that a provider reported for a request, from which later requests of the same conversation
-// are counted: the reported tokens, plus a count of what came after. It is the best figure available without the
+// Reported holds the usage that a provider reported for a request. From it, later requests of the same conversation are
+// counted: the reported tokens, plus a count of the messages after them. It is the best figure available without the
 // model's own tokenizer, and holds only while the conversation grows at its end; see [Reported.Count].
 //
 // The zero value holds no report.
@@ -152,10 +151,10 @@ func NewReported(req chat.Request, resp chat.Response) Reported {
 	return r
 }
 
-// Count returns the tokens of a request with these messages and tools: those reported for its beginning, input and
-// output, and a tokenizer's count of the messages after it; t may be an [Estimator]. It returns false if nothing was
-// reported for such a beginning: the history was compacted, pruned, cut or otherwise changed since, the answer was
-// changed or not kept, or the tools are others. Then the report is of no use, and the caller counts the whole request.
+// Count returns the tokens of a request with these messages and tools: the reported input and output of its beginning,
+// and a tokenizer's count of the messages after that; t may be an [Estimator]. It returns false if no usage was
+// reported for the beginning: the history was compacted, pruned or otherwise changed, the answer was changed or left
+// out, or the tools differ. The caller must then count the whole request.
 func (r Reported) Count(t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) (tokens int, ok bool) {
 	known := r.messages
 	if r.answer {

@@ -13,9 +13,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ImageSize returns the size in pixels of a PNG, JPEG, GIF or WebP that the image's data URL holds in base64, read from
-// the head of the file. It returns false for any other image, such as one behind an address. Providers count images by
-// their size.
+// ImageSize returns the size in pixels of a PNG, JPEG, GIF or WebP image in a base64 data URL, read from the head of
+// the file. It returns false for any other image, such as one behind an https URL. Providers count images by their
+// size.
 func ImageSize(img chat.Image) (width, height int, ok bool) {
 	const scheme = "data:"
 	url := img.URL

@@ -38,14 +38,14 @@ func (r Rates) withDefaults() Rates {
 	return r
 }
 
-// Prices say what requests to a model cost and how long its provider's prompt cache lasts.
+// Prices are the rates of a model and the lifetime of its provider's prompt cache.
 type Prices struct {
 	Rates
 	// LongInput is the input, in tokens, above which the whole request is charged by LongRates. 0 means no such limit.
 	LongInput int
 	LongRates Rates
-	// Lifetime is the minimum time for which the cache keeps what no request reads or writes again. Each read starts it
-	// anew. 0 means that the provider names no lifetime or has no cache; then no cache reads are predicted.
+	// Lifetime is the minimum time for which the cache keeps a prefix that no request uses. Each read restarts it. 0
+	// means that the provider names no lifetime or has no cache; then no cache reads are predicted.
 	Lifetime time.Duration
 	// LongLifetime is the longer lifetime that a request may ask for. 0 means that the provider offers none.
 	LongLifetime time.Duration
@@ -61,7 +61,7 @@ func (p Prices) At(input int) Rates {
 	return p.Rates.withDefaults()
 }
 
-// Of returns what a request cost by its usage. Numbers below 0 count as 0, and input that the cache both served and
+// Of returns the cost of a request by its usage. Numbers below 0 count as 0, and input that the cache both served and
 // stored counts once for each.
 func (p Prices) Of(u chat.Usage) Cost {
 	r := p.At(u.Input)
@@ -82,7 +82,7 @@ type Planned struct {
 	Input int
 	// Cached is the number of tokens, from the first on, that the provider has in its cache.
 	Cached int
-	// Output that is expected.
+	// Output is the expected length of the answer.
 	Output int
 	// Long reports whether the request asks for LongLifetime.
 	Long bool
@@ -91,8 +91,9 @@ type Planned struct {
 // caches reports whether the provider has a cache with a known lifetime.
 func (p Prices) caches() bool { return p.Lifetime > 0 || p.LongLifetime > 0 }
 
-// Foretell returns the usage that a provider is expected to report for a request: what is cached is read if it is at
-// least LeastCached, and the rest is written if the whole request is. [Prices.Of] returns what that costs.
+// Foretell returns the usage that a provider is expected to report for a request: Cached tokens are read if they are at
+// least LeastCached, and the rest is written if the whole request is at least LeastCached. [Prices.Of] returns its
+// cost.
 func (p Prices) Foretell(r Planned) chat.Usage {
 	u := chat.Usage{Input: max(0, r.Input), Output: max(0, r.Output)}
 	if !p.caches() || u.Input < p.LeastCached {

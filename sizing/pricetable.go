@@ -41,9 +41,9 @@ func (t PriceTable) Of(model string) (Prices, error) {
 	return Prices{}, &UnknownPricesError{Model: model}
 }
 
-// PublishedPrices returns a new table of what the makers of some models charged for standard requests to their own APIs
-// on the date of each row. Prices change: append rows of your own, which take precedence over those of the same model,
-// or use your own table. Lifetimes are the minimum that the provider names.
+// PublishedPrices returns a new table of the prices that the makers of some models charged for standard requests to
+// their own APIs on the date of each row. Prices change: append rows of your own, which take precedence over earlier
+// rows of the same model, or use your own table. Lifetimes are the minimum that the provider names.
 func PublishedPrices() PriceTable {
 	var table PriceTable
 	for _, r := range anthropicPrices {
