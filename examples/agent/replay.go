@@ -34,7 +34,7 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 		OnEvent: func(e summarize.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			meter.Hear(e, tokenizer)
+			meter.AddEvent(e, tokenizer)
 			if e.Kind == summarize.EventDone {
 				compacted = append(compacted, e)
 			}
@@ -72,7 +72,7 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 			return meter.Costs(), err
 		}
 		mu.Lock()
-		err = meter.Request(ctx, session, tokenizer, rendered, chat.Response{Message: step.Answer}, nil, at)
+		err = meter.AddRequest(ctx, session, tokenizer, rendered, chat.Response{Message: step.Answer}, nil, at)
 		made := compacted
 		compacted = nil
 		mu.Unlock()

@@ -178,7 +178,7 @@ func (a *Agent) retarget(ctx context.Context) error {
 	if a.compactor != nil {
 		return a.compactor.Retarget(ctx, target)
 	}
-	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), OnEvent: a.hear}
+	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), OnEvent: a.onEvent}
 	if a.Summarizer != nil {
 		a.compactor.Models = map[string]summarize.Target{summarizer: {Model: a.Summarizer}}
 	}
@@ -216,13 +216,13 @@ func (a *Agent) policy() summarize.Policy {
 // maxRefusals is the number of times that a prompt is made smaller because the provider refused it as too large.
 const maxRefusals = 4
 
-// hear records compactions for the next round's report.
-func (a *Agent) hear(e summarize.Event) {
+// onEvent records compactions for the next round's report.
+func (a *Agent) onEvent(e summarize.Event) {
 	a.mu.Lock()
 	if e.Kind == summarize.EventDone {
 		a.compacted = append(a.compacted, e)
 	}
-	a.meter.Hear(e, a.tokenizer())
+	a.meter.AddEvent(e, a.tokenizer())
 	a.mu.Unlock()
 	if a.Recorder != nil {
 		a.Recorder.Hear(e)
@@ -266,7 +266,7 @@ func (a *Agent) report(ctx context.Context, answer steps.Answer) error {
 	compacted := a.compacted
 	a.compacted = nil
 	a.meter.Prices = a.Prices
-	err := a.meter.Request(ctx, a.Session, a.tokenizer(), result, answer.Response, a.Tools.Definitions(), time.Now())
+	err := a.meter.AddRequest(ctx, a.Session, a.tokenizer(), result, answer.Response, a.Tools.Definitions(), time.Now())
 	a.mu.Unlock()
 	if a.rounds++; a.OnRound == nil || err != nil {
 		return err

@@ -33,47 +33,47 @@ type Meter struct {
 	// Prices of the model.
 	Prices sizing.Prices
 
-	costs  Costs
-	prefix prefix.Prefix      // the last request
-	whole  sizing.PromptCache // the last request if nothing had been compacted
-	leaf   string             // the last entry that is counted
-	said   int                // tokens of all messages
-	around int                // tokens of a request besides the messages of the session
+	costs       Costs
+	prefix      prefix.Prefix      // the last request
+	uncompacted sizing.PromptCache // the last request if nothing had been compacted
+	leaf        string             // the last entry that is counted
+	messages    int                // tokens of all messages
+	overhead    int                // tokens of a request besides the messages of the session
 }
 
 // Costs returns the cost of the requests so far.
 func (m *Meter) Costs() Costs { return m.costs }
 
-// Request adds a request that was answered at a time. If the provider reported no usage, it is predicted from our own
-// count and the part that the request shares with the one before it.
-func (m *Meter) Request(ctx context.Context, s *history.Session, t chat.Tokenizer, sent *render.Result, answer chat.Response, tools []chat.Tool, at time.Time) error {
+// AddRequest adds a request that was answered at a time. If the provider reported no usage, it is predicted from our
+// own count and the part that the request shares with the one before it.
+func (m *Meter) AddRequest(ctx context.Context, s *history.Session, t chat.Tokenizer, sent *render.Result, answer chat.Response, tools []chat.Tool, at time.Time) error {
 	counted, usage := sent.Tokens+t.CountTools(tools), answer.Usage
 	if usage.Input == 0 {
 		m.prefix.Tokenizer = t
 		n, held := m.prefix.Whole(sent.Messages)
 		m.prefix.Send(sent.Messages)
-		if held += counted - sent.Tokens; n == 0 || m.whole.Expired(at) {
+		if held += counted - sent.Tokens; n == 0 || m.uncompacted.Expired(at) {
 			held = 0
 		}
 		usage = m.Prices.Foretell(sizing.Planned{Input: counted, Cached: held, Output: t.CountMessage(answer.Message)})
 	}
 	m.costs.Spent += m.Prices.Of(usage).Total()
 
-	if err := m.listen(ctx, s, t, counted); err != nil {
+	if err := m.countMessages(ctx, s, t, counted); err != nil {
 		return err
 	}
 	scale := float64(usage.Input) / float64(max(1, counted)) // from our tokens to the provider's
 	whole := m.Prices.Foretell(sizing.Planned{
-		Input: max(usage.Input, int(scale*float64(m.said+m.around))), Cached: m.whole.Holds(sizing.Shared{}, at), Output: usage.Output,
+		Input: max(usage.Input, int(scale*float64(m.messages+m.overhead))), Cached: m.uncompacted.Holds(sizing.Shared{}, at), Output: usage.Output,
 	})
 	m.costs.Whole += m.Prices.Of(whole).Total()
-	m.whole = sizing.PromptCache{Prices: m.Prices, Usage: whole, Sent: sizing.Sent{Time: at}}
+	m.uncompacted = sizing.PromptCache{Prices: m.Prices, Usage: whole, Sent: sizing.Sent{Time: at}}
 	return nil
 }
 
-// listen counts the messages appended since the last request. Before the first request it also works out the tokens of
-// a request besides the session, from the counted size of the request.
-func (m *Meter) listen(ctx context.Context, s *history.Session, t chat.Tokenizer, counted int) error {
+// countMessages counts the messages appended since the last request. Before the first request it also works out the
+// tokens of a request besides the session, from the counted size of the request.
+func (m *Meter) countMessages(ctx context.Context, s *history.Session, t chat.Tokenizer, counted int) error {
 	for e, err := range s.Back(ctx, "") {
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (m *Meter) listen(ctx context.Context, s *history.Session, t chat.Tokenizer
 			break
 		}
 		if said, shown := e.Shown(); shown {
-			m.said += t.CountMessage(said)
+			m.messages += t.CountMessage(said)
 		}
 	}
 	if m.leaf == "" {
@@ -90,18 +90,18 @@ func (m *Meter) listen(ctx context.Context, s *history.Session, t chat.Tokenizer
 		if err != nil {
 			return err
 		}
-		m.around = counted
+		m.overhead = counted
 		for _, shown := range view.Messages() {
-			m.around -= t.CountMessage(shown)
+			m.overhead -= t.CountMessage(shown)
 		}
 	}
 	m.leaf = s.Leaf()
 	return nil
 }
 
-// Hear adds the cost of a compaction. If no usage was reported, it is that of the summary and of the whole prompt, read
-// by a model whose cache holds none of it.
-func (m *Meter) Hear(e summarize.Event, t chat.Tokenizer) {
+// AddEvent adds the cost of a compaction. If no usage was reported, it is that of the summary and of the whole prompt,
+// read by a model whose cache holds none of it.
+func (m *Meter) AddEvent(e summarize.Event, t chat.Tokenizer) {
 	usage := e.Usage
 	if e.Kind == summarize.EventDone && usage.Input == 0 {
 		usage = chat.Usage{Input: e.TokensBefore, Output: t.CountText(e.Summary)}
