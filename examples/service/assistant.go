@@ -18,15 +18,15 @@ import (
 // assistant is shared by all conversations: the model, the budget of its prompts, and the policy of compaction. To use
 // another model, change newAssistant.
 type assistant struct {
-	target summarize.Target
-	policy summarize.Policy
-	answer int // maximum tokens of an answer
-	heard  func(compaction)
+	target       summarize.Target
+	policy       summarize.Policy
+	answer       int // maximum tokens of an answer
+	onCompaction func(compaction)
 }
 
-// leastWindow is the smallest context window, in tokens, with enough for the instructions, a message, an answer and a
+// minWindow is the smallest context window, in tokens, with enough for the instructions, a message, an answer and a
 // summary.
-const leastWindow = 1000
+const minWindow = 1000
 
 const instructions = `You are the assistant of a chat. Answer in a few sentences. Where you need something word for word that is not shown
 any more, read it in the transcript of this conversation with the tool ` + transcriptTool + `.`
@@ -62,11 +62,11 @@ func (a *assistant) prompt(s *history.Session) elements.Node {
 	)
 }
 
-// compactor returns the compactor of a session. It reports compactions to a.heard and to listen.
+// compactor returns the compactor of a session. It reports compactions to a.onCompaction and to listen.
 func (a *assistant) compactor(s *history.Session, listen func(compaction)) *summarize.Compactor {
 	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e summarize.Event) {
 		if told, ok := compactionOf(e); ok {
-			a.heard(told)
+			a.onCompaction(told)
 			listen(told)
 		}
 	}}
@@ -85,12 +85,12 @@ type conversation struct {
 
 func (a *assistant) conversation(s *history.Session, read func(context.Context, int) lines) *conversation {
 	c := &conversation{session: s, prompt: a.prompt(s), read: read}
-	c.compactor = a.compactor(s, c.hear)
+	c.compactor = a.compactor(s, c.report)
 	return c
 }
 
-// hear reports a compaction to the request in progress.
-func (c *conversation) hear(told compaction) {
+// report reports a compaction to the request in progress.
+func (c *conversation) report(told compaction) {
 	c.mu.Lock()
 	listen := c.listen
 	c.mu.Unlock()

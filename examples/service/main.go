@@ -65,7 +65,7 @@ func work(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	a.heard = func(e compaction) { m.compaction(e); e.log(log) }
+	a.onCompaction = func(e compaction) { m.compaction(e); e.log(log) }
 	var kept store
 	var parts []func(context.Context) error
 	if o.database == "" {

@@ -14,8 +14,8 @@ import (
 
 // Limits of the answer to one message.
 const (
-	mostRounds = 20
-	longest    = 10 * time.Minute
+	maxRounds     = 20
+	maxAnswerTime = 10 * time.Minute
 )
 
 var (
@@ -167,7 +167,7 @@ func (c *conversation) newest(ctx context.Context) (history.Entry, error) {
 
 // answer asks the model until it calls no more tools.
 func (c *conversation) answer(ctx context.Context, a *assistant, out *stream, m *metrics) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, errLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, maxAnswerTime, errLong)
 	defer cancel()
 	if err := c.finishRound(ctx, out); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (c *conversation) answer(ctx context.Context, a *assistant, out *stream, m 
 		},
 		OnRetry: func(error, time.Duration) { out.send("retry", struct{}{}) },
 	}
-	for range mostRounds {
+	for range maxRounds {
 		answer, err := steps.Step(ctx)
 		if answer.Entry == "" {
 			return err
@@ -226,13 +226,13 @@ func (c *conversation) run(ctx context.Context, calls []chat.ToolCall, out *stre
 		if err != nil {
 			return err
 		}
-		out.send("result", map[string]string{"entry": added[0].ID, "text": clip(added[0].Message().Text(), mostResult)})
+		out.send("result", map[string]string{"entry": added[0].ID, "text": clip(added[0].Message().Text(), maxResult)})
 	}
 	return nil
 }
 
-// mostResult is the number of bytes of a tool's result that a client receives.
-const mostResult = 500
+// maxResult is the number of bytes of a tool's result that a client receives.
+const maxResult = 500
 
 // finishRound runs the calls of the newest message that have no result, for example after a crash between an answer and
 // its results.

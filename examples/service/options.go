@@ -103,7 +103,7 @@ func (o options) check(rest []string, given map[string]bool) error {
 		name         string
 		value, least int64
 	}{
-		{"window", int64(o.window), leastWindow}, {"max-body", o.maxBody, 1}, {"max-session", o.maxSession, 1}, {"steps", int64(o.steps), 1},
+		{"window", int64(o.window), minWindow}, {"max-body", o.maxBody, 1}, {"max-session", o.maxSession, 1}, {"steps", int64(o.steps), 1},
 		{"queue", int64(o.queue), 0}, {"open", int64(o.open), 1}, {"work", int64(o.work), 0}, {"think", int64(o.think), 0},
 	} {
 		if f.value < f.least {

@@ -51,19 +51,19 @@ func newID() string { return strings.ToLower(rand.Text()) }
 
 // Pages of a list.
 const (
-	pageUsual = 100
-	pageMost  = 1000
-	pageBytes = 4 << 20 // of texts; a larger text has a page of its own
+	defaultPage = 100
+	maxPage     = 1000
+	pageBytes   = 4 << 20 // of texts; a larger text has a page of its own
 )
 
 func limitOf(r *http.Request) (int, error) {
 	given := r.URL.Query().Get("limit")
 	if given == "" {
-		return pageUsual, nil
+		return defaultPage, nil
 	}
 	n, err := strconv.Atoi(given)
-	if err != nil || n < 1 || n > pageMost {
-		return 0, bad("limit must be a number from 1 to %d", pageMost)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, bad("limit must be a number from 1 to %d", maxPage)
 	}
 	return n, nil
 }

@@ -13,9 +13,9 @@ import (
 
 // Limits of a stream.
 const (
-	heartbeat = 15 * time.Second // between comment lines while nothing happens
-	patience  = 10 * time.Second // for one write to a client that reads slowly
-	mostAhead = 1 << 20          // bytes that may wait for the client
+	heartbeat  = 15 * time.Second // between comment lines while nothing happens
+	patience   = 10 * time.Second // for one write to a client that reads slowly
+	maxPending = 1 << 20          // bytes that may wait for the client
 )
 
 // Causes of the end of a step whose client fails.
@@ -28,10 +28,10 @@ var (
 type stream struct {
 	fail func(error) // called when sending to the client fails
 
-	mu    sync.Mutex
-	ahead bytes.Buffer // events that wait to be written
-	over  bool         // no more events are sent
-	wake  chan struct{}
+	mu      sync.Mutex
+	pending bytes.Buffer // events that wait to be written
+	over    bool         // no more events are sent
+	wake    chan struct{}
 }
 
 func newStream(fail func(error)) *stream {
@@ -52,10 +52,10 @@ func (s *stream) add(event string, data any, last bool) {
 	}
 	s.mu.Lock()
 	if !s.over {
-		fmt.Fprintf(&s.ahead, "event: %s\ndata: %s\n\n", event, line)
+		fmt.Fprintf(&s.pending, "event: %s\ndata: %s\n\n", event, line)
 		s.over = last
 	}
-	slow := s.ahead.Len() > mostAhead
+	slow := s.pending.Len() > maxPending
 	s.mu.Unlock()
 	if slow {
 		s.end(errSlow)
@@ -70,7 +70,7 @@ func (s *stream) add(event string, data any, last bool) {
 func (s *stream) end(err error) {
 	s.mu.Lock()
 	s.over = true
-	s.ahead = bytes.Buffer{}
+	s.pending = bytes.Buffer{}
 	s.mu.Unlock()
 	s.fail(err)
 }
@@ -79,8 +79,8 @@ func (s *stream) end(err error) {
 func (s *stream) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := bytes.Clone(s.ahead.Bytes())
-	s.ahead.Reset()
+	next := bytes.Clone(s.pending.Bytes())
+	s.pending.Reset()
 	return next
 }
 

@@ -93,7 +93,7 @@ func TestAClientThatDoesNotReadCancelsItsStep(t *testing.T) {
 			}()
 			out.serve(&r, done)
 			require.ErrorIs(t, causes[0], test.want, test.rule)
-			require.Zero(t, out.ahead.Len())
+			require.Zero(t, out.pending.Len())
 			require.Empty(t, r.got.String())
 		})
 	}

@@ -20,8 +20,8 @@ type token struct {
 
 type tokens []token
 
-// longestTenant is the maximum length of a tenant's name, in bytes.
-const longestTenant = 100
+// maxTenant is the maximum length of a tenant's name, in bytes.
+const maxTenant = 100
 
 // readTokens reads a file of lines "TENANT TOKEN". A tenant may have several tokens. Blank lines and those that begin
 // with # are ignored. Without a file, "local" is the token of the tenant "local".
@@ -42,7 +42,7 @@ func readTokens(path string) (tokens, error) {
 			continue
 		}
 		if len(fields) != 2 || !validTenant(fields[0]) { // the error must not quote the token
-			return nil, fmt.Errorf("the file of tokens: %s, line %d: want a tenant of at most %d bytes, a space and a token", path, n, longestTenant)
+			return nil, fmt.Errorf("the file of tokens: %s, line %d: want a tenant of at most %d bytes, a space and a token", path, n, maxTenant)
 		}
 		t := token{fields[0], sha256.Sum256([]byte(fields[1]))}
 		if _, taken := list.tenantOf(fields[1]); taken {
@@ -60,7 +60,7 @@ func readTokens(path string) (tokens, error) {
 }
 
 func validTenant(name string) bool {
-	return len(name) <= longestTenant && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+	return len(name) <= maxTenant && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // tenantOf returns the tenant of a token. It takes the same time for any token.

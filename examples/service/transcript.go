@@ -44,8 +44,8 @@ var transcriptDefinition = chat.Tool{
 
 // Limits of one call.
 const (
-	mostLines   = 50
-	mostExcerpt = 4000 // bytes
+	maxLines   = 50
+	maxExcerpt = 4000 // bytes
 )
 
 // call runs a tool call. A mistake of the model becomes the result, so that the model sees it.
@@ -76,7 +76,7 @@ func (c *conversation) arguments(call chat.ToolCall) (from, to int, err error) {
 		return 0, 0, errors.New("only the transcript of this conversation can be read")
 	}
 	from = max(args.From, 1)
-	return from, min(args.To, from+mostLines-1), nil
+	return from, min(args.To, from+maxLines-1), nil
 }
 
 func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error) {
@@ -88,7 +88,7 @@ func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error)
 		} else if err != nil {
 			return "", err
 		}
-		if b.Len() > mostExcerpt {
+		if b.Len() > maxExcerpt {
 			fmt.Fprintf(&b, "(cut off: go on from line %d)\n", n)
 			break
 		}
@@ -112,7 +112,7 @@ func excerpt(n int, line storage.Stored) string {
 			text += fmt.Sprintf(" [calls %s %s]", call.Name, call.Arguments)
 		}
 	}
-	return fmt.Sprintf("%d %s: %s\n", n, said, clip(text, mostExcerpt/2))
+	return fmt.Sprintf("%d %s: %s\n", n, said, clip(text, maxExcerpt/2))
 }
 
 // clip returns the beginning of a text.

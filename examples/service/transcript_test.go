@@ -21,7 +21,7 @@ func opened(t *testing.T, at place) *conversation {
 	require.NoError(t, err)
 	a, err := newAssistant(o)
 	require.NoError(t, err)
-	a.heard = func(compaction) {}
+	a.onCompaction = func(compaction) {}
 	var kept store
 	if o.database == "" {
 		kept, err = openFiles(o.dir, o.open, a)
@@ -78,7 +78,7 @@ func TestTheTranscriptIsReadByLines(t *testing.T) {
 		}{
 			{transcriptTool, `{"from": 1, "to": 3}`, 3, "1 session: \n2 user: ü ü\n3 assistant: Yes.\n", false},
 			{transcriptTool, `{"from": -5, "to": 2}`, 2, "1 session: \n2 user: ü ü\n", false},
-			{transcriptTool, `{"from": 2, "to": 1000}`, mostLines, "2 user: ü ü\n", false},
+			{transcriptTool, `{"from": 2, "to": 1000}`, maxLines, "2 user: ü ü\n", false},
 			{transcriptTool, `{"from": 3, "to": 2}`, 1, "(no lines from 3 on)", false},
 			{transcriptTool, `{"from": 500, "to": 600}`, 1, "(no lines from 500 on)", false},
 			{transcriptTool, `{"from": 9223372036854775807, "to": 9223372036854775807}`, 1, "(no lines from", false},
