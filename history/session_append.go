@@ -539,7 +539,7 @@ func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 			return &PairingError{Reason: "can have no answer: give each call an id where the answer is taken in, with chat.WithCallIDs"}
 		}
 		if seen[c.ID] {
-			return &PairingError{CallID: c.ID, Reason: "stands twice in one message"}
+			return &PairingError{CallID: c.ID, Reason: "occurs twice in one message"}
 		}
 		seen[c.ID] = true
 	}

@@ -26,7 +26,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	says := func(text string) func(*testing.T, error) {
 		return func(t *testing.T, err error) { require.ErrorContains(t, err, text) }
 	}
-	const unanswerable, twice = "answers no open tool call", "stands twice in one message"
+	const unanswerable, twice = "answers no open tool call", "occurs twice in one message"
 	for _, tt := range []struct {
 		rule  string
 		given []chat.Message // said before

@@ -49,8 +49,8 @@ type appender struct {
 	records map[string]*Record // by id
 	ids     map[string]string  // of entries, by record
 	after   map[string]string  // id of the entry that a child of the record follows, by record
-	cuts    map[string]string  // for a compaction that keeps a result first, where it may cut, by record
-	made    map[string]bool    // ids that no record has
+	cuts    map[string]string  // by result: the record at which a compaction that keeps it first may cut
+	made    map[string]bool    // ids that free returned
 	tried   map[string]int     // how often an id was tried
 	batch   []history.Entry
 	lines   []int // of the records in the batch
@@ -73,7 +73,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 		if err := a.session.Branch(ctx, ""); err != nil {
 			return fmt.Errorf("importer: %w", err)
 		}
-		if rec.Type() == history.TypeBranch { // which records the same
+		if rec.Type() == history.TypeBranch { // Branch has just added the same entry
 			leaf := a.session.Leaf()
 			a.begun, a.ids[rec.ID], a.after[rec.ID] = true, leaf, leaf
 			return nil
@@ -104,7 +104,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 			return err
 		}
 	}
-	if rec.Aside && rec.Parent != "" { // children of its parent follow it
+	if rec.Aside && rec.Parent != "" { // its parent's children follow it
 		a.after[rec.Parent] = e.ID
 	}
 	return nil
@@ -160,7 +160,7 @@ func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 	case history.PlanEnd:
 		b.Plan = a.ids[b.Plan]
 		return b
-	case history.Unknown: // its line holds its id and parent
+	case history.Unknown: // the line holds its own id and parent
 		if e.ID != rec.ID || e.Parent != rec.Parent {
 			return history.Custom{Name: string(b.Kind), Data: b.Line}
 		}
@@ -211,7 +211,7 @@ func (a *appender) flush(ctx context.Context) error {
 	return err
 }
 
-// take adds entries. If some are refused it adds each half by itself, down to the single entry that is refused.
+// take adds entries. If the session refuses some, it adds each half separately, down to the single entry that is refused.
 func (a *appender) take(ctx context.Context, entries []history.Entry, lines []int) error {
 	if len(entries) == 0 {
 		return nil
@@ -235,7 +235,7 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 			return nil
 		}
 	}
-	return fmt.Errorf("importer: line %d: %w", lines[0], err) // the entry was not the cause
+	return fmt.Errorf("importer: line %d: %w", lines[0], err) // the entry is not the cause
 }
 
 // refused returns the forms in which a session may accept a body that it refused: its JSON, the JSON as a text, which is

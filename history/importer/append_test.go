@@ -23,8 +23,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
-// What was recorded is in the session, each branch of it; whichever entry is the leaf, what a model would be sent obeys
-// the providers.
+// Whichever entry is the leaf, the view obeys the providers' rules.
 func TestAppendToAddsEachBranchOfARecording(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +49,7 @@ func TestAppendToAddsEachBranchOfARecording(t *testing.T) {
 	}
 }
 
-// appended returns a session of a recording, which refuses nothing but what is named.
+// appended returns a session to which a recording was appended, and checks the errors of the refused records.
 func appended(t *testing.T, r *importer.Recording, refused []string) *history.Session {
 	t.Helper()
 	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: r.Header})
@@ -65,7 +64,7 @@ func appended(t *testing.T, r *importer.Recording, refused []string) *history.Se
 	return session
 }
 
-// checkAppended checks that the session is the tree that was recorded.
+// checkAppended checks that the session is the recording's tree.
 func checkAppended(t *testing.T, r *importer.Recording, session *history.Session) {
 	t.Helper()
 	assert.Equal(t, r.Header.From, session.Header().From)
@@ -123,7 +122,7 @@ func sum(a, b chat.Usage) chat.Usage {
 	}
 }
 
-// checkView checks what a model would be sent with an entry as the leaf and a question after it.
+// checkView checks that the view at an entry, followed by a question, obeys the providers' rules.
 func checkView(t *testing.T, session *history.Session, leaf string) {
 	t.Helper()
 	view, err := session.ViewAt(t.Context(), leaf)
@@ -140,7 +139,7 @@ func checkView(t *testing.T, session *history.Session, leaf string) {
 	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("And now?"))), leaf)
 }
 
-// bytesTokenizer counts a token a byte of text, which is enough where nothing is to be cut.
+// bytesTokenizer counts one token per byte of text.
 type bytesTokenizer struct{}
 
 func (bytesTokenizer) CountText(text string) int       { return len(text) }
@@ -148,7 +147,7 @@ func (bytesTokenizer) CountPart(chat.Part) int         { return 1 }
 func (bytesTokenizer) CountMessage(m chat.Message) int { return len(m.Text()) }
 func (bytesTokenizer) CountTools([]chat.Tool) int      { return 0 }
 
-func TestASessionIsWrittenAndReadAsOurOwn(t *testing.T) {
+func TestASessionMadeFromARecordingIsReadAsPromptrees(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
 			recording, err := importer.Read(bytes.NewReader(fixture(t, name)))
@@ -174,8 +173,8 @@ func TestASessionIsWrittenAndReadAsOurOwn(t *testing.T) {
 	}
 }
 
-// What a session has taken of a recording is a recording of our own, and that becomes the same session again.
-func TestARecordingGoesOutAndInUnchanged(t *testing.T) {
+// The log of a session made from a recording is a recording itself, and makes the same session again.
+func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 	paths := []string{generated, recorded}
 	for name := range formats {
 		paths = append(paths, filepath.Join("testdata", "formats", name))
@@ -199,11 +198,11 @@ func TestARecordingGoesOutAndInUnchanged(t *testing.T) {
 			}
 			for _, rec := range recording.Records {
 				got := taken[rec.ID]
-				if !rec.Time.IsZero() { // else it is that of the append
+				if !rec.Time.IsZero() { // otherwise it is the time of the append
 					assert.Equal(t, rec.Time, got.Time, rec.ID)
 				}
 				assert.Equal(t, rec.Type(), got.Type(), rec.ID)
-				if want := body(t, rec.Body); rec.Type() != history.TypeCompaction { // a cut may move from a result to its call
+				if want := body(t, rec.Body); rec.Type() != history.TypeCompaction { // FirstKept may move from a result to its call
 					assert.JSONEq(t, want, body(t, got.Body), rec.ID)
 				}
 				assert.Equal(t, rec.Usage, usage[rec.ID].Usage, rec.ID)
@@ -219,7 +218,7 @@ func TestARecordingGoesOutAndInUnchanged(t *testing.T) {
 	}
 }
 
-// appendedLog returns the log of a session in which a recording was put.
+// appendedLog returns the log of a session to which a recording was appended.
 func appendedLog(t *testing.T, r *importer.Recording) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
@@ -235,23 +234,23 @@ func appendedLog(t *testing.T, r *importer.Recording) []byte {
 
 var offset = regexp.MustCompile(`,"at":\d+`)
 
-// entriesOf returns the lines of a dump but for the header, and for the bytes of the log at which a compaction says
-// that things are. If a conversation begins anew, the session says so in an entry with an id and time of its own.
+// entriesOf returns the lines of a dump without the header and the byte offsets in compactions. The id and time of an
+// entry that starts a new root are the session's own, and are replaced.
 func entriesOf(t *testing.T, r *importer.Recording) []string {
 	t.Helper()
-	anew := map[string]bool{}
+	roots := map[string]bool{}
 	for _, rec := range r.Records {
 		if rec.Type() == history.TypeBranch && rec.Parent == "" {
-			anew[rec.ID] = true
+			roots[rec.ID] = true
 		}
 	}
 	var lines []string
 	for line := range strings.Lines(dump(t, &importer.Recording{Records: r.Records, Leaf: r.Leaf})) {
-		for id := range anew {
+		for id := range roots {
 			if strings.Contains(line, "branch: "+id) {
 				line, _, _ = strings.Cut(line, " at ")
 			}
-			line = strings.ReplaceAll(line, id, "anew")
+			line = strings.ReplaceAll(line, id, "root")
 		}
 		lines = append(lines, offset.ReplaceAllString(line, ""))
 	}
@@ -271,7 +270,7 @@ func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 		{
 			"two calls of one id in a message",
 			session(message(`"role":"assistant","content":[{"type":"toolCall","id":"c","name":"a","arguments":{}},{"type":"toolCall","id":"c","name":"b","arguments":{}}]`)),
-			`history: message: tool call "c" stands twice in one message`,
+			`history: message: tool call "c" occurs twice in one message`,
 		},
 	}
 	for _, tt := range tests {
@@ -290,7 +289,7 @@ func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 	}
 }
 
-// entries counts those of a session.
+// entries returns the number of entries in a session.
 func entries(t *testing.T, s *history.Session) (n int) {
 	t.Helper()
 	for _, err := range s.Entries(t.Context()) {
@@ -300,7 +299,7 @@ func entries(t *testing.T, s *history.Session) (n int) {
 	return n
 }
 
-func TestARecordingFollowsAnother(t *testing.T) {
+func TestARecordingAppendedTwiceStartsANewRoot(t *testing.T) {
 	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
 	require.NoError(t, err)
 	session := appended(t, recording, nil)
@@ -316,12 +315,12 @@ func TestARecordingFollowsAnother(t *testing.T) {
 			got = append(got, m)
 		}
 	}
-	assert.Equal(t, said(recording), got, "it begins anew")
+	assert.Equal(t, said(recording), got, "the path starts at the new root")
 	checkView(t, session, "")
 }
 
-// Entries that name others name them by the ids that those got.
-func TestALogOfOurOwnFollowsItself(t *testing.T) {
+// The second copy gets new ids.
+func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}
 	path := filepath.Join(t.TempDir(), "own.jsonl")
 	own, err := history.Open(path, history.Options{IDs: numbered.IDs()})
@@ -358,7 +357,7 @@ func TestALogOfOurOwnFollowsItself(t *testing.T) {
 	require.Equal(t, end.Parent, plan.ID)
 }
 
-func TestTheStoresErrorIsPassedOn(t *testing.T) {
+func TestAppendToReturnsTheStoresError(t *testing.T) {
 	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
 	require.NoError(t, err)
 	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
@@ -368,7 +367,7 @@ func TestTheStoresErrorIsPassedOn(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
-// A recording that cuts again and again within a long run of results, each of which answers nothing.
+// The recording has many compactions whose cuts are within one long run of results without calls.
 func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
 	for _, n := range []int{1_000, 4_000} {
 		b.Run(fmt.Sprint(n, " results"), func(b *testing.B) {
@@ -395,8 +394,7 @@ func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
 	}
 }
 
-// A session takes nothing that is nested too deep, but what stands around it.
-func TestWhatIsNestedTooDeepIsRefusedAlone(t *testing.T) {
+func TestOnlyTheEntryThatIsNestedTooDeepIsRefused(t *testing.T) {
 	for _, levels := range []int{495, 600, 9_990, 9_996} {
 		block := `{"type":"newKind","n":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + "}"
 		recording, err := importer.Read(strings.NewReader(session(

@@ -13,8 +13,8 @@ import (
 // builder assembles a recording.
 type builder struct {
 	rec   Recording
-	index map[string]int  // of records, by id
-	notes map[noteKey]int // of notes, by their subject
+	index map[string]int  // of each record, by id
+	notes map[noteKey]int // index of each note
 	bad   int             // unreadable lines with a note of their own
 	made  int             // ids that were made up
 	tip   string          // the record that was added last and is not aside
@@ -58,7 +58,7 @@ func (b *builder) madeUp() string {
 	}
 }
 
-// drop removes the records and notes that were added beyond these numbers.
+// drop removes all but the first records and notes, and restores the tip.
 func (b *builder) drop(records int, notes int, tip string) {
 	for _, r := range b.rec.Records[records:] {
 		delete(b.index, r.ID)

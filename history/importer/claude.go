@@ -23,8 +23,8 @@ type claudeReader struct {
 	tail    map[string]string      // by answer: the last record that directly follows it
 	message map[string]string      // by answer: the provider's id of the message
 	last    string                 // the last record of the conversation, sidechains left out
-	pending history.Compaction     // the known part of a compaction before its summary
-	labels  map[int]history.Custom // by record: a label as the line that it is, because its target may be missing
+	pending history.Compaction     // a compaction whose summary has not been read
+	labels  map[int]history.Custom // by record: the line of a label, kept in case its target is missing
 }
 
 func newClaude(b *builder) *claudeReader {
@@ -187,7 +187,7 @@ func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) er
 		if len(whole.Data)+len(m.Data) <= maxData {
 			whole.Data = mergeData(whole.Data, m.Data)
 		} else if !bytes.Equal(whole.Data, m.Data) {
-			c.note(r.Line, NoPlace, "what further lines of an answer say besides it")
+			c.note(r.Line, NoPlace, "data of the answer's further lines")
 		}
 		before.Body = whole
 		if r.Usage != (chat.Usage{}) { // each line repeats it, and the last is complete
@@ -204,7 +204,7 @@ func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) er
 	return nil
 }
 
-// maxData is the maximum number of bytes of data of one answer's lines that are merged, which is repeated for each line.
+// maxData is the maximum size in bytes of the data that is merged for one answer. Each further line merges it again.
 const maxData = 16 << 10
 
 // mergeData merges the data of two lines of one answer. If both have a field, the later line wins.
@@ -279,7 +279,7 @@ func (c *claudeReader) boundary(r Record, uuid string, o *object, body history.C
 	return nil
 }
 
-// compacted returns the summary of a compaction. Older versions write no boundary before it.
+// compacted adds the summary of a compaction. Older versions write no boundary before it.
 func (c *claudeReader) compacted(r Record, uuid string, m chat.Message, data []byte) error {
 	body := c.pending
 	body.Messages, body.Text, body.Data = []chat.Message{m}, m.Text(), data
@@ -299,7 +299,7 @@ func (c *claudeReader) finish() error {
 		if id, ok := c.after[label.Target]; ok {
 			label.Target = id
 			r.Body = label
-		} else { // of another file
+		} else { // the target is in another file
 			r.Body = line
 		}
 	}

@@ -165,7 +165,7 @@ func (c *codexReader) event(r Record, what string, o *object) error {
 	return c.add(r)
 }
 
-// rollBack goes back before the last turns. Codex's own messages in the user's role do not start one.
+// rollBack goes back to before the last turns. Codex's own messages in the user's role do not start one.
 func (c *codexReader) rollBack(turns int) {
 	for ; turns > 0 && len(c.asked) > 0; turns-- {
 		for len(c.asked) > 0 {
@@ -199,14 +199,14 @@ func (c *codexReader) usage(r Record, o *object) error {
 	if u.err != nil {
 		return fmt.Errorf("token_count: %w", u.err)
 	}
-	r.Aside = true // kept as it is too, since it says how much of a limit is used
+	r.Aside = true // kept as written too, because it says how much of a limit is used
 	last := c.get(c.latest)
 	switch {
 	case total != "" && total == c.total:
 		return c.add(r)
 	case last != nil && c.reported != last.ID:
 		last.Usage, c.reported = usage, last.ID
-	default: // of a request whose answer is not an item
+	default: // the answer is not an item
 		alone := r
 		alone.Body = history.Usage{Model: c.model, Usage: usage}
 		if err := c.add(alone); err != nil {

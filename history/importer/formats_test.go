@@ -22,7 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-// formats are small made-up sessions, one or two for each format, with everything in them that the format has.
+// formats are small made-up sessions, one or two for each format, that use everything the format has.
 var formats = map[string]importer.Format{
 	"pi-tree.jsonl":         importer.FormatPi,
 	"claude-code.jsonl":     importer.FormatClaudeCode,
@@ -35,7 +35,7 @@ var formats = map[string]importer.Format{
 	"promptree.jsonl":       importer.FormatPromptree,
 }
 
-var update = flag.Bool("update", false, "write the golden files of testdata/formats anew")
+var update = flag.Bool("update", false, "rewrite the golden files of testdata/formats")
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
@@ -95,7 +95,7 @@ func dump(t *testing.T, r *importer.Recording) string {
 	return b.String()
 }
 
-// body returns what a record says, as JSON.
+// body returns a record's body as JSON.
 func body(t *testing.T, b history.Body) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -105,8 +105,7 @@ func body(t *testing.T, b history.Body) string {
 	return strings.TrimSpace(out.String())
 }
 
-// Whatever a source says is in a record, in the header, or noted.
-func TestNothingIsLost(t *testing.T) {
+func TestEveryValueIsInARecordTheHeaderOrANote(t *testing.T) {
 	for name := range formats {
 		t.Run(name, func(t *testing.T) {
 			raw := fixture(t, name)
@@ -159,8 +158,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// structural are the fields that say of which kind something is, where and when it was written and in how many pieces:
-// what they say is in what was made of it, or stands there in another form.
+// structural are the fields for types, ids, links and times. Records hold their values in another form.
 var structural = []string{
 	"type", "role", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "id", "messageId", "output_tokens", "ttl",
 	"timestamp", "time",

@@ -37,8 +37,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(check)
 }
 
-// Each format has a target of its own, in which what is tried comes after a line that tells the format. The seeds are
-// the lines of its sessions, and each of them twice.
+// Each format has its own target, which puts the fuzzed data after a first line of that format. The seeds are the
+// format's session and each of its lines, once and twice.
 
 func FuzzPi(f *testing.F) { fuzzFormat(f, "pi-tree.jsonl", header+"\n") }
 
@@ -50,7 +50,7 @@ func FuzzCodex(f *testing.F) {
 	fuzzFormat(f, "codex.jsonl", `{"timestamp":"2026-03-01T08:00:00.000Z","type":"session_meta","payload":{"id":"a"}}`+"\n")
 }
 
-func FuzzCodexBefore(f *testing.F) {
+func FuzzCodexOld(f *testing.F) {
 	fuzzFormat(f, "codex-old.jsonl", `{"id":"a","timestamp":"2025-07-01T12:00:00.000Z","instructions":null}`+"\n")
 }
 
@@ -78,8 +78,8 @@ func fuzzFormat(f *testing.F, name, first string) {
 	f.Fuzz(func(t *testing.T, data []byte) { check(t, append([]byte(first), data...)) })
 }
 
-// check reads a recording and checks what holds of every one: it is a tree of whole entries or an error that names a
-// line; lines that cannot be read can be skipped; a session takes what was read, and shows what may be sent.
+// check reads a recording and checks what is true of every one: it is a tree of complete entries, or an error that
+// names a line; unreadable lines can be skipped; and a session accepts it, and its views obey the providers' rules.
 func check(t *testing.T, data []byte) {
 	lines := bytes.Count(data, []byte("\n")) + 1
 	got, err := importer.Read(bytes.NewReader(data))
@@ -87,7 +87,7 @@ func check(t *testing.T, data []byte) {
 		checkError(t, got, err, lines)
 		first := bytes.IndexByte(data, '\n')
 		if _, headless := importer.Read(bytes.NewReader(data[:max(0, first)])); headless != nil {
-			return // there is no format
+			return // the first line shows no format
 		}
 		got, err = importer.Options{SkipUnreadable: true}.Read(bytes.NewReader(data))
 		if err != nil {
@@ -97,7 +97,7 @@ func check(t *testing.T, data []byte) {
 	}
 	checkRecording(t, got, lines)
 	if len(got.Records) > 200 {
-		return // views of each take long
+		return // checking the views would take long
 	}
 	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{})
 	require.NoError(t, err)
@@ -115,9 +115,9 @@ func checkError(t *testing.T, got *importer.Recording, err error, lines int) {
 	bad, ok := errors.AsType[*importer.LineError](err)
 	switch {
 	case got != nil:
-		t.Errorf("a recording and an error: %v", err)
+		t.Errorf("both a recording and an error: %v", err)
 	case !ok:
-		t.Errorf("no line is to blame: %v", err)
+		t.Errorf("not a LineError: %v", err)
 	case bad.Line < 1 || bad.Line > lines:
 		t.Errorf("line %d of %d: %v", bad.Line, lines, err)
 	}
@@ -131,7 +131,7 @@ func checkRecording(t *testing.T, got *importer.Recording, lines int) {
 			t.Errorf("line %d of %d", r.Line, lines)
 		}
 		if ids[r.ID] || !ids[r.Parent] || r.Body == nil || len(r.ID) > history.MaxID {
-			t.Errorf("the record %q goes on from %q with a %T", r.ID, r.Parent, r.Body)
+			t.Errorf("bad record: id %q, parent %q, body %T", r.ID, r.Parent, r.Body)
 		}
 		ids[r.ID] = true
 		if m, ok := r.Shown(); ok {
@@ -139,20 +139,20 @@ func checkRecording(t *testing.T, got *importer.Recording, lines int) {
 		}
 	}
 	if !ids[got.Leaf] {
-		t.Errorf("the leaf %q is not there", got.Leaf)
+		t.Errorf("no record has the leaf's id %q", got.Leaf)
 	}
 	for _, n := range got.Notes {
 		if n.Count < 1 || n.Line < 1 || n.Line > lines || n.Kind == "" {
-			t.Errorf("a note %+v of %d lines", n, lines)
+			t.Errorf("bad note in %d lines: %+v", lines, n)
 		}
 	}
 }
 
-// checkMessage checks what holds of every message that was read.
+// checkMessage checks what is true of every message that was read.
 func checkMessage(t *testing.T, m chat.Message) {
 	t.Helper()
 	if text := m.Text(); !utf8.ValidString(text) {
-		t.Errorf("the text %q is not valid", text)
+		t.Errorf("invalid UTF-8: %q", text)
 	}
 	for _, p := range m.Content {
 		switch p := p.(type) {
@@ -162,14 +162,13 @@ func checkMessage(t *testing.T, m chat.Message) {
 			}
 		case chat.Opaque:
 			if !json.Valid(p.Value) {
-				t.Errorf("an opaque part %q", p.Value)
+				t.Errorf("an opaque part that is not JSON: %q", p.Value)
 			}
 		}
 	}
 }
 
-// What a recording takes in memory is a small multiple of its length, however small its pieces are.
-func TestMemoryIsBounded(t *testing.T) {
+func TestARecordingTakesASmallMultipleOfItsLengthInMemory(t *testing.T) {
 	const size = 1 << 19
 	fill := func(first, piece, last string) string {
 		return first + strings.Repeat(piece, size/len(piece)) + last
@@ -183,10 +182,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		{"Codex items", fill(`{"timestamp":"a","type":"a","payload":{}}`+"\n", `{"type":"reasoning","encrypted_content":"a"}`+"\n", "")},
 		{"chat lines", fill("", `{"role":"user","content":"a"}`+"\n", "")},
 		{"chat messages", fill("[", `{"role":"user"},`, `{"role":"user"}]`)},
-		{"our own lines", fill(`{"type":"session","version":3,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
-		{"lines that are none", fill(header+"\n", "x\n", "")},
-		{"fields", fill(header+"\n"+`{"type":"message",`, `"a":0,`, `"message":{"role":"user","content":""}}`)},
-		{"depth", fill(header+"\n"+`{"type":"a","a":`, "[", "")},
+		{"promptree lines", fill(`{"type":"session","version":3,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
+		{"unreadable lines", fill(header+"\n", "x\n", "")},
+		{"fields of an object", fill(header+"\n"+`{"type":"message",`, `"a":0,`, `"message":{"role":"user","content":""}}`)},
+		{"nested lists", fill(header+"\n"+`{"type":"a","a":`, "[", "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,7 +197,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				require.True(t, ok, err)
 			}
 			if after > before {
-				assert.Less(t, (after-before)/uint64(len(tt.give)), uint64(64), "bytes for a byte")
+				assert.Less(t, (after-before)/uint64(len(tt.give)), uint64(64), "bytes of memory per byte")
 			}
 			runtime.KeepAlive(got)
 		})

@@ -40,7 +40,7 @@ func TestTheGeneratedSessionIsRead(t *testing.T) {
 	for e, m := range got.Conversation() {
 		messages = append(messages, m)
 		for _, c := range m.ToolCalls {
-			assert.False(t, ids[c.ID], "line %d: the id %s again", e.Line, c.ID)
+			assert.False(t, ids[c.ID], "line %d: the id %s is repeated", e.Line, c.ID)
 			ids[c.ID] = true
 		}
 	}
@@ -51,10 +51,10 @@ func TestTheGeneratedSessionIsRead(t *testing.T) {
 		rules = append(rules, v.Rule)
 	}
 	assert.Equal(t, []chat.Rule{chat.RuleEmpty, chat.RuleAnswered, chat.RuleLast}, rules,
-		"one answer was stopped before it began, one in a call, and the session ends with an answer")
+		"one answer was stopped before it began, one during a call, and the session ends with an answer")
 }
 
-func TestGeneratedEntriesHaveIDsOfTheirOwn(t *testing.T) {
+func TestTheGeneratedSessionHasNoDuplicateIDs(t *testing.T) {
 	raw, err := os.ReadFile(generated)
 	require.NoError(t, err)
 	ids := map[string]bool{}
@@ -62,7 +62,7 @@ func TestGeneratedEntriesHaveIDsOfTheirOwn(t *testing.T) {
 		var entry struct{ ID string }
 		require.NoError(t, json.Unmarshal(line, &entry))
 		assert.NotEmpty(t, entry.ID)
-		assert.False(t, ids[entry.ID], "the id %s again", entry.ID)
+		assert.False(t, ids[entry.ID], "the id %s is repeated", entry.ID)
 		ids[entry.ID] = true
 	}
 }

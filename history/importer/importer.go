@@ -152,9 +152,9 @@ func unknownFormat(err error) error {
 
 // clip shortens a name that is quoted in an error or a note.
 func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return s[:validPrefix([]byte(s[:most]))] + "…"
+	const maxBytes = 80
+	if len(s) > maxBytes {
+		return s[:validPrefix([]byte(s[:maxBytes]))] + "…"
 	}
 	return s
 }

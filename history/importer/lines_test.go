@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-func TestLinesAboveTheLimitAreRefused(t *testing.T) {
+func TestALineLongerThanTheLimitIsRefusedOrSkipped(t *testing.T) {
 	const start = `{"type":"session","id":"s"}`
 	const limit = 100
 	exact := `{"type":"` + strings.Repeat("x", limit-11) + `"}`
@@ -23,9 +23,9 @@ func TestLinesAboveTheLimitAreRefused(t *testing.T) {
 	assert.Len(t, got.Records, 2)
 
 	tails := map[string]string{
-		"with an end":    "\n" + start,
-		"without an end": "",
-		"endless":        strings.Repeat(" ", 1<<20),
+		"another line follows": "\n" + start,
+		"no line feed":         "",
+		"far longer":           strings.Repeat(" ", 1<<20),
 	}
 	for name, tail := range tails {
 		got, err = opts.Read(strings.NewReader(start + "\n" + exact + " " + tail))

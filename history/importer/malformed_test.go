@@ -27,7 +27,7 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		name string
 		give string
 		line int
-		want string // how the error ends
+		want string // suffix of the error
 	}{
 		{"nothing", "", 1, `or the messages of OpenAI or Anthropic as JSON: there is nothing to read`},
 		{"blank lines only", "\n \n", 1, "there is nothing to read"},
@@ -39,32 +39,32 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		{"a torn header", `{"type":"sess`, 1, "the last line has no line feed, it may be torn: byte 13: unexpected end of JSON input"},
 
 		{"bad JSON", session(hello, `{"type":}`, hello), 3, "byte 9: invalid character '}' looking for beginning of value"},
-		{"two values", session(`{"type":"a"} {"type":"b"}`), 2, "byte 14: invalid character '{' after top-level value"},
+		{"two values on a line", session(`{"type":"a"} {"type":"b"}`), 2, "byte 14: invalid character '{' after top-level value"},
 		{"not an object", session(`"message"`), 2, "expected an object, found a text"},
 		{"null", session(`null`), 2, "expected an object, found null"},
-		{"a torn last line", session(hello) + `{"type":"message","mess`, 3, "the last line has no line feed, it may be torn: byte 23: unexpected end of JSON input"},
-		{"a last line torn in a letter", session(hello) + "{\"type\":\"\xc3", 3, "it may be torn: byte 10: invalid UTF-8"},
+		{"a last line that is torn", session(hello) + `{"type":"message","mess`, 3, "the last line has no line feed, it may be torn: byte 23: unexpected end of JSON input"},
+		{"a last line torn within a character", session(hello) + "{\"type\":\"\xc3", 3, "it may be torn: byte 10: invalid UTF-8"},
 		{"invalid UTF-8", session(hello, hello, message("\"role\":\"user\",\"content\":\"\xff\"")), 4, "byte 55: invalid UTF-8"},
-		{"invalid UTF-8 in what is skipped", session("{\"type\":\"label\",\"label\":\"\xed\xa0\xbd\"}"), 2, "byte 26: invalid UTF-8"},
+		{"invalid UTF-8 in a field that is not read", session("{\"type\":\"label\",\"label\":\"\xed\xa0\xbd\"}"), 2, "byte 26: invalid UTF-8"},
 		{"half a surrogate pair", session(message(`"role":"user","content":"\ud83d"`)), 2, `content: \ud83d is half a surrogate pair`},
-		{"the other half", session(message(`"role":"user","content":"a\uDC4D\ud83d"`)), 2, `content: \uDC4D is half a surrogate pair`},
-		{"a pair of the same half", session(message(`"role":"user","content":"\\\ud83d\ud83d\udc4d"`)), 2, `content: \ud83d is half a surrogate pair`},
+		{"the second half of a surrogate pair", session(message(`"role":"user","content":"a\uDC4D\ud83d"`)), 2, `content: \uDC4D is half a surrogate pair`},
+		{"the first half twice", session(message(`"role":"user","content":"\\\ud83d\ud83d\udc4d"`)), 2, `content: \ud83d is half a surrogate pair`},
 
 		{"type is missing", session(`{"id":"a"}`), 2, "type is missing"},
-		{"type is no text", session(`{"type":1}`), 2, "type: expected a text, found a number"},
+		{"type is not a text", session(`{"type":1}`), 2, "type: expected a text, found a number"},
 		{"a second session", session(hello, header), 3, "a second session begins"},
 		{"message is missing", session(`{"type":"message"}`), 2, "message is missing"},
-		{"message is no object", session(`{"type":"message","message":[]}`), 2, "message: expected an object, found a list"},
+		{"message is not an object", session(`{"type":"message","message":[]}`), 2, "message: expected an object, found a list"},
 		{"role is missing", session(message(`"content":"a"`)), 2, "message: role is missing"},
 		{"role is null", session(message(`"role":null`)), 2, "message: role: expected a text, found null"},
-		{"names are exact", session(message(`"Role":"user","content":"a"`)), 2, "message: role is missing"},
+		{"field names are case-sensitive", session(message(`"Role":"user","content":"a"`)), 2, "message: role is missing"},
 
 		{"content is missing", session(message(`"role":"user"`)), 2, "message: user: content is missing"},
 		{"content is null", session(message(`"role":"user","content":null`)), 2, "message: user: content: expected a list, found null"},
 		{"content is an object", session(message(`"role":"user","content":{}`)), 2, "message: user: content: expected a list, found an object"},
 		{"an assistant's content is a text", session(message(`"role":"assistant","content":"a"`)), 2, "message: assistant: content: expected a list, found a text"},
 		{"a tool's content is a text", session(message(`"role":"toolResult","toolCallId":"c","content":"a"`)), 2, "message: toolResult: content: expected a list, found a text"},
-		{"a part is no object", part("user", `"b"`), 3, "message: user: content: part 1: expected an object, found a text"},
+		{"a part is not an object", part("user", `"b"`), 3, "message: user: content: part 1: expected an object, found a text"},
 		{"a part has no type", part("user", `{"text":"b"}`), 3, "message: user: content: part 1: type is missing"},
 		{"a text has no text", part("user", `{"type":"text"}`), 3, "message: user: content: part 1: text is missing"},
 		{"a text is a number", part("user", `{"type":"text","text":7}`), 3, "message: user: content: part 1: text: expected a text, found a number"},
@@ -73,25 +73,25 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 		{"a user thinks", part("user", `{"type":"thinking","thinking":"b"}`), 3, `message: user: content: part 1: type "thinking" in a message of role user`},
 		{"a user calls a tool", part("user", `{"type":"toolCall","id":"c","name":"n","arguments":{}}`), 3, `message: user: content: part 1: type "toolCall" in a message of role user`},
 		{"thinking without a text", part("assistant", `{"type":"thinking"}`), 3, "message: assistant: content: part 1: thinking is missing"},
-		{"a signature is no text", part("assistant", `{"type":"thinking","thinking":"b","thinkingSignature":{}}`), 3, "message: assistant: content: part 1: thinkingSignature: expected a text, found an object"},
-		{"redacted is no flag", part("assistant", `{"type":"thinking","thinking":"b","redacted":"yes"}`), 3, "message: assistant: content: part 1: redacted: expected true or false, found a text"},
+		{"a signature is not a text", part("assistant", `{"type":"thinking","thinking":"b","thinkingSignature":{}}`), 3, "message: assistant: content: part 1: thinkingSignature: expected a text, found an object"},
+		{"redacted is not a boolean", part("assistant", `{"type":"thinking","thinking":"b","redacted":"yes"}`), 3, "message: assistant: content: part 1: redacted: expected true or false, found a text"},
 		{"a call has no id", part("assistant", `{"type":"toolCall","name":"n","arguments":{}}`), 3, "message: assistant: content: part 1: id is missing"},
 		{"a call has no name", part("assistant", `{"type":"toolCall","id":"c","arguments":{}}`), 3, "message: assistant: content: part 1: name is missing"},
 		{"a call has no arguments", part("assistant", `{"type":"toolCall","id":"c","name":"n"}`), 3, "message: assistant: content: part 1: arguments is missing"},
 		{"arguments are a text", part("assistant", `{"type":"toolCall","id":"c","name":"n","arguments":"{}"}`), 3, "message: assistant: content: part 1: arguments: expected an object, found a text"},
 		{"a result names no call", session(message(`"role":"toolResult","content":[]`)), 2, "message: toolResult: toolCallId is missing"},
-		{"isError is no flag", session(message(`"role":"toolResult","toolCallId":"c","content":[],"isError":0`)), 2, "message: toolResult: isError: expected true or false, found a number"},
+		{"isError is not a boolean", session(message(`"role":"toolResult","toolCallId":"c","content":[],"isError":0`)), 2, "message: toolResult: isError: expected true or false, found a number"},
 		{"a command is missing", session(message(`"role":"bashExecution","output":""`)), 2, "message: bashExecution: command is missing"},
 		{"an output is missing", session(message(`"role":"bashExecution","command":"ls"`)), 2, "message: bashExecution: output is missing"},
 		{"an exit code is a text", session(message(`"role":"bashExecution","command":"ls","output":"","exitCode":"1"`)), 2, "message: bashExecution: exitCode: expected a number, found a text"},
-		{"excludeFromContext is no flag", session(message(`"role":"bashExecution","command":"ls","output":"","excludeFromContext":1`)), 2, "message: bashExecution: excludeFromContext: expected true or false, found a number"},
-		{"usage is no object", session(message(`"role":"assistant","content":[],"usage":5`)), 2, "message: assistant: usage: expected an object, found a number"},
+		{"excludeFromContext is not a boolean", session(message(`"role":"bashExecution","command":"ls","output":"","excludeFromContext":1`)), 2, "message: bashExecution: excludeFromContext: expected true or false, found a number"},
+		{"usage is not an object", session(message(`"role":"assistant","content":[],"usage":5`)), 2, "message: assistant: usage: expected an object, found a number"},
 		{"a count is negative", session(message(`"role":"assistant","content":[],"usage":{"input":-1}`)), 2, "message: assistant: usage: input: -1 is not a whole number from 0 to 536870912"},
-		{"a count is broken", session(message(`"role":"assistant","content":[],"usage":{"output":1.5}`)), 2, "message: assistant: usage: output: 1.5 is not a whole number from 0 to 536870912"},
-		{"a count is beyond reason", session(message(`"role":"assistant","content":[],"usage":{"cacheRead":99999999999999999999}`)), 2, "message: assistant: usage: cacheRead: 99999999999999999999 is not a whole number from 0 to 536870912"},
+		{"a count is a fraction", session(message(`"role":"assistant","content":[],"usage":{"output":1.5}`)), 2, "message: assistant: usage: output: 1.5 is not a whole number from 0 to 536870912"},
+		{"a count is too large", session(message(`"role":"assistant","content":[],"usage":{"cacheRead":99999999999999999999}`)), 2, "message: assistant: usage: cacheRead: 99999999999999999999 is not a whole number from 0 to 536870912"},
 		{"a count is a text", session(message(`"role":"assistant","content":[],"usage":{"cacheWrite":"5"}`)), 2, "message: assistant: usage: cacheWrite: expected a number, found a text"},
 
-		{"an id is no text", linked(`"id":7`), 2, "id: expected a text, found a number"},
+		{"an id is not a text", linked(`"id":7`), 2, "id: expected a text, found a number"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAMalformedLineIsAnErrorThatNamesIt(t *testing.T) {
 	}
 }
 
-func TestLineErrorNamesTheLineAndWraps(t *testing.T) {
+func TestLineErrorNamesTheLineAndWrapsTheCause(t *testing.T) {
 	_, err := importer.Read(strings.NewReader(session(`{"type":"label"}`, `{"type"`)))
 	assert.EqualError(t, err, "importer: line 3: byte 7: unexpected end of JSON input")
 	_, ok := errors.AsType[*json.SyntaxError](err)

@@ -19,10 +19,10 @@ import (
 
 const header = `{"type":"session","id":"5a1f","timestamp":"2026-01-15T07:58:31.204Z","cwd":"/src"}`
 
-// session returns a pi session of a header and these lines.
+// session returns a pi session with a header and these lines.
 func session(lines ...string) string { return header + "\n" + strings.Join(lines, "\n") + "\n" }
 
-// message returns a line that holds a message.
+// message returns a line of pi with a message.
 func message(fields string) string { return `{"type":"message","message":{` + fields + `}}` }
 
 func TestMessagesOfEachRoleAreRead(t *testing.T) {
@@ -42,7 +42,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			user(chat.Text("Grüße <b> & 👍")),
 		},
 		{
-			"or a list of parts",
+			"a user's content is a list of parts",
 			`"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two\n"}],"timestamp":1765233665292`,
 			user(chat.Text("one"), chat.Text("two\n")),
 		},
@@ -57,7 +57,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			user(chat.Text("b")),
 		},
 		{
-			"so is an empty text",
+			"an empty text is left out",
 			`"role":"user","content":""`,
 			user(),
 		},
@@ -114,7 +114,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			}},
 		},
 		{
-			"a call that was cut off holds what the recorder understood of it",
+			"a call that was cut off has the arguments that the recorder parsed",
 			`"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"/a"},"partialJson":"{\"path\": \"/a"}],"stopReason":"aborted"`,
 			calling(chat.ToolCall{ID: "c1", Name: "read", Arguments: `{"path":"/a"}`}),
 		},
@@ -146,17 +146,17 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			chat.Message{Role: chat.RoleTool, ToolCallID: "c1"},
 		},
 		{
-			"a command of the user's is told by the user",
+			"a command that the user ran becomes a shell entry",
 			`"role":"bashExecution","command":"ls","output":"a\nb\n","exitCode":0,"cancelled":false,"truncated":false`,
 			shown(history.Shell{Command: "ls", Output: "a\nb\n"}),
 		},
 		{
-			"with its exit code where that is not 0",
+			"a command keeps its exit code",
 			`"role":"bashExecution","command":"go vet","output":"bad","exitCode":3221225477,"cancelled":false,"truncated":false`,
 			shown(history.Shell{Command: "go vet", Output: "bad", ExitCode: 3221225477}),
 		},
 		{
-			"a command may say nothing",
+			"a command may have no output",
 			`"role":"bashExecution","command":"true","output":"","exitCode":0`,
 			shown(history.Shell{Command: "true"}),
 		},
@@ -166,27 +166,27 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			shown(history.Shell{Command: "sleep 9", Cancelled: true}),
 		},
 		{
-			"Python that a user ran is told as well",
+			"Python that the user ran becomes a shell entry",
 			`"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":false,"truncated":false`,
 			shown(history.Shell{Command: "print(1)", Output: "1\n"}),
 		},
 		{
-			"a message that an extension put in is told by the user",
+			"an extension's message becomes a custom message",
 			`"role":"custom","customType":"hook","content":"mind the gap","display":true`,
 			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
-			"an older version calls it a hook's",
+			"so does a hook's message of an older version",
 			`"role":"hookMessage","customType":"hook","content":[{"type":"text","text":"mind the gap"}]`,
 			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
-			"a file that was mentioned is told with its content",
+			"a mentioned file becomes a custom message with its content",
 			`"role":"fileMention","files":[{"path":"a.go","content":"package a","lineCount":1}]`,
 			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{chat.Text("<file path=\"a.go\">\npackage a\n</file>")}}),
 		},
 		{
-			"what only a provider knows is kept as it is",
+			"a part that only its provider understands is kept as it is",
 			`"role":"assistant","content":[{"type":"anthropicServerTool", "block":{"n":1.0}}]`,
 			assistant(chat.Opaque{Value: json.RawMessage(`{"type":"anthropicServerTool", "block":{"n":1.0}}`)}),
 		},
@@ -214,7 +214,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 	}
 }
 
-// shown returns the message that stands for a body.
+// shown returns the message that shows a body in a prompt.
 func shown(b history.Body) chat.Message {
 	m, _ := history.Entry{Body: b}.Shown()
 	return m
@@ -229,7 +229,7 @@ func said(r *importer.Recording) []chat.Message {
 	return list
 }
 
-func TestUsage(t *testing.T) {
+func TestUsageOfAnAnswerIsRead(t *testing.T) {
 	tests := []struct {
 		rule string
 		give string // fields after role and content
@@ -240,7 +240,7 @@ func TestUsage(t *testing.T) {
 			`,"usage":{"input":10,"output":8,"cacheRead":49204,"cacheWrite":1739,"totalTokens":50961,"cost":{"input":0.00005,"total":0.0357}}`,
 			chat.Usage{Input: 50953, Output: 8, CacheRead: 49204, CacheWrite: 1739},
 		},
-		{"what is missing is 0", `,"usage":{"input":10}`, chat.Usage{Input: 10}},
+		{"a missing count is 0", `,"usage":{"input":10}`, chat.Usage{Input: 10}},
 		{"usage may be null", `,"usage":null`, chat.Usage{}},
 		{"usage may be missing", ``, chat.Usage{}},
 	}
@@ -254,7 +254,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestTheCostThatARecorderReckonedIsKept(t *testing.T) {
+func TestTheCostThatARecorderComputedIsKept(t *testing.T) {
 	recording, err := importer.Read(strings.NewReader(session(
 		message(`"role":"user","content":"go"`),
 		message(`"role":"assistant","content":[{"type":"text","text":"a"}],"usage":{"input":10,"cost":{"input":0.00005,"total":0.0357}}`),
@@ -269,7 +269,7 @@ func TestTheCostThatARecorderReckonedIsKept(t *testing.T) {
 	require.ErrorContains(t, err, "usage: total: -1 is not a number of 0 or more")
 }
 
-func TestCacheWritesOfAnthropicAreToldApartByLifetime(t *testing.T) {
+func TestCacheWritesOfAnthropicAreCountedByLifetime(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(`{"role":"user","content":"a"}
 {"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"b"}],"usage":{"input_tokens":3,"output_tokens":8,` +
 		`"cache_read_input_tokens":50,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}}`))
@@ -279,7 +279,7 @@ func TestCacheWritesOfAnthropicAreToldApartByLifetime(t *testing.T) {
 	assert.Empty(t, got.Notes)
 }
 
-func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
+func TestARecordingIsReadLineByLine(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
 	hi := []string{"hello"}
 	tests := []struct {
@@ -290,11 +290,11 @@ func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
 		wantOthers map[string]int
 	}{
 		{"a header alone is an empty session", header, nil, nil, nil},
-		{"the last line needs no end", header + "\n" + hello, []int{2}, hi, nil},
-		{"lines may end as on Windows", header + "\r\n" + hello + "\r\n", []int{2}, hi, nil},
+		{"the last line needs no line feed", header + "\n" + hello, []int{2}, hi, nil},
+		{"lines may end with CR LF", header + "\r\n" + hello + "\r\n", []int{2}, hi, nil},
 		{"blank lines are skipped, but counted", "\n" + header + "\n\n \t\n" + hello + "\n\n", []int{5}, hi, nil},
 		{
-			"what nobody said is in records of other kinds",
+			"lines that are not messages become records of other types",
 			session(
 				`{"type":"compaction","summary":"…","firstKeptEntryIndex":3,"tokensBefore":50000}`,
 				`{"type":"model_change","modelId":"m"}`,
@@ -312,7 +312,7 @@ func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
 			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "from the future": 1},
 		},
 		{
-			"a command that the user kept from the model is not told",
+			"a command that the user hid from the model is not shown",
 			session(hello, message(`"role":"bashExecution","command":"env","output":"","excludeFromContext":true`)),
 			[]int{2}, hi, map[string]int{"message": 1},
 		},
@@ -325,7 +325,7 @@ func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
 			[]int{3, 4}, []string{"one", "two"}, map[string]int{"model_change": 1},
 		},
 		{
-			"a link to an entry that is not there is no branch",
+			"an entry whose parent is missing follows the entry before it",
 			session(
 				`{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}`,
 				`{"type":"message","id":"c","parentId":"label","message":{"role":"user","content":"two"}}`,
@@ -333,7 +333,7 @@ func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
 			[]int{2, 3}, []string{"one", "two"}, nil,
 		},
 		{
-			"a line may be longer than any buffer",
+			"a line may be longer than the read buffer",
 			session(message(`"role":"user","content":"` + strings.Repeat("0123456789", 40_000) + `"`)),
 			[]int{2}, []string{strings.Repeat("0123456789", 40_000)}, nil,
 		},
@@ -365,7 +365,7 @@ func TestLinesOfARecordingAreReadOneByOne(t *testing.T) {
 	}
 }
 
-func TestReadersErrorIsPassedOn(t *testing.T) {
+func TestReadReturnsTheReadersError(t *testing.T) {
 	broken := errors.New("disk on fire")
 	r := io.MultiReader(strings.NewReader(header+"\n"), iotest.ErrReader(broken))
 	got, err := importer.Read(r)
@@ -373,5 +373,5 @@ func TestReadersErrorIsPassedOn(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	assert.EqualError(t, err, "importer: read line 2: disk on fire")
 	_, isLine := errors.AsType[*importer.LineError](err)
-	assert.False(t, isLine, "the line is not to blame")
+	assert.False(t, isLine, "the line is not the cause")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
-// recorded is a real session that lies beside the repository, in shared/, where there is one.
+// recorded is a real session. It is in shared/, next to the repository, if that exists.
 const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
 
 func TestARecordedSessionIsRead(t *testing.T) {
@@ -53,7 +53,7 @@ func TestARecordedSessionIsRead(t *testing.T) {
 	assert.Regexp(t, "^AGENTS.md\nbiome.json\n", shell.Body.(history.Shell).Output)
 }
 
-// roles counts a recording's messages.
+// roles counts a conversation's messages by role.
 func roles(r *importer.Recording) map[chat.Role]int {
 	n := map[chat.Role]int{}
 	for _, m := range r.Conversation() {
@@ -62,7 +62,7 @@ func roles(r *importer.Recording) map[chat.Role]int {
 	return n
 }
 
-// kinds counts a recording's records.
+// kinds counts a recording's records by type.
 func kinds(r *importer.Recording) map[history.EntryType]int {
 	n := map[history.EntryType]int{}
 	for _, rec := range r.Records {
@@ -71,11 +71,11 @@ func kinds(r *importer.Recording) map[history.EntryType]int {
 	return n
 }
 
-// counts of what a recording holds.
+// counts describes a conversation.
 type counts struct {
 	calls, unanswered    int
-	parallel, outOfOrder int // answers with more than one call, and those of them whose results come in another order
-	longCalls            int // with arguments of 10,000 bytes and more
+	parallel, outOfOrder int // answers with several calls; answers whose results come in another order than the calls
+	longCalls            int // calls with arguments of 10,000 bytes or more
 	empty, thinking      int // answers without content, parts of thinking
 	errors, usage        int // failed tools, answers with usage
 	longestResult        int // in bytes
@@ -83,8 +83,8 @@ type counts struct {
 
 func count(r *importer.Recording) counts {
 	var n counts
-	open := map[string]int{} // the calls that wait for a result, by their place in the message
-	var answered []int       // the places of the calls that were answered since the last answer
+	open := map[string]int{} // index in its message of each call without a result, by id
+	var answered []int       // indexes of the calls whose results came since the last answer
 	for e, m := range r.Conversation() {
 		if m.Role == chat.RoleTool {
 			n.longestResult = max(n.longestResult, len(m.Text()))

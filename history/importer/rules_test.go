@@ -15,27 +15,27 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 )
 
-func TestFormatIsToldByContent(t *testing.T) {
+func TestTheFormatIsDetectedFromTheContent(t *testing.T) {
 	tests := []struct {
 		rule, give string
 		want       importer.Format
 	}{
-		{"pi begins with a header", `{"type":"session","id":"a"}`, importer.FormatPi},
-		{"of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, importer.FormatPi},
-		{"oh-my-pi may begin with a title", `{"type":"title","v":1,"title":"","pad":" "}`, importer.FormatPi},
-		{"we name the time otherwise", `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}`, importer.FormatPromptree},
+		{"pi starts with a header", `{"type":"session","id":"a"}`, importer.FormatPi},
+		{"pi starts with a header of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, importer.FormatPi},
+		{"oh-my-pi may start with a title", `{"type":"title","v":1,"title":"","pad":" "}`, importer.FormatPi},
+		{"promptree's header has a time and no timestamp", `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}`, importer.FormatPromptree},
 		{"Claude Code names the session", `{"type":"permission-mode","sessionId":"a"}`, importer.FormatClaudeCode},
-		{"or the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, importer.FormatClaudeCode},
-		{"Codex wraps everything", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, importer.FormatCodex},
-		{"or began with instructions", `{"id":"a","timestamp":"2025-01-01T00:00:00Z","instructions":"b"}`, importer.FormatCodex},
-		{"nothing but text is OpenAI's", `{"role":"user","content":"a"}`, importer.FormatOpenAI},
-		{"as a list too", "[\n{\"role\":\"user\",\"content\":\"a\"}\n]", importer.FormatOpenAI},
-		{"or a request", "{\n\"messages\":[]}", importer.FormatOpenAI},
-		{"a role of system is OpenAI's", `[{"role":"system","content":"a"},{"role":"user","content":[{"type":"image"}]}]`, importer.FormatOpenAI},
-		{"a system beside the messages is Anthropic's", `{"system":"a","messages":[{"role":"user","content":"b"}]}`, importer.FormatAnthropic},
+		{"Claude Code names the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, importer.FormatClaudeCode},
+		{"Codex wraps each line in a payload", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, importer.FormatCodex},
+		{"old Codex starts with instructions", `{"id":"a","timestamp":"2025-01-01T00:00:00Z","instructions":"b"}`, importer.FormatCodex},
+		{"a message of text only is OpenAI's", `{"role":"user","content":"a"}`, importer.FormatOpenAI},
+		{"a list of text only is OpenAI's", "[\n{\"role\":\"user\",\"content\":\"a\"}\n]", importer.FormatOpenAI},
+		{"a request without messages is OpenAI's", "{\n\"messages\":[]}", importer.FormatOpenAI},
+		{"a message with role system is OpenAI's", `[{"role":"system","content":"a"},{"role":"user","content":[{"type":"image"}]}]`, importer.FormatOpenAI},
+		{"a system field beside the messages is Anthropic's", `{"system":"a","messages":[{"role":"user","content":"b"}]}`, importer.FormatAnthropic},
 		{"a block with a source is Anthropic's", `{"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]}`, importer.FormatAnthropic},
-		{"so is a cached text", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]`, importer.FormatAnthropic},
-		{"however late it comes", `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}`, importer.FormatAnthropic},
+		{"a text with cache_control is Anthropic's", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]`, importer.FormatAnthropic},
+		{"a later message may decide", `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}`, importer.FormatAnthropic},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -46,36 +46,36 @@ func TestFormatIsToldByContent(t *testing.T) {
 	}
 }
 
-func TestMalformedLinesOfEachFormat(t *testing.T) {
+func TestAMalformedLineOfEachFormatIsAnErrorThatNamesIt(t *testing.T) {
 	claude := `{"type":"summary","summary":"a","leafUuid":"b"}` + "\n"
 	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
 	own := `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}` + "\n"
 	tests := []struct {
 		name, give string
 		line       int
-		want       string // how the error ends
+		want       string // suffix of the error
 	}{
 		{"Claude Code: no message", claude + `{"type":"user","uuid":"u"}`, 2, "message is missing"},
-		{"Claude Code: a role in the wrong line", claude + `{"type":"user","uuid":"u","message":{"role":"assistant","content":[]}}`, 2, `message: role "assistant" in a line of type "user"`},
+		{"Claude Code: a role differs from the line's type", claude + `{"type":"user","uuid":"u","message":{"role":"assistant","content":[]}}`, 2, `message: role "assistant" in a line of type "user"`},
 		{"Claude Code: a result from the assistant", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]}}`, 2, `content: part 0: type "tool_result" in a message of role assistant`},
 		{"Claude Code: a call without a name", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}}`, 2, "part 0: name is missing"},
-		{"Claude Code: a count that is none", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[],"usage":{"input_tokens":"many"}}}`, 2, "usage: input_tokens: expected a number, found a text"},
+		{"Claude Code: a count is not a number", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[],"usage":{"input_tokens":"many"}}}`, 2, "usage: input_tokens: expected a number, found a text"},
 		{"Codex: an unknown role", codex + `{"type":"response_item","payload":{"type":"message","role":"critic","content":[]}}`, 2, `message: unknown role "critic"`},
-		{"Codex: arguments that are no text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "function_call: arguments: expected a text, found an object"},
-		{"Codex: an output that is none", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "function_call_output: output: expected a list, found a number"},
+		{"Codex: arguments are not a text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "function_call: arguments: expected a text, found an object"},
+		{"Codex: an output is a number", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "function_call_output: output: expected a list, found a number"},
 		{"OpenAI: an unknown role", `{"role":"user","content":"a"}` + "\n" + `{"role":"critic"}`, 2, `unknown role "critic"`},
-		{"OpenAI: a result of no call", `{"role":"tool","content":"a"}`, 1, "tool_call_id is missing"},
+		{"OpenAI: a result without the id of its call", `{"role":"tool","content":"a"}`, 1, "tool_call_id is missing"},
 		{"OpenAI: neither message nor request", `{"role":"user","content":"a"}` + "\n{}", 2, "role is missing"},
-		{"a document: a message further down", "[\n  {\"role\": \"user\",\n   \"content\": \"a\"},\n\n  {\"role\": \"tool\"}\n]", 5, "tool_call_id is missing"},
+		{"a document: a message of a list", "[\n  {\"role\": \"user\",\n   \"content\": \"a\"},\n\n  {\"role\": \"tool\"}\n]", 5, "tool_call_id is missing"},
 		{"a document: a message of a request", "{\n\"model\": \"a\",\n\"messages\": [\n{\"role\": \"user\"},\n{\"role\": \"critic\"}\n]}", 5, `unknown role "critic"`},
-		{"a document: bad JSON", "{\n\"messages\": [\n{\"role\" \"user\"}\n]}", 3, "invalid character '\"' after object key"},
+		{"a document: invalid JSON", "{\n\"messages\": [\n{\"role\" \"user\"}\n]}", 3, "invalid character '\"' after object key"},
 		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
-		{"a document: something else", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
-		{"a document: something else in the list", "[\n1]", 1, "part 0: expected an object, found a number"},
-		{"our own: a version to come", `{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 4, this version reads 3"},
-		{"our own: a parent that is not there", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `its parent "c" is missing`},
-		{"our own: a message without one", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "a message without a body"},
-		{"an id twice", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is already used by line 2`},
+		{"a document: neither message nor request", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
+		{"a document: a list of something else", "[\n1]", 1, "part 0: expected an object, found a number"},
+		{"promptree: a later version", `{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 4, this version reads 3"},
+		{"promptree: a missing parent", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `its parent "c" is missing`},
+		{"promptree: a message without a body", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "a message without a body"},
+		{"pi: a duplicate id", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is already used by line 2`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestMalformedLinesOfEachFormat(t *testing.T) {
 	}
 }
 
-func TestUnreadableLinesAreSkippedOnlyWhereAsked(t *testing.T) {
+func TestUnreadableLinesAreSkippedOnlyOnRequest(t *testing.T) {
 	give := session(
 		`{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}`,
 		`{"type":"message","id":"b","parentId":"a","message":{"role":"user"`,
@@ -115,11 +115,10 @@ func TestUnreadableLinesAreSkippedOnlyWhereAsked(t *testing.T) {
 	}, got.Notes)
 
 	_, err = importer.Options{SkipUnreadable: true}.Read(strings.NewReader("{\n" + give))
-	assert.Error(t, err, "the first line tells the format")
+	assert.Error(t, err, "the first line shows the format")
 }
 
-// What is skipped of a line with several messages is all of it.
-func TestASkippedLineLeavesNothingBehind(t *testing.T) {
+func TestALineWithSeveralMessagesIsSkippedAsAWhole(t *testing.T) {
 	give := `{"messages":[{"role":"user","content":"one"}]}
 {"messages":[{"role":"user","content":"two"},{"role":"critic"}]}
 {"messages":[{"role":"user","content":"three"}]}`
@@ -130,7 +129,7 @@ func TestASkippedLineLeavesNothingBehind(t *testing.T) {
 	assert.Equal(t, got.Records[1].ID, got.Leaf)
 }
 
-func TestPiOfTheFirstVersionCompactsByIndex(t *testing.T) {
+func TestAVersion1CompactionOfPiNamesTheFirstKeptEntryByIndex(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(session(
 		message(`"role":"user","content":"one"`),
 		message(`"role":"user","content":"two"`),
@@ -149,8 +148,7 @@ func TestPiOfTheFirstVersionCompactsByIndex(t *testing.T) {
 	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
 }
 
-// If a compaction kept a result first, the session keeps its call with it.
-func TestACompactionPartsNoResultFromItsCall(t *testing.T) {
+func TestACompactionThatKeepsAResultFirstKeepsItsCallToo(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(session(
 		message(`"role":"user","content":"one"`),
 		message(`"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":{}}]`),
@@ -164,7 +162,7 @@ func TestACompactionPartsNoResultFromItsCall(t *testing.T) {
 	assert.Equal(t, got.Records[1].ID, e.Compaction().FirstKept)
 }
 
-func TestCodexGoesBackOnlyOverWhatTheUserAsked(t *testing.T) {
+func TestARollbackOfCodexCountsOnlyWhatTheUserTyped(t *testing.T) {
 	user := func(text string, typed bool) string {
 		item := `{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}}` + "\n"
 		if typed {
@@ -180,11 +178,11 @@ func TestCodexGoesBackOnlyOverWhatTheUserAsked(t *testing.T) {
 		rule, give string
 		want       []string
 	}{
-		{"one turn", user("a", true) + user("b", true) + back("1") + user("c", true), []string{"a", "c"}},
-		{"two turns", user("a", true) + user("b", true) + back("2") + user("c", true), []string{"c"}},
-		{"with what was put in for it", user("a", true) + user("b", true) + user("put in", false) + back("1") + user("c", true), []string{"a", "c"}},
-		{"to the start and no further", user("a", true) + back("9") + user("c", true), []string{"c"}},
-		{"and twice", user("a", true) + user("b", true) + back("1") + user("c", true) + back("1"), []string{"a"}},
+		{"one turn is removed", user("a", true) + user("b", true) + back("1") + user("c", true), []string{"a", "c"}},
+		{"two turns are removed", user("a", true) + user("b", true) + back("2") + user("c", true), []string{"c"}},
+		{"a message that Codex added does not count", user("a", true) + user("b", true) + user("added", false) + back("1") + user("c", true), []string{"a", "c"}},
+		{"more turns than there are remove all", user("a", true) + back("9") + user("c", true), []string{"c"}},
+		{"rollbacks add up", user("a", true) + user("b", true) + back("1") + user("c", true) + back("1"), []string{"a"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -199,8 +197,8 @@ func TestCodexGoesBackOnlyOverWhatTheUserAsked(t *testing.T) {
 	}
 }
 
-// Real answers of Claude Code name one line of an answer or another as that which they go on from.
-func TestClaudeCodePutsAnAnswerTogether(t *testing.T) {
+// In real sessions the next line may name any line of an answer as its parent.
+func TestTheLinesOfAnAnswerOfClaudeCodeBecomeOneMessage(t *testing.T) {
 	line := func(uuid, parent, typ, message string) string {
 		return `{"uuid":"` + uuid + `","parentUuid":"` + parent + `","sessionId":"s","type":"` + typ + `","message":{"role":"` + typ + `",` + message + "}}\n"
 	}
@@ -213,11 +211,11 @@ func TestClaudeCodePutsAnAnswerTogether(t *testing.T) {
 	orders := map[string]string{
 		"each result after its call": line("c1", "u", "assistant", call("t1")) + line("r1", "c1", "user", result("t1")) +
 			line("c2", "c1", "assistant", call("t2")) + line("r2", "c2", "user", result("t2")) + line("z", "r1", "user", `"content":"next"`),
-		"a chain": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
+		"calls, then results, in a chain": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
 			line("r1", "c2", "user", result("t1")) + line("r2", "r1", "user", result("t2")) + line("z", "r2", "user", `"content":"next"`),
-		"each result on its call": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
+		"each result names its call's line": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
 			line("r1", "c1", "user", result("t1")) + line("r2", "c2", "user", result("t2")) + line("z", "r2", "user", `"content":"next"`),
-		"both results in a line": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
+		"both results on one line": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
 			line("r", "c2", "user", `"content":[{"type":"tool_result","tool_use_id":"t1","content":"t1 done"},{"type":"tool_result","tool_use_id":"t2","content":"t2 done"},{"type":"text","text":"next"}]`),
 	}
 	for name, order := range orders {
@@ -235,7 +233,7 @@ func TestClaudeCodePutsAnAnswerTogether(t *testing.T) {
 	}
 }
 
-func TestSidechainsAreBranchesOfTheirOwn(t *testing.T) {
+func TestASidechainIsASeparateBranch(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(string(fixture(t, "claude-code.jsonl"))))
 	require.NoError(t, err)
 	side := got.Path("x-2")
@@ -282,13 +280,13 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 		notes      []importer.Note
 	}{
 		{
-			"oh-my-pi: an image in a file of its own is named",
+			"oh-my-pi: an image in a separate file is a name",
 			session(message(`"role":"user","content":[{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}]`)),
 			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "blob:sha256:00", MediaType: "image/png"}}},
 			nil,
 		},
 		{
-			"oh-my-pi: a file that was mentioned may be an image",
+			"oh-my-pi: a mentioned file may be an image",
 			session(message(`"role":"fileMention","files":[{"path":"a.png","content":"","image":{"type":"image","data":"aa","mimeType":"image/png"}}]`)),
 			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{
 				chat.Text(`<file path="a.png"/>`), chat.Image{URL: "data:image/png;base64,aa"},
@@ -302,7 +300,7 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 			[]importer.Note{{Line: 2, Count: 1, Kind: importer.NoPlace, What: "tool_search_call.execution"}},
 		},
 		{
-			"Codex: one that the provider ran is kept as it is",
+			"Codex: a search for tools that the provider ran is kept as it is",
 			item(`"type":"tool_search_call", "execution":"server"`),
 			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(`{"type":"tool_search_call", "execution":"server"}`)}}},
 			nil,
@@ -314,19 +312,19 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 			nil,
 		},
 		{
-			"Codex: thinking that holds nothing is noted",
+			"Codex: empty thinking is noted",
 			item(`"type":"reasoning","id":"rs","summary":[],"encrypted_content":null`),
 			chat.Message{Role: chat.RoleAssistant},
 			[]importer.Note{{Line: 2, Count: 1, Kind: importer.Empty, What: "reasoning"}},
 		},
 		{
-			"Anthropic: a result after a text is moved before it",
+			"Anthropic: a result after a text is moved before the text",
 			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"c","content":"a","cache_control":{"type":"ephemeral"}}]}`,
 			chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "ephemeral"}}},
 			[]importer.Note{{Line: 1, Count: 1, Kind: importer.Moved, What: "content.tool_result"}},
 		},
 		{
-			"Anthropic: a breakpoint that says more than is known is noted",
+			"Anthropic: a breakpoint with an unknown field is noted",
 			`{"role":"user","content":[{"type":"text","text":"see","cache_control":{"type":"ephemeral","scope":"all"}}]}`,
 			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see")}},
 			[]importer.Note{{Line: 1, Count: 1, Kind: importer.NoPlace, What: "content.text.cache_control"}},
@@ -344,7 +342,7 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 	}
 }
 
-func TestCodexCompactsToASummaryAlone(t *testing.T) {
+func TestACompactionOfCodexMayBeOnlyASummary(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}
 {"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
 {"type":"compacted","payload":{"message":"one was said"}}
