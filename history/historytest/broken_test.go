@@ -22,7 +22,7 @@ type (
 	ends        = []storage.Position
 )
 
-// fault is what a store does wrong. What is nil it does right.
+// fault replaces methods of a store by wrong ones. A nil function leaves the method as it is.
 type fault struct {
 	read   func(lines storedLines) storedLines
 	back   func(lines storedLines) storedLines
@@ -65,14 +65,14 @@ func (b *broken) Close() error {
 }
 
 var faults = map[string]fault{
-	"it says that it took what it did not": {append: func(_ context.Context, _ *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
+	"Append returns positions and writes nothing": {append: func(_ context.Context, _ *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		ends := make([]storage.Position, len(lines))
 		for i := range lines {
 			ends[i] = at + storage.Position(i) + 1
 		}
 		return ends, nil
 	}},
-	"it takes a part of what it refuses": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
+	"Append writes the lines before an invalid one": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		var all ends
 		for _, l := range lines {
 			end, err := s.Append(ctx, at, l)
@@ -84,13 +84,13 @@ var faults = map[string]fault{
 		}
 		return all, nil
 	}},
-	"it turns lines round": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
+	"Append swaps the first two lines": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		if len(lines) > 1 {
 			lines[0], lines[1] = lines[1], lines[0]
 		}
 		return s.Append(ctx, at, lines...)
 	}},
-	"it appends wherever it is told to": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
+	"Append appends at the end whatever the position": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		for {
 			all, err := s.Append(ctx, at, lines...)
 			conflict, ok := errors.AsType[*storage.ConflictError](err)
@@ -100,13 +100,13 @@ var faults = map[string]fault{
 			at = conflict.End
 		}
 	}},
-	"it forgets who follows whom": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
+	"Append drops the parents": {append: func(ctx context.Context, s *storage.Memory, at storage.Position, lines []storage.Line) (ends, error) {
 		for i := range lines {
 			lines[i].Parent = ""
 		}
 		return s.Append(ctx, at, lines...)
 	}},
-	"it returns lines twice": {read: func(lines storedLines) storedLines {
+	"Read returns each line twice": {read: func(lines storedLines) storedLines {
 		return func(yield func(storage.Stored, error) bool) {
 			for l, err := range lines {
 				if !yield(l, err) || err == nil && !yield(l, err) {
@@ -115,8 +115,8 @@ var faults = map[string]fault{
 			}
 		}
 	}},
-	"it passes over what is not there": {read: withoutErrors, back: withoutErrors},
-	"it mends text": {read: func(lines storedLines) storedLines {
+	"Read and Back end without their error": {read: withoutErrors, back: withoutErrors},
+	"Read replaces invalid UTF-8": {read: func(lines storedLines) storedLines {
 		return func(yield func(storage.Stored, error) bool) {
 			for l, err := range lines {
 				l.Data = []byte(string([]rune(string(l.Data))))
@@ -126,7 +126,7 @@ var faults = map[string]fault{
 			}
 		}
 	}},
-	"it reads back no further than the first": {back: func(lines storedLines) storedLines {
+	"Back returns only the first line": {back: func(lines storedLines) storedLines {
 		return func(yield func(storage.Stored, error) bool) {
 			for l, err := range lines {
 				yield(l, err)
@@ -134,7 +134,7 @@ var faults = map[string]fault{
 			}
 		}
 	}},
-	"it goes on after it was closed": {close: func(*storage.Memory) error { return nil }},
+	"Close does nothing": {close: func(*storage.Memory) error { return nil }},
 }
 
 func withoutErrors(lines storedLines) storedLines {
@@ -147,7 +147,7 @@ func withoutErrors(lines storedLines) storedLines {
 	}
 }
 
-// Each fault is found. The tests run in a child process, for they are to fail.
+// The tests run in a child process, because they must fail.
 func TestTheSuiteFindsEachFault(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv(brokenEnv); name != "" {

@@ -17,19 +17,19 @@ import (
 // Disk is a [storage.Disk] in memory that can lose power and can be made to fail. The zero value is empty. Every folder
 // exists.
 type Disk struct {
-	// NoSync makes every sync succeed without effect. A test that passes with it proves nothing.
+	// NoSync makes every sync succeed without effect, to check that a test fails without syncs.
 	NoSync bool
 
 	mu     sync.Mutex
 	files  map[string]*diskFile
 	names  map[string]*diskFile // the durable names
-	life   int                  // the number of power cuts so far
+	cuts   int                  // the number of power cuts so far
 	syncs  int
 	failed error
-	spared int // the number of writes and syncs before the next failure
+	spared int // the number of writes and syncs that succeed before they fail
 }
 
-// diskFile holds what was written, and what of it is durable.
+// diskFile is a file: the bytes that were written, and those that outlive a power cut.
 type diskFile struct {
 	written, durable []byte
 	writer           *handle
@@ -44,7 +44,7 @@ var ErrPowerCut = errors.New("historytest: the power was cut")
 func (d *Disk) PowerCut(keep func(appended int) int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.life++
+	d.cuts++
 	d.files = maps.Clone(d.names)
 	for _, path := range slices.Sorted(maps.Keys(d.files)) {
 		f, kept := d.files[path], 0
@@ -104,7 +104,7 @@ func (d *Disk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	case !readOnly && f.writer != nil:
 		return nil, &storage.LockedError{Path: path}
 	}
-	h := &handle{disk: d, path: path, file: f, life: d.life, readOnly: readOnly}
+	h := &handle{disk: d, path: path, file: f, cuts: d.cuts, readOnly: readOnly}
 	if !readOnly {
 		f.writer = h
 	}
@@ -118,7 +118,7 @@ func (d *Disk) Create(path string) (storage.DiskFile, error) {
 	if d.files[path] != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
-	h := &handle{disk: d, path: path, file: &diskFile{}, life: d.life}
+	h := &handle{disk: d, path: path, file: &diskFile{}, cuts: d.cuts}
 	h.file.writer = h
 	d.name(path, h.file)
 	return h, nil
@@ -179,7 +179,7 @@ type handle struct {
 	disk     *Disk
 	path     string
 	file     *diskFile
-	life     int
+	cuts     int // of the disk when the file was opened
 	readOnly bool
 	closed   bool
 }
@@ -191,7 +191,7 @@ func (h *handle) use(write bool, f func() error) error {
 	switch {
 	case h.closed:
 		return fs.ErrClosed
-	case h.life != h.disk.life:
+	case h.cuts != h.disk.cuts:
 		return ErrPowerCut
 	case write && h.readOnly:
 		return fs.ErrPermission

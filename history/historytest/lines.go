@@ -23,19 +23,19 @@ func header() storage.Line {
 	return storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(headerData)}
 }
 
-// line returns entry n, a child of another, or of none for 0, with some text.
+// line returns entry n with some text, a child of entry parent, or a root if parent is 0.
 func line(n, parent int, text string) storage.Line {
 	l := storage.Line{ID: fmt.Sprintf("e%d", n), Kind: string(history.TypeCustom)}
-	follows := ""
+	parentField := ""
 	if parent > 0 {
 		l.Parent = fmt.Sprintf("e%d", parent)
-		follows = `"parent":"` + l.Parent + `",`
+		parentField = `"parent":"` + l.Parent + `",`
 	}
-	l.Data = fmt.Appendf(nil, `{"type":"custom","id":"%s",%s"time":"2026-01-02T03:04:05Z","custom":{"name":"%s"}}`, l.ID, follows, text)
+	l.Data = fmt.Appendf(nil, `{"type":"custom","id":"%s",%s"time":"2026-01-02T03:04:05Z","custom":{"name":"%s"}}`, l.ID, parentField, text)
 	return l
 }
 
-// lines returns a header and entries of different sizes, one of them large and one not UTF-8, each a child of the one
+// lines returns a header and enattempt of different sizes, one of them large and one not UTF-8, each a child of the one
 // before.
 func lines(count int) []storage.Line {
 	list := []storage.Line{header()}
@@ -68,7 +68,7 @@ func add(t testing.TB, store storage.Store, lines ...storage.Line) storage.Posit
 	return ends[len(ends)-1]
 }
 
-// read copies lines.
+// read returns copies of the lines of seq.
 func read(t testing.TB, seq iter.Seq2[storage.Stored, error]) []storage.Stored {
 	t.Helper()
 	var list []storage.Stored
@@ -80,7 +80,7 @@ func read(t testing.TB, seq iter.Seq2[storage.Stored, error]) []storage.Stored {
 	return list
 }
 
-// both reads from a position to the end, and back from the last entry before another position.
+// both returns a Read from a position, and a Back from an entry before another position.
 func both(ctx context.Context, store storage.Store, from, before storage.Position, id string) []iter.Seq2[storage.Stored, error] {
 	return []iter.Seq2[storage.Stored, error]{store.Read(ctx, from), store.Back(ctx, before, id)}
 }
@@ -102,7 +102,7 @@ func requireLines(t testing.TB, store storage.Store, want []storage.Line) {
 	at := storage.Position(0)
 	for i := range want {
 		requireLine(t, want[i], got[i])
-		require.Equal(t, at, got[i].At, "a line begins where the one before it ends")
+		require.Equal(t, at, got[i].At, "a line begins at the end of the line before")
 		require.Greater(t, got[i].End, at)
 		at = got[i].End
 	}
@@ -115,7 +115,7 @@ func isEmpty(t *testing.T, opener opener) {
 	store := open(t, opener)
 	requireLines(t, store, nil)
 	require.Empty(t, read(t, store.Back(t.Context(), 0, "")))
-	add(t, store) // nothing can be appended
+	add(t, store) // an append of no lines
 	requireLines(t, store, nil)
 	add(t, store, header())
 	end, err := store.End(t.Context())
@@ -123,7 +123,7 @@ func isEmpty(t *testing.T, opener opener) {
 	require.Empty(t, read(t, store.Back(t.Context(), end, "")), "the header is not an entry")
 }
 
-func comeBack(t *testing.T, opener opener) {
+func readBack(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(50)
 	add(t, store, all[0])
@@ -179,17 +179,17 @@ func wrongPositions(t *testing.T, opener opener) {
 	store := open(t, opener)
 	end := add(t, store, lines(3)...)
 	for _, at := range []storage.Position{-1, end + 1, end + 1000} {
-		given := 0
+		count := 0
 		for s, err := range store.Read(t.Context(), at) {
 			require.Nil(t, s.Data)
 			require.Error(t, err)
-			given++
+			count++
 		}
-		require.Equal(t, 1, given, "one error at %d", at)
+		require.Equal(t, 1, count, "one error at %d", at)
 	}
 }
 
-// tree appends a header and entries on several branches, and returns the parent of each.
+// tree appends a header and enattempt on several branches, and returns the parent of each.
 func tree(t testing.TB, store storage.Store) (parents []int, end storage.Position) {
 	t.Helper()
 	parents = []int{0, 0, 1, 2, 2, 4, 3, 6, 0, 8, 7}
@@ -212,7 +212,7 @@ func paths(t *testing.T, opener opener) {
 			for _, s := range read(t, store.Back(t.Context(), end, id)) {
 				requireLine(t, line(want, parents[want], strings.Repeat("y", want*want*100)), s)
 				for again := range store.Read(t.Context(), s.At) {
-					require.Equal(t, s.ID, again.ID, "it stands where it says")
+					require.Equal(t, s.ID, again.ID, "At is the line's position")
 					break
 				}
 				want = parents[want]
@@ -230,7 +230,7 @@ func notBefore(t *testing.T, opener opener) {
 	parents, end := tree(t, store)
 	whole := read(t, store.Read(t.Context(), 0))
 	require.Len(t, whole, len(parents))
-	gone := func(before storage.Position, id string) {
+	requireNoEntry := func(before storage.Position, id string) {
 		t.Helper()
 		var last error
 		for _, last = range store.Back(t.Context(), before, id) {
@@ -239,10 +239,10 @@ func notBefore(t *testing.T, opener opener) {
 		require.True(t, ok, "%v", last)
 		require.Equal(t, id, missing.ID)
 	}
-	gone(end, "e99")
-	gone(whole[5].At, "e5")
-	gone(whole[5].At, "e7")
-	gone(whole[1].At, "e1")
+	requireNoEntry(end, "e99")
+	requireNoEntry(whole[5].At, "e5")
+	requireNoEntry(whole[5].At, "e7")
+	requireNoEntry(whole[1].At, "e1")
 	for _, id := range []string{"", "e5"} {
 		got := read(t, store.Back(t.Context(), whole[5].End, id))
 		require.NotEmpty(t, got)
@@ -251,7 +251,7 @@ func notBefore(t *testing.T, opener opener) {
 }
 
 // A store may refuse a second line with the same id.
-func doubled(t *testing.T, opener opener) {
+func duplicateIDs(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(4)
 	end := add(t, store, all...)
@@ -276,7 +276,7 @@ func doubled(t *testing.T, opener opener) {
 	back(whole[4].At, "e2", 2, 1)
 }
 
-// A read that is cancelled halfway may still complete.
+// A read whose context is cancelled halfway may still complete.
 func endsEarly(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := []storage.Line{header()}
@@ -286,29 +286,29 @@ func endsEarly(t *testing.T, opener opener) {
 	end := add(t, store, all...)
 	for i, want := range []int{len(all), len(all) - 1} {
 		ctx, cancel := context.WithCancel(context.Background())
-		given, failed := 0, false
+		count, failed := 0, false
 		for _, err := range both(ctx, store, 0, end, "e399")[i] {
-			require.False(t, failed, "an error is the last")
+			require.False(t, failed, "an error is the last value")
 			cancel()
 			if failed = err != nil; !failed {
-				given++
+				count++
 			}
 		}
 		cancel()
-		require.True(t, failed || given == want, "%d lines of %d, and no error", given, want)
+		require.True(t, failed || count == want, "%d of %d lines and no error", count, want)
 	}
 }
 
-// A read may include what is appended during it.
+// A read may include lines that are appended during it.
 func usedMeanwhile(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(12)
 	add(t, store, all...)
 	for _, seq := range both(t.Context(), store, 0, add(t, store), "e11") {
-		given := 0
+		count := 0
 		for s, err := range seq {
 			require.NoError(t, err)
-			if given++; given > 3 {
+			if count++; count > 3 {
 				continue
 			}
 			for range 2 {
@@ -326,7 +326,7 @@ func usedMeanwhile(t *testing.T, opener opener) {
 				break
 			}
 		}
-		require.GreaterOrEqual(t, given, 11)
+		require.GreaterOrEqual(t, count, 11)
 	}
 	requireLines(t, store, all)
 }
@@ -364,7 +364,7 @@ func refuses(t *testing.T, opener opener) {
 	requireLines(t, store, append(all, line(8, 2, "")))
 }
 
-func isOwn(t *testing.T, opener opener) {
+func ownsData(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all, mine := lines(4), lines(4)
 	add(t, store, mine...)
@@ -374,23 +374,23 @@ func isOwn(t *testing.T, opener opener) {
 	requireLines(t, store, all)
 }
 
-// The lines of each writer are in order, those of one Append are adjacent, and what a reader has seen does not change.
+// The lines of each writer are in order, those of one Append are adjacent, and lines that were read do not change.
 func manyAtOnce(t *testing.T, opener opener) {
 	const writers, each = 3, 30
 	store := open(t, opener)
 	add(t, store, header())
 	var writing, reading sync.WaitGroup
-	over := make(chan struct{})
+	done := make(chan struct{})
 	for w := range writers {
 		writing.Go(func() {
 			for i := range each {
 				pair := []storage.Line{line(1000*(w+1)+2*i, 0, fmt.Sprint(i)), line(1000*(w+1)+2*i+1, 0, fmt.Sprint(i, " again"))}
-				for tries := 0; ; tries++ {
+				for attempt := 0; ; attempt++ {
 					at, err := store.End(t.Context())
 					if err == nil {
 						_, err = store.Append(t.Context(), at, pair...)
 					}
-					if isConflict(err) && tries < mostConflicts {
+					if isConflict(err) && attempt < maxConflicts {
 						continue
 					}
 					if err != nil {
@@ -406,18 +406,18 @@ func manyAtOnce(t *testing.T, opener opener) {
 			var seen []string
 			for {
 				select {
-				case <-over:
+				case <-done:
 					return
 				default:
 				}
-				n := 0 // each Append after the header makes two
+				n := 0 // odd: the header, and two for each Append
 				for s, err := range store.Read(t.Context(), 0) {
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					if n < len(seen) && seen[n] != string(s.Data) {
-						t.Errorf("line %d was %q and is %q", n, seen[n], s.Data)
+						t.Errorf("line %d changed from %q to %q", n, seen[n], s.Data)
 					}
 					if n >= len(seen) {
 						seen = append(seen, string(s.Data))
@@ -425,13 +425,13 @@ func manyAtOnce(t *testing.T, opener opener) {
 					n++
 				}
 				if n < len(seen) || n%2 == 0 {
-					t.Errorf("%d lines after %d: what one Append adds is read whole or not at all", n, len(seen))
+					t.Errorf("%d lines after %d: the lines of one Append are read together or not at all", n, len(seen))
 				}
 			}
 		})
 	}
 	writing.Wait()
-	close(over)
+	close(done)
 	reading.Wait()
 	got := read(t, store.Read(context.Background(), 0))
 	require.Len(t, got, 1+2*writers*each)
@@ -455,7 +455,7 @@ func picks(t *testing.T, opener opener) {
 		t.Skip("the store is not a Picker")
 	}
 	pick := func(at ...storage.Position) []storage.Stored { return read(t, p.Pick(t.Context(), at...)) }
-	require.Empty(t, pick(0, 1), "of an empty store")
+	require.Empty(t, pick(0, 1), "an empty store")
 	end := add(t, store, lines(2000)...)
 	all := read(t, store.Read(t.Context(), 0))
 	var want []storage.Stored
@@ -464,7 +464,7 @@ func picks(t *testing.T, opener opener) {
 		want, at = append(want, all[i]), append(at, all[i].At)
 	}
 	require.Equal(t, want, pick(at...))
-	require.Equal(t, all[3:4], pick(all[3].At, end, end+5), "at the end no line begins")
+	require.Equal(t, all[3:4], pick(all[3].At, end, end+5), "no line begins at the end")
 	require.Empty(t, pick(end+5))
 	require.Empty(t, pick())
 	for _, err := range p.Pick(t.Context(), at...) {
@@ -494,15 +494,15 @@ func replaces(t *testing.T, opener opener) {
 	add(t, store, all...)
 	before := read(t, store.Read(t.Context(), 0))
 	require.Len(t, before, len(all))
-	var given []storage.Stored
+	var changed []storage.Stored
 	for _, i := range []int{3, 7} {
 		all[i] = line(i, i-1, "")
 		s := before[i]
 		s.Data = all[i].Data
-		given = append(given, s)
+		changed = append(changed, s)
 	}
 	require.NoError(t, e.Replace(t.Context()))
-	require.NoError(t, e.Replace(t.Context(), given...))
+	require.NoError(t, e.Replace(t.Context(), changed...))
 	after := read(t, store.Read(t.Context(), 0))
 	require.Len(t, after, len(all))
 	for i, s := range after {
@@ -511,7 +511,7 @@ func replaces(t *testing.T, opener opener) {
 		require.Equal(t, before[i].At, s.At)
 		require.Equal(t, before[i].End, s.End)
 	}
-	require.Error(t, e.Replace(t.Context(), storage.Stored{Line: all[3], At: before[8].End + 5, End: before[8].End + 500}), "no line stands there")
+	require.Error(t, e.Replace(t.Context(), storage.Stored{Line: all[3], At: before[8].End + 5, End: before[8].End + 500}), "no line is at that position")
 	add(t, store, line(9, 8, "on"))
 }
 

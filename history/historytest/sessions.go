@@ -32,7 +32,7 @@ func sessionIn(t *testing.T, store storage.Store, o history.Options) *history.Se
 	return s
 }
 
-// talk makes a session with entries of many kinds, two branches and a compaction on each.
+// talk makes a session with entries of many types, two branches and a compaction on each.
 func talk(t *testing.T, store storage.Store) *history.Session {
 	t.Helper()
 	ctx, s := t.Context(), sessionIn(t, store, numbered())
@@ -54,8 +54,8 @@ func talk(t *testing.T, store storage.Store) *history.Session {
 	)
 	require.NoError(t, err)
 	require.NoError(t, s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n")}, FirstKept: "e5"}))
-	left := s.Leaf()
-	_, err = s.Add(ctx, history.Entry{Parent: "e3", Body: history.BranchSummary{From: left, Summary: history.Summary{Text: "tried"}}})
+	oldLeaf := s.Leaf()
+	_, err = s.Add(ctx, history.Entry{Parent: "e3", Body: history.BranchSummary{From: oldLeaf, Summary: history.Summary{Text: "tried"}}})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(ctx, chat.AssistantMessage("three"), chat.UserMessage("four")))
 	require.NoError(t, s.Branch(ctx, "e2"))
@@ -86,7 +86,7 @@ func session(t *testing.T, opener opener) {
 	store := open(t, opener)
 	s := talk(t, store)
 	memory := talk(t, &storage.Memory{})
-	require.Empty(t, cmp.Diff(sent(t, memory), sent(t, s)), "it is the same wherever it is kept")
+	require.Empty(t, cmp.Diff(sent(t, memory), sent(t, s)), "the views are those of a session in memory")
 	require.Equal(t, memory.Leaf(), s.Leaf())
 	want, err := memory.Leaves(t.Context())
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func sayConflict(t *testing.T, opener opener) {
 	a, b := pair(t, opener)
 	require.NoError(t, a.Append(ctx, chat.AssistantMessage("four")))
 	for range 2 {
-		require.True(t, isConflict(b.Append(ctx, chat.AssistantMessage("another four"))), "it is not put behind what was said, however often")
+		require.True(t, isConflict(b.Append(ctx, chat.AssistantMessage("another four"))), "every attempt fails until Refresh")
 		require.True(t, isConflict(b.Branch(ctx, "")))
 	}
 	require.NoError(t, b.Refresh(ctx))
@@ -154,7 +154,7 @@ func sayConflict(t *testing.T, opener opener) {
 	require.Equal(t, sent(t, a), sent(t, b))
 }
 
-func unsaidGoesBehind(t *testing.T, opener opener) {
+func addsAfterOthers(t *testing.T, opener opener) {
 	ctx := t.Context()
 	a, b := pair(t, opener)
 	add := func(s *history.Session, body history.Body) {
@@ -166,7 +166,7 @@ func unsaidGoesBehind(t *testing.T, opener opener) {
 	add(a, history.Label{Target: asked, Text: "the third"})
 	add(a, history.Usage{Model: "m"})
 	add(a, history.Plan{Policy: "p"})
-	require.NoError(t, b.Append(ctx, chat.AssistantMessage("four")), "labels, usage and plans are not in the way of what is said")
+	require.NoError(t, b.Append(ctx, chat.AssistantMessage("four")), "labels, usage and plans of others do not conflict with messages")
 	add(a, history.Custom{Name: "note"})
 	require.Equal(t, b.Leaf() != "", a.Leaf() != "")
 	require.NoError(t, b.Refresh(ctx))
@@ -186,7 +186,7 @@ func compactionRefreshes(t *testing.T, opener opener) {
 	kept := b.Leaf()
 	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: kept}
 	require.NoError(t, a.Append(ctx, chat.AssistantMessage("four")))
-	require.NoError(t, b.Compact(ctx, compaction), "what was said meanwhile is kept")
+	require.NoError(t, b.Compact(ctx, compaction), "messages that were appended meanwhile are kept")
 	v, err := b.View(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"S", "three", "four"}, texts(v))
@@ -213,8 +213,6 @@ func texts(v history.View) []string {
 	return list
 }
 
-// Each session appends its messages, refreshing after a conflict. In the end all are on one path, those of each session
-// in order, every call followed by its result.
 func twoSessions(t *testing.T, opener opener) {
 	store := open(t, opener)
 	twoTalk(t, store, store)
@@ -224,14 +222,14 @@ func twoSessionsApart(t *testing.T, opener opener) {
 	twoTalk(t, open(t, opener), open(t, opener))
 }
 
-// mostConflicts exceeds the number of appends by others in a test, and so the number of conflicts in a row.
-const mostConflicts = 1000
+// maxConflicts exceeds the number of appends by others in a test, and so the number of conflicts in a row.
+const maxConflicts = 1000
 
 // say appends messages, after what others have appended in the meantime.
 func say(ctx context.Context, s *history.Session, messages ...chat.Message) error {
-	for tries := 0; ; tries++ {
+	for attempt := 0; ; attempt++ {
 		err := s.Append(ctx, messages...)
-		if !isConflict(err) || tries > mostConflicts {
+		if !isConflict(err) || attempt > maxConflicts {
 			return err
 		}
 		if err := s.Refresh(ctx); err != nil {
@@ -240,6 +238,8 @@ func say(ctx context.Context, s *history.Session, messages ...chat.Message) erro
 	}
 }
 
+// twoTalk lets two sessions append messages, each refreshing after a conflict. In the end all are on one path, those of
+// each session in order.
 func twoTalk(t *testing.T, store, other storage.Store) {
 	t.Helper()
 	const each = 40
@@ -257,7 +257,7 @@ func twoTalk(t *testing.T, store, other storage.Store) {
 				}
 				if i%10 == 9 {
 					compactErr := s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}})
-					if _, dropped := errors.AsType[*history.BoundaryError](compactErr); !dropped { // the other's compaction covers it
+					if _, dropped := errors.AsType[*history.BoundaryError](compactErr); !dropped { // the other session's compaction covers the cut
 						err = errors.Join(err, compactErr)
 					}
 				}
@@ -309,8 +309,8 @@ func threeWritersApart(t *testing.T, opener opener) {
 	threeTalk(t, open(t, opener), open(t, opener), open(t, opener))
 }
 
-// One session appends messages, one compacts, and one records usage, as the parts of an agent do in separate processes.
-// The others do not delay the messages.
+// threeTalk lets one session append messages, one compact, and one record usage, as the parts of an agent do in separate
+// processes. No append of messages conflicts with the others.
 func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
 	t.Helper()
 	const rounds, others = 60, 30

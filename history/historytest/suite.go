@@ -12,8 +12,8 @@ import (
 
 // Suite describes the store to test.
 type Suite struct {
-	// New returns a function that opens a new store, which is empty at first. The function is called again after the
-	// store was closed, and then opens the same lines again, unless the store is volatile.
+	// New returns a function that opens a store, which is empty at first. Each further call of the function opens a store
+	// with the same lines. It is called only once if the store is volatile.
 	New func(t *testing.T) func() (storage.Store, error)
 	// Volatile stores lose their lines when they are closed, so they are opened only once.
 	Volatile bool
@@ -31,36 +31,36 @@ func Run(t *testing.T, s Suite) {
 		skipped string
 	}{
 		{"a new store is empty", isEmpty, ""},
-		{"lines come back in order and byte for byte", comeBack, ""},
+		{"lines come back in order and byte for byte", readBack, ""},
 		{"the positions of a line are those that Append returned", positions, ""},
 		{"lines are read from any position, more than once and not to the end", anyPosition, ""},
 		{"a position at which no line begins is an error", wrongPositions, ""},
 		{"a path is read back by parent from any entry", paths, ""},
 		{"lines are picked by their positions", picks, ""},
-		{"an entry that does not stand before the position is none", notBefore, ""},
-		{"of two lines with one id the one nearest before the position counts", doubled, ""},
+		{"an entry that is not before the position is a NoEntryError", notBefore, ""},
+		{"of two lines with one id the last before the position counts", duplicateIDs, ""},
 		{"an append at a position that is taken is a conflict, and writes nothing", conflicts, ""},
-		{"what is no line is refused, and all that comes with it", refuses, ""},
-		{"what is appended is not the caller's any more", isOwn, ""},
+		{"an invalid line is refused with the whole append", refuses, ""},
+		{"the caller may change the data of a line after the append", ownsData, ""},
 		{"a cancelled context ends a call, which writes nothing", cancelled, ""},
-		{"what is read comes to its end or ends with an error", endsEarly, ""},
-		{"a store can be used while it is read", usedMeanwhile, ""},
-		{"a closed store is over", isOver, ""},
-		{"many may append and read at once", manyAtOnce, ""},
+		{"a read returns every line or ends with an error", endsEarly, ""},
+		{"a store can be read and appended to during a read", usedMeanwhile, ""},
+		{"a closed store returns ErrClosed", closed, ""},
+		{"several goroutines may append and read at once", manyAtOnce, ""},
 		{"a store that is opened again has the same lines", reopened, s.once()},
 		{"a second writer is refused until the first has closed", secondWriter, s.oneWriter()},
-		{"two that have the store open see what the other appends", twoWriters, s.twoWriters()},
-		{"what is replaced is gone, and everything else is where it was", replaces, ""},
-		{"what is removed is gone", removes, ""},
-		{"a session in it is a session", session, ""},
+		{"each of two open stores sees what the other appends", twoWriters, s.twoWriters()},
+		{"replaced data is gone, and every other line stays at its position", replaces, ""},
+		{"removed lines are gone", removes, ""},
+		{"a session is the same as in memory", session, ""},
 		{"a session that is opened again is the same, byte for byte", sessionReopened, s.once()},
-		{"of two sessions on one store, what one says is a conflict for the other until it looks", sayConflict, ""},
-		{"what nobody says is put behind what was appended meanwhile", unsaidGoesBehind, ""},
-		{"a compaction is checked again behind what was appended meanwhile, or dropped", compactionRefreshes, ""},
+		{"what one session says is a conflict for another until it refreshes", sayConflict, ""},
+		{"labels, usage and plans are added after what was appended meanwhile", addsAfterOthers, ""},
+		{"a compaction is added after what was appended meanwhile, or dropped", compactionRefreshes, ""},
 		{"two sessions on one store lose nothing under load", twoSessions, ""},
-		{"an agent, a compactor and who counts usage on one store lose nothing under load", threeWriters, ""},
-		{"two sessions lose nothing under load, each with the store opened for itself", twoSessionsApart, s.twoWriters()},
-		{"an agent, a compactor and who counts usage lose nothing, each with the store opened for itself", threeWritersApart, s.twoWriters()},
+		{"an agent, a compactor and a counter of usage on one store lose nothing under load", threeWriters, ""},
+		{"two sessions lose nothing under load, each with its own open store", twoSessionsApart, s.twoWriters()},
+		{"an agent, a compactor and a counter of usage lose nothing, each with its own open store", threeWritersApart, s.twoWriters()},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			if rule.skipped != "" {
@@ -71,6 +71,7 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
+// once returns why the tests that open a store again are skipped, "" if they are not.
 func (s Suite) once() string {
 	if s.Volatile {
 		return "the store forgets its lines"
@@ -78,13 +79,15 @@ func (s Suite) once() string {
 	return ""
 }
 
+// oneWriter returns why the test of a second writer that is refused is skipped.
 func (s Suite) oneWriter() string {
 	if s.Volatile || s.Shared {
-		return "the store may be opened twice, or only once"
+		return "a second writer is not refused, or the store cannot be opened twice"
 	}
 	return ""
 }
 
+// twoWriters returns why the tests that open a store twice are skipped.
 func (s Suite) twoWriters() string {
 	if s.Volatile || !s.Shared {
 		return "the store has one writer"
@@ -100,8 +103,8 @@ func open(t *testing.T, opener opener) storage.Store {
 	return store
 }
 
-// isOver also checks that closing twice does nothing.
-func isOver(t *testing.T, opener opener) {
+// closed also checks that closing twice does nothing.
+func closed(t *testing.T, opener opener) {
 	store := open(t, opener)
 	end := add(t, store, lines(4)...)
 	require.NoError(t, store.Close())
@@ -112,12 +115,12 @@ func isOver(t *testing.T, opener opener) {
 	_, err = store.Append(ctx, end, line(9, 3, ""))
 	require.ErrorIs(t, err, storage.ErrClosed)
 	for _, seq := range both(ctx, store, 0, end, "e3") {
-		given := 0
+		values := 0
 		for _, err := range seq {
 			require.ErrorIs(t, err, storage.ErrClosed)
-			given++
+			values++
 		}
-		require.Equal(t, 1, given)
+		require.Equal(t, 1, values)
 	}
 }
 
@@ -133,12 +136,12 @@ func cancelled(t *testing.T, opener opener) {
 	_, err = store.End(ctx)
 	require.True(t, errors.Is(err, why) || errors.Is(err, context.Canceled), "%v", err)
 	for _, seq := range both(ctx, store, 0, end, "e3") {
-		given := 0
+		values := 0
 		for _, err := range seq {
 			require.True(t, errors.Is(err, why) || errors.Is(err, context.Canceled), "%v", err)
-			given++
+			values++
 		}
-		require.Equal(t, 1, given)
+		require.Equal(t, 1, values)
 	}
 	requireLines(t, store, all)
 }
@@ -164,7 +167,7 @@ func secondWriter(t *testing.T, opener opener) {
 	second, err := opener()
 	require.ErrorIs(t, err, storage.ErrLocked)
 	require.Nil(t, second)
-	all = append(all, line(3, 2, "the first goes on"))
+	all = append(all, line(3, 2, "from the first"))
 	add(t, first, all[3])
 	require.NoError(t, first.Close())
 	requireLines(t, open(t, opener), all)
@@ -183,7 +186,7 @@ func twoWriters(t *testing.T, opener opener) {
 	require.Equal(t, end, conflict.At)
 	requireLines(t, second, all)
 	require.NoError(t, first.Close())
-	all = append(all, line(6, 5, "the other goes on"))
+	all = append(all, line(6, 5, "from the other"))
 	add(t, second, all[6])
 	requireLines(t, second, all)
 }

@@ -21,7 +21,7 @@ func TestAMemoryStorePassesTheSuite(t *testing.T) {
 func TestAFileStorePassesTheSuite(t *testing.T) {
 	t.Parallel()
 	for name, sync := range map[string]storage.Sync{"always": storage.SyncAlways, "interval": storage.SyncInterval, "never": storage.SyncNever} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("sync "+name, func(t *testing.T) {
 			t.Parallel()
 			historytest.Run(t, historytest.Suite{New: func(t *testing.T) func() (storage.Store, error) {
 				path := filepath.Join(t.TempDir(), "session.jsonl")

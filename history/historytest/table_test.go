@@ -18,43 +18,43 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// table holds the lines of a session as a database does. Its positions are numbers of rows.
+// table holds the lines of a session as a database would. Positions are numbers of rows.
 type table struct {
 	mu        sync.Mutex
 	rows      []storage.Line
-	appending sync.Mutex // by whoever adds rows one by one
-	reading   int        // readers that are on the way
+	appending sync.Mutex // held by an Append that adds its rows one by one
+	reading   int        // reads in progress
 }
 
-// tableStore is a store in a table, which several may have open. Its author may have made a mistake.
+// tableStore is a store in a table, which several may have open. It may have a mistake.
 type tableStore struct {
 	table   *table
 	mistake string
 
 	mu     sync.Mutex
 	closed bool
-	known  storage.Position // the end, as it appended
+	known  storage.Position // the end after this store's last Append
 }
 
 // mistakes that the author of a store in a database may make.
 const (
 	notAtomic      = "an append is not one transaction"
-	inParts        = "an append is seen in parts"
-	anyPosition    = "the position of an append is not looked at"
-	endsOffByOne   = "the ends are those of the lines before"
-	noConflictEnd  = "a conflict does not say where the end is"
-	backFromEnd    = "the way back does not begin before the position"
-	backByPlace    = "the way back goes by place, and not by parent"
-	oldestOfTwo    = "the oldest of two lines with one id is found"
-	staleEnd       = "the end is the last of its own"
-	asText         = "data is kept as text"
-	noContext      = "the context is not looked at"
-	swallowedError = "an error in the middle of a read is taken for its end"
-	closeIgnored   = "a store that is closed goes on"
-	closesAll      = "closing one closes all"
-	oneConnection  = "nothing can be appended while it is read"
-	wrongStart     = "a read begins one line late"
-	keepsSlice     = "data is kept as the caller's slice"
+	inParts        = "a read sees a part of an append"
+	anyPosition    = "Append ignores the position"
+	endsOffByOne   = "Append returns where lines begin, not where they end"
+	noConflictEnd  = "a conflict has no end"
+	backFromEnd    = "Back ignores the position"
+	backByPlace    = "Back returns the line before instead of the parent"
+	oldestOfTwo    = "Back finds the first of two lines with one id"
+	staleEnd       = "End ignores what others appended"
+	asText         = "data is stored as text"
+	noContext      = "the context is ignored"
+	swallowedError = "an error during a read ends it like the end"
+	closeIgnored   = "a closed store can be used"
+	closesAll      = "closing one store removes the rows of all"
+	oneConnection  = "Append fails during a read"
+	wrongStart     = "Read begins one line late"
+	keepsSlice     = "the caller's slice of data is kept"
 )
 
 var mistakes = []string{
@@ -97,7 +97,7 @@ func (s *tableStore) Append(ctx context.Context, at storage.Position, lines ...s
 	}
 	for _, l := range lines {
 		if len(l.Data) == 0 || strings.ContainsRune(string(l.Data), '\n') || l.ID == "" || l.Kind == "" {
-			return nil, errors.New("it is not a line")
+			return nil, errors.New("invalid line")
 		}
 	}
 	if s.mistake == inParts {
@@ -169,7 +169,7 @@ func (s *tableStore) Read(ctx context.Context, from storage.Position) iter.Seq2[
 	}
 }
 
-// read counts a reader until it is over.
+// read counts a read in progress until the returned function is called.
 func (s *tableStore) read() func() {
 	count := func(n int) {
 		s.table.mu.Lock()
@@ -235,8 +235,8 @@ func (s *tableStore) Close() error {
 	return nil
 }
 
-// Each mistake is found. The tests run in a child process, for they are to fail.
-func TestMistakesOfAStoreInADatabaseAreFound(t *testing.T) {
+// The tests run in a child process, because they must fail.
+func TestTheSuiteFindsMistakesOfAStoreInADatabase(t *testing.T) {
 	t.Parallel()
 	if name, child := os.LookupEnv(mistakeEnv); child {
 		historytest.Run(t, historytest.Suite{
@@ -251,7 +251,7 @@ func TestMistakesOfAStoreInADatabaseAreFound(t *testing.T) {
 	for _, name := range append([]string{"none"}, mistakes...) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			child := exec.Command(os.Args[0], "-test.run=^TestMistakesOfAStoreInADatabaseAreFound$")
+			child := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsMistakesOfAStoreInADatabase$")
 			child.Env = append(os.Environ(), mistakeEnv+"="+name)
 			out, err := child.CombinedOutput()
 			if name == "none" {

@@ -32,9 +32,9 @@ func Migrate(ctx context.Context, db Pool) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", mode, int64(migrationLock)); err != nil {
 			return err
 		}
-		var made bool // checked first, because CREATE TABLE IF NOT EXISTS requires the right to create even if the table exists
-		err := tx.QueryRow(ctx, "SELECT to_regclass(quote_ident(current_schema()) || '.promptree_migrations') IS NOT NULL", mode).Scan(&made)
-		if err == nil && !made {
+		var exists bool // checked first, because CREATE TABLE IF NOT EXISTS requires the right to create even if the table exists
+		err := tx.QueryRow(ctx, "SELECT to_regclass(quote_ident(current_schema()) || '.promptree_migrations') IS NOT NULL", mode).Scan(&exists)
+		if err == nil && !exists {
 			_, err = tx.Exec(ctx, "CREATE TABLE promptree_migrations (version int PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())", mode)
 		}
 		if err != nil {

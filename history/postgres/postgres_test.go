@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, m.Run))
 }
 
-// pool connects to a new, empty schema of the test's own.
+// pool returns a pool whose search path is a new, empty schema.
 func pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	if cluster == nil {
@@ -64,7 +64,7 @@ func migrated(t testing.TB) *pgxpool.Pool {
 	return p
 }
 
-func TestAStoreInADatabaseIsAStore(t *testing.T) {
+func TestAStorePassesTheSuite(t *testing.T) {
 	p := migrated(t)
 	historytest.Run(t, historytest.Suite{
 		Shared: true,
@@ -77,7 +77,7 @@ func TestAStoreInADatabaseIsAStore(t *testing.T) {
 	})
 }
 
-// counting counts the statements that are sent, each of which is a round trip.
+// counting is a tracer that counts the statements that are sent, each of which is a round trip.
 type counting struct{ statements *atomic.Int64 }
 
 func (c counting) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -87,7 +87,7 @@ func (c counting) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (counting) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// counted returns a pool like another whose statements are counted.
+// counted returns a pool with the configuration of another, and the number of statements that it sends.
 func counted(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 	t.Helper()
 	config := p.Config()
@@ -99,8 +99,7 @@ func counted(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 	return other, n
 }
 
-// An append and what comes of it take one round trip, however long the session is; opening takes three.
-func TestAStepIsOneRoundTrip(t *testing.T) {
+func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 	p, statements := counted(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
 	s, err := sessions.Open(t.Context(), "long", history.Options{})
@@ -126,8 +125,7 @@ func TestAStepIsOneRoundTrip(t *testing.T) {
 	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
 }
 
-// What a compaction carries forward is read together, not entry by entry.
-func TestEntriesThatAreNamedAreReadInOneRoundTrip(t *testing.T) {
+func TestResolveReadsEntriesInOneRoundTrip(t *testing.T) {
 	p, statements := counted(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
 	s, err := sessions.Open(t.Context(), "long", history.Options{})
@@ -148,9 +146,9 @@ func TestEntriesThatAreNamedAreReadInOneRoundTrip(t *testing.T) {
 	require.Equal(t, int64(1), statements.Load()-before)
 }
 
-// The header is read by itself, and bytes are sent as they are, not as text in which each takes two.
-func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
-	p, sent := received(t, migrated(t))
+// The header is read separately, and bytes are sent in binary. As text each would take two.
+func TestOpeningReceivesLittleMoreThanTheView(t *testing.T) {
+	p, received := receiving(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
 	s, err := sessions.Open(t.Context(), "one", history.Options{})
 	require.NoError(t, err)
@@ -158,39 +156,38 @@ func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("hello ", 1000))))
 	}
 	for first := range 2 {
-		before := sent.Load()
+		before := received.Load()
 		again, err := sessions.Open(t.Context(), "one", history.Options{Cache: history.NewCache(1 << 20)})
 		require.NoError(t, err)
 		_, err = again.View(t.Context())
 		require.NoError(t, err)
-		if first > 0 { // when a connection is new it is told what the columns are
-			require.Less(t, sent.Load()-before, int64(30*6000*5/4))
+		if first > 0 { // a new connection also receives the types of the columns
+			require.Less(t, received.Load()-before, int64(30*6000*5/4))
 		}
 	}
 }
 
-// What is not asked for is not sent, however large it is: such as what older compactions carry forward.
-func TestAFirstPageIsSmallInBytesToo(t *testing.T) {
-	p, sent := received(t, migrated(t))
+// Older lines may be large, for example compactions with what they carry forward.
+func TestTheFirstPageIsLimitedInBytes(t *testing.T) {
+	p, received := receiving(t, migrated(t))
 	store := (&postgres.Sessions{Pool: p}).Store("one")
 	for at := range storage.Position(40) {
 		_, err := store.Append(t.Context(), at, storage.Line{ID: fmt.Sprint(at), Kind: "any", Data: []byte(strings.Repeat("x", 40_000))})
 		require.NoError(t, err)
 	}
 	for range 2 {
-		before := sent.Load()
+		before := received.Load()
 		for _, err := range store.Back(t.Context(), 40, "") {
 			require.NoError(t, err)
 			break
 		}
-		require.Less(t, sent.Load()-before, int64(100_000))
+		require.Less(t, received.Load()-before, int64(100_000))
 	}
 }
 
-// However many lines a session has, the database reads those that are asked for, and the rest of their page.
-func TestAPathIsReadByItsLinesAlone(t *testing.T) {
+func TestReadingAPathScansOnlyItsPages(t *testing.T) {
 	p := migrated(t)
-	for _, sql := range []string{ // six sessions that grew in turns
+	for _, sql := range []string{ // the lines of six sessions, interleaved
 		"INSERT INTO promptree_sessions (tenant, name, lines, bytes) SELECT '', s, 1001, 600600 FROM generate_series(1, 6) AS s",
 		`INSERT INTO promptree_lines (session, at, id, parent, kind, data)
 			SELECT session, at, convert_to('e' || at, 'UTF8'), CASE WHEN at > 1 THEN convert_to('e' || at - 1, 'UTF8') ELSE '' END, 'any', convert_to(repeat('x', 600), 'UTF8')
@@ -218,27 +215,27 @@ func TestAPathIsReadByItsLinesAlone(t *testing.T) {
 	require.Less(t, read()-before, 200)
 }
 
-// receiving counts the bytes that a connection reads.
-type receiving struct {
+// countingConn counts the bytes that it reads.
+type countingConn struct {
 	net.Conn
 	bytes *atomic.Int64
 }
 
-func (r receiving) Read(p []byte) (int, error) {
-	n, err := r.Conn.Read(p)
-	r.bytes.Add(int64(n))
+func (c countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.bytes.Add(int64(n))
 	return n, err
 }
 
-// received returns a pool like another, of one connection, with the bytes that it reads.
-func received(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
+// receiving returns a pool of one connection with the configuration of another, and the number of bytes that it reads.
+func receiving(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 	t.Helper()
 	config := p.Config()
 	n := &atomic.Int64{}
 	config.MaxConns = 1
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return receiving{conn, n}, err
+		return countingConn{conn, n}, err
 	}
 	other, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
@@ -246,7 +243,7 @@ func received(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
 	return other, n
 }
 
-func TestSessionsOfATenantAreItsOwn(t *testing.T) {
+func TestATenantSeesOnlyItsOwnSessions(t *testing.T) {
 	p := migrated(t)
 	acme, other := &postgres.Sessions{Pool: p, Tenant: "acme"}, &postgres.Sessions{Pool: p, Tenant: "other"}
 	for _, name := range []string{"b", "a", "", "ä", "c/d"} {
@@ -256,7 +253,7 @@ func TestSessionsOfATenantAreItsOwn(t *testing.T) {
 	}
 	s, err := other.Open(t.Context(), "a", history.Options{})
 	require.NoError(t, err)
-	require.Empty(t, s.Leaf(), "another session of that name")
+	require.Empty(t, s.Leaf(), "a new session, not acme's of the same name")
 	require.Equal(t, []string{"", "a", "b", "c/d", "ä"}, names(t, acme, ""))
 	require.Equal(t, []string{"b", "c/d", "ä"}, names(t, acme, "a"))
 	require.Equal(t, []string{"a"}, names(t, other, ""))
@@ -278,7 +275,7 @@ func TestSessionsOfATenantAreItsOwn(t *testing.T) {
 	require.Equal(t, []string{"a"}, names(t, other, ""))
 	var lines int
 	require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM promptree_lines").Scan(&lines))
-	require.Equal(t, 1, lines, "nothing is left behind")
+	require.Equal(t, 1, lines, "the lines of removed sessions are removed too")
 }
 
 func names(t *testing.T, s *postgres.Sessions, after string) []string {
@@ -291,7 +288,7 @@ func names(t *testing.T, s *postgres.Sessions, after string) []string {
 	return list
 }
 
-func TestAListGoesOnPageByPage(t *testing.T) {
+func TestListReturnsEveryPage(t *testing.T) {
 	p := migrated(t)
 	_, err := p.Exec(t.Context(), "INSERT INTO promptree_sessions (tenant, name, lines, bytes) SELECT '', 'n' || i, 0, 0 FROM generate_series(1, 1201) AS i")
 	require.NoError(t, err)
@@ -300,7 +297,7 @@ func TestAListGoesOnPageByPage(t *testing.T) {
 	require.True(t, slices.IsSorted(list))
 }
 
-func TestSessionsExpireTheOldestFirst(t *testing.T) {
+func TestExpireRemovesTheOldestSessionsFirst(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
 	for i, name := range []string{"old", "older", "oldest", "new"} {
@@ -322,11 +319,11 @@ func TestSessionsExpireTheOldestFirst(t *testing.T) {
 
 	again, err := sessions.Open(t.Context(), "oldest", history.Options{})
 	require.NoError(t, err)
-	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrNoSession, "one of the same name is another")
+	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrNoSession, "a new session of the same name is another")
 	require.NoError(t, again.Append(t.Context(), chat.UserMessage("anew")))
 }
 
-func TestReopeningMakesNoSession(t *testing.T) {
+func TestReopenDoesNotCreateASession(t *testing.T) {
 	sessions := &postgres.Sessions{Pool: migrated(t)}
 	_, err := sessions.Reopen(t.Context(), "42", history.Options{})
 	require.ErrorIs(t, err, postgres.ErrNoSession)
@@ -339,8 +336,7 @@ func TestReopeningMakesNoSession(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("hi")))
 }
 
-// What a hook writes is there with the lines, or neither is.
-func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
+func TestTheWritesOfAHookAndTheLinesAreCommittedTogetherOrNotAtAll(t *testing.T) {
 	p := migrated(t)
 	_, err := p.Exec(t.Context(), "CREATE TABLE plans (tenant text, name text, at bigint, plan text)")
 	require.NoError(t, err)
@@ -357,7 +353,7 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	require.NoError(t, err)
 	before := statements.Load()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
-	require.Equal(t, int64(1), statements.Load()-before, "nobody wants that")
+	require.Equal(t, int64(1), statements.Load()-before, "no hook wants a message")
 	added, err := s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
 	require.NoError(t, err)
 	refuse = errors.New("the queue is full")
@@ -379,26 +375,25 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	require.Equal(t, storage.Position(3), end)
 }
 
-// Whoever reads a session that is removed meanwhile is told so, and not that it ended there.
-// A process that is paused in the middle of a hook holds the row of the session.
-func TestAHookThatIsPausedHoldsItsSessionForSecondsAlone(t *testing.T) {
+// A process that is paused during a hook blocks the session's row.
+func TestTheServerEndsATransactionWithAPausedHookAfterTenSeconds(t *testing.T) {
 	sessions := &postgres.Sessions{Pool: migrated(t)}
-	var begins, goesOn, after string
+	var first, later, after string
 	show := func(in *string) []postgres.Hook {
 		return []postgres.Hook{{Do: func(ctx context.Context, tx pgx.Tx, _ postgres.Appended) error {
 			return tx.QueryRow(ctx, "SHOW idle_in_transaction_session_timeout").Scan(in)
 		}}}
 	}
-	sessions.Hooks = show(&begins)
+	sessions.Hooks = show(&first)
 	s, err := sessions.Open(t.Context(), "one", history.Options{})
 	require.NoError(t, err)
-	sessions.Hooks = show(&goesOn)
+	sessions.Hooks = show(&later)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	require.NoError(t, sessions.Pool.QueryRow(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&after))
-	require.Equal(t, []string{"10s", "10s", "0"}, []string{begins, goesOn, after})
+	require.Equal(t, []string{"10s", "10s", "0"}, []string{first, later, after})
 }
 
-func TestASessionThatIsRemovedIsNotReadAsAShorterOne(t *testing.T) {
+func TestReadingASessionThatIsRemovedMeanwhileEndsWithAnError(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
 	for name, read := range map[string]iter.Seq2[storage.Stored, error]{
@@ -422,7 +417,7 @@ func TestASessionThatIsRemovedIsNotReadAsAShorterOne(t *testing.T) {
 	}
 }
 
-func TestWhatIsErasedIsNoLongerAmongTheBytes(t *testing.T) {
+func TestErasedContentIsSubtractedFromTheSize(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
 	s, err := sessions.Open(t.Context(), "one", history.Options{})
@@ -443,7 +438,7 @@ func TestWhatIsErasedIsNoLongerAmongTheBytes(t *testing.T) {
 	require.Equal(t, storage.Position(3), conflict.End)
 }
 
-func TestMigrationsRunOnceHoweverManyCallThem(t *testing.T) {
+func TestConcurrentMigrationsRunOnce(t *testing.T) {
 	p := pool(t)
 	_, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
 	require.ErrorContains(t, err, "call Migrate first")
@@ -460,7 +455,7 @@ func TestMigrationsRunOnceHoweverManyCallThem(t *testing.T) {
 	require.ErrorContains(t, postgres.Migrate(t.Context(), p), "use a newer one")
 }
 
-func TestASchemaThatIsUpToDateNeedsNoRightToChangeIt(t *testing.T) {
+func TestMigrateOfACurrentSchemaNeedsNoRightToChangeIt(t *testing.T) {
 	owner := migrated(t)
 	role := postgrestest.Name()
 	var schema string
@@ -488,7 +483,7 @@ func TestASchemaThatIsUpToDateNeedsNoRightToChangeIt(t *testing.T) {
 	require.NoError(t, s.Remove(t.Context()))
 }
 
-// errgroup waits for several and keeps their errors.
+// errgroup runs functions in goroutines and joins their errors.
 type errgroup struct {
 	sync.WaitGroup
 	mu  sync.Mutex
@@ -509,7 +504,7 @@ func (g *errgroup) Wait() error {
 	return g.err
 }
 
-// Ids may hold what text in a database may not, and lines may be long.
+// Ids may hold bytes that a text column refuses, and lines may be long.
 func TestLinesComeBackByteForByte(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}
@@ -534,15 +529,13 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 	require.Empty(t, wrong)
 }
 
-// A connection that is lost is an error, and the session goes on once the database is back: nothing that was
-// acknowledged is lost, and nothing stands twice.
-func TestASessionOutlivesItsConnections(t *testing.T) {
+func TestAfterALostConnectionNoAcknowledgedMessageIsLostOrDuplicated(t *testing.T) {
 	p := migrated(t)
 	s, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
 	require.NoError(t, err)
 	stop := make(chan struct{})
-	var cutting sync.WaitGroup
-	cutting.Go(func() {
+	var cutter sync.WaitGroup
+	cutter.Go(func() {
 		for {
 			select {
 			case <-stop:
@@ -553,11 +546,11 @@ func TestASessionOutlivesItsConnections(t *testing.T) {
 		}
 	})
 	var said []string
-	lost := 0
+	failed := 0
 	for i := range 200 {
 		text := fmt.Sprint("message ", i)
 		if err := s.Append(t.Context(), chat.UserMessage(text)); err != nil {
-			lost++
+			failed++
 			for s.Refresh(t.Context()) != nil {
 				time.Sleep(time.Millisecond)
 			}
@@ -568,9 +561,9 @@ func TestASessionOutlivesItsConnections(t *testing.T) {
 		said = append(said, text)
 	}
 	close(stop)
-	cutting.Wait()
-	p.Reset() // connections that were cut
-	t.Logf("%d appends failed", lost)
+	cutter.Wait()
+	p.Reset() // closes connections that were cut
+	t.Logf("%d appends failed", failed)
 	v, err := s.View(t.Context())
 	require.NoError(t, err)
 	var kept []string
@@ -580,8 +573,8 @@ func TestASessionOutlivesItsConnections(t *testing.T) {
 	require.Equal(t, said, kept)
 }
 
-// A pooler that gives each transaction another connection is no hindrance, with fewer connections than there are sessions.
-func TestAPoolerMayPoolTransactions(t *testing.T) {
+// The pooler has fewer connections than there are sessions.
+func TestSessionsWorkBehindATransactionPooler(t *testing.T) {
 	if cluster == nil {
 		t.Skip(postgrestest.ErrNone)
 	}

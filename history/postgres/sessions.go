@@ -101,8 +101,8 @@ func (s *Sessions) Info(ctx context.Context, name string) (Info, error) {
 	return info, nil
 }
 
-// listed is the number of sessions that are read at a time.
-const listed = 500
+// listPage is the number of sessions that are read at a time.
+const listPage = 500
 
 // List returns the sessions in the order of their names' bytes, starting after a name. An error is the last value.
 func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error] {
@@ -110,7 +110,7 @@ func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error
 		for first := after == ""; ; first = false {
 			rows, err := s.Pool.Query(ctx, `
 				SELECT name, created, appended, lines, bytes FROM promptree_sessions
-				WHERE tenant = $1 AND (name COLLATE "C" > $2 OR $3) ORDER BY name COLLATE "C" LIMIT $4`, mode, s.Tenant, after, first, listed)
+				WHERE tenant = $1 AND (name COLLATE "C" > $2 OR $3) ORDER BY name COLLATE "C" LIMIT $4`, mode, s.Tenant, after, first, listPage)
 			var page []Info
 			if err == nil {
 				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Info])
@@ -125,15 +125,15 @@ func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error
 				}
 				after = info.Name
 			}
-			if len(page) < listed {
+			if len(page) < listPage {
 				return
 			}
 		}
 	}
 }
 
-// Expire removes sessions to which nobody has appended since a time, at most the given number, the oldest first, and
-// returns how many it removed. A process that has one open gets [ErrNoSession] at its next append.
+// Expire removes sessions to which nothing was appended since a time, at most the given number, the oldest first, and
+// returns the number removed. A process that has one open gets [ErrNoSession] at its next append.
 func (s *Sessions) Expire(ctx context.Context, before time.Time, most int) (removed int, err error) {
 	return s.remove(ctx, `
 		WITH old AS MATERIALIZED (
@@ -154,7 +154,7 @@ func (s *Sessions) remove(ctx context.Context, sql string, args ...any) (int, er
 	return int(tag.RowsAffected()), nil
 }
 
-// failed returns the error of a failed operation.
+// failed returns the error of a failed operation: the cause of the context if that has ended.
 func (s *Sessions) failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

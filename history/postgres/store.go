@@ -35,7 +35,7 @@ var (
 )
 
 // ErrNoSession is returned for a session that is missing, or was removed while it was open.
-var ErrNoSession = errors.New("postgres: there is no such session, or not any more")
+var ErrNoSession = errors.New("postgres: the session does not exist or was removed")
 
 // Shared returns true: others may append too.
 func (s *Store) Shared() bool { return true }
@@ -54,7 +54,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// ready returns an error if the store cannot be used.
+// ready returns an error if the store is closed or the context has ended.
 func (s *Store) ready(ctx context.Context) error {
 	switch {
 	case s.closed.Load():
@@ -117,7 +117,7 @@ func (s *Store) Append(ctx context.Context, at storage.Position, lines ...storag
 			return nil, err
 		}
 	}
-	if at < 0 || at == 0 && s.key.Load() != 0 { // it has lines already
+	if at < 0 || at == 0 && s.key.Load() != 0 { // the session has lines already
 		return nil, s.conflict(ctx, at)
 	}
 	if at == 0 && s.existing {
@@ -193,23 +193,24 @@ func (s *Store) insert(ctx context.Context, db querier, at storage.Position, lin
 			SELECT s.session, $3 + l.i - 1, l.id, l.parent, l.kind, l.data
 			FROM s, unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[]) WITH ORDINALITY AS l (id, parent, kind, data, i)
 		) SELECT session, set_config('idle_in_transaction_session_timeout', '` + idleInTransaction + `', true) FROM s`
-	const begin = `WITH s AS (
+	const create = `WITH s AS (
 			INSERT INTO promptree_sessions (tenant, name, lines, bytes) VALUES ($1, $2, $3 + cardinality($5::bytea[]), $4)
 			ON CONFLICT (tenant, name) DO NOTHING RETURNING session
 		)` + written
-	const goOn = `WITH s AS (
+	const extend = `WITH s AS (
 			UPDATE promptree_sessions SET lines = lines + cardinality($5::bytea[]), bytes = bytes + $4, appended = now()
 			WHERE session = $1 AND name = $2 AND lines = $3 RETURNING session
 		)` + written
 	if at == 0 {
-		err = db.QueryRow(ctx, begin, mode, s.sessions.Tenant, s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key, nil)
+		err = db.QueryRow(ctx, create, mode, s.sessions.Tenant, s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key, nil)
 	} else {
-		err = db.QueryRow(ctx, goOn, mode, s.key.Load(), s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key, nil)
+		err = db.QueryRow(ctx, extend, mode, s.key.Load(), s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key, nil)
 	}
 	return key, err
 }
 
-// A page is what is read at a time: a few lines at first, and later at most that many bytes in all, or one larger line.
+// Lines are read in pages of firstLines, later up to pageLines. A page has at most lineBytes for each of its lines, or is
+// one larger line.
 const (
 	firstLines = 32
 	pageLines  = 512
@@ -221,13 +222,13 @@ const (
 // two.
 const described = pgx.QueryExecModeCacheDescribe
 
-// page reads some of the lines that a condition selects, in the given order.
-func (s *Store) page(ctx context.Context, where, order string, most int, args ...any) ([]storage.Stored, error) {
+// page reads the first lines that a condition selects, in an order: "" for ascending, or DESC.
+func (s *Store) page(ctx context.Context, where, order string, maxLines int, args ...any) ([]storage.Stored, error) {
 	rows, err := s.sessions.Pool.Query(ctx, `
 		SELECT at, id, parent, kind, data FROM (
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY at `+order+`) AS bytes, row_number() OVER (ORDER BY at `+order+`) AS i
 			FROM promptree_lines WHERE session = $1 AND `+where+` ORDER BY at `+order+` LIMIT $2
-		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{described, s.key.Load(), most, most * lineBytes}, args...)...)
+		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{described, s.key.Load(), maxLines, maxLines * lineBytes}, args...)...)
 	if err != nil {
 		return nil, s.failed(ctx, "reading", err)
 	}
@@ -263,16 +264,16 @@ func (s *Store) Read(ctx context.Context, from storage.Position) iter.Seq2[stora
 			err = &storage.PositionError{At: from}
 		}
 		at := from
-		most := firstLines
+		maxLines := firstLines
 		if from == 0 { // most callers only need the header
-			most = 1
+			maxLines = 1
 		}
-		for ; err == nil; most = max(firstLines, min(2*most, pageLines)) {
+		for ; err == nil; maxLines = max(firstLines, min(2*maxLines, pageLines)) {
 			if err = s.ready(ctx); err != nil {
 				break
 			}
 			var lines []storage.Stored
-			if lines, err = s.page(ctx, "at >= $4", "", most, int64(at)); err != nil {
+			if lines, err = s.page(ctx, "at >= $4", "", maxLines, int64(at)); err != nil {
 				break
 			}
 			for _, l := range lines {
@@ -284,7 +285,7 @@ func (s *Store) Read(ctx context.Context, from storage.Position) iter.Seq2[stora
 			if len(lines) > 0 {
 				continue
 			}
-			var end storage.Position // or that the session was removed in the meantime
+			var end storage.Position // or ErrNoSession, if the session was removed meanwhile
 			if end, err = s.end(ctx, s.sessions.Pool); err == nil && from > end {
 				err = &storage.PositionError{At: from}
 			} else if err == nil {
@@ -304,15 +305,15 @@ func (s *Store) Back(ctx context.Context, before storage.Position, id string) it
 			return
 		}
 		newest := id == ""
-		for most := firstLines; ; most = min(2*most, pageLines) {
+		for maxLines := firstLines; ; maxLines = min(2*maxLines, pageLines) {
 			var lines []storage.Stored
 			err := s.ready(ctx)
 			if err == nil && newest {
-				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", most, int64(before))
+				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", maxLines, int64(before))
 			} else if err == nil {
-				// Without a lower bound, since with one the planner expects almost no lines and sorts them all.
+				// No lower bound: with one the planner expects almost no lines, and sorts them all.
 				lines, err = s.page(ctx, `at <= (SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at > 0 AND at < $4)`,
-					"DESC", most, int64(before), []byte(id))
+					"DESC", maxLines, int64(before), []byte(id))
 			}
 			if err == nil && len(lines) == 0 {
 				if _, err = s.end(ctx, s.sessions.Pool); err == nil && newest {

@@ -11,7 +11,7 @@ CREATE TABLE promptree_sessions (
 
 CREATE INDEX promptree_sessions_appended ON promptree_sessions (tenant, appended);
 
--- A line of a session. Ids are bytes, for text cannot hold all that an id may.
+-- A line of a session. Ids are bytes, because text cannot hold every id.
 CREATE TABLE promptree_lines (
 	session bigint NOT NULL REFERENCES promptree_sessions ON DELETE CASCADE,
 	at      bigint NOT NULL,
