@@ -201,14 +201,14 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	}
 	h.Time = h.Time.UTC().Round(0)
 	if err := s.redactHeader(ctx, &h); err != nil {
-		return fmt.Errorf("history: the header: %w", err)
+		return inEntry("the header", err)
 	}
 	line, err := h.writable()
 	if err == nil {
 		err = s.options.checkSize(line)
 	}
 	if err != nil {
-		return fmt.Errorf("history: the header: %w", err)
+		return inEntry("the header", err)
 	}
 	if h, err = decodeHeader(line); err != nil { // as it will be read
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -57,7 +58,7 @@ func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		if err := s.redact(ctx, &entries[i]); err != nil { // before anything is locked
-			return nil, fmt.Errorf("history: %s: %w", describe(entries, i), err)
+			return nil, inEntry(describe(entries, i), err)
 		}
 	}
 	if err := s.begins(ctx); err != nil {
@@ -127,7 +128,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 		for i := range added {
 			if lines[i], err = a.stage(ctx, &added[i], root && i == 0); err != nil {
 				s.spare = append(a.drawn, s.spare...)
-				return nil, fmt.Errorf("history: %s: %w", describe(added, i), err)
+				return nil, inEntry(describe(added, i), err)
 			}
 		}
 		ends, err := r.store.Append(ctx, end, lines...)
@@ -253,6 +254,11 @@ func describe(entries []Entry, i int) string {
 		return kind
 	}
 	return fmt.Sprintf("%s %d of %d", kind, i+1, len(entries))
+}
+
+// inEntry returns an error of the package about an entry. If err begins with the package's name, that is written once.
+func inEntry(entry string, err error) error {
+	return worded.Errorf(err, "history: %s: %s", entry, strings.TrimPrefix(err.Error(), "history: "))
 }
 
 // adding holds the state of entries being added to a session.

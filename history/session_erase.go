@@ -185,7 +185,7 @@ func (e *eraser) visit(line storage.Stored, entry Entry) error {
 	}
 	data, err := entry.encode()
 	if err == nil && len(data) > len(line.Data) { // it was written in a shorter form
-		err = fmt.Errorf("history: entry %q cannot be erased: the line that would stand in its place is longer", entry.ID)
+		err = fmt.Errorf("history: entry %q cannot be erased: the line that replaces it would be longer", entry.ID)
 	}
 	if err != nil {
 		return err

@@ -310,7 +310,7 @@ func (r *reader) extended(ctx context.Context, p path, before storage.Position, 
 	}
 	for s, err := range r.store.Back(ctx, before, p.before) {
 		if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child >= 0 {
-			return path{}, r.corrupt(ctx, child, fmt.Errorf("what it follows does not stand before it: %w", gone))
+			return path{}, r.corrupt(ctx, child, noParent(gone.ID))
 		}
 		e, err := r.decode(ctx, s, err)
 		if err != nil {

@@ -3,16 +3,22 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
-	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
+
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // missing reports whether an error is a [*storage.NoEntryError].
 func missing(err error) bool {
 	_, ok := errors.AsType[*storage.NoEntryError](err)
 	return ok
+}
+
+// noParent returns the error of a line whose parent is not before it.
+func noParent(id string) error {
+	return worded.Errorf(&storage.NoEntryError{ID: id}, "its parent %q is not before it", id)
 }
 
 // pathTo returns the path to an entry, the leaf for "", and a reader of its entries.
@@ -81,7 +87,7 @@ func (r *reader) back(ctx context.Context, p path, before storage.Position) iter
 		child := len(p.nodes) > 0 // there is a node whose parent comes next
 		for s, err := range r.store.Back(ctx, before, p.before) {
 			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child {
-				err = r.corrupt(ctx, before, fmt.Errorf("what it follows does not stand before it: %w", gone))
+				err = r.corrupt(ctx, before, noParent(gone.ID))
 			}
 			if !yield(step{id: s.ID, at: s.At, line: s}, err) || err != nil {
 				return

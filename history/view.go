@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -52,7 +51,7 @@ func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
 		return View{}, err
 	}
 	if _, err := r.checkBoundary(ctx, p, end, c); err != nil {
-		return View{}, fmt.Errorf("history: a compaction: %w", err)
+		return View{}, inEntry("a compaction", err)
 	}
 	all := p.last().at + 1
 	sn, err := r.snapshotFrom(ctx, p, p.cut(c, all), all, c)
