@@ -13,11 +13,11 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// treeAtRandom grows a session with entries of every kind, on branches that go off anywhere.
+// treeAtRandom adds entries of every type to a session, on branches that start anywhere.
 func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 	t.Helper()
 	known := []string{}
-	var open []string // calls, on whatever branch
+	var open []string // ids of calls on any branch
 	for n := range 10 + r.IntN(60) {
 		e := history.Entry{}
 		if len(known) > 0 && r.IntN(8) == 0 {
@@ -68,7 +68,7 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 		}
 		before := len(all(t, s))
 		added, err := s.Add(t.Context(), e)
-		if err != nil { // a result without its call, a place where nothing may be cut
+		if err != nil { // a result without its call, or an invalid cut
 			require.Len(t, all(t, s), before)
 			continue
 		}
@@ -76,8 +76,8 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 	}
 }
 
-// Any entry of any tree shows what a session shows in which nothing but its path was ever said; that is valid, and the same
-// once the session was opened again.
+// requireEveryPath checks the view at each entry of a random tree: it is valid, the same as in a session that has only the
+// entry's path, and the same after the session is opened again.
 func requireEveryPath(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -116,7 +116,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	}
 }
 
-// lengthTo returns the number of entries on a path, 0 for that to "".
+// lengthTo returns the number of entries on the path to an entry, 0 for "".
 func lengthTo(t testing.TB, s *history.Session, id string) int {
 	t.Helper()
 	if id == "" {
@@ -125,7 +125,7 @@ func lengthTo(t testing.TB, s *history.Session, id string) int {
 	return len(ids(t, s.PathTo(t.Context(), id)))
 }
 
-func TestEveryPathOfAnyTree(t *testing.T) {
+func TestTheViewAtAnyEntryDependsOnlyOnItsPath(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireEveryPath(t, seed) })

@@ -14,8 +14,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// long appends entries to a session: turns of a user's message and three rounds with a call and some 400 bytes of
-// output each.
+// long appends entries to a session: turns of a user message and three rounds, each with a call and 400 bytes of output.
 func long(b *testing.B, s *history.Session, entries int) *history.Session {
 	b.Helper()
 	var messages []chat.Message
@@ -127,13 +126,13 @@ func BenchmarkClip(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if history.Clip(words{}, text, 10_000, 0.4) == text {
-			b.Fatal("it is not clipped")
+			b.Fatal("the text is not clipped")
 		}
 	}
 }
 
-// BenchmarkStep is what an agent's step costs before anything is laid out: a session of 1,000 rounds grew by two, and the
-// three elements are rendered.
+// BenchmarkStep measures what an agent's step costs before the layout: two rounds are appended to a session of 1,000, and
+// the three elements are rendered.
 func BenchmarkStep(b *testing.B) {
 	const rounds = 1_000
 	s := elements.Sizing{TokenBudget: 1 << 20, PromptBudget: 1 << 20, Tokenizer: words{}}
@@ -154,7 +153,7 @@ func BenchmarkStep(b *testing.B) {
 		n := 0
 		for b.Loop() {
 			b.StopTimer()
-			if n++; n%100 == 0 { // it stays a session of about so many rounds
+			if n++; n%100 == 0 { // so that the session stays at about 1,000 rounds
 				s = session(b, turns)
 				require.NoError(b, render(s))
 			}

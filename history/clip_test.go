@@ -21,11 +21,11 @@ var mark = regexp.MustCompile(`\n\[\.\.\. (\d+) tokens cut here; the session's t
 
 // clipping is a clipped text taken apart.
 type clipping struct {
-	start, end string // what was left of the text
-	missing    int    // tokens that the mark between them tells of
+	start, end string // the parts of the text before and after the mark
+	missing    int    // the tokens that the mark says are cut
 }
 
-// cuts returns all ways to take a clipped text apart: more than one where the text has marks in it itself.
+// cuts returns all ways to take a clipped text apart, more than one if the text itself contains marks.
 func cuts(text, clipped string) []clipping {
 	var all []clipping
 	for from := 0; ; {
@@ -42,7 +42,7 @@ func cuts(text, clipped string) []clipping {
 	}
 }
 
-// cut takes a clipped text apart that has no marks in it itself.
+// cut takes a clipped text apart, at its first mark.
 func cut(text, clipped string) (start, end string, missing int, ok bool) {
 	for _, c := range cuts(text, clipped) {
 		return c.start, c.end, c.missing, true
@@ -50,13 +50,13 @@ func cut(text, clipped string) (start, end string, missing int, ok bool) {
 	return "", "", 0, false
 }
 
-// requireClipped checks what holds of any text, limit and tokenizer.
+// requireClipped checks what Clip promises for any text, limit and tokenizer.
 func requireClipped(t testing.TB, tokens chat.Tokenizer, text string, limit int, head float64) {
 	t.Helper()
 	clipped := history.Clip(tokens, text, limit, head)
 	total := tokens.CountText(text)
 	if total <= limit {
-		require.Equal(t, text, clipped, "what fits is not touched")
+		require.Equal(t, text, clipped, "a text that fits is unchanged")
 		return
 	}
 	if utf8.ValidString(text) {
@@ -74,10 +74,10 @@ func requireClipped(t testing.TB, tokens chat.Tokenizer, text string, limit int,
 	require.LessOrEqual(t, tokens.CountText(clipped), limit)
 	require.True(t, slices.ContainsFunc(cuts(text, clipped), func(c clipping) bool {
 		return c.missing == tokens.CountText(text[len(c.start):len(text)-len(c.end)])
-	}), "it is not made of the start and the end of the text, with what is missing: %q", clipped)
+	}), "not the start and the end of the text with the tokens missing between them: %q", clipped)
 }
 
-// numberedLines are n lines of 10 characters.
+// numberedLines returns n lines of 10 characters.
 func numberedLines(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -86,7 +86,7 @@ func numberedLines(n int) string {
 	return b.String()
 }
 
-func TestClipKeepsHeadAndTail(t *testing.T) {
+func TestClipKeepsTheStartAndTheEndInTheirShares(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		text   string
@@ -94,17 +94,17 @@ func TestClipKeepsHeadAndTail(t *testing.T) {
 		head   float64
 		tokens chat.Tokenizer
 	}{
-		{"lines", numberedLines(1000), 400, 0.4, quarter{}},
+		{"short lines", numberedLines(1000), 400, 0.4, quarter{}},
 		{"mostly the start", numberedLines(1000), 400, 0.9, quarter{}},
-		{"the end alone", numberedLines(1000), 400, 0, quarter{}},
-		{"the start alone", numberedLines(1000), 400, 1, quarter{}},
+		{"only the end", numberedLines(1000), 400, 0, quarter{}},
+		{"only the start", numberedLines(1000), 400, 1, quarter{}},
 		{"a text a little too large", numberedLines(1000), 2499, 0.4, quarter{}},
 		{"one long line", strings.Repeat("abcdefg", 10_000), 1000, 0.4, quarter{}},
 		{"characters of two bytes", strings.Repeat("äöü", 10_000), 1000, 0.4, quarter{}},
 		{"characters of three bytes", strings.Repeat("中文", 10_000), 1000, 0.4, quarter{}},
 		{"characters of four bytes", strings.Repeat("🙂", 10_000), 1000, 0.4, quarter{}},
 		{"characters of all lengths", strings.Repeat("aä中🙂", 10_000), 1000, 0.4, quarter{}},
-		{"bytes that are no characters", strings.Repeat("\x80", 10_000), 1000, 0.4, quarter{}},
+		{"bytes that are not UTF-8", strings.Repeat("\x80", 10_000), 1000, 0.4, quarter{}},
 		{"words", strings.Repeat("so many words on a line\n", 1000), 500, 0.4, words{}},
 		{"tokens of many bytes", strings.Repeat(strings.Repeat("w", 200)+" ", 1000), 300, 0.4, words{}},
 		{"line ends of two bytes", strings.ReplaceAll(numberedLines(1000), "\n", "\r\n"), 400, 0.4, quarter{}},
@@ -114,7 +114,7 @@ func TestClipKeepsHeadAndTail(t *testing.T) {
 			clipped := history.Clip(tt.tokens, tt.text, tt.limit, tt.head)
 			start, end, _, ok := cut(tt.text, clipped)
 			require.True(t, ok)
-			// A mark takes some 20 tokens, and a cut may be a tenth of its side off, for the end of a line.
+			// The mark takes about 20 tokens, and a cut at the end of a line may keep a tenth less of its side.
 			kept := float64(tt.tokens.CountText(start) + tt.tokens.CountText(end))
 			require.Greater(t, kept, 0.85*float64(tt.limit)-20, "more could have been kept")
 			share := float64(tt.tokens.CountText(start)) / kept
@@ -132,7 +132,7 @@ func TestClipCutsAtTheEndOfALine(t *testing.T) {
 	require.True(t, strings.HasPrefix(end, "line "))
 }
 
-func TestClipLooksForTheEndOfALineNearbyOnly(t *testing.T) {
+func TestClipCutsWithinALineIfItsEndIsFar(t *testing.T) {
 	text := "first\n" + strings.Repeat("x", 10_000) + "\nlast"
 	start, end, _, ok := cut(text, history.Clip(quarter{}, text, 400, 0.4))
 	require.True(t, ok)
@@ -140,7 +140,7 @@ func TestClipLooksForTheEndOfALineNearbyOnly(t *testing.T) {
 	require.Greater(t, len(end), 600)
 }
 
-func TestClipLeavesWhatFits(t *testing.T) {
+func TestClipReturnsATextThatFits(t *testing.T) {
 	for _, limit := range []int{2500, 2501, math.MaxInt} {
 		text := numberedLines(1000)
 		require.Equal(t, text, history.Clip(quarter{}, text, limit, 0.4))
@@ -148,14 +148,13 @@ func TestClipLeavesWhatFits(t *testing.T) {
 	require.Empty(t, history.Clip(quarter{}, "", 0, 0.4))
 }
 
-func TestClipToLessThanTheMark(t *testing.T) {
+func TestClipToLessThanTheMarkIsTheMarkAlone(t *testing.T) {
 	text := numberedLines(100)
 	for _, limit := range []int{10, 1, 0, -1, math.MinInt32} {
 		require.Equal(t, "[... 250 tokens cut here; the session's transcript has them ...]", history.Clip(quarter{}, text, limit, 0.4))
 	}
 }
 
-// A mark in place of a text that is shorter would only cost.
 func TestClipNeverMakesATextLonger(t *testing.T) {
 	for n := range 100 {
 		text := strings.Repeat("x", n)
@@ -166,8 +165,7 @@ func TestClipNeverMakesATextLonger(t *testing.T) {
 	}
 }
 
-// The texts and counts that are seen in earnest: source and prose in one of OpenAI's encodings.
-func TestClipOfRealText(t *testing.T) {
+func TestClipKeepsItsLimitAndSharesWithARealTokenizer(t *testing.T) {
 	t.Parallel()
 	tokens := tiktoken.Cl100k()
 	texts := map[string]string{
@@ -193,8 +191,8 @@ func TestClipOfRealText(t *testing.T) {
 	}
 }
 
-// A text far larger than a window is clipped without its being counted; its mark tells bytes.
-func TestClipOfAHugeTextCountsLittle(t *testing.T) {
+// The mark of a text far larger than the limit has bytes, not tokens.
+func TestClipDoesNotCountAHugeText(t *testing.T) {
 	t.Parallel()
 	tokens := &counting{Tokenizer: quarter{}}
 	text := numberedLines(200_000)
@@ -206,10 +204,10 @@ func TestClipOfAHugeTextCountsLittle(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, start) && strings.HasSuffix(text, end))
 	require.Contains(t, rest, fmt.Sprintf("%d bytes cut here", len(text)-len(start)-len(end)))
 	require.LessOrEqual(t, tokens.CountText(clipped), 1000)
-	require.Less(t, tokens.bytes, len(text)/10, "no more than is kept, a few times over")
+	require.Less(t, tokens.bytes, len(text)/10, "it counts only a few times the text that it keeps")
 }
 
-// counting counts the bytes that were counted.
+// counting is a tokenizer that adds up the bytes of the texts it counts.
 type counting struct {
 	chat.Tokenizer
 	bytes int
@@ -232,7 +230,7 @@ func FuzzClip(f *testing.F) {
 	f.Add(strings.Repeat(" ", 1000)+strings.Repeat("\r\n", 1000), 50, 0.1)
 	f.Fuzz(func(t *testing.T, text string, limit int, head float64) {
 		if !(head >= 0 && head <= 1) {
-			t.Skip("no share")
+			t.Skip("the share is not between 0 and 1")
 		}
 		requireClipped(t, quarter{}, text, limit, head)
 		requireClipped(t, words{}, text, limit, head)

@@ -17,9 +17,9 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Two goroutines append, others read, and there is a compaction in between. What each said is there in its order, and
-// at no time less than before.
-func TestSessionIsSafeForConcurrentUse(t *testing.T) {
+// Two goroutines append and compact, others read. The messages of each are in order, and no reader sees fewer entries
+// than before.
+func TestASessionIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	const writers, each = 2, 40
 	for _, where := range []string{"in memory", "in a file"} {
@@ -29,7 +29,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				s = opened(t, tempFile(t))
 			}
 			var writing, reading sync.WaitGroup
-			over := make(chan struct{})
+			done := make(chan struct{})
 			for w := range writers {
 				writing.Go(func() {
 					for i := range each {
@@ -52,7 +52,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				reading.Go(func() {
 					for {
 						select {
-						case <-over:
+						case <-done:
 							return
 						default:
 							f()
@@ -60,13 +60,13 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 					}
 				})
 			}
-			most := 0
+			newest := 0
 			read(func() {
 				entries := all(t, s)
-				if len(entries) < most || count(t, s) < len(entries) {
-					t.Errorf("%d entries after %d", len(entries), most)
+				if len(entries) < newest || count(t, s) < len(entries) {
+					t.Errorf("%d entries after %d", len(entries), newest)
 				}
-				most = len(entries)
+				newest = len(entries)
 			})
 			read(func() {
 				if v := viewOf(t, s); len(v.Turns) > 1+writers*each {
@@ -86,7 +86,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				}
 			})
 			writing.Wait()
-			close(over)
+			close(done)
 			reading.Wait()
 
 			requireChained(t, s)
@@ -111,7 +111,6 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// Messages of one Append stay together, whoever else appends.
 func TestMessagesOfOneAppendStayTogether(t *testing.T) {
 	s := numbered.Session()
 	var writing sync.WaitGroup
@@ -134,8 +133,7 @@ func TestMessagesOfOneAppendStayTogether(t *testing.T) {
 	}
 }
 
-// Many try to open one session, one gets it.
-func TestOneOfManyOpens(t *testing.T) {
+func TestOnlyOneOfManyConcurrentOpensSucceeds(t *testing.T) {
 	path := tempFile(t)
 	var opening sync.WaitGroup
 	var mu sync.Mutex
@@ -159,20 +157,20 @@ func TestOneOfManyOpens(t *testing.T) {
 	require.NoError(t, got[0].Close())
 }
 
-// Two append, one goes back now and then, readers go through everything, and a compaction is in flight all the time: each
-// is made at the place that was chosen, or dropped because that is gone.
+// Two goroutines append, one of them branches now and then, others read, and one compacts all the time. Each compaction
+// is made at the cut that was chosen, or dropped because the cut is gone.
 func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 	t.Parallel()
 	s := opened(t, tempFile(t))
 	require.NoError(t, s.Append(t.Context(), user, answer))
 	const each = 60
 	var writing, others sync.WaitGroup
-	over := make(chan struct{})
+	done := make(chan struct{})
 	loop := func(f func()) {
 		others.Go(func() {
 			for {
 				select {
-				case <-over:
+				case <-done:
 					return
 				default:
 					f()
@@ -202,7 +200,7 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 			return
 		}
 		kept := v.Turns[len(v.Turns)-2].Start.ID
-		for range 50 { // the model answers
+		for range 50 { // as long as the model takes
 			runtime.Gosched()
 		}
 		err = s.Compact(t.Context(), summary("before "+kept, kept))
@@ -232,7 +230,7 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 		}
 	})
 	writing.Wait()
-	close(over)
+	close(done)
 	others.Wait()
 	t.Logf("%d compactions were made, %d dropped", made, dropped)
 
@@ -246,7 +244,7 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 			require.Contains(t, ids(t, s.PathTo(t.Context(), e.ID)), e.Compaction().FirstKept)
 			v, err := s.ViewAt(t.Context(), e.ID)
 			require.NoError(t, err)
-			require.Equal(t, "before "+v.Turns[0].Start.ID, v.Compacted[0].Text(), "what is not covered is kept")
+			require.Equal(t, "before "+v.Turns[0].Start.ID, v.Compacted[0].Text(), "the summary covers what comes before the cut")
 		}
 	}
 	require.Equal(t, made, next)

@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// copyTo appends all lines of a store to another, in which they have other positions.
+// copyTo appends all lines of a store to another. Their positions may differ there.
 func copyTo(t testing.TB, to, from storage.Store) {
 	t.Helper()
 	end := storage.Position(0)
@@ -30,7 +30,7 @@ func copyTo(t testing.TB, to, from storage.Store) {
 	}
 }
 
-// seen returns what a session returns of everything in it.
+// seen returns the results of a session's methods for every entry.
 func seen(t testing.TB, s *history.Session) map[string]any {
 	t.Helper()
 	ctx := t.Context()
@@ -70,8 +70,8 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 	return got
 }
 
-// A session whose lines were copied into a store with other positions is the same, and goes on in the same way.
-func TestCopiedSessionIsTheSame(t *testing.T) {
+// The copy has other positions.
+func TestACopiedSessionIsTheSameAndContinuesTheSameWay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(12)) {
 		onDisk, err := storage.OpenFile(onDisk, storage.FileOptions{Disk: &historytest.Disk{}, Sync: storage.SyncNever})
@@ -106,7 +106,7 @@ func newFile(t testing.TB) *storage.File {
 	return f
 }
 
-// storeOf returns a store of lines that somebody else wrote.
+// storeOf returns a store with a header and these lines.
 func storeOf(t testing.TB, lines ...storage.Line) *storage.Memory {
 	t.Helper()
 	store := &storage.Memory{}
@@ -115,14 +115,14 @@ func storeOf(t testing.TB, lines ...storage.Line) *storage.Memory {
 	return store
 }
 
-// lineAs returns a line of an entry as somebody may have written it.
+// lineAs returns the line of an entry with a body that the package might not write.
 func lineAs(kind history.EntryType, id, parent, body string) storage.Line {
 	l := storage.Line{ID: id, Parent: parent, Kind: string(kind)}
-	follows := ""
+	parentField := ""
 	if parent != "" {
-		follows = fmt.Sprintf(`"parent":%q,`, parent)
+		parentField = fmt.Sprintf(`"parent":%q,`, parent)
 	}
-	l.Data = fmt.Appendf(nil, `{"type":%q,"id":%q,%s"time":"2026-01-02T03:04:05Z",%q:%s}`, kind, id, follows, kind, body)
+	l.Data = fmt.Appendf(nil, `{"type":%q,"id":%q,%s"time":"2026-01-02T03:04:05Z",%q:%s}`, kind, id, parentField, kind, body)
 	return l
 }
 
@@ -130,9 +130,8 @@ func userLine(id, parent string) storage.Line {
 	return lineAs("message", id, parent, `{"role":"user","content":[{"type":"text","text":"`+id+`"}]}`)
 }
 
-// What an entry follows, and a compaction cuts at, stands before it. If it does not, the line is named, or under Salvage left
-// out or mended; nothing goes round in a circle.
-func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
+// With Salvage the line is left out or mended instead. No reference leads in a circle.
+func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 	t.Parallel()
 	compaction := func(id, parent, cut string) storage.Line {
 		return lineAs("compaction", id, parent, `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],`+cut+`}`)
@@ -140,23 +139,23 @@ func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		lines    []storage.Line
-		line     int // that is named
+		line     int // in the error, 0 for none
 		salvaged string
 	}{
 		{"a parent that comes later", []storage.Line{userLine("e1", ""), userLine("e2", "e3"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
 		{"a parent that is the entry itself", []storage.Line{userLine("e1", ""), userLine("e2", "e2"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
-		{"two that follow one another", []storage.Line{userLine("e1", "e2"), userLine("e2", "e1")}, 2, "e1: | e2:"},
+		{"two entries that are each other's parents", []storage.Line{userLine("e1", "e2"), userLine("e2", "e1")}, 2, "e1: | e2:"},
 		{"a parent that is the header", []storage.Line{userLine("e1", "S"), userLine("e2", "e1")}, 2, "e1: | e2:"},
-		{"the first entry a second time", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 0, "e1: | e2:"},
-		{"an entry that is kept and lost", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e9"`), userLine("e4", "e3")}, 4, "S | e4:"},
-		{"an entry that is covered and lost", []storage.Line{userLine("e1", ""), compaction("e3", "e1", `"lastCovered":"e9"`), userLine("e4", "e3")}, 3, "S | e4:"},
-		{"an entry that is kept and comes later", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e3"`), userLine("e3", "e2")}, 3, "S | e3:"},
-		{"an entry that is kept and on another branch", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e3", "e1"), compaction("e4", "e3", `"firstKept":"e2"`)}, 5, "S | e3:"},
-		{"a compaction that keeps itself, and so nothing", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e2"`), userLine("e3", "e2")}, 0, "S | e3:"},
-		{"a compaction that follows what another covers", []storage.Line{
+		{"a duplicate of the first entry", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 0, "e1: | e2:"},
+		{"the first kept entry is missing", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e9"`), userLine("e4", "e3")}, 4, "S | e4:"},
+		{"the last covered entry is missing", []storage.Line{userLine("e1", ""), compaction("e3", "e1", `"lastCovered":"e9"`), userLine("e4", "e3")}, 3, "S | e4:"},
+		{"the first kept entry comes after the compaction", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e3"`), userLine("e3", "e2")}, 3, "S | e3:"},
+		{"the first kept entry is on another branch", []storage.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e3", "e1"), compaction("e4", "e3", `"firstKept":"e2"`)}, 5, "S | e3:"},
+		{"a compaction that keeps only itself is valid", []storage.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e2"`), userLine("e3", "e2")}, 0, "S | e3:"},
+		{"a compaction that follows an entry covered by another is valid", []storage.Line{
 			userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e2"`), compaction("e4", "e1", `"firstKept":"e1"`), userLine("e5", "e4"),
 		}, 0, "S | e1: | e5:"},
-		{"what a compaction keeps comes after a line that was lost", []storage.Line{
+		{"the first kept entry is an unreadable line", []storage.Line{
 			userLine("e1", ""), {ID: "e2", Parent: "e1", Kind: "message", Data: []byte("garbage")}, userLine("e3", "e2"), compaction("e4", "e3", `"firstKept":"e2"`), userLine("e5", "e4"),
 		}, 3, "S | e3: | e5:"},
 	} {
@@ -184,8 +183,8 @@ func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
 	}
 }
 
-// What a compaction carries is a hint of others: refs may lead nowhere or elsewhere, and lists may be of any length.
-func TestWhatACompactionCarriesMayBeAnything(t *testing.T) {
+// Others may have written it: references may be wrong, and lists of any length.
+func TestWhateverACompactionCarriesTheSessionWorks(t *testing.T) {
 	t.Parallel()
 	var refs, preambles, refusals, calls []string
 	for i := range 20_000 {
@@ -220,7 +219,7 @@ func TestWhatACompactionCarriesMayBeAnything(t *testing.T) {
 			require.Len(t, c.Head, 64)
 			require.Len(t, c.Clearings, 64)
 			require.Len(t, c.Said, 1000)
-			require.Equal(t, "x0", c.Said[0].ID, "the first")
+			require.Equal(t, "x0", c.Said[0].ID, "the first message stays")
 			require.Equal(t, "e4", c.Said[999].ID)
 			require.Len(t, c.Calls, 1000)
 			require.Len(t, c.Preambles, 16)

@@ -158,7 +158,7 @@ func tailOf(units []Unit) (t tail) {
 }
 
 // ErrNoCut is returned by a rule that keeps everything or finds no place to cut at.
-var ErrNoCut = errors.New("history: there is no place to cut at that leaves something to cover")
+var ErrNoCut = errors.New("history: there is no cut that covers anything")
 
 // Find applies the rule to a view returned by a session. The error is [ErrNoCut] if the rule keeps everything or there
 // is no place to cut at. It is another error if a field is out of its range or the start of the path cannot be read.

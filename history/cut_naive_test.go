@@ -8,10 +8,10 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// naivePath is a path on which everything is looked up anew each time.
+// naivePath is a path whose methods search it each time.
 type naivePath []history.Entry
 
-// shownEntries returns a path with what its clearings say in the place of what they name.
+// shownEntries returns a path with the replacements of its clearings.
 func shownEntries(path []history.Entry) []history.Entry {
 	path = slices.Clone(path)
 	for _, e := range path {
@@ -58,17 +58,17 @@ func (p naivePath) results(assistant int) (list []int) {
 	return list
 }
 
-// unit reports whether an entry says something to the model and is not a result.
+// unit reports whether an entry is shown to the model and is not a result.
 func (p naivePath) unit(i int) bool { return p[i].Message().Role != chat.RoleTool && speaks(p[i]) }
 
-// turn returns the index of the entry that starts the turn of a unit, -1 if the path starts without one.
+// turn returns the index of the entry that starts the turn of a unit, -1 if there is none.
 func (p naivePath) turn(i int) int {
 	for ; i >= 0 && !starts(p[i]); i-- {
 	}
 	return i
 }
 
-// size of a unit as it is shown.
+// size returns the tokens and the messages of a unit as it is shown.
 func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens, messages int) {
 	if starts(p[i]) {
 		m, _ := history.Turn{Start: p[i]}.MessageWithin(limits, s)
@@ -84,8 +84,8 @@ func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens
 	return tokens, len(round.Messages(limits, s))
 }
 
-// naiveCut returns the id of the entry at which a rule cuts, and all at which it may, worked out the slow way: of all
-// places at which a path may be cut, the one that the rule's words ask for.
+// naiveCut returns the id of the entry at which a rule cuts, and all at which it may. It tries every entry, by the
+// documentation of [history.Cut].
 func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at string, all []string, err error) {
 	p := naivePath(shownEntries(path))
 	first, after := 0, 0
@@ -103,7 +103,7 @@ func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at str
 	if rule.SinceCompaction {
 		lower = after
 	}
-	// The head ends after the last whole unit that is among the first messages and has no result after the next unit.
+	// The head ends after the last unit that is entirely among the first messages and has no result after the next unit.
 	var spoken []int
 	for i := range p {
 		if p.unit(i) {
@@ -187,7 +187,7 @@ func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at str
 	for _, c := range places {
 		all = append(all, p[c].ID)
 	}
-	// From the newest place on, the first that keeps enough; before it, the last that fits.
+	// From the newest place back, the first that keeps enough, or else the last that fits.
 	best := places[len(places)-1]
 	if !fits(best) {
 		return p[best].ID, all, nil

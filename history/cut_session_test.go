@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
-// theFive returns the rules of the five products.
+// theFive returns the rules of five policies.
 func theFive() map[string]history.Cut {
 	return map[string]history.Cut{
 		"newest round": newestRound, "tool boundary": toolBoundary, "newest tokens": newestTokens,
@@ -24,7 +24,7 @@ func theFive() map[string]history.Cut {
 	}
 }
 
-// recorded reads the entries of a recorded session. Of one that is missing the test is skipped.
+// recorded reads the entries of a recorded session. The test is skipped if the file is missing.
 func recorded(t testing.TB, path string) []history.Entry {
 	t.Helper()
 	r := sessiontest.Read(t, path)
@@ -41,7 +41,7 @@ func recording(t testing.TB, path string) []chat.Message {
 	return messagesOf(recorded(t, path))
 }
 
-// messagesOf returns the messages among entries.
+// messagesOf returns the messages of the entries that are messages.
 func messagesOf(entries []history.Entry) []chat.Message {
 	var messages []chat.Message
 	for _, e := range entries {
@@ -52,7 +52,7 @@ func messagesOf(entries []history.Entry) []chat.Message {
 	return messages
 }
 
-// sent returns what of a view goes to a model.
+// sent returns the messages of a view that are sent to a model.
 func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Message {
 	messages := append([]chat.Message(nil), v.Compacted...)
 	for _, turn := range v.Turns {
@@ -66,8 +66,8 @@ func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Messa
 	return messages
 }
 
-// requireCutShown checks that with a cut the view obeys the providers, and that the log and the view together hold
-// everything that was said.
+// requireCutShown checks that the view after a cut obeys the providers' rules, and that it shows what is kept and nothing
+// that is covered.
 func requireCutShown(t testing.TB, session *history.Session, path []history.Entry, p history.CutPoint, s elements.Sizing) {
 	t.Helper()
 	v := viewWith(t, session, summary("summary", p.FirstKept))
@@ -106,12 +106,11 @@ func requireCutShown(t testing.TB, session *history.Session, path []history.Entr
 			t.Fatalf("%s is covered and shown", u.ID)
 		}
 	}
-	require.Equal(t, p.Messages, len(messages)-1, "what is kept is what is shown")
+	require.Equal(t, p.Messages, len(messages)-1, "p.Messages is the number of messages shown")
 }
 
-// Every entry of a recorded session, of whatever kind, is the leaf once, for every rule; every fiftieth time the cut is made,
-// and the compaction is the leaf.
-func TestCutAtEveryLeafOfASession(t *testing.T) {
+// At every fiftieth entry the session is compacted there too, and cut once more.
+func TestACutAtAnyEntryOfASessionObeysTheRules(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
 		"generated": "importer/testdata/generated.jsonl", "recorded": "../../shared/sessions/pi-before-compaction.jsonl",
@@ -129,7 +128,7 @@ func TestCutAtEveryLeafOfASession(t *testing.T) {
 	}
 }
 
-// cutAtEveryLeaf says again what was said, and cuts after each entry.
+// cutAtEveryLeaf adds entries to a session again, and cuts after each.
 func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 	t.Helper()
 	s := elements.Sizing{PromptBudget: 100_000, Tokenizer: quarter{}}
@@ -137,12 +136,12 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 	leaves, cuts := 0, 0
 	last := ""
 	for i, e := range said {
-		require.Equal(t, last, e.Parent, "the recording is one branch")
-		last, e.Parent = e.ID, "" // the compactions come between
+		require.Equal(t, last, e.Parent, "the recording is a single branch")
+		last, e.Parent = e.ID, "" // a compaction may come between
 		_, err := session.Add(t.Context(), e)
 		if boundary, ok := errors.AsType[*history.BoundaryError](err); ok {
 			require.Equal(t, history.BoundaryCovered, boundary.Reason)
-			continue // a compaction in the recording: one of this test came further
+			continue // the test's own compaction covers more than the recording's
 		}
 		require.NoError(t, err)
 		if race && i%5 != 0 {
@@ -165,7 +164,7 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 		require.NoError(t, session.Compact(t.Context(), summary(fmt.Sprint("summary ", i), p.FirstKept)))
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
 		path = list(t, session.PathTo(t.Context(), ""))
-		if p, err = rule.Find(t.Context(), viewOf(t, session), s); err == nil { // less may fit where the whole turn was counted before
+		if p, err = rule.Find(t.Context(), viewOf(t, session), s); err == nil { // less may fit, because the whole turn counts now
 			requireCut(t, rule, path, p, nil)
 			requireCutShown(t, session, path, p, s)
 		}
@@ -174,8 +173,7 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 	equal(t, messagesOf(said), messagesOf(all(t, session)))
 }
 
-// Cutting and compacting again and again ends: nothing is left to cut, and the tail is there.
-func TestRepeatedCutsComeToAnEnd(t *testing.T) {
+func TestRepeatedCutsAndCompactionsEndWithANonEmptyView(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -183,9 +181,9 @@ func TestRepeatedCutsComeToAnEnd(t *testing.T) {
 		said := all(t, session)
 		rule := anyRule(r)
 		s := elements.Sizing{PromptBudget: 1 + r.IntN(2000), Tokenizer: quarter{}}
-		last := 2 * len(said) // with notes in the place of results
+		last := 2 * len(said) // messages, which include notes for missing results
 		for n := 0; ; n++ {
-			require.LessOrEqual(t, n, len(said), "seed %d: it does not end", seed)
+			require.LessOrEqual(t, n, len(said), "seed %d: the cuts do not end", seed)
 			entries := all(t, session)
 			p, err := rule.Find(t.Context(), viewOf(t, session), s)
 			requireCut(t, rule, entries, p, err)
@@ -196,7 +194,7 @@ func TestRepeatedCutsComeToAnEnd(t *testing.T) {
 			require.NoError(t, session.Compact(t.Context(), summary("again", p.FirstKept)))
 			if !rule.SinceCompaction {
 				kept := len(messagesIn(p.Kept()))
-				require.Less(t, kept, last, "seed %d: as much is kept as before", seed)
+				require.Less(t, kept, last, "seed %d: no less is kept than before", seed)
 				last = kept
 			}
 		}
@@ -229,16 +227,15 @@ func BenchmarkCut(b *testing.B) {
 	})
 }
 
-// A session of all kinds of entries takes every cut, and shows what it keeps.
-func TestASessionTakesAnyCutAndShowsWhatItKeeps(t *testing.T) {
+func TestASessionWithAllTypesOfEntriesCanBeCompactedAtAnyCut(t *testing.T) {
 	t.Parallel()
-	taken, withUnsaid := 0, 0
+	compacted, betweenUnits := 0, 0
 	for seed := range uint64(800) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		session := numbered.Session()
 		for _, e := range anyPath(r) {
 			if _, err := session.Add(t.Context(), e); err != nil {
-				continue // a result of no call, a compaction that cuts at one
+				continue // a result without its call, or an invalid cut
 			}
 		}
 		path := list(t, session.PathTo(t.Context(), ""))
@@ -253,17 +250,16 @@ func TestASessionTakesAnyCutAndShowsWhatItKeeps(t *testing.T) {
 		require.NoError(t, session.Compact(t.Context(), summary("summary", p.FirstKept)), "seed %d", seed)
 		requireSame(t, path, list(t, session.PathTo(t.Context(), ""))[:len(path)])
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)), "seed %d", seed)
-		taken++
+		compacted++
 		if p.Units[p.At].ID != p.FirstKept {
-			withUnsaid++
+			betweenUnits++
 		}
 	}
-	require.Greater(t, taken, 350)
-	require.Greater(t, withUnsaid, 15)
+	require.Greater(t, compacted, 350)
+	require.Greater(t, betweenUnits, 15)
 }
 
-// The first messages are those of the path, however long it is and whatever was compacted since.
-func TestTheHeadIsThatOfThePathHoweverLong(t *testing.T) {
+func TestTheHeadIsTheFirstMessagesOfALongPath(t *testing.T) {
 	long := strings.Repeat("u a ", 2000) + "k u a u a"
 	for _, tt := range []struct {
 		rule  string
@@ -271,13 +267,13 @@ func TestTheHeadIsThatOfThePathHoweverLong(t *testing.T) {
 		first int
 		want  string
 	}{
-		{"messages", long, 3, "u0 a1 u2"},
-		{"none", long, 0, ""},
-		{"a round that is not whole among them is not kept", "u c r " + long, 2, "u0"},
-		{"a result that came late is of its round", "u c u r:1 " + long, 2, "u0"},
-		{"what is between a call and its late result is kept with both", "u c u r:1 " + long, 4, "u0 r3 u2"},
-		{"or nothing is", "u c u a r:1 " + long, 4, "u0"},
-		{"what was said of a call that was cut short", "u c " + long, 3, "u0 (no result: the call was interrupted)"},
+		{"the first three messages", long, 3, "u0 a1 u2"},
+		{"no messages", long, 0, ""},
+		{"a round that is partly among them is left out", "u c r " + long, 2, "u0"},
+		{"a round with a late result is left out too", "u c u r:1 " + long, 2, "u0"},
+		{"a message between a call and its late result is kept with both", "u c u r:1 " + long, 4, "u0 r3 u2"},
+		{"or all three are left out", "u c u a r:1 " + long, 4, "u0"},
+		{"a call without a result is kept with a note", "u c " + long, 3, "u0 (no result: the call was interrupted)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			p, err := history.Cut{First: tt.first}.Find(t.Context(), viewOf(t, sessionOf(t, pathOf(tt.path), false)), in(1000))
@@ -291,8 +287,8 @@ func TestTheHeadIsThatOfThePathHoweverLong(t *testing.T) {
 	}
 }
 
-// What was cleared takes what stands in its place, in what is kept as in the first messages.
-func TestCutCountsWhatWasCleared(t *testing.T) {
+// The head still has the text of the placeholder.
+func TestACutCountsAClearedResultByItsPlaceholder(t *testing.T) {
 	path := pathOf("u c r u a c r u")
 	path[2].Body = history.Message{Message: chat.ToolResult("1", numberedLines(100))}
 	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(100))}

@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// A rule is a value: that of a product, or one with a field changed.
+// A rule is a value. Change its fields to change the rule.
 func ExampleCut() {
 	session := numbered.Session()
 	err := session.Append(context.Background(),
@@ -59,15 +59,19 @@ func ExampleCut() {
 	// 5 units covered, 3 messages kept from e8 on
 	// 3 units covered, 5 messages kept from e5 on
 	// 3 units covered, 5 messages kept from e5 on
-	// history: there is no place to cut at that leaves something to cover
+	// history: there is no cut that covers anything
 }
 
-// pathOf makes a path from a sketch. Each entry's id is its kind and its place: "u" a user's message, "a" an
-// assistant's, "c" one with a call, "d" with two, "r" the first's result and "q" the second's, "e" an empty answer, "v" an
-// empty message of the user's; "x" a shell command and "h" one hidden from the model, "m" a custom message, "b" a branch
-// summary; "l" a label, "n" a custom entry. "r:3" and "q:3" answer the call at place 3, "k:3" is a compaction that keeps from
-// there on, "k" one that keeps nothing; "w" is a clearing of all results before it, "w:3" of the arguments of the first call
-// at place 3.
+// pathOf makes a path from a sketch, a word for each entry. An entry's id is its letter and its index:
+//
+//	u, v       a user message, an empty one
+//	a, e       an assistant message, an empty one
+//	c, d       an assistant message with one call, with two
+//	r, q       the result of the first call, of the second; r:3 and q:3 answer the message at index 3
+//	x, h       a shell command, one hidden from the model
+//	m, b, l, n a custom message, a branch summary, a label, a custom entry
+//	k, k:3     a compaction that keeps nothing, that keeps the entries from index 3 on
+//	w, w:3     a clearing of all results before it, of the arguments of the first call at index 3
 func pathOf(sketch string) []history.Entry {
 	var path []history.Entry
 	last := 0
@@ -109,7 +113,7 @@ func pathOf(sketch string) []history.Entry {
 		case "n":
 			e.Body = history.Custom{Name: "state"}
 		case "w":
-			const text = `"what was here is not needed any more"`
+			const text = `"this was cleared by the rule of a test"`
 			var c history.Clearing
 			for k, before := range path {
 				if !given && before.Message().Role == chat.RoleTool {
@@ -134,7 +138,7 @@ func pathOf(sketch string) []history.Entry {
 	return path
 }
 
-// along returns entries one after the other.
+// along iterates over entries.
 func along(path []history.Entry) iter.Seq2[history.Entry, error] {
 	return func(yield func(history.Entry, error) bool) {
 		for _, e := range path {
@@ -153,8 +157,7 @@ func idsOf(entries []history.Entry) string {
 	return strings.Join(list, " ")
 }
 
-// sessionOf says what a path does, one entry after the other. What a session refuses, such as a result of no call, is left
-// out if that is asked for.
+// sessionOf returns a session with the entries of a path. If lenient, entries that the session refuses are left out.
 func sessionOf(t testing.TB, path []history.Entry, lenient bool) *history.Session {
 	t.Helper()
 	session := numbered.Session()
@@ -177,8 +180,8 @@ func unitIDs(units []history.Unit) string {
 	return strings.Join(list, " ")
 }
 
-// found writes a cut as "covered | kept", with the number of messages of the head before, the first entry that is kept where
-// it is no unit, and what is covered of the turn that is cut after it.
+// found writes a cut as "covered | kept". It may begin with the number of messages in the head, have FirstKept in
+// parentheses if that is not a unit, and end with the covered units of the turn that is cut.
 func found(p history.CutPoint, err error) string {
 	if err != nil {
 		return err.Error()
@@ -202,7 +205,7 @@ func found(p history.CutPoint, err error) string {
 
 var none = history.ErrNoCut.Error()
 
-// Each message takes ten tokens.
+// Each message costs ten tokens.
 func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 	newest := history.Cut{}
 	tokens := func(n int) history.Cut { return history.Cut{Tokens: n} }
@@ -214,71 +217,71 @@ func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 		want string
 	}{
 		{"by default the newest round is kept", newest, "u c r c r", "u0 c1-r2 | c3-r4 prefix u0 c1-r2"},
-		{"or the newest message", newest, "u c r u", "u0 c1-r2 | u3"},
+		{"a newest message is kept alone", newest, "u c r u", "u0 c1-r2 | u3"},
 		{"a turn of one round is kept whole", newest, "u a u c r", "u0 a1 | u2 c3-r4"},
-		{"that is all there is", newest, "u c r", none},
-		{"one message", newest, "u", none},
-		{"no message", newest, "", none},
-		{"nothing that was said", newest, "l n k", none},
-		{"a session that starts with an answer", newest, "a a", "a0 | a1 prefix a0"},
+		{"a single turn of one round cannot be cut", newest, "u c r", none},
+		{"a single message cannot be cut", newest, "u", none},
+		{"an empty session cannot be cut", newest, "", none},
+		{"entries that are not shown cannot be cut", newest, "l n k", none},
+		{"a session that starts with an answer is cut within its turn", newest, "a a", "a0 | a1 prefix a0"},
 
-		{"a tail of so many tokens", tokens(40), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
-		{"of that or less", tokens(49), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
+		{"the newest tokens are kept", tokens(40), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
+		{"the tail may have fewer tokens", tokens(49), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
 		{"the first message of a turn that is cut counts", tokens(40), "u c r c r c r", "u0 c1-r2 c3-r4 | c5-r6 prefix u0 c1-r2 c3-r4"},
-		{"it is in the view", tokens(50), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
-		{"what fits whole is not cut", tokens(60), "u a u a u a", none},
+		{"and fits with a larger limit", tokens(50), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
+		{"a session that fits is not cut", tokens(60), "u a u a u a", none},
 		{"a newest round over the limit is kept", tokens(10), "u c r c r", "u0 c1-r2 | c3-r4 prefix u0 c1-r2 over"},
-		{"never at a result", tokens(30), "u a u c r c r", "u0 a1 u2 c3-r4 | c5-r6 prefix u2 c3-r4"},
-		{"never within parallel calls", tokens(50), "u a u d q r d r q", "u0 a1 u2 d3-r5 | d6-q8 prefix u2 d3-r5"},
-		{"an interrupted call holds nothing back", tokens(30), "u c u a", "u0 c1 | u2 a3"},
-		{"a late result holds its call", tokens(30), "u a u c u r:3 u a", "u0 a1 u2 c3-r5 u4 | u6 a7"},
-		{"whatever was said between", newest, "u a u c u a r:3", "u0 a1 | u2 c3-r6 u4 a5"},
-		{"a result of a call that was covered before is the log's alone", newest, "u c u a k:2 u r:1 a u", "u2 a3 u5 a7 | u8"},
+		{"no cut is at a result", tokens(30), "u a u c r c r", "u0 a1 u2 c3-r4 | c5-r6 prefix u2 c3-r4"},
+		{"no cut is within parallel calls", tokens(50), "u a u d q r d r q", "u0 a1 u2 d3-r5 | d6-q8 prefix u2 d3-r5"},
+		{"an interrupted call may be covered", tokens(30), "u c u a", "u0 c1 | u2 a3"},
+		{"a late result is kept or covered with its call", tokens(30), "u a u c u r:3 u a", "u0 a1 u2 c3-r5 u4 | u6 a7"},
+		{"and with the messages between", newest, "u a u c u a r:3", "u0 a1 | u2 c3-r6 u4 a5"},
+		{"a late result of a covered call is not shown", newest, "u c u a k:2 u r:1 a u", "u2 a3 u5 a7 | u8"},
 
 		{"a shell command starts a turn", newest, "u a x a", "u0 a1 | x2 a3"},
-		{"one that is hidden is none", newest, "u a h a", "u0 a1 | (h2) a3 prefix u0 a1"},
+		{"a hidden shell command does not", newest, "u a h a", "u0 a1 | (h2) a3 prefix u0 a1"},
 		{"a custom message starts a turn", newest, "u a m a a", "u0 a1 m2 a3 | a4 prefix m2 a3"},
 		{"a branch summary starts a turn", newest, "u a b a a", "u0 a1 b2 a3 | a4 prefix b2 a3"},
-		{"an empty answer is no place", newest, "u a u e", "u0 a1 | u2"},
-		{"nor is an empty message", newest, "u a a v", "u0 a1 | a2 prefix u0 a1"},
-		{"entries without words go with what is kept", newest, "u a l n u", "u0 a1 | (l2) u4"},
-		{"up to a message", newest, "u l a l u", "u0 a2 | (l3) u4"},
-		{"or to a compaction", newest, "u a u a k:2 l u", "u2 a3 | (l5) u6"},
+		{"no cut is at an empty answer", newest, "u a u e", "u0 a1 | u2"},
+		{"no cut is at an empty message", newest, "u a a v", "u0 a1 | a2 prefix u0 a1"},
+		{"entries that are not shown are kept with the message after them", newest, "u a l n u", "u0 a1 | (l2) u4"},
+		{"but not those before an earlier message", newest, "u l a l u", "u0 a2 | (l3) u4"},
+		{"nor a compaction before them", newest, "u a u a k:2 l u", "u2 a3 | (l5) u6"},
 
-		{"what is covered is not covered again", newest, "u a u a k:2 u", "u2 a3 | u5"},
-		{"a compaction that kept nothing", newest, "u a k u a u", "u3 a4 | u5"},
-		{"nothing is left to cover", newest, "u a u k:2", none},
-		{"what a compaction kept of a turn is of that turn", newest, "u c r c r k:3 c r", "u0 c3-r4 | c6-r7 prefix u0 c3-r4"},
-		{"of two compactions the latest counts", newest, "u a u a k:2 u a k:5 u", "u5 a6 | u8"},
-		{"since the compaction only", history.Cut{Tokens: 30, SinceCompaction: true}, "u a u a k:2 u a a u", "u2 a3 u5 a6 | a7 u8 prefix u5 a6"},
-		{"what it had kept is covered then, and nothing lost", history.Cut{Tokens: 25, SinceCompaction: true}, "u a u a k:2 u a u", "u2 a3 u5 a6 | u7"},
-		{"nothing since", history.Cut{Tokens: 1000, SinceCompaction: true}, "u a u a k:2 u a", none},
+		{"covered entries are not covered again", newest, "u a u a k:2 u", "u2 a3 | u5"},
+		{"entries before a compaction that kept nothing are not covered again", newest, "u a k u a u", "u3 a4 | u5"},
+		{"there is no cut if nothing is left to cover", newest, "u a u k:2", none},
+		{"the kept rounds of a turn belong to that turn", newest, "u c r c r k:3 c r", "u0 c3-r4 | c6-r7 prefix u0 c3-r4"},
+		{"the latest of two compactions counts", newest, "u a u a k:2 u a k:5 u", "u5 a6 | u8"},
+		{"SinceCompaction keeps only entries after the compaction", history.Cut{Tokens: 30, SinceCompaction: true}, "u a u a k:2 u a a u", "u2 a3 u5 a6 | a7 u8 prefix u5 a6"},
+		{"SinceCompaction covers what the compaction kept", history.Cut{Tokens: 25, SinceCompaction: true}, "u a u a k:2 u a u", "u2 a3 u5 a6 | u7"},
+		{"SinceCompaction finds no cut if everything after it fits", history.Cut{Tokens: 1000, SinceCompaction: true}, "u a u a k:2 u a", none},
 
-		{"so many messages", messages(3), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
-		{"results are messages", messages(4), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
+		{"the newest messages are kept", messages(3), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
+		{"results count as messages", messages(4), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
 		{"a round is kept whole", messages(3), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
-		{"fewer there are not", messages(7), "u a u a u a", none},
-		{"so many rounds", history.Cut{Rounds: 2}, "u c r c r c r c r", "u0 c1-r2 c3-r4 | c5-r6 c7-r8 prefix u0 c1-r2 c3-r4"},
-		{"whatever was said between the rounds", history.Cut{Rounds: 2}, "u a u a u u a u", "u0 a1 | u2 a3 u4 u5 a6 u7"},
-		{"with what starts their turn", history.Cut{Rounds: 1}, "u a u a", "u0 a1 | u2 a3"},
-		{"fewer rounds there are not", history.Cut{Rounds: 3}, "u a u a", none},
-		{"tokens go before rounds", history.Cut{Rounds: 3, Tokens: 25}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
-		{"of messages and rounds so many as both ask for", history.Cut{Rounds: 1, Messages: 4}, "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
-		{"so many are enough", history.Cut{Messages: 2, Tokens: 40}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
-		{"tokens go before messages", history.Cut{Messages: 4, Tokens: 25}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
-		{"a share of the window", history.Cut{Share: 0.04}, "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
-		{"the smaller of both", history.Cut{Share: 0.04, Tokens: 20}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
-		{"the smaller of both, the other", history.Cut{Share: 0.02, Tokens: 40}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
+		{"a session with fewer messages is not cut", messages(7), "u a u a u a", none},
+		{"the newest rounds are kept", history.Cut{Rounds: 2}, "u c r c r c r c r", "u0 c1-r2 c3-r4 | c5-r6 c7-r8 prefix u0 c1-r2 c3-r4"},
+		{"user messages between rounds do not count", history.Cut{Rounds: 2}, "u a u a u u a u", "u0 a1 | u2 a3 u4 u5 a6 u7"},
+		{"the start of a kept turn is kept", history.Cut{Rounds: 1}, "u a u a", "u0 a1 | u2 a3"},
+		{"a session with fewer rounds is not cut", history.Cut{Rounds: 3}, "u a u a", none},
+		{"Tokens limits Rounds", history.Cut{Rounds: 3, Tokens: 25}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
+		{"Messages and Rounds are both kept", history.Cut{Rounds: 1, Messages: 4}, "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
+		{"no more than Messages are kept if more fit", history.Cut{Messages: 2, Tokens: 40}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
+		{"Tokens limits Messages", history.Cut{Messages: 4, Tokens: 25}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
+		{"Share is a share of the window", history.Cut{Share: 0.04}, "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
+		{"the smaller of Share and Tokens counts: Tokens", history.Cut{Share: 0.04, Tokens: 20}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
+		{"the smaller of Share and Tokens counts: Share", history.Cut{Share: 0.02, Tokens: 40}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
 
-		{"the first messages stay", history.Cut{First: 2}, "u a u a u", "2 + u2 a3 | u4"},
-		{"in whole rounds", history.Cut{First: 2}, "u c r u a u", "1 + c1-r2 u3 a4 | u5"},
-		{"of the whole path", history.Cut{First: 2}, "u a u a k:2 u", "2 + u2 a3 | u5"},
-		{"with the first messages everything is kept", history.Cut{First: 2, Messages: 2}, "u a u a", none},
+		{"the first messages are the head", history.Cut{First: 2}, "u a u a u", "2 + u2 a3 | u4"},
+		{"the head has whole rounds", history.Cut{First: 2}, "u c r u a u", "1 + c1-r2 u3 a4 | u5"},
+		{"the head is that of the whole path", history.Cut{First: 2}, "u a u a k:2 u", "2 + u2 a3 | u5"},
+		{"there is no cut if head and tail keep everything", history.Cut{First: 2, Messages: 2}, "u a u a", none},
 
-		{"a call that may be running is kept at a tool boundary", history.Cut{ToolBoundary: true}, "u a u c u", "u0 a1 | u2 c3 u4"},
-		{"one of parallel calls too", history.Cut{ToolBoundary: true}, "u a u d q u", "u0 a1 | u2 d3-q4 u5"},
-		{"an older one was interrupted", history.Cut{ToolBoundary: true}, "u c u a u", "u0 c1 u2 a3 | u4"},
-		{"what was answered is done", history.Cut{ToolBoundary: true}, "u a u c r u", "u0 a1 u2 c3-r4 | u5"},
+		{"ToolBoundary keeps a call that may be running", history.Cut{ToolBoundary: true}, "u a u c u", "u0 a1 | u2 c3 u4"},
+		{"ToolBoundary keeps parallel calls of which one may be running", history.Cut{ToolBoundary: true}, "u a u d q u", "u0 a1 | u2 d3-q4 u5"},
+		{"ToolBoundary may cover an older call without a result", history.Cut{ToolBoundary: true}, "u c u a u", "u0 c1 u2 a3 | u4"},
+		{"ToolBoundary may cover calls with results", history.Cut{ToolBoundary: true}, "u a u c r u", "u0 a1 u2 c3-r4 | u5"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			session := sessionOf(t, pathOf(tt.path), false)
@@ -290,7 +293,7 @@ func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 	}
 }
 
-// The rules of the five, on a path of turns of the user's message and two rounds of a call: 200 tokens each message.
+// The path has turns of a user message and two rounds of one call. A message costs 200 tokens.
 func TestTheCutsOfTheFivePolicies(t *testing.T) {
 	long := pathOf(strings.Repeat("u c r c r ", 200))
 	running := pathOf(strings.Repeat("u c r c r ", 200) + "u c u")
@@ -307,12 +310,12 @@ func TestTheCutsOfTheFivePolicies(t *testing.T) {
 		split  string
 	}{
 		{"the newest round is kept", newestRound, long, s, "c998", 2, "u995"},
-		{"and no more at a tool boundary", toolBoundary, long, s, "c998", 2, "u995"},
-		{"but the tool that runs", toolBoundary, running, s, "u1000", 4, ""},
+		{"at a tool boundary the newest round is kept", toolBoundary, long, s, "c998", 2, "u995"},
+		{"at a tool boundary a call that may be running is kept", toolBoundary, running, s, "u1000", 4, ""},
 		{"20,000 tokens are kept", newestTokens, long, s, "u900", 100, ""},
 		{"the first 2 and the newest 20 messages are kept", firstAndNewest, long, s, "u980", 20, ""},
 		{"10 messages are kept", shareOrMessages, long, s, "u990", 10, ""},
-		{"or a fifth of the window", shareOrMessages, long, small, "u990", 10, ""},
+		{"10 messages are kept, if they fit a fifth of the window", shareOrMessages, long, small, "u990", 10, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			p, err := tt.cut.Find(t.Context(), viewOf(t, sessionOf(t, tt.path, false)), tt.sizing)
@@ -330,12 +333,12 @@ func TestTheCutsOfTheFivePolicies(t *testing.T) {
 	}
 }
 
-// hundreds takes a message for 200 tokens.
+// hundreds counts 200 tokens for each message.
 type hundreds struct{ quarter }
 
 func (hundreds) CountMessage(chat.Message) int { return 200 }
 
-func TestAShareCutsAtItsEdges(t *testing.T) {
+func TestAShareWithMessagesAtItsLimits(t *testing.T) {
 	rule := shareOrMessages
 	for _, tt := range []struct {
 		rule   string
@@ -347,7 +350,7 @@ func TestAShareCutsAtItsEdges(t *testing.T) {
 		{"the next message would take more than the budget", "u a u a u a", 200, "u0 a1 | u2 a3 u4 a5"},
 		{"the last message alone takes more", "u a u", 40, "u0 a1 | u2 over"},
 		{"fewer than ten, and all fit", "u a u a", 100_000, none},
-		{"ten, and nothing before them", "u a u a u a u a u a", 100_000, none},
+		{"ten, with nothing before them", "u a u a u a u a u a", 100_000, none},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf(tt.path), false))
@@ -357,7 +360,7 @@ func TestAShareCutsAtItsEdges(t *testing.T) {
 	}
 }
 
-func TestCutRefusesWhatMeansNothing(t *testing.T) {
+func TestACutWithAFieldOutOfItsRangeIsAnError(t *testing.T) {
 	known := elements.Sizing{PromptBudget: 1000, Tokenizer: quarter{}}
 	for _, tt := range []struct {
 		rule   string
@@ -371,9 +374,9 @@ func TestCutRefusesWhatMeansNothing(t *testing.T) {
 		{"first messages below 0", history.Cut{First: -1}, known, "First -1"},
 		{"a share below 0", history.Cut{Share: -0.1}, known, "Cut.Share is -0.1"},
 		{"a share above 1", history.Cut{Share: 1.1}, known, "Cut.Share is 1.1"},
-		{"a share that is no number", history.Cut{Share: math.NaN()}, known, "Cut.Share is NaN"},
+		{"a share that is not a number", history.Cut{Share: math.NaN()}, known, "Cut.Share is NaN"},
 		{"a share of an unknown window", history.Cut{Share: 0.2}, elements.Sizing{Tokenizer: quarter{}}, "set Sizing.Window"},
-		{"limits that mean nothing", history.Cut{Limits: history.Limits{Head: 2}}, known, "Limits.Head is 2"},
+		{"limits out of their range", history.Cut{Limits: history.Limits{Head: 2}}, known, "Limits.Head is 2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
@@ -386,25 +389,25 @@ func TestCutRefusesWhatMeansNothing(t *testing.T) {
 	}
 }
 
-func TestCutCountsWhatIsShown(t *testing.T) {
+func TestACutCountsResultsAsTheyAreShown(t *testing.T) {
 	path := pathOf("u a u a u c r")
 	path[0].Body = history.Message{Message: chat.UserMessage(numberedLines(100))}
 	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(1000))} // 2500 tokens
 	rule := history.Cut{Tokens: 600}
 	v := viewOf(t, sessionOf(t, path, false))
-	p, err := rule.Find(t.Context(), v, in(1000)) // a half of which a round's results may take
+	p, err := rule.Find(t.Context(), v, in(1000)) // the results of a round may take half of it
 	require.NoError(t, err)
 	require.False(t, p.Over)
 	require.LessOrEqual(t, p.Tokens, 600)
-	require.Greater(t, len(messagesIn(p.Kept())), 3, "there is room for more than the round")
+	require.Greater(t, len(messagesIn(p.Kept())), 3, "more than the round fits")
 
 	p, err = rule.Find(t.Context(), v, elements.Sizing{Tokenizer: quarter{}})
 	require.NoError(t, err)
-	require.True(t, p.Over, "of an unknown window nothing is cut")
+	require.True(t, p.Over, "without a window nothing is clipped")
 	require.Equal(t, "u4", p.FirstKept)
 }
 
-// requireCut checks a cut against the rules, each taken by its words.
+// requireCut checks a cut against the documentation of its rule.
 func requireCut(t testing.TB, rule history.Cut, path []history.Entry, p history.CutPoint, err error) {
 	t.Helper()
 	if errors.Is(err, history.ErrNoCut) {
@@ -422,7 +425,7 @@ func requireCut(t testing.TB, rule history.Cut, path []history.Entry, p history.
 	for _, e := range path[cut:at] {
 		require.True(t, wordless(e), "%s is kept before the cut", e.ID)
 	}
-	require.True(t, speaks(path[at]), "the cut lies at %s", path[at].ID)
+	require.True(t, speaks(path[at]), "the cut is at %s", path[at].ID)
 	require.NotEqual(t, chat.RoleTool, path[at].Message().Role)
 	require.False(t, wordless(path[cut-1]), "%s is covered", path[cut-1].ID)
 
@@ -479,7 +482,7 @@ func messagesIn(units []history.Unit) (messages []chat.Message) {
 	return messages
 }
 
-// requireSame checks that two lists are of the same entries.
+// requireSame checks that two lists have entries with the same ids.
 func requireSame(t testing.TB, want, got []history.Entry) {
 	t.Helper()
 	if !slices.EqualFunc(want, got, func(a, b history.Entry) bool { return a.ID == b.ID }) {
@@ -500,12 +503,12 @@ func starts(e history.Entry) bool {
 	return false
 }
 
-// wordless reports whether an entry is nothing to the model.
+// wordless reports whether an entry is never shown to the model.
 func wordless(e history.Entry) bool {
 	return e.Type() != history.TypeMessage && e.Type() != history.TypeCompaction && !starts(e)
 }
 
-// speaks reports whether an entry says something to the model.
+// speaks reports whether an entry is shown to the model.
 func speaks(e history.Entry) bool {
 	if e.Type() != history.TypeMessage {
 		return starts(e)
@@ -530,7 +533,7 @@ func speaks(e history.Entry) bool {
 	return false
 }
 
-// anyRule returns one of the five, or a random one.
+// anyRule returns one of the five policies' rules, or a random one.
 func anyRule(r *rand.Rand) history.Cut {
 	five := []history.Cut{newestRound, toolBoundary, newestTokens, firstAndNewest, shareOrMessages}
 	if r.IntN(3) == 0 {
@@ -543,7 +546,7 @@ func anyRule(r *rand.Rand) history.Cut {
 	}
 }
 
-// anyPath returns a path of all kinds of entries, results late, missing and of no call among them.
+// anyPath returns a random path with all types of entries, and with late, missing and unmatched results.
 func anyPath(r *rand.Rand) []history.Entry {
 	var words []string
 	for i := range r.IntN(60) {
@@ -562,6 +565,7 @@ func anyPath(r *rand.Rand) []history.Entry {
 	return pathOf(strings.Join(words, " "))
 }
 
+// requireAnyCut checks a random rule on a random path against naiveCut.
 func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 4))
@@ -580,7 +584,7 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 	return err == nil
 }
 
-// requireWalk goes from the earliest place at which a rule may cut to the latest.
+// requireWalk checks the cuts from [history.Cut.Earliest] on by [history.CutPoint.Later].
 func requireWalk(t testing.TB, rule history.Cut, v history.View, s elements.Sizing, places []string) {
 	t.Helper()
 	p, err := rule.Earliest(t.Context(), v, s)
@@ -603,8 +607,8 @@ func requireWalk(t testing.TB, rule history.Cut, v history.View, s elements.Sizi
 	}
 }
 
-// From where a rule cuts, each later cut keeps one place less, until the newest round alone is kept.
-func TestLaterKeepsOnePlaceLess(t *testing.T) {
+// The last cut keeps only the newest round.
+func TestLaterReturnsTheNextCutThatKeepsLess(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u c r l c r c r"), false))
 	s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
 	p, err := history.Cut{Messages: 6}.Find(t.Context(), v, s)
@@ -620,7 +624,6 @@ func TestLaterKeepsOnePlaceLess(t *testing.T) {
 	}, cuts)
 }
 
-// If a rule keeps everything, the earliest cut covers least.
 func TestTheEarliestCutKeepsTheMost(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
 	s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
@@ -633,21 +636,19 @@ func TestTheEarliestCutKeepsTheMost(t *testing.T) {
 	require.Equal(t, "u0 a1 | u2 a3 u4 a5 over", found(p, err))
 }
 
-// A view that no session made has no path to cut.
-func TestACutOfAViewWithoutASessionIsAnError(t *testing.T) {
+func TestACutOfAViewThatNoSessionMadeIsAnError(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
 	_, err := history.Cut{}.Find(t.Context(), fields(v), in(1000))
 	require.ErrorContains(t, err, "not made by a session")
 	require.Equal(t, unitIDs(v.Units(history.Limits{}, in(1000))), unitIDs(fields(v).Units(history.Limits{}, in(1000))))
 }
 
-// The units of a view are all that it shows after what stands for the compacted, each message once.
-func TestUnitsAreAllThatAViewShows(t *testing.T) {
+func TestUnitsHaveEachMessageOfTheViewAfterTheCompactionOnce(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(300)) {
 		session := talkAtRandom(t, rand.New(rand.NewPCG(seed, 9))).session
 		v := viewOf(t, session)
-		s := elements.Sizing{Tokenizer: quarter{}} // of no window, so that nothing is cut
+		s := elements.Sizing{Tokenizer: quarter{}} // without a window nothing is clipped
 		units := v.Units(history.Limits{}, s)
 		equal(t, v.Messages(), append(slices.Clip(v.Compacted), messagesIn(units)...))
 		for i, u := range units {
@@ -667,7 +668,7 @@ func TestUnitsAreAllThatAViewShows(t *testing.T) {
 	}
 }
 
-func TestAnyCutObeysTheRulesOfCuts(t *testing.T) {
+func TestAnyCutIsThatOfTheNaiveImplementation(t *testing.T) {
 	t.Parallel()
 	cuts := 0
 	for seed := range uint64(cases(3000)) {

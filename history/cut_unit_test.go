@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-func TestAClippedUnitSharesItsRoom(t *testing.T) {
+func TestAClippedUnitFitsAndKeepsShortTexts(t *testing.T) {
 	long := strings.Repeat("abc ", 1000)
 	said := chat.AssistantMessage("I write it.")
 	said.ToolCalls = []chat.ToolCall{{ID: "a", Name: "write", Arguments: `{"path":"a.go","text":"` + long + `"}`}, {ID: "b", Name: "read", Arguments: "{}"}}
@@ -23,13 +23,13 @@ func TestAClippedUnitSharesItsRoom(t *testing.T) {
 			counted += quarter{}.CountMessage(m)
 		}
 		require.Equal(t, counted, u.Tokens)
-		require.LessOrEqual(t, u.Tokens, limit+30, "messages cost something besides")
+		require.LessOrEqual(t, u.Tokens, limit+30, "messages cost tokens beyond their texts")
 		require.NoError(t, chat.Validate(append([]chat.Message{chat.UserMessage("x")}, u.Messages...)))
 		require.Equal(t, "I write it.", u.Messages[0].Text())
 		require.Equal(t, "{}", u.Messages[0].ToolCalls[1].Arguments)
 		require.Equal(t, limit < 2000, strings.Contains(u.Messages[2].Text(), "cut here"))
 		require.Contains(t, u.Messages[0].ToolCalls[0].Arguments, `"a.go"`)
 	}
-	require.Equal(t, long, whole.Messages[2].Text(), "the unit itself stays")
+	require.Equal(t, long, whole.Messages[2].Text(), "the original is unchanged")
 	require.Contains(t, whole.Messages[0].ToolCalls[0].Arguments, long)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// bodies has one of each kind.
+// bodies has one body of each type.
 var bodies = []Body{
 	Message{}, Shell{}, CustomMessage{}, Compaction{}, BranchSummary{}, Branch{}, Custom{}, Label{}, ModelChange{}, ThinkingChange{},
 	Todos{}, Usage{}, Clearing{}, Preamble{}, Plan{}, PlanEnd{}, Refusal{}, Erasure{}, Unknown{},
 }
 
-// allParts has one of each kind.
+// allParts has one part of each type.
 var allParts = chat.Parts{chat.Text(""), chat.Image{}, chat.Document{}, chat.Thinking{}, chat.Opaque{}, chat.CacheBreakpoint{}}
 
-// filler fills values of any type, so that a field that is added to one is tested too.
+// filler fills all fields of values of any type, so that new fields are tested too.
 type filler struct {
 	text   func() string
 	json   func() json.RawMessage
@@ -26,7 +26,7 @@ type filler struct {
 	time   func() time.Time
 	number func() int
 	float  func() float64
-	length func() int // of a list
+	length func() int // of a list; below 0 for nil
 }
 
 // filled returns a value of the type of another, with all its fields filled.
@@ -50,7 +50,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *time.Time:
 		*p = f.time()
 		return
-	case *Carried: // which the session fills in
+	case *Carried: // filled in by the session
 		return
 	}
 	switch v.Kind() {
@@ -74,6 +74,6 @@ func (f *filler) fill(v reflect.Value) {
 			f.fill(v.Field(i))
 		}
 	default:
-		panic("there is nothing to fill a " + v.Type().String() + " with")
+		panic("cannot fill a " + v.Type().String())
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// A process that may write no larger files stands for a full disk: of what is appended a part is written, then the
-// write fails. Since the limit is the whole process's, the test runs again in a child.
-func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
+// A limit on the size of files simulates a full disk: a part of the lines is written, then the write fails. The limit is
+// for the whole process, so the test runs again in a child process.
+func TestAFailedWriteLeavesTheSessionAsItWas(t *testing.T) {
 	t.Parallel()
 	const limited = "PROMPTREE_HISTORY_LIMITED"
 	if os.Getenv(limited) == "" {
@@ -52,7 +52,7 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 	equal(t, entries, all(t, s))
 	equal(t, view, viewOf(t, s))
 	require.Equal(t, 3, lineCount(t, s))
-	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c1", "small")), "the call is open still, and what fits is taken")
+	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c1", "small")), "the call is still open, and a smaller message fits")
 
 	limitTo(limit.Cur)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(large)))

@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+// quarter is the tokenizer of most tests: one token for every four bytes, rounded up. A message costs 3 more.
 type quarter = sizingtest.Quarter
 
-// words is a tokenizer of one token for each word and each line break. A message costs 3 more.
+// words is a tokenizer that counts each word and each line break as a token. A message costs 3 more.
 type words struct{}
 
 func (words) CountText(text string) int { return len(strings.Fields(text)) + strings.Count(text, "\n") }
@@ -57,7 +57,7 @@ func cases(n int) int {
 	return n
 }
 
-// in returns the sizing of a window.
+// in returns the sizing for a window of that many tokens.
 func in(window int) elements.Sizing {
 	return elements.Sizing{TokenBudget: window, PromptBudget: window, Tokenizer: quarter{}}
 }
@@ -71,17 +71,17 @@ func calls(ids ...string) chat.Message {
 	return m
 }
 
-// said returns an assistant message of these parts.
+// said returns an assistant message with these parts.
 func said(parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleAssistant, Content: parts}
 }
 
-// result returns a tool message of these parts.
+// result returns a tool message with these parts.
 func result(callID string, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: chat.RoleTool, ToolCallID: callID, Content: parts}
 }
 
-// talk returns a session in memory in which these messages were said.
+// talk returns a session in memory with these messages.
 func talk(t testing.TB, messages ...chat.Message) *history.Session {
 	t.Helper()
 	s := numbered.Session()
@@ -89,7 +89,7 @@ func talk(t testing.TB, messages ...chat.Message) *history.Session {
 	return s
 }
 
-// summary returns a compaction to one user message.
+// summary returns a compaction that shows one user message.
 func summary(text, firstKept string) history.Compaction {
 	return history.Compaction{Messages: []chat.Message{chat.UserMessage(text)}, FirstKept: firstKept}
 }
@@ -125,7 +125,7 @@ func lineCount(t testing.TB, s *history.Session) int {
 	return n
 }
 
-// leaves lists the ids of the entries that none follows.
+// leaves lists the ids of the entries without children.
 func leaves(t testing.TB, s *history.Session) []string {
 	t.Helper()
 	list, err := s.Leaves(t.Context())
@@ -152,7 +152,7 @@ func viewOf(t testing.TB, s *history.Session) history.View {
 	return v
 }
 
-// viewWith returns the view of a session as if a compaction had been made.
+// viewWith returns the view that a session would have after a compaction.
 func viewWith(t testing.TB, s *history.Session, c history.Compaction) history.View {
 	t.Helper()
 	v, err := s.ViewWith(t.Context(), c)
@@ -160,18 +160,18 @@ func viewWith(t testing.TB, s *history.Session, c history.Compaction) history.Vi
 	return v
 }
 
-// trying returns the context of a test in which a compaction is tried.
+// trying returns a context in which elements show the view that a session would have after a compaction.
 func trying(t testing.TB, s *history.Session, c history.Compaction) context.Context {
 	t.Helper()
 	return history.WithView(t.Context(), s, viewWith(t, s, c))
 }
 
-// fields returns a view without what it was made from.
+// fields returns a view with only its exported fields.
 func fields(v history.View) history.View {
 	return history.View{Compacted: v.Compacted, Turns: v.Turns}
 }
 
-// shape writes a view as "compacted | user: assistant(result result) assistant | user:", messages by their ids.
+// shape writes a view as "compacted | user: assistant(result result) assistant | user:", with the ids of messages.
 func shape(v history.View) string {
 	var turns []string
 	for _, m := range v.Compacted {
@@ -201,7 +201,7 @@ func prompt(s *history.Session) elements.Nodes {
 	}
 }
 
-// rendered returns the messages of a prompt.
+// rendered returns the messages of a prompt rendered within a budget.
 func rendered(t testing.TB, root elements.Node, budget int) []chat.Message {
 	t.Helper()
 	r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: quarter{}})
@@ -209,7 +209,7 @@ func rendered(t testing.TB, root elements.Node, budget int) []chat.Message {
 	return r.Messages
 }
 
-// renderedIn returns the messages of a prompt in a context, as text to compare byte for byte.
+// renderedIn returns the messages of a prompt rendered with a context, as JSON.
 func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 	t.Helper()
 	r, err := render.Render(ctx, root, render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
@@ -219,10 +219,10 @@ func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
 	return string(data)
 }
 
-// tempFile returns the path of a session that is yet to be made.
+// tempFile returns the path of a session file that does not exist yet.
 func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.jsonl") }
 
-// opened opens a session for the time of the test.
+// opened opens a session and closes it at the end of the test.
 func opened(t testing.TB, path string) *history.Session {
 	t.Helper()
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
@@ -231,7 +231,7 @@ func opened(t testing.TB, path string) *history.Session {
 	return s
 }
 
-// file writes lines to a new file, without an end of the last line.
+// file writes lines to a new file, without a line feed after the last one.
 func file(t testing.TB, lines ...string) string {
 	t.Helper()
 	path := tempFile(t)
@@ -239,7 +239,7 @@ func file(t testing.TB, lines ...string) string {
 	return path
 }
 
-// content returns what a file holds.
+// content returns the content of a file.
 func content(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -247,7 +247,7 @@ func content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// equal shows the difference of two values.
+// equal fails with a diff if two values differ.
 func equal(t testing.TB, want, got any) {
 	t.Helper()
 	if v, ok := want.(history.View); ok {
@@ -264,7 +264,7 @@ func equal(t testing.TB, want, got any) {
 	}
 }
 
-// dump writes messages for people.
+// dump writes messages in a readable form.
 func dump(messages []chat.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -290,7 +290,7 @@ func dump(messages []chat.Message) string {
 	return b.String()
 }
 
-// Rules of cutting and clearing as policies combine them.
+// The rules of cutting as policies combine them.
 var (
 	newestRound     = history.Cut{}
 	toolBoundary    = history.Cut{ToolBoundary: true}
@@ -299,14 +299,14 @@ var (
 	shareOrMessages = history.Cut{Share: 0.2, Tokens: 40_000, Messages: 10}
 )
 
-// keepingRule clears all but the newest output.
+// keepingRule clears all output but the newest 40,000 tokens.
 func keepingRule() history.ClearRule {
 	return history.ClearRule{Keep: 40_000, Placeholder: func(history.ClearedOutput) string {
 		return "[output pruned — re-read file or re-run command if needed]"
 	}}
 }
 
-// savingRule clears output if that saves enough, and not that of some tools.
+// savingRule clears older output if that saves 20,000 tokens, and never the output of some tools.
 func savingRule() history.ClearRule {
 	return history.ClearRule{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(o history.ClearedOutput) string {
 		return fmt.Sprintf("[Output truncated - %d tokens]", o.Tokens)

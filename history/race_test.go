@@ -2,5 +2,5 @@
 
 package history_test
 
-// race reports whether the race detector is on, with which the long tests run fewer cases.
+// race reports whether the race detector is on. The long tests then run fewer cases.
 const race = true
