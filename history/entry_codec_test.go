@@ -12,8 +12,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Every kind of entry comes back from its line as it was.
-func TestEntriesSurviveTheirLines(t *testing.T) {
+func TestAnEntryOfEachTypeIsReadBackFromItsLine(t *testing.T) {
 	t.Parallel()
 	data := json.RawMessage(`{"k":[1,2.50,"<é>"]}`)
 	summary := Summary{Text: "so far", Files: Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: data}

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// deep returns an array in an array, and so on, of so many levels.
+// deep returns arrays nested to that many levels.
 func deep(levels int) json.RawMessage {
 	return json.RawMessage(strings.Repeat("[", levels) + strings.Repeat("]", levels))
 }
@@ -26,8 +26,8 @@ func requireTooDeep(t testing.TB, err error) *history.DepthError {
 	return tooDeep
 }
 
-func TestWhatIsNestedTooDeepIsNotWritten(t *testing.T) {
-	const most = 500
+func TestAnEntryThatIsNestedTooDeepIsNotWritten(t *testing.T) {
+	const maxLevels = 500
 	for _, tt := range []struct {
 		path  string
 		above int // levels of the line above the value
@@ -63,22 +63,22 @@ func TestWhatIsNestedTooDeepIsNotWritten(t *testing.T) {
 			store := &storage.Memory{}
 			s, err := history.New(t.Context(), store, history.Options{})
 			require.NoError(t, err)
-			for _, levels := range []int{most - tt.above + 1, 9_996, 9_997, 10_000} {
+			for _, levels := range []int{maxLevels - tt.above + 1, 9_996, 9_997, 10_000} {
 				if levels+tt.above > 10_000 && tt.path == "later" {
-					continue // it is not read at all
+					continue // encoding/json does not read it at all
 				}
 				if levels > 10_000-2 && strings.HasSuffix(tt.path, ".value") {
-					continue // encoded in base64 from there on
+					continue // written in base64 from this depth on
 				}
 				_, err := s.Add(t.Context(), history.Entry{Body: tt.body(deep(levels))})
 				tooDeep := requireTooDeep(t, err)
 				require.Equal(t, levels+tt.above, tooDeep.Depth)
-				require.Equal(t, most, tooDeep.Max)
+				require.Equal(t, maxLevels, tooDeep.Max)
 				require.True(t, strings.HasPrefix(tooDeep.Path, tt.path+"[0][0]"), tooDeep.Path)
 				require.Less(t, len(tooDeep.Path), 100)
 				require.Len(t, stored(t, store), 1)
 			}
-			_, err = s.Add(t.Context(), history.Entry{Body: tt.body(deep(most - tt.above))})
+			_, err = s.Add(t.Context(), history.Entry{Body: tt.body(deep(maxLevels - tt.above))})
 			require.NoError(t, err)
 			again, err := history.New(t.Context(), store, history.Options{})
 			require.NoError(t, err)
@@ -86,17 +86,17 @@ func TestWhatIsNestedTooDeepIsNotWritten(t *testing.T) {
 		})
 	}
 	store := &storage.Memory{}
-	for _, levels := range []int{most, 20_000} {
+	for _, levels := range []int{maxLevels, 20_000} {
 		_, err := history.New(t.Context(), store, history.Options{Header: history.Header{Data: deep(levels)}})
 		require.Contains(t, requireTooDeep(t, err).Path, "data[0][0]")
 		require.Empty(t, stored(t, store))
 	}
-	_, err := history.New(t.Context(), store, history.Options{Header: history.Header{Data: deep(most - 1)}})
+	_, err := history.New(t.Context(), store, history.Options{Header: history.Header{Data: deep(maxLevels - 1)}})
 	require.NoError(t, err)
 }
 
-// One of many entries that is too deep keeps all out, and is named.
-func TestDepthErrorNamesTheEntryAndThePlace(t *testing.T) {
+// No entry of the same Add is written.
+func TestDepthErrorNamesTheEntryAndThePath(t *testing.T) {
 	s := talk(t, chat.UserMessage("hello"))
 	nest := func(before, after string) json.RawMessage {
 		return json.RawMessage(strings.Repeat(before, 200) + `[7, {"k": ` + string(deep(400)) + "}]" + strings.Repeat(after, 200))
@@ -120,8 +120,8 @@ func TestDepthErrorNamesTheEntryAndThePlace(t *testing.T) {
 	require.Equal(t, `custom.data.`+long[:39]+`…[0][0][0][0][0]…[0][0]`, requireTooDeep(t, err).Path)
 }
 
-// A log that another program wrote may be deeper.
-func TestWhatIsDeepInAStoreIsRead(t *testing.T) {
+// Another program may have written it.
+func TestADeeperEntryInAStoreIsRead(t *testing.T) {
 	line := fmt.Sprintf(`{"type":"custom","id":"e1","time":"2026-01-02T03:04:05Z","custom":{"name":"n","data":%s}}`, deep(5_000))
 	s, err := history.Open(file(t, header, line, ""), history.Options{})
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestWhatIsDeepInAStoreIsRead(t *testing.T) {
 	require.Len(t, all(t, s)[0].Body.(history.Custom).Data, 10_000)
 }
 
-func TestAnErrorNamesDataThatIsNotJSON(t *testing.T) {
+func TestInvalidJSONIsAnErrorThatNamesTheField(t *testing.T) {
 	s := talk(t, chat.UserMessage("hello"))
 	for path, body := range map[string]history.Body{
 		"custom.data":                  history.Custom{Data: []byte("{")},
@@ -144,8 +144,8 @@ func TestAnErrorNamesDataThatIsNotJSON(t *testing.T) {
 	require.Equal(t, 1, count(t, s))
 }
 
-// Those that read a log as text, and stores that keep it as text, need not know of bytes that are none.
-func TestEveryLineIsUTF8(t *testing.T) {
+// Programs that read a log as text, and stores that keep it as text, rely on it.
+func TestEveryLineIsValidUTF8(t *testing.T) {
 	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{Header: history.Header{From: "a\xff", Data: []byte("\"\xff\"")}})
 	require.NoError(t, err)
@@ -161,8 +161,7 @@ func TestEveryLineIsUTF8(t *testing.T) {
 	require.Equal(t, "\"\ufffd\"", string(all(t, s)[1].Body.(history.Custom).Data))
 }
 
-// What a pointer holds could not be told from what is written.
-func TestABodyIsNotAPointer(t *testing.T) {
+func TestABodyThatIsAPointerIsRefused(t *testing.T) {
 	s := talk(t, chat.UserMessage("hello"))
 	for _, body := range []history.Body{
 		&history.Label{Target: "e1"},
@@ -175,7 +174,7 @@ func TestABodyIsNotAPointer(t *testing.T) {
 	require.Equal(t, 1, count(t, s))
 }
 
-func TestWhatWasAppendedIsNotTheCallersAnyMore(t *testing.T) {
+func TestTheCallerMayChangeAMessageAfterAppend(t *testing.T) {
 	s := &history.Session{}
 	value := []byte(`{"k":1}`)
 	m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: value}}}

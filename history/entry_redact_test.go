@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// Keys of an API never reach the file, nor what is made from the session.
+// API keys never reach the file, nor anything that is made from the session.
 func ExampleOptions_redact() {
 	dir, err := os.MkdirTemp("", "session")
 	if err != nil {
@@ -63,7 +63,7 @@ func ExampleOptions_redact() {
 	// tool 404 []
 }
 
-// redacting returns a session in memory that replaces secrets, and the store in which it is.
+// redacting returns a session in memory with a redactor, and its store.
 func redacting(t testing.TB, redact func(history.Passage) string) (*history.Session, *storage.Memory) {
 	t.Helper()
 	store := &storage.Memory{}
@@ -75,7 +75,7 @@ func redacting(t testing.TB, redact func(history.Passage) string) (*history.Sess
 // secretsGone replaces a secret.
 func secretsGone(p history.Passage) string { return strings.ReplaceAll(p.Text, "s3cret", "[gone]") }
 
-func TestWhatIsRedactedIsMarkedAndStaysSo(t *testing.T) {
+func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	s, store := redacting(t, secretsGone)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	for _, tt := range []struct {
@@ -85,13 +85,13 @@ func TestWhatIsRedactedIsMarkedAndStaysSo(t *testing.T) {
 		paths []string
 	}{
 		{
-			"thinking that is changed is not sent again, and what is unchanged is",
+			"changed thinking loses its signature, and unchanged thinking keeps it",
 			history.Message{Message: said(chat.Thinking{Text: "a s3cret", Signature: "x"}, chat.Thinking{Text: "b", Signature: "y"}, chat.Thinking{Encrypted: "z"}, chat.Text("s3cret"))},
 			history.Message{Message: said(chat.Thinking{Text: "a [gone]"}, chat.Thinking{Text: "b", Signature: "y"}, chat.Thinking{Encrypted: "z"}, chat.Text("[gone]"))},
 			[]string{"message.content[0].text", "message.content[3].text"},
 		},
 		{
-			"an image and a document that are changed are texts",
+			"a changed image or document becomes a text",
 			history.Message{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{
 				chat.Image{URL: "https://example.com/a?token=s3cret", Detail: chat.DetailLow}, chat.Document{Data: "s3cret", MediaType: "text/plain"}, chat.Image{URL: "u"},
 			}}},
@@ -148,18 +148,18 @@ func TestWhatIsRedactedIsMarkedAndStaysSo(t *testing.T) {
 			[]string{"preamble.system[0].content[0].text", "preamble.tools[0].description", "preamble.tools[0].parameters"},
 		},
 		{
-			"an entry of an unknown kind",
+			"the line of an unknown type is changed in place",
 			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"s3cret","later": ["s3cret"] ,"n":1 }`)},
 			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"s3cret","later": ["[gone]"] ,"n":1 ,"redacted":["later"]}`)},
 			[]string{"later"},
 		},
 		{
-			"an entry of an unknown kind that was marked before",
+			"the line of an unknown type keeps what was listed before",
 			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","a":"s3cret","redacted":["b"]}`)},
 			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","a":"[gone]","redacted":["b"],"redacted":["b","a"]}`)},
 			[]string{"b", "a"},
 		},
-		{"what holds nothing", history.Label{Target: "e1"}, history.Label{Target: "e1"}, nil},
+		{"an entry without texts is not listed", history.Label{Target: "e1"}, history.Label{Target: "e1"}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			before, err := json.Marshal(tt.give)
@@ -168,21 +168,21 @@ func TestWhatIsRedactedIsMarkedAndStaysSo(t *testing.T) {
 			require.NoError(t, err)
 			got := added[0].Body
 			if c, ok := got.(history.Compaction); ok {
-				c.Carried = history.Carried{} // which the session fills in
+				c.Carried = history.Carried{} // filled in by the session
 				got = c
 			}
 			equal(t, tt.want, got)
 			equal(t, tt.paths, added[0].Redacted)
 			after, err := json.Marshal(tt.give)
 			require.NoError(t, err)
-			require.Equal(t, string(before), string(after), "the caller's stays as it is")
+			require.Equal(t, string(before), string(after), "the caller's body is unchanged")
 			again, err := history.New(t.Context(), store, history.Options{})
 			require.NoError(t, err)
 			equal(t, all(t, s), all(t, again))
 		})
 	}
 
-	// What was marked before stays marked, as in an import.
+	// An entry that was redacted before, such as an imported one, keeps its list.
 	added, err := s.Add(t.Context(), history.Entry{ID: "m", Redacted: []string{"label.text"}, Body: history.Label{Text: "[gone]"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"label.text"}, added[0].Redacted)
@@ -201,7 +201,7 @@ func TestAHeaderIsRedacted(t *testing.T) {
 	equal(t, h, again.Header())
 }
 
-func TestAPassageSaysWhereItStands(t *testing.T) {
+func TestAPassageNamesItsPlace(t *testing.T) {
 	var got []string
 	s, _ := redacting(t, func(p history.Passage) string {
 		got = append(got, fmt.Sprintf("%s %s %s %q %s", p.Type, p.Role, p.Path, p.Key, p.Text))
@@ -238,14 +238,13 @@ func TestAPassageSaysWhereItStands(t *testing.T) {
 	}, got)
 }
 
-func TestJSONStaysJSONWhateverIsReturned(t *testing.T) {
+func TestJSONStaysValidWhateverTheRedactorReturns(t *testing.T) {
 	s, _ := redacting(t, func(p history.Passage) string { return "\"\n" })
 	add(t, s, history.Custom{Data: []byte(`{"a":[1,true,"b"],"c":{}}`)})
 	require.Equal(t, `{"\"\n":["\"\n",true,"\"\n"],"\"\n":{}}`, string(all(t, s)[0].Body.(history.Custom).Data))
 }
 
-// Nothing is written of entries of which one cannot be redacted.
-func TestARedactorThatFailsLetsNothingThrough(t *testing.T) {
+func TestIfTheRedactorFailsNothingIsWritten(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		redact func(history.Passage) string
@@ -253,7 +252,7 @@ func TestARedactorThatFailsLetsNothingThrough(t *testing.T) {
 	}{
 		{"a panic", func(p history.Passage) string { panic("boom") }, "it panicked: boom"},
 		{"an exit", func(p history.Passage) string { runtime.Goexit(); return "" }, "it ended its goroutine instead of returning"},
-		{"no text", func(p history.Passage) string { return "\xff" }, "it returned text that is not valid UTF-8"},
+		{"invalid UTF-8", func(p history.Passage) string { return "\xff" }, "it returned text that is not valid UTF-8"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s, store := redacting(t, func(p history.Passage) string {
@@ -268,7 +267,7 @@ func TestARedactorThatFailsLetsNothingThrough(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, "message.content[1].text", failed.Path)
 			require.Len(t, stored(t, store), 1)
-			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), "the session goes on")
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), "the session can be used")
 
 			_, err = history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{From: "s3cret"}, Redact: tt.redact})
 			require.ErrorContains(t, err, "history: the header: Options.Redact")
@@ -276,8 +275,7 @@ func TestARedactorThatFailsLetsNothingThrough(t *testing.T) {
 	}
 }
 
-// A redactor may look at the session, and add to it, and others may append meanwhile.
-func TestARedactorHoldsNoLock(t *testing.T) {
+func TestARedactorMayUseTheSessionWhileOthersAppend(t *testing.T) {
 	var s *history.Session
 	var noted atomic.Bool
 	s, _ = redacting(t, func(p history.Passage) string {

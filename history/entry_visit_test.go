@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// secretive returns a filler of which every text, key and string is a secret.
+// secretive returns a filler that makes every text, key and string a secret.
 func secretive() *filler {
 	f := &filler{
 		text:   func() string { return "SECRET" },
@@ -40,7 +40,7 @@ func secretive() *filler {
 	return f
 }
 
-// secrets returns the paths of JSON, without the places in lists, at which there is a secret.
+// secrets returns the paths of the secrets in a value's JSON, without the indexes of lists.
 func secrets(t *testing.T, body any) []string {
 	t.Helper()
 	data, err := plainjson.Marshal(body)
@@ -70,8 +70,8 @@ func secrets(t *testing.T, body any) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// A field that is added to an entry is either shown to Options.Redact or stands here, and then in the comment of Passage.
-func TestEveryTextIsShownButWhatHoldsTheSessionTogether(t *testing.T) {
+// A new field of an entry is either shown to Options.Redact, or listed here and in the comment of Passage.
+func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 	t.Parallel()
 	inMessages := func(path string) []string {
 		var list []string
@@ -121,11 +121,11 @@ func TestEveryTextIsShownButWhatHoldsTheSessionTogether(t *testing.T) {
 		if got := secrets(t, encodable(after)); len(want)+len(got) > 0 {
 			require.Equal(t, want, got, "%s", b.kind())
 		}
-		require.Equal(t, before, secrets(t, encodable(b)), "%s: what was given is not changed", b.kind())
+		require.Equal(t, before, secrets(t, encodable(b)), "%s: the body that was passed is unchanged", b.kind())
 		if len(before) > len(want) {
 			require.NotEmpty(t, shown)
 		}
-		// Each path that is named leads to something.
+		// Each path that was shown leads to a value.
 		for path := range shown {
 			_, within, _ := strings.Cut(path, ".")
 			if b.kind() == "later" {
@@ -140,7 +140,7 @@ func TestEveryTextIsShownButWhatHoldsTheSessionTogether(t *testing.T) {
 	require.Equal(t, []string{".id", ".redacted"}, secrets(t, h))
 }
 
-// encodable returns a body as it stands in its line.
+// encodable returns a body as it is encoded in its line.
 func encodable(b Body) any {
 	if u, ok := b.(Unknown); ok {
 		return u.Line
@@ -148,8 +148,7 @@ func encodable(b Body) any {
 	return b
 }
 
-// A redactor that changes nothing leaves every byte as it is.
-func TestWhatIsNotRedactedIsTheSame(t *testing.T) {
+func TestARedactorThatChangesNothingLeavesEveryByte(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1_000) {
 		plain, store := talked(t, Header{ID: "S", Time: monotonic})
@@ -158,7 +157,7 @@ func TestWhatIsNotRedactedIsTheSame(t *testing.T) {
 		for _, redact := range []func(Passage) string{
 			func(p Passage) string { return p.Text },
 			func(p Passage) string {
-				return strings.ReplaceAll(p.Text, "what is nowhere", "")
+				return strings.ReplaceAll(p.Text, "a text that does not occur", "")
 			},
 		} {
 			s, store := talked(t, Header{ID: "S", Time: monotonic})
@@ -173,8 +172,8 @@ func TestWhatIsNotRedactedIsTheSame(t *testing.T) {
 	}
 }
 
-// Whatever a redactor returns: what is taken can be read back, and JSON is JSON.
-func TestWhatIsRedactedCanBeReadBack(t *testing.T) {
+// JSON stays valid, whatever the redactor returns.
+func TestARedactedEntryCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	redacted := 0
 	for seed := range uint64(1_000) {

@@ -16,8 +16,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// requireField checks that an error names the field that is out of its range, and that a number that is too large for an int
-// alone, and means no bound, is none.
+// requireField checks that an error names the field, and that a whole number of 0 or more is never an error.
 func requireField(t *testing.T, err error, field string, number any) {
 	t.Helper()
 	name := field[strings.LastIndex(field, ".")+1:]
@@ -29,7 +28,7 @@ func requireField(t *testing.T, err error, field string, number any) {
 	}
 }
 
-func TestClipCutsNothingThatFitsWhateverTheNumbers(t *testing.T) {
+func TestClipWithAnyNumbersReturnsATextThatFits(t *testing.T) {
 	text := numberedLines(2000)
 	for _, limit := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt/4 + 1, math.MaxInt/128 + 1, math.MaxInt32 + 1} {
 		for _, head := range append([]float64{0.4}, extremes.Floats...) {
@@ -44,7 +43,7 @@ func TestClipCutsNothingThatFitsWhateverTheNumbers(t *testing.T) {
 	}
 }
 
-func TestAWindowOfAnySizeShowsTheHistoryAsALargeOneDoes(t *testing.T) {
+func TestALargerWindowShowsTheSameHistory(t *testing.T) {
 	s := outputs(t, "read:900 read:700+list:500")
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("On."), calls("last"), chat.ToolResult("last", "done")))
 	shown := func(window int, limits history.Limits) (string, error) {
@@ -79,7 +78,7 @@ func TestAWindowOfAnySizeShowsTheHistoryAsALargeOneDoes(t *testing.T) {
 	}
 }
 
-func TestACutOfAnyNumbersIsACutOrAnErrorThatNamesTheField(t *testing.T) {
+func TestACutWithAnyNumbersIsValidOrAnErrorThatNamesTheField(t *testing.T) {
 	s := outputs(t, "read:90 read:70+list:50 read:30")
 	v := viewOf(t, s)
 	find := func(rule history.Cut, window int) (string, error) {
@@ -107,10 +106,10 @@ func TestACutOfAnyNumbersIsACutOrAnErrorThatNamesTheField(t *testing.T) {
 	})
 	all, err := find(history.Cut{Share: 1}, math.MaxInt)
 	require.NoError(t, err)
-	require.Equal(t, history.ErrNoCut.Error(), all, "all of it is kept")
+	require.Equal(t, history.ErrNoCut.Error(), all, "everything is kept")
 }
 
-func TestAClearRuleOfAnyNumbersClearsWhatItSays(t *testing.T) {
+func TestAClearRuleWithAnyNumbersClearsOnlyWithinThem(t *testing.T) {
 	extremes.Each(history.ClearRule{Keep: 50, Saves: 10}, func(field string, number any, rule history.ClearRule) {
 		c, ok := cleared(t, outputs(t, "read:90 read:70+list:50 read:30"), rule)
 		want := rule.Keep == 50 && rule.Saves <= 10
@@ -119,7 +118,7 @@ func TestAClearRuleOfAnyNumbersClearsWhatItSays(t *testing.T) {
 	})
 }
 
-func TestATruncatorOfAnyNumbersLeavesOutWhatIsOverItsLimit(t *testing.T) {
+func TestATruncatorWithAnyNumbersRemovesMessagesOnlyOverItsLimit(t *testing.T) {
 	messages := sketched("s u a u a u a u")
 	type numbers struct {
 		Limit  int
@@ -135,7 +134,7 @@ func TestATruncatorOfAnyNumbersLeavesOutWhatIsOverItsLimit(t *testing.T) {
 	require.Equal(t, math.MaxInt, report.Target)
 }
 
-func TestLineLimitsOfAnyNumbersAreLimitsOrErrors(t *testing.T) {
+func TestALineLimitOfAnyNumberIsValidOrAnErrorThatNamesTheField(t *testing.T) {
 	extremes.Each(history.Options{MaxLine: 1 << 20, File: storage.FileOptions{MaxLine: 1 << 20, SyncEvery: 1}}, func(field string, number any, o history.Options) {
 		if field != "MaxLine" && field != "File.MaxLine" && field != "File.SyncEvery" {
 			return
@@ -151,7 +150,7 @@ func TestLineLimitsOfAnyNumbersAreLimitsOrErrors(t *testing.T) {
 	})
 }
 
-func TestNumbersOfEntriesOutliveTheLogOrAreRefused(t *testing.T) {
+func TestAnEntryWithAnyNumbersIsReadBackOrRefused(t *testing.T) {
 	for _, body := range []history.Body{
 		history.Usage{Usage: chat.Usage{Input: 1, Output: 1}, Counted: 1, Cost: 0.5}, history.Shell{Command: "ls", ExitCode: 1},
 		history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}, TokensBefore: 1, TokensAfter: 1, Summary: history.Summary{Files: history.Files{Read: []string{"a"}, Left: 3}}},

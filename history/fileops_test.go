@@ -16,12 +16,12 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// The agent's own tools are added to those that are known.
+// The agent's own tools are added to the known ones.
 func ExampleFileTools() {
 	tools := history.DefaultFileTools()
 	tools["view"] = history.Reads("files")
 	tools["remove"] = func(arguments string) history.Files {
-		return history.Files{Modified: strings.Fields(arguments)} // of a tool that takes no JSON
+		return history.Files{Modified: strings.Fields(arguments)} // the tool's arguments are not JSON
 	}
 	session := numbered.Session()
 	err := session.Append(context.Background(), chat.UserMessage("Tidy up."), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
@@ -46,9 +46,9 @@ func ExampleFileTools() {
 	// modified: [main.go old.go]
 }
 
-// filePath makes a path from a sketch: "r:a" reads a file, "w:a" writes and "e:a" edits it, "u" is a user's message. "k:2:b"
-// is a compaction that keeps from the entry at 2 on and names file b as read; "K" one of an extension; "b:a" and "B:a" are
-// branch summaries.
+// filePath makes a path from a sketch, a word for each entry: "r:a" reads file a, "w:a" writes and "e:a" edits it, "o:a" is
+// another call, "u" a user message. "k:2:b" is a compaction that keeps from the entry at index 2 on and lists file b as
+// read; "b:a" is a branch summary that lists file a as modified. "K" and "B" are those of an extension.
 func filePath(sketch string) []history.Entry {
 	var path []history.Entry
 	for i, word := range strings.Fields(sketch) {
@@ -75,22 +75,22 @@ func filePath(sketch string) []history.Entry {
 
 func TestFilesOfAPathAreListedByLastUse(t *testing.T) {
 	for _, tt := range []struct{ rule, path, read, modified string }{
-		{"nothing was done", "u", "", ""},
-		{"read, written and edited", "u r:a w:b e:c", "a", "b c"},
-		{"each once, as they were touched last", "r:b r:a r:b e:c e:d e:c", "a b", "d c"},
-		{"what was modified is not among those read", "r:a r:b e:a w:c r:c", "b", "a c"},
-		{"other tools say nothing", "o:a r:b", "b", ""},
-		{"no name is no file", "r: e:", "", ""},
-		{"cumulative over a compaction", "u r:a e:b u k:3:x r:c", "a x c", "b"},
-		{"over more than one", "u r:a u k:2:x r:b u k:5:y e:x", "a b y", "x"},
-		{"what an extension says does not count", "u r:a e:b u K:3:x r:c", "c", ""},
-		{"what it kept does", "u r:a e:b u r:d K:3:x r:c", "d c", ""},
-		{"an extension that kept nothing", "u r:a K::x r:c", "c", ""},
-		{"what was compacted before an extension did is gone with it", "u r:a u k:2:x r:b u K:5:y e:c", "", "c"},
-		{"even where the extension kept that compaction", "u r:a u r:b k:2:x K:3:y e:c", "b", "c"},
-		{"after an extension it goes on", "u r:a K::x r:b u k:4:y r:c", "b y c", ""},
-		{"a branch that was left", "u r:a b:b", "a", "b"},
-		{"told by an extension it does not count", "u r:a B:b", "a", ""},
+		{"a path without calls has no files", "u", "", ""},
+		{"files are read, written and edited", "u r:a w:b e:c", "a", "b c"},
+		{"each is listed once, at its last use", "r:b r:a r:b e:c e:d e:c", "a b", "d c"},
+		{"a modified file is not listed as read", "r:a r:b e:a w:c r:c", "b", "a c"},
+		{"other tools have no files", "o:a r:b", "b", ""},
+		{"an empty path is no file", "r: e:", "", ""},
+		{"files accumulate over a compaction", "u r:a e:b u k:3:x r:c", "a x c", "b"},
+		{"files accumulate over two compactions", "u r:a u k:2:x r:b u k:5:y e:x", "a b y", "x"},
+		{"an extension's compaction starts a new list, without its files", "u r:a e:b u K:3:x r:c", "c", ""},
+		{"entries that it kept count", "u r:a e:b u r:d K:3:x r:c", "d c", ""},
+		{"an extension's compaction may keep nothing", "u r:a K::x r:c", "c", ""},
+		{"a compaction before an extension's does not count", "u r:a u k:2:x r:b u K:5:y e:c", "", "c"},
+		{"even if the extension's compaction kept it", "u r:a u r:b k:2:x K:3:y e:c", "b", "c"},
+		{"a compaction after an extension's counts", "u r:a K::x r:b u k:4:y r:c", "b y c", ""},
+		{"a branch summary counts", "u r:a b:b", "a", "b"},
+		{"an extension's branch summary does not count", "u r:a B:b", "a", ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := history.DefaultFileTools().Of(along(filePath(tt.path)))
@@ -101,9 +101,9 @@ func TestFilesOfAPathAreListedByLastUse(t *testing.T) {
 	}
 }
 
-// Of many files those that were modified last are listed, over however many compactions, and the others counted.
-func TestFilesAreBounded(t *testing.T) {
-	const most, all = 500, 1300
+// The files that were used last are listed and the others counted, over any number of compactions.
+func TestTheListOfFilesIsLimited(t *testing.T) {
+	const maxFiles, all = 500, 1300
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), user))
 	files := func() history.Files {
@@ -133,8 +133,8 @@ func TestFilesAreBounded(t *testing.T) {
 		}
 	}
 	got := files()
-	require.Equal(t, all-most, got.Left)
-	require.Len(t, append(got.Read, got.Modified...), most)
+	require.Equal(t, all-maxFiles, got.Left)
+	require.Len(t, append(got.Read, got.Modified...), maxFiles)
 	require.Equal(t, fmt.Sprint(all-1, ".go"), got.Modified[len(got.Modified)-1])
 	whole, err := history.DefaultFileTools().Of(s.PathTo(t.Context(), ""))
 	require.NoError(t, err)
@@ -171,22 +171,22 @@ func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
 	}
 }
 
-func TestFileToolsReadArguments(t *testing.T) {
+func TestReadsAndModifiesFindTheFilesInArguments(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		arguments string
 		want      []string
 	}{
-		{"a text", `{"path":"a","x":1}`, []string{"a"}},
-		{"a list", `{"path":["a","b"]}`, []string{"a", "b"}},
-		{"another argument", `{"file":"a"}`, []string{"a"}},
-		{"both", `{"file":"a","path":"b"}`, []string{"b", "a"}},
-		{"none", `{"dir":"a"}`, nil},
-		{"no text", `{"path":1}`, nil},
-		{"a list of no texts", `{"path":[1]}`, nil},
-		{"no object", `"a"`, nil},
-		{"cut off", `{"path":"a`, nil},
-		{"nothing", ``, nil},
+		{"a path is a text", `{"path":"a","x":1}`, []string{"a"}},
+		{"paths are a list", `{"path":["a","b"]}`, []string{"a", "b"}},
+		{"another argument names the file", `{"file":"a"}`, []string{"a"}},
+		{"both arguments are given", `{"file":"a","path":"b"}`, []string{"b", "a"}},
+		{"neither argument is given", `{"dir":"a"}`, nil},
+		{"the path is a number", `{"path":1}`, nil},
+		{"a list of numbers", `{"path":[1]}`, nil},
+		{"the arguments are not an object", `"a"`, nil},
+		{"the arguments are cut off", `{"path":"a`, nil},
+		{"the arguments are empty", ``, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			equal(t, history.Files{Read: tt.want}, history.Reads("path", "file")(tt.arguments))
@@ -195,7 +195,7 @@ func TestFileToolsReadArguments(t *testing.T) {
 	}
 }
 
-func TestFilesOfAPathThatCannotBeRead(t *testing.T) {
+func TestOfReturnsTheErrorOfThePath(t *testing.T) {
 	broken := errors.New("broken")
 	path := iter.Seq2[history.Entry, error](func(yield func(history.Entry, error) bool) {
 		_ = yield(filePath("r:a")[0], nil) && yield(history.Entry{}, broken)
@@ -204,11 +204,10 @@ func TestFilesOfAPathThatCannotBeRead(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-// The files of a prefix are the same whether it was compacted on the way or not, where the library compacts.
-func TestFilesAreCumulative(t *testing.T) {
+func TestTheFilesOfASessionAreTheSameWithAndWithoutCompactions(t *testing.T) {
 	messages := recording(t, "importer/testdata/generated.jsonl")
 	plain, compacted := talk(t, messages...), numbered.Session()
-	from := "" // the last entry that was covered
+	from := "" // the last covered entry
 	for i, m := range messages {
 		require.NoError(t, compacted.Append(t.Context(), m))
 		if i%100 != 99 {
@@ -232,7 +231,7 @@ func TestFilesAreCumulative(t *testing.T) {
 	equal(t, want, got)
 }
 
-func TestFileToolsAreFoundWhateverTheirServerCallsThem(t *testing.T) {
+func TestFileToolsAreFoundWithAServersPrefix(t *testing.T) {
 	var calls []chat.ToolCall
 	for i, name := range []string{"Read", "mcp__files__read_text_file", "functions.write_file", "MultiEdit", "mcp__files__unknown"} {
 		calls = append(calls, chat.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: fmt.Sprintf(`{"file_path":"%d.go"}`, i)})

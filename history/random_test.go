@@ -18,8 +18,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// sayer makes random sessions. Each message is told by its number: user messages and texts of the assistant start with
-// it, calls have it in their ids.
+// sayer makes random sessions. Each message has a name with its number: user messages and texts of the assistant start
+// with it, and the ids of calls contain it.
 type sayer struct {
 	*rand.Rand
 	session  *history.Session
@@ -27,12 +27,12 @@ type sayer struct {
 	open     []string // calls without a result
 	pending  []chat.Message
 	number   int
-	marks    bool // cache breakpoints stand in the messages
+	marks    bool // messages may have cache breakpoints
 }
 
 func (s *sayer) chance(of int) bool { return s.IntN(of) == 0 }
 
-// add says a message, most often at once, now and then together with the next.
+// add adds a message, and appends it at once or, now and then, with the next.
 func (s *sayer) add(t testing.TB, m chat.Message) {
 	t.Helper()
 	s.pending = append(s.pending, m)
@@ -48,7 +48,7 @@ func (s *sayer) flush(t testing.TB) {
 	s.pending = nil
 }
 
-// text returns a few words, now and then many, and now and then no UTF-8.
+// text returns a few words, sometimes many, and sometimes invalid UTF-8.
 func (s *sayer) text() string {
 	switch s.IntN(12) {
 	case 0:
@@ -84,7 +84,7 @@ func (s *sayer) user(t testing.TB) {
 	s.add(t, chat.Message{Role: chat.RoleUser, Content: s.mark(parts)})
 }
 
-// round is an assistant's message and, most often, its results.
+// round adds an assistant message and, most often, its results.
 func (s *sayer) round(t testing.TB, ended bool) {
 	t.Helper()
 	name := s.name("a")
@@ -131,7 +131,7 @@ func (s *sayer) arguments() string {
 	return `{"path":"a.go"}`
 }
 
-// result answers one of the open calls, most often the last.
+// result adds the result of an open call, most often of the last.
 func (s *sayer) result(t testing.TB) {
 	t.Helper()
 	i := len(s.open) - 1
@@ -151,7 +151,7 @@ func (s *sayer) result(t testing.TB) {
 	s.open = slices.Delete(s.open, i, i+1)
 }
 
-// compact replaces what was said before some entry, if that is a place to cut.
+// compact compacts the entries before a random one, if a cut there is valid.
 func (s *sayer) compact(t testing.TB) {
 	t.Helper()
 	s.flush(t)
@@ -173,7 +173,7 @@ func (s *sayer) compact(t testing.TB) {
 	}
 }
 
-// clear leaves out some results and arguments on the path.
+// clear clears some results and arguments on the path.
 func (s *sayer) clear(t testing.TB) {
 	t.Helper()
 	var c history.Clearing
@@ -194,7 +194,7 @@ func (s *sayer) clear(t testing.TB) {
 	}
 }
 
-// talkAtRandom makes a session that ends with a user's message or a tool's.
+// talkAtRandom makes a random session that ends with a user message or a result.
 func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 	t.Helper()
 	s := &sayer{Rand: r, session: numbered.Session(), marks: r.IntN(6) == 0}
@@ -225,7 +225,7 @@ func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 	return s
 }
 
-// naiveShape returns what [shape] gives of the view, worked out the slow way from the entries.
+// naiveShape returns the [shape] of the view, computed from the entries.
 func naiveShape(entries []history.Entry) string {
 	boundary := 0
 	var compacted []chat.Message
@@ -284,8 +284,7 @@ func naiveShape(entries []history.Entry) string {
 	return strings.Join(turns, " | ")
 }
 
-// naiveThinking tells which assistant messages are shown to begin with thinking of a compaction, worked out the slow way from
-// the entries.
+// naiveThinking returns the thinking that a compaction puts before an assistant message, computed from the entries.
 func naiveThinking(entries []history.Entry) map[string][]chat.Thinking {
 	latest, boundary := -1, 0
 	for i, e := range entries {
@@ -321,7 +320,7 @@ func naiveThinking(entries []history.Entry) map[string][]chat.Thinking {
 	return nil
 }
 
-// thinkingOf returns what naiveThinking gives of a view.
+// thinkingOf returns the same for a view.
 func thinkingOf(v history.View) map[string][]chat.Thinking {
 	var shown map[string][]chat.Thinking
 	for _, t := range v.Turns {
@@ -334,7 +333,7 @@ func thinkingOf(v history.View) map[string][]chat.Thinking {
 	return shown
 }
 
-// told returns the name of a message that was sent, "" for a tool's.
+// told returns the name of a message, "" for a result.
 func told(m chat.Message) string {
 	switch {
 	case m.Role == chat.RoleTool:
@@ -346,8 +345,8 @@ func told(m chat.Message) string {
 	return strings.Fields(m.Text())[0]
 }
 
-// units names what of a view is sent, each user message and round, in the order in which it is dropped: of each turn the
-// rounds, then the user's message, and what was compacted last.
+// units returns the names of the user messages and rounds of a view in the order in which they are dropped: the rounds of
+// each turn, then its user message, and the messages of the compaction last.
 func units(v history.View, limits history.Limits, window int) (conversation, request, rounds []string) {
 	for i, turn := range v.Turns {
 		into := &conversation
@@ -372,21 +371,21 @@ func units(v history.View, limits history.Limits, window int) (conversation, req
 	return conversation, request, rounds
 }
 
-// requireSuffix checks that of units in the order in which they are dropped the first ones have gone, and no others.
+// requireSuffix checks that the shown units are a suffix of the order in which they are dropped.
 func requireSuffix(t testing.TB, units []string, shown map[string]bool, droppable bool) {
 	t.Helper()
 	for i, u := range units {
 		if i > 0 && shown[units[i-1]] && !shown[u] {
-			t.Fatalf("%s went before %s", u, units[i-1])
+			t.Fatalf("%s was dropped before %s", u, units[i-1])
 		}
 		if !droppable && !shown[u] {
-			t.Fatalf("%s went though it is required", u)
+			t.Fatalf("%s was dropped though it is required", u)
 		}
 	}
 }
 
-// requireWhatHolds checks what is promised of any session at any budget.
-func requireWhatHolds(t testing.TB, seed uint64) {
+// requirePromises checks what the package promises for any session at any budget.
+func requirePromises(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := talkAtRandom(t, r)
@@ -446,12 +445,12 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 		}
 		require.Equal(t, tokens, result.Tokens)
 		sent := result.Messages
-		if s.marks { // what stands before a cache breakpoint stays longer, so that the last may go before it
+		if s.marks { // messages before a cache breakpoint are dropped last, so the last message may be dropped first
 			sent = append(slices.Clone(sent), chat.UserMessage("next"))
 		}
 		require.NoError(t, chat.Validate(sent))
 		if len(view.Compacted) > 0 || view.Turns[0].Start.ID != "" {
-			require.Equal(t, chat.RoleUser, result.Messages[1].Role, "the first message after the system's")
+			require.Equal(t, chat.RoleUser, result.Messages[1].Role, "the first message after the system message")
 		}
 		shown := map[string]bool{}
 		for _, name := range tell(result.Messages) {
@@ -479,20 +478,20 @@ func tell(messages []chat.Message) []string {
 	return list
 }
 
-func TestAnySessionAtAnyBudget(t *testing.T) {
+func TestAnySessionAtAnyBudgetObeysTheRules(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(300)) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireWhatHolds(t, seed) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { requirePromises(t, seed) })
 	}
 }
 
 func FuzzSession(f *testing.F) {
 	f.Add(uint64(0))
-	f.Fuzz(func(t *testing.T, seed uint64) { requireWhatHolds(t, seed) })
+	f.Fuzz(func(t *testing.T, seed uint64) { requirePromises(t, seed) })
 }
 
-// A random session that is written, and opened again now and then, is the same as one in memory.
-func TestAnySessionOnDisk(t *testing.T) {
+// The session is closed and opened again now and then.
+func TestAnySessionInAFileIsTheSameAsInMemory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -519,7 +518,6 @@ func TestAnySessionOnDisk(t *testing.T) {
 	}
 }
 
-// The view with any compaction that is taken is what is shown once it was made.
 func TestViewWithIsTheViewAfterTheCompaction(t *testing.T) {
 	t.Parallel()
 	tried := 0

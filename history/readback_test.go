@@ -22,7 +22,7 @@ import (
 // monotonic is a time with a reading of the monotonic clock.
 var monotonic = time.Now()
 
-// odd returns a filler of what is hard to write. Some of what it fills with is a text and a value of the caller's.
+// odd returns a filler with values that are hard to write, a text and a JSON value of the caller's among them.
 func odd(r *rand.Rand, text string, value []byte) *filler {
 	f := &filler{}
 	f.text = func() string {
@@ -65,10 +65,10 @@ func odd(r *rand.Rand, text string, value []byte) *filler {
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// nested returns a value of so many arrays.
+// nested returns arrays nested to a depth.
 func nested(depth int) []byte { return []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth)) }
 
-// oddEntry returns an entry of a random kind to be added after those of [talked]. Every other one is made to be likely taken.
+// oddEntry returns an entry of a random type to be added after those of [talked]. Every other one is likely to be accepted.
 func oddEntry(r *rand.Rand, text string, value []byte) Entry {
 	f := odd(r, text, value)
 	e := Entry{Time: f.time(), Body: filled(f, bodies[r.IntN(len(bodies))])}
@@ -139,7 +139,7 @@ func talked(t testing.TB, h Header) (*Session, *storage.Memory) {
 	return s, store
 }
 
-// asWritten are the differences between what was given and what is written that [Session.Add] allows.
+// asWritten ignores the changes that [Session.Add] makes to what it writes.
 var asWritten = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b string) bool { return string([]rune(a)) == string([]rune(b)) }),
@@ -159,7 +159,8 @@ var asWritten = cmp.Options{
 	cmp.Comparer(func(a, b Unknown) bool { return a.Kind == b.Kind && bytes.Equal(a.Line, b.Line) }),
 }
 
-// checkReadBack adds an entry and reports whether it was taken. If it was, it can be read back as it was given.
+// checkReadBack adds an entry and reports whether it was accepted. If so, it checks that the entry is read back as it was
+// passed.
 func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (EntryType, bool) {
 	t.Helper()
 	h := filled(odd(rand.New(rand.NewPCG(seed, 1)), text, value), Header{})
@@ -170,18 +171,18 @@ func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (EntryT
 		require.Len(t, slices.Collect(lines(store)), 4)
 		return give().Type(), false
 	}
-	given := give().Body // of which the session has nothing
+	given := give().Body // a copy that shares nothing with the session
 	if c, ok := given.(Compaction); ok {
-		c.Carried = added[0].Compaction().Carried // which the session fills in
+		c.Carried = added[0].Compaction().Carried // filled in by the session
 		given = c
 	}
-	require.Empty(t, cmp.Diff(given, added[0].Body, asWritten), "seed %d: what was given and what was taken", seed)
+	require.Empty(t, cmp.Diff(given, added[0].Body, asWritten), "seed %d: what was passed and what was added", seed)
 	again, err := New(t.Context(), store, Options{})
 	require.NoError(t, err, "seed %d", seed)
 	require.Equal(t, s.Header(), again.Header(), "seed %d", seed)
 	read, err := again.Entry(t.Context(), added[0].ID)
 	require.NoError(t, err, "seed %d", seed)
-	require.Equal(t, added[0], read, "seed %d: what was taken and what is read", seed)
+	require.Equal(t, added[0], read, "seed %d: what was added and what is read", seed)
 	view, err := s.View(t.Context())
 	require.NoError(t, err, "seed %d", seed)
 	viewAgain, err := again.View(t.Context())
@@ -190,19 +191,19 @@ func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (EntryT
 	return read.Type(), true
 }
 
-func FuzzWhatIsTakenCanBeReadBack(f *testing.F) {
+func FuzzReadBack(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, "text", []byte(`{"k":[1]}`))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, text string, value []byte) { checkReadBack(t, seed, text, value) })
 }
 
-func TestWhatIsTakenCanBeReadBack(t *testing.T) {
+func TestEveryAcceptedEntryCanBeReadBack(t *testing.T) {
 	t.Parallel()
-	taken, refused := map[EntryType]int{}, map[EntryType]int{}
+	accepted, refused := map[EntryType]int{}, map[EntryType]int{}
 	for seed := range uint64(3_000) {
 		if kind, ok := checkReadBack(t, seed, "text", []byte(`{"k":[1.50]}`)); ok {
-			taken[kind]++
+			accepted[kind]++
 		} else {
 			refused[kind]++
 		}
@@ -212,7 +213,7 @@ func TestWhatIsTakenCanBeReadBack(t *testing.T) {
 		if kind == "" {
 			kind = "later"
 		}
-		require.Greater(t, taken[kind], 10, "%s is taken", kind)
+		require.Greater(t, accepted[kind], 10, kind)
 	}
 	require.Greater(t, refused[TypeCustom], 20)
 }

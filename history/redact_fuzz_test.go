@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// FuzzRedact takes a word out of whatever is written, and puts anything in its place.
+// FuzzRedact replaces a word in everything that is written by any text.
 func FuzzRedact(f *testing.F) {
 	const word = "s3cret"
 	f.Add("It is s3cret.", `{"key":"s3cret","n":[1,"\u0073\u0033cret"]}`, "[key]")
@@ -20,7 +20,7 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, arguments, by string) {
 		path := tempFile(t)
 		s, err := history.Open(path, history.Options{Redact: func(p history.Passage) string {
-			for range 10 { // what is put in may make the word anew
+			for range 10 { // the replacement may form the word again
 				p.Text = strings.ReplaceAll(p.Text, word, by)
 			}
 			if strings.Contains(p.Text, word) {

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// texts joins what a session shows.
+// texts joins the texts of a session's view.
 func texts(t testing.TB, s *history.Session) string {
 	t.Helper()
 	var list []string
@@ -24,7 +24,7 @@ func texts(t testing.TB, s *history.Session) string {
 	return strings.Join(list, "|")
 }
 
-// two are two sessions on one store, in which a question was asked and answered.
+// two returns two sessions on one store that holds a question and its answer.
 func two(t *testing.T) (a, b *history.Session) {
 	t.Helper()
 	store := &storage.Memory{}
@@ -36,7 +36,7 @@ func two(t *testing.T) (a, b *history.Session) {
 	return a, b
 }
 
-func TestWhoeverGoesAnotherWayIsAConflictForWhatIsSaid(t *testing.T) {
+func TestAnotherSessionsBranchIsAConflictForAMessage(t *testing.T) {
 	a, b := two(t)
 	first := ids(t, a.PathTo(t.Context(), ""))[0]
 	_, err := b.Add(t.Context(), history.Entry{Parent: first, Body: history.Usage{Model: "m"}})
@@ -45,7 +45,7 @@ func TestWhoeverGoesAnotherWayIsAConflictForWhatIsSaid(t *testing.T) {
 	require.Equal(t, "one|two", texts(t, a))
 }
 
-func TestACompactionOfEverythingCoversWhatItsSessionKnew(t *testing.T) {
+func TestACompactionOfEverythingCoversOnlyWhatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
 	require.NoError(t, a.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}))
@@ -57,7 +57,7 @@ func TestACompactionOfEverythingCoversWhatItsSessionKnew(t *testing.T) {
 	require.ErrorAs(t, a.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}), new(*history.BoundaryError))
 }
 
-func TestAPlanIsCarriedOutOnce(t *testing.T) {
+func TestOnlyOneCompactionOfAPlanIsAppended(t *testing.T) {
 	a, b := two(t)
 	added, err := a.Add(t.Context(), history.Entry{Body: history.Plan{FirstKept: a.Leaf()}})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestAPlanIsCarriedOutOnce(t *testing.T) {
 	require.ErrorAs(t, b.Compact(t.Context(), c), new(*history.BoundaryError))
 }
 
-func TestUsageSaysWhatItFollowed(t *testing.T) {
+func TestUsageNamesTheLeafThatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	answer := a.Leaf()
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
@@ -76,21 +76,21 @@ func TestUsageSaysWhatItFollowed(t *testing.T) {
 	require.Equal(t, answer, added[0].Body.(history.Usage).Of)
 }
 
-// The fields of a line must not depend on the store that reads it.
-func TestALineOfAnUnknownKindSaysWhoItIsOnce(t *testing.T) {
+// Stores that scan the line for its id must find the same as a parser.
+func TestALineOfAnUnknownTypeHasOneIDAndOneParent(t *testing.T) {
 	for rule, line := range map[string]string{
-		"the parent behind the time":     `{"type":"later","id":"x","time":"2026-01-02T03:04:05Z","parent":"e2"}`,
-		"an id twice":                    `{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05Z","id":"y"}`,
-		"an id in capitals":              `{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05Z","ID":"y"}`,
-		"an id that is not UTF-8":        "{\"type\":\"later\",\"id\":\"x\xff\",\"parent\":\"e2\",\"time\":\"2026-01-02T03:04:05Z\"}",
-		"a parent that is written twice": `{"type":"later","id":"x","parent":"e1","time":"2026-01-02T03:04:05Z","parent":"e2"}`,
+		"the parent comes after the time": `{"type":"later","id":"x","time":"2026-01-02T03:04:05Z","parent":"e2"}`,
+		"two ids":                         `{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05Z","id":"y"}`,
+		"an id in capitals":               `{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05Z","ID":"y"}`,
+		"an id that is not UTF-8":         "{\"type\":\"later\",\"id\":\"x\xff\",\"parent\":\"e2\",\"time\":\"2026-01-02T03:04:05Z\"}",
+		"two parents":                     `{"type":"later","id":"x","parent":"e1","time":"2026-01-02T03:04:05Z","parent":"e2"}`,
 	} {
 		t.Run(rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), chat.AssistantMessage("two")))
 			_, err := s.Add(t.Context(), history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(line)}})
-			if strings.Contains(rule, "behind") {
+			if strings.Contains(rule, "after the time") {
 				require.NoError(t, err)
 			}
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("three")))
@@ -102,7 +102,7 @@ func TestALineOfAnUnknownKindSaysWhoItIsOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsAddedTogetherWithACompactionIsCarried(t *testing.T) {
+func TestACompactionCarriesAMessageOfTheSameAdd(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	compaction := history.Entry{Body: summary("S", "")}
@@ -118,7 +118,7 @@ func TestWhatIsAddedTogetherWithACompactionIsCarried(t *testing.T) {
 	}
 }
 
-func TestAnUnknownEntryIsNotFound(t *testing.T) {
+func TestAnUnknownIDIsNotFound(t *testing.T) {
 	for _, s := range []*history.Session{{}, talk(t, user)} {
 		none, err := s.Resolve(t.Context(), history.Ref{}, history.Ref{ID: "x"})
 		require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestAnUnknownEntryIsNotFound(t *testing.T) {
 	}
 }
 
-func TestTheViewWithACompactionIsRefusedWhatTheCompactionIs(t *testing.T) {
+func TestViewWithRefusesACompactionThatCompactWouldRefuse(t *testing.T) {
 	s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	_, err := s.ViewWith(t.Context(), summary("T", "e2"))
@@ -137,8 +137,7 @@ func TestTheViewWithACompactionIsRefusedWhatTheCompactionIs(t *testing.T) {
 	require.Equal(t, history.BoundaryCovered, boundary.Reason)
 }
 
-// A reader that saw what the writer took back sees what came in its place.
-func TestAReaderForgetsWhatWasTakenBack(t *testing.T) {
+func TestAReaderRefreshesAfterTheLogWasTruncatedAndExtended(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
@@ -152,12 +151,12 @@ func TestAReaderForgetsWhatWasTakenBack(t *testing.T) {
 	require.NoError(t, reader.Refresh(t.Context()))
 	require.Equal(t, "one", texts(t, reader))
 	s = opened(t, path)
-	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three, which is longer than what was taken back")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three, which is longer than the message before")))
 	require.NoError(t, reader.Refresh(t.Context()))
 	require.Equal(t, texts(t, s), texts(t, reader))
 }
 
-func TestALineLargerThanTheCacheLeavesTheOthersIn(t *testing.T) {
+func TestALineLargerThanTheCacheEvictsNoOther(t *testing.T) {
 	store := &countingStore{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(10_000)})
 	require.NoError(t, err)
