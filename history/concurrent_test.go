@@ -29,7 +29,7 @@ func TestASessionIsSafeForConcurrentUse(t *testing.T) {
 				s = opened(t, tempFile(t))
 			}
 			var writing, reading sync.WaitGroup
-			done := make(chan struct{})
+			stop := make(chan struct{})
 			for w := range writers {
 				writing.Go(func() {
 					for i := range each {
@@ -52,7 +52,7 @@ func TestASessionIsSafeForConcurrentUse(t *testing.T) {
 				reading.Go(func() {
 					for {
 						select {
-						case <-done:
+						case <-stop:
 							return
 						default:
 							f()
@@ -86,7 +86,7 @@ func TestASessionIsSafeForConcurrentUse(t *testing.T) {
 				}
 			})
 			writing.Wait()
-			close(done)
+			close(stop)
 			reading.Wait()
 
 			requireChained(t, s)
@@ -165,12 +165,12 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), user, answer))
 	const each = 60
 	var writing, others sync.WaitGroup
-	done := make(chan struct{})
+	stop := make(chan struct{})
 	loop := func(f func()) {
 		others.Go(func() {
 			for {
 				select {
-				case <-done:
+				case <-stop:
 					return
 				default:
 					f()
@@ -230,7 +230,7 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 		}
 	})
 	writing.Wait()
-	close(done)
+	close(stop)
 	others.Wait()
 	t.Logf("%d compactions were made, %d dropped", made, dropped)
 

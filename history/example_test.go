@@ -32,7 +32,7 @@ func Example() {
 	}
 	defer session.Close()
 
-	// What is said goes into the session.
+	// Append adds messages to the session.
 	call := chat.ToolCall{ID: "call_1", Name: "build", Arguments: `{}`}
 	err = session.Append(context.Background(),
 		chat.UserMessage("Why does the build fail?"),
@@ -104,7 +104,7 @@ func ExampleOpen() {
 	// it goes on after Hello.
 }
 
-// A crash in the middle of a write leaves half a line. Opening the session sets it aside.
+// A crash during a write may leave half a line. Open moves it to another file.
 func ExampleSession_Recovered() {
 	dir, err := os.MkdirTemp("", "session")
 	if err != nil {
@@ -128,7 +128,7 @@ func ExampleSession_Recovered() {
 	// Output: line 2 was torn; its 13 bytes are in session.jsonl.torn
 }
 
-// Read lets a session be looked at while another process writes it.
+// Read opens a session while another process writes to it.
 func ExampleRead() {
 	session, err := history.Read(filepath.Join("testdata", "format.jsonl"), history.Options{})
 	if err != nil {
@@ -167,7 +167,7 @@ func ExampleRead() {
 	// storage: the session is open for reading only
 }
 
-// Going back is going on from an earlier entry. What is left is another branch.
+// Branch continues from an earlier entry. The entries after it remain as another branch.
 func ExampleSession_Branch() {
 	var session history.Session
 	if err := session.Append(context.Background(), chat.UserMessage("Name a color."), chat.AssistantMessage("Red.")); err != nil {
@@ -208,7 +208,7 @@ func ExampleSession_Branch() {
 	//   Crimson.
 }
 
-// Entries of other kinds stand beside the messages. The model sees some of them.
+// Add adds entries of all types. The model sees some of them.
 func ExampleSession_Add() {
 	var session history.Session
 	_, err := session.Add(context.Background(),
@@ -245,7 +245,7 @@ func ExampleSession_Add() {
 	// gpt-4o
 }
 
-// A path of any length is gone through turn by turn.
+// Turns reads a path of any length turn by turn.
 func ExampleTurns() {
 	var session history.Session
 	err := session.Append(context.Background(),
@@ -274,7 +274,7 @@ func ExampleTurns() {
 	//   results: 0 aborted: 0
 }
 
-// A compaction whose place has gone while the model answered is dropped.
+// A compaction is dropped if its cut is no longer on the path.
 func ExampleBoundaryError() {
 	var session history.Session
 	if err := session.Append(context.Background(), chat.UserMessage("One."), chat.AssistantMessage("Two.")); err != nil {
@@ -295,7 +295,7 @@ func ExampleBoundaryError() {
 	// Output: The entry is on another branch
 }
 
-// A log with a line that cannot be read is opened around it where that is asked for.
+// Salvage opens a log without the lines that cannot be read.
 func ExampleRead_salvage() {
 	dir, err := os.MkdirTemp("", "session")
 	if err != nil {
@@ -332,7 +332,7 @@ func ExampleRead_salvage() {
 	// Still there?
 }
 
-// A session can be kept wherever a Store is.
+// New keeps a session in any Store.
 func ExampleNew() {
 	session, err := history.New(context.Background(), &storage.Memory{}, history.Options{Header: history.Header{ID: "S"}})
 	if err != nil {
@@ -343,8 +343,8 @@ func ExampleNew() {
 	// Output: S 0
 }
 
-// What may be lost with the power can be appended faster.
-func ExampleOpen_redact() {
+// Appends are faster if the newest entries may be lost with the power.
+func ExampleOpen_sync() {
 	dir, err := os.MkdirTemp("", "session")
 	if err != nil {
 		log.Fatal(err)
@@ -407,7 +407,7 @@ func ExampleSession_View() {
 	// turn 2: Thank you.
 }
 
-// Package summarize makes compactions; this is what one is.
+// Package summarize makes compactions. A compaction can also be made by hand.
 func ExampleSession_Compact() {
 	var session history.Session
 	err := session.Append(context.Background(),
@@ -444,7 +444,7 @@ func ExampleSession_Compact() {
 	// 6 entries, nothing is lost
 }
 
-// Whether a compaction helps is seen before it is made.
+// ViewWith shows the effect of a compaction before it is made.
 func ExampleSession_ViewWith() {
 	var session history.Session
 	err := session.Append(context.Background(), chat.UserMessage(strings.Repeat("Once more. ", 100)), chat.AssistantMessage("Red."), chat.UserMessage("Why?"))
@@ -478,7 +478,7 @@ func ExampleSession_ViewWith() {
 	// 3 entries as before
 }
 
-// History is required unless it is droppable: then the oldest rounds go first.
+// History is required unless it is Droppable. Then the oldest rounds are dropped first.
 func ExampleConversation() {
 	var session history.Session
 	err := session.Append(context.Background(),
@@ -517,7 +517,7 @@ func ExampleConversation() {
 	//   user One more.
 }
 
-// A round is sent whole, whatever became of it.
+// Each call of a round gets a result, even if it was interrupted.
 func ExampleRound_Messages() {
 	var session history.Session
 	err := session.Append(context.Background(),
@@ -590,7 +590,7 @@ func ExampleClip() {
 	// 999 passed, 1 failed
 }
 
-// entries counts those of a session.
+// entries returns the number of entries in a session.
 func entries(s *history.Session) int {
 	n := 0
 	for _, err := range s.Entries(context.Background()) {

@@ -20,11 +20,10 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// largeEnv makes the test of a large log one of a gigabyte.
+// largeEnv makes the log of the large test one gigabyte.
 const largeEnv = "PROMPTREE_HISTORY_LARGE"
 
-// writeLarge writes a log of about so many bytes, with entries of some 1,600 bytes on the average, and gives their
-// number.
+// writeLarge writes a log of about size bytes, with entries of 1,600 bytes on average, and returns their number.
 func writeLarge(t testing.TB, path string, size int64) int {
 	t.Helper()
 	f, err := os.Create(path)
@@ -62,7 +61,7 @@ func writeLarge(t testing.TB, path string, size int64) int {
 	return n
 }
 
-// heap returns how much memory is in use.
+// heap returns the number of bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -71,9 +70,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A log is opened without its bodies: an index of at most 200 bytes an entry is all that is kept, and the entries are read
-// one after the other.
-func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
+// An open session keeps an index of at most 200 bytes an entry, and reads entries one after the other.
+func TestALargeLogIsNotReadIntoMemory(t *testing.T) {
 	size := int64(cases(24) << 20)
 	if os.Getenv(largeEnv) != "" {
 		size = 1 << 30
@@ -94,17 +92,17 @@ func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
 	require.Less(t, perEntry, 200.0)
 
 	start = time.Now()
-	read, most := 0, int64(0)
+	read, peak := 0, int64(0)
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Message().Role)
 		if read++; read%(entries/4) == 0 {
-			most = max(most, heap()-before)
+			peak = max(peak, heap()-before)
 		}
 	}
 	require.Equal(t, entries, read)
-	t.Logf("read in %v, %d KB besides the index", time.Since(start).Round(time.Millisecond), (most-index)>>10)
-	require.Less(t, most-index, int64(4<<20)+int64(entries)*4)
+	t.Logf("read in %v, %d KB besides the index", time.Since(start).Round(time.Millisecond), (peak-index)>>10)
+	require.Less(t, peak-index, int64(4<<20)+int64(entries)*4)
 
 	turns := 0
 	for turn, err := range history.Turns(s.PathTo(t.Context(), "")) {
@@ -119,15 +117,14 @@ func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
 
 	require.NoError(t, s.Compact(t.Context(), summary("so far", fmt.Sprint("e", entries-entries%2-20))))
 	require.Len(t, viewOf(t, s).Turns, 1)
-	require.Less(t, heap()-before, index+8<<20, "a view reads what it shows")
+	require.Less(t, heap()-before, index+8<<20, "a view reads only the entries that it shows")
 	runtime.KeepAlive(s)
 }
 
-// A line is read up to a limit, wherever it stands.
-func TestLinesAreReadUpToALimit(t *testing.T) {
-	size, most := 10<<20, int64(8<<20)
+func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
+	size, maxLine := 10<<20, int64(8<<20)
 	if os.Getenv(largeEnv) != "" {
-		size, most = 100<<20, 64<<20 // the default
+		size, maxLine = 100<<20, 64<<20 // the default
 	}
 	long := `{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","custom":{"name":"` + strings.Repeat("x", size) + `"}}`
 	after := strings.Replace(welcome, `"e2"`, `"e3"`, 1)
@@ -137,14 +134,14 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 
 	path := file(t, header, hello, long, after, "")
 	before := heap()
-	_, err := history.Open(path, limit(most))
+	_, err := history.Open(path, limit(maxLine))
 	requireCorrupt(t, err, path, 3)
 	tooLong, ok := errors.AsType[*storage.LineTooLongError](err)
 	require.True(t, ok)
-	equal(t, &storage.LineTooLongError{Bytes: int64(len(long)), Max: most}, tooLong)
-	require.Less(t, heap()-before, most)
+	equal(t, &storage.LineTooLongError{Bytes: int64(len(long)), Max: maxLine}, tooLong)
+	require.Less(t, heap()-before, maxLine)
 
-	s, err := history.Open(path, limit(2*most))
+	s, err := history.Open(path, limit(2*maxLine))
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	e, err := s.Entry(t.Context(), "e2")
@@ -152,13 +149,13 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	require.Len(t, e.Body.(history.Custom).Name, size)
 	require.NoError(t, s.Close())
 
-	s, err = history.Open(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: most}})
+	s, err = history.Open(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: maxLine}})
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	require.Len(t, s.Skipped(), 1)
 	require.NoError(t, s.Close())
 
-	// What is too long is not written either, and a torn end of any length is set aside.
+	// A line that is too long is not written either. A torn end may have any length.
 	path = tempFile(t)
 	s, err = history.Open(path, limit(1000))
 	require.NoError(t, err)
@@ -174,8 +171,8 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	require.Len(t, content(t, path+".torn"), 5000)
 }
 
-// The index of a file of nothing but line breaks would be larger than the file.
-func TestFileOfShortLinesIsNoLog(t *testing.T) {
+// The index of a file of line feeds would be larger than the file.
+func TestAFileOfEmptyLinesIsCorrupt(t *testing.T) {
 	path := file(t, header, hello+strings.Repeat("\n", 3<<20)+welcome, "")
 	before := heap()
 	_, err := history.Read(path, history.Options{Salvage: true})
@@ -183,8 +180,7 @@ func TestFileOfShortLinesIsNoLog(t *testing.T) {
 	require.Less(t, heap()-before, int64(1<<20))
 }
 
-// If it is asked for, what stands around a line that cannot be read is read.
-func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
+func TestSalvageReadsTheLinesAroundAnUnreadableOne(t *testing.T) {
 	on := func(id, parent string) string {
 		return strings.NewReplacer(`"e2"`, `"`+id+`"`, `"e1"`, `"`+parent+`"`).Replace(welcome)
 	}
@@ -194,15 +190,15 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 		bad   []int // lines, from 1
 		want  string
 	}{
-		{"nothing is lost", []string{header, hello, on("e2", "e1"), ""}, nil, "e1: e2()"},
-		{"garbage", []string{header, hello, "garbage", on("e3", "e2"), ""}, []int{3}, "e1: e3()"},
-		{"an entry follows the one before the lost one", []string{header, hello, on("e2", "e1")[:50], on("e3", "e2"), on("e4", "e3"), ""}, []int{3}, "e1: e3() e4()"},
-		{"the first entry", []string{header, "", on("e2", "e1"), ""}, []int{2}, ": e2()"},
-		{"two entries of one id", []string{header, hello, on("e2", "e1"), hello, on("e4", "e2"), ""}, []int{4}, "e1: e2() e4()"},
-		{"the header", []string{header[1:], hello, on("e2", "e1"), ""}, []int{1}, "e1: e2()"},
-		{"the header, in two", []string{header[:9], header[9:], hello, on("e2", "e1"), ""}, []int{1, 2}, "e1: e2()"},
-		{"the header, with the first entry behind it", []string{header + hello, on("e2", "e1"), ""}, []int{1}, ": e2()"},
-		{"two places, and a torn end", []string{header, "x", hello, "y", on("e2", "e1"), "z"}, []int{2, 4}, "e1: e2()"},
+		{"every line is readable", []string{header, hello, on("e2", "e1"), ""}, nil, "e1: e2()"},
+		{"a line is garbage", []string{header, hello, "garbage", on("e3", "e2"), ""}, []int{3}, "e1: e3()"},
+		{"the next entry follows the one before the unreadable one", []string{header, hello, on("e2", "e1")[:50], on("e3", "e2"), on("e4", "e3"), ""}, []int{3}, "e1: e3() e4()"},
+		{"the first entry is empty", []string{header, "", on("e2", "e1"), ""}, []int{2}, ": e2()"},
+		{"two entries have one id", []string{header, hello, on("e2", "e1"), hello, on("e4", "e2"), ""}, []int{4}, "e1: e2() e4()"},
+		{"the header is damaged", []string{header[1:], hello, on("e2", "e1"), ""}, []int{1}, "e1: e2()"},
+		{"the header is split in two", []string{header[:9], header[9:], hello, on("e2", "e1"), ""}, []int{1, 2}, "e1: e2()"},
+		{"the header and the first entry are on one line", []string{header + hello, on("e2", "e1"), ""}, []int{1}, ": e2()"},
+		{"two lines are unreadable, and the end is torn", []string{header, "x", hello, "y", on("e2", "e1"), "z"}, []int{2, 4}, "e1: e2()"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.lines...)
@@ -230,12 +226,12 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 			require.NoError(t, w.Append(t.Context(), chat.UserMessage("on")))
 			require.Equal(t, tt.want+" | "+w.Leaf()+":", shape(viewOf(t, w)))
 			require.NoError(t, w.Close())
-			require.True(t, strings.HasPrefix(content(t, path), strings.TrimSuffix(before, "z")), "the lost lines stay")
+			require.True(t, strings.HasPrefix(content(t, path), strings.TrimSuffix(before, "z")), "the unreadable lines stay in the file")
 		})
 	}
 }
 
-func TestHeaderIsTheCallersToFill(t *testing.T) {
+func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	want := history.Header{ID: "S", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), From: "another", Data: []byte(`{"folder":"/src"}`)}
 	s, err := history.Open(path, history.Options{Header: want})
@@ -254,8 +250,7 @@ func TestHeaderIsTheCallersToFill(t *testing.T) {
 	require.ErrorContains(t, err, "Sync is 7")
 }
 
-// A store that is not a file names the line that cannot be read.
-func TestAStoreThatIsNotAFileNamesTheLine(t *testing.T) {
+func TestACorruptLineOfAStoreThatIsNotAFileIsNamed(t *testing.T) {
 	store := &storage.Memory{}
 	_, err := store.Append(t.Context(), 0, storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}, storage.Line{ID: "e1", Kind: string(history.TypeCustom), Data: []byte("{}")})
 	require.NoError(t, err)

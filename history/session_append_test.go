@@ -29,17 +29,17 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	const unanswerable, twice = "answers no open tool call", "occurs twice in one message"
 	for _, tt := range []struct {
 		rule  string
-		given []chat.Message // said before
-		// refused are the messages of one Append; the last of them is what is wrong.
+		given []chat.Message // appended before
+		// refused are the messages of one Append, of which only the last is invalid.
 		refused []chat.Message
 		want    func(*testing.T, error)
 	}{
 		{
-			"a system message is the prompt's", nil, []chat.Message{chat.SystemMessage("be brief")},
+			"a system message is refused", nil, []chat.Message{chat.SystemMessage("be brief")},
 			func(t *testing.T, err error) { require.ErrorIs(t, err, history.ErrSystemMessage) },
 		},
-		{"a role is one of those that are known", nil, []chat.Message{{Role: "ghost"}}, says(`"ghost"`)},
-		{"a role must be given", nil, []chat.Message{{}}, says(`unknown role ""`)},
+		{"an unknown role is refused", nil, []chat.Message{{Role: "ghost"}}, says(`"ghost"`)},
+		{"an empty role is refused", nil, []chat.Message{{}}, says(`unknown role ""`)},
 		{"a result has a call", nil, []chat.Message{chat.ToolResult("c1", "x")}, pairing("c1", unanswerable)},
 		{"a result's call comes before it", nil, []chat.Message{chat.ToolResult("c1", "x"), calls("c1")}[:1], pairing("c1", unanswerable)},
 		{"a result names a call that was made", []chat.Message{calls("c1")}, []chat.Message{chat.ToolResult("c2", "x")}, pairing("c2", unanswerable)},
@@ -53,7 +53,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 			[]chat.Message{chat.ToolResult("c2", "x"), chat.ToolResult("c1", "x"), chat.ToolResult("c1", "y")}, pairing("c1", unanswerable),
 		},
 		{
-			"a call is answered once where both are appended together", nil,
+			"a call is answered once if all are appended together", nil,
 			[]chat.Message{calls("c1"), chat.ToolResult("c1", "x"), chat.ToolResult("c1", "y")}, pairing("c1", unanswerable),
 		},
 		{"two calls of one message have two ids", nil, []chat.Message{chat.UserMessage("go"), calls("c1", "c2", "c1")}, pairing("c1", twice)},
@@ -74,7 +74,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 		{"a document's data are UTF-8", nil, []chat.Message{said(chat.Document{Data: bad})}, says("part 0")},
 		{"a document's media type is UTF-8", nil, []chat.Message{said(chat.Document{MediaType: bad})}, says("part 0")},
 		{"a cache breakpoint's type is UTF-8", nil, []chat.Message{said(chat.CacheBreakpoint{Type: bad})}, says("part 0")},
-		{"a part is there", nil, []chat.Message{chat.UserMessage("one"), said(nil)}, says("nil")},
+		{"a part is not nil", nil, []chat.Message{chat.UserMessage("one"), said(nil)}, says("nil")},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
@@ -89,7 +89,7 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 				require.Equal(t, lines, lineCount(t, s), where)
 				require.Equal(t, before, content(t, path), where)
 
-				// What was right in it is taken when it comes alone: nothing of the refused Append is remembered.
+				// The refused Append leaves no trace: its valid messages are accepted by themselves.
 				require.NoError(t, s.Append(t.Context(), tt.refused[:len(tt.refused)-1]...), where)
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), where)
 				require.Len(t, all(t, s), len(tt.given)+len(tt.refused), where)
@@ -99,22 +99,22 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	}
 }
 
-func TestAppendTakesWhatMayBeSaid(t *testing.T) {
+func TestAppendAcceptsUnusualMessages(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		messages []chat.Message
 	}{
-		{"nothing", nil},
+		{"no messages", nil},
 		{"a session that starts with an assistant's message", []chat.Message{chat.AssistantMessage("hello")}},
 		{"text that is not UTF-8", []chat.Message{chat.UserMessage("\xff")}},
-		{"an opaque value that is no JSON", []chat.Message{said(chat.Opaque{Value: json.RawMessage("\xff")})}},
+		{"an opaque value that is not JSON", []chat.Message{said(chat.Opaque{Value: json.RawMessage("\xff")})}},
 		{"an assistant message that was cut short", []chat.Message{said()}},
 		{"a call without a name", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1"}}}}},
 		{"arguments that were cut short", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "run", Arguments: `{"a`}}}}},
 		{"results in another order than their calls", []chat.Message{calls("c1", "c2"), chat.ToolResult("c2", "x"), chat.ToolResult("c1", "y")}},
 		{"a result that comes late", []chat.Message{calls("c1"), calls("c2"), chat.UserMessage("on"), chat.ToolResult("c1", "y")}},
-		{"a call that only a tool's message answers", []chat.Message{calls("c1"), {Role: chat.RoleUser, ToolCallID: "c1"}, chat.ToolResult("c1", "x")}},
-		{"an id that is used again once it was answered", []chat.Message{calls("c1"), chat.ToolResult("c1", "x"), calls("c1"), chat.ToolResult("c1", "y")}},
+		{"a user message with a call's id does not answer the call", []chat.Message{calls("c1"), {Role: chat.RoleUser, ToolCallID: "c1"}, chat.ToolResult("c1", "x")}},
+		{"an id that is used again after its result", []chat.Message{calls("c1"), chat.ToolResult("c1", "x"), calls("c1"), chat.ToolResult("c1", "y")}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			together, oneByOne := numbered.Session(), opened(t, tempFile(t))
@@ -131,8 +131,7 @@ func TestAppendTakesWhatMayBeSaid(t *testing.T) {
 	}
 }
 
-// Which calls are open is known again after the session was opened again.
-func TestOpenCallsOutliveTheProcess(t *testing.T) {
+func TestAReopenedSessionKnowsItsOpenCalls(t *testing.T) {
 	path := tempFile(t)
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -144,10 +143,10 @@ func TestOpenCallsOutliveTheProcess(t *testing.T) {
 	require.Equal(t, ": e1(e2 e3)", shape(viewOf(t, s)))
 }
 
-// Whether a result is taken follows from its path alone, wherever the session was before and whatever it refused.
-func TestResultsAreTakenByTheirPath(t *testing.T) {
+// Neither earlier branches nor refused appends have an effect.
+func TestAResultIsAcceptedIfItsPathHasTheOpenCall(t *testing.T) {
 	t.Parallel()
-	taken, refused := 0, 0
+	accepted, refused := 0, 0
 	for seed := range uint64(cases(200)) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		s := talk(t, user)
@@ -173,7 +172,7 @@ func TestResultsAreTakenByTheirPath(t *testing.T) {
 				err := s.Append(t.Context(), chat.ToolResult(call, "x"))
 				if open {
 					require.NoError(t, err, "seed %d", seed)
-					taken++
+					accepted++
 					continue
 				}
 				_, ok := errors.AsType[*history.PairingError](err)
@@ -182,17 +181,17 @@ func TestResultsAreTakenByTheirPath(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, taken, cases(500))
+	require.Greater(t, accepted, cases(500))
 	require.Greater(t, refused, cases(500))
 }
 
-// A result of no call is refused without going through the path for each.
+// A result without a call is refused without a search of the path.
 func BenchmarkResultsOfNoCall(b *testing.B) {
 	s := long(b, numbered.Session(), 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := s.Append(b.Context(), chat.ToolResult("none", "x")); err == nil {
-			b.Fatal("it was taken")
+			b.Fatal("the result was accepted")
 		}
 	}
 }

@@ -29,8 +29,8 @@ func refIDs(refs []history.Ref) []string {
 	return list
 }
 
-// However often it was compacted on the way, what is carried forward is what the whole path says, within bounds.
-func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
+// The lists have a limit.
+func TestACompactedSessionCarriesTheSameAsOneThatWasNever(t *testing.T) {
 	plain, compacted := numbered.Session(), numbered.Session()
 	n := 0
 	say := func(bodies ...history.Body) {
@@ -68,10 +68,10 @@ func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
 	require.Equal(t, want.Start.ID, got.Start.ID)
 	require.NotEmpty(t, got.Start.ID)
 	require.Equal(t, want.Calls, got.Calls)
-	require.Equal(t, 999, len(got.Calls), "1,000, of which one was answered")
+	require.Equal(t, 999, len(got.Calls), "1,000, less one that was answered")
 	require.Equal(t, "c1299b", got.Calls[998])
 	require.Equal(t, want.Refusals, got.Refusals)
-	require.Len(t, got.Refusals, 62, "one took more, and one may be another by its name")
+	require.Len(t, got.Refusals, 62, "one model accepted more later, and one may be the same model by another name")
 	require.Equal(t, "m127", got.Refusals[61].Model)
 	require.Len(t, got.Preambles, 16)
 	require.Equal(t, want.Latest[history.TypeTodos].ID, got.Latest[history.TypeTodos].ID)
@@ -96,9 +96,8 @@ func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
 	require.Len(t, moved, 1, "a position is a hint")
 }
 
-// A turn that is cut again and again is shown with its first message, which a compaction carries forward. A session that was
-// opened then does not read what stands between.
-func TestTheStartOfATurnThatIsCutIsCarriedForward(t *testing.T) {
+// A session that is opened again reads the start of the turn, and nothing between it and what is kept.
+func TestACompactionCarriesTheStartOfTheTurnThatItCuts(t *testing.T) {
 	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -128,14 +127,13 @@ func TestTheStartOfATurnThatIsCutIsCarriedForward(t *testing.T) {
 	_, err = opened(false, "e3").View(t.Context())
 	require.IsType(t, &storage.CorruptError{}, err)
 	salvaged := opened(true, "e3")
-	require.Equal(t, "S | e1: e14() e16()", shape(viewOf(t, salvaged)), "the turn before has lost its end")
+	require.Equal(t, "S | e1: e14() e16()", shape(viewOf(t, salvaged)), "without e3 the turn before it has no end")
 	v, err := salvaged.ViewWith(t.Context(), summary("T", "e16"))
 	require.NoError(t, err)
 	require.Equal(t, "T | e1: e16()", shape(v))
 }
 
-// The answer to a call that was made before a compaction is taken, and no other.
-func TestALateResultIsTakenBehindACompaction(t *testing.T) {
+func TestAResultOfACompactedCallIsAccepted(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"))
 	for range 3 {
 		require.NoError(t, s.Compact(t.Context(), summary("so far", "")))

@@ -18,7 +18,7 @@ import (
 
 const secret = "the vault opens at 7 with 3141-5926"
 
-// secretive is a session in which a secret was said, and copied by what came after it.
+// secretive adds messages with a secret, and later entries that copy it.
 func secretive(t *testing.T, s *history.Session) {
 	t.Helper()
 	ctx := t.Context()
@@ -68,7 +68,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 			require.NotContains(t, raw(), "5926")
 			require.Contains(t, raw(), "The user told a number.", "a summary's own words stay")
 			if where == "in a file" {
-				require.Greater(t, len(raw()), size, "nothing moved, and one line was added")
+				require.Greater(t, len(raw()), size, "one line was added, and none is shorter")
 				require.NoFileExists(t, path+".erasing")
 			}
 
@@ -110,8 +110,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 	}
 }
 
-// Who has the store open too sees it once it looks.
-func TestErasureIsSeenByARefresh(t *testing.T) {
+func TestAnotherSessionShowsAnErasureAfterRefresh(t *testing.T) {
 	store := &storage.Memory{}
 	one, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -127,8 +126,7 @@ func TestErasureIsSeenByARefresh(t *testing.T) {
 	equal(t, viewOf(t, one).Messages(), viewOf(t, other).Messages())
 }
 
-// Entries of every kind can be erased, and summaries too; what has nothing to erase stays as it is.
-func TestAnyEntryCanBeErased(t *testing.T) {
+func TestEntriesOfEveryTypeCanBeErased(t *testing.T) {
 	path := tempFile(t)
 	data, err := os.ReadFile("testdata/format.jsonl")
 	require.NoError(t, err)
@@ -163,7 +161,7 @@ func TestErasingAnUnknownEntryIsAnError(t *testing.T) {
 	require.ErrorIs(t, plain.Remove(t.Context()), history.ErrNotErasable)
 }
 
-// plainStore is a store with no abilities but those that every store has.
+// plainStore is a store with only the methods of [storage.Store].
 type plainStore struct{ storage.Store }
 
 func TestARemovedSessionIsGone(t *testing.T) {
@@ -183,8 +181,8 @@ func TestARemovedSessionIsGone(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Wherever the power goes, an entry is there as it was, or is erased once the log was opened again.
-func TestAnErasureIsFinishedAfterAPowerCut(t *testing.T) {
+// The power is cut after each write and sync in turn.
+func TestAfterAPowerCutAnErasureIsCompleteOrHasNotHappened(t *testing.T) {
 	done, undone := 0, 0
 	for cut := range 12 {
 		disk := &historytest.Disk{}

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// ids lists those of entries.
+// ids lists the ids of entries.
 func ids(t testing.TB, entries iter.Seq2[history.Entry, error]) []string {
 	t.Helper()
 	got := []string{}
@@ -35,7 +35,7 @@ func add(t testing.TB, s *history.Session, bodies ...history.Body) {
 	}
 }
 
-// forked returns a session with two branches after e2: e3, e4 and, from e6 on which the leaf is, e7. e5 records the switch.
+// forked adds two branches after e2 to a session. e5 records the switch, and e7 is the leaf.
 //
 //	e1 - e2 - e3 - e4
 //	       \- e5 - e6 - e7
@@ -47,7 +47,7 @@ func forked(t testing.TB, s *history.Session) *history.Session {
 	return s
 }
 
-func TestBranchesShareWhatCameBefore(t *testing.T) {
+func TestTwoBranchesShareTheEntriesBeforeThem(t *testing.T) {
 	path := tempFile(t)
 	s := forked(t, opened(t, path))
 	require.Equal(t, "e7", s.Leaf())
@@ -69,12 +69,12 @@ func TestBranchesShareWhatCameBefore(t *testing.T) {
 	again, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer again.Close()
-	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, again)), "a switch outlives the process")
+	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, again)), "the switch is still in effect after opening again")
 	require.Equal(t, s.Leaf(), again.Leaf())
 	require.Equal(t, 1+count(t, s), lineCount(t, again), "nothing was rewritten")
 }
 
-func TestWhatIsLeftBehind(t *testing.T) {
+func TestAbandonedReturnsTheEntriesAfterTheCommonAncestor(t *testing.T) {
 	s := forked(t, numbered.Session())
 	for _, tt := range []struct {
 		from, to, ancestor string
@@ -112,7 +112,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	require.Equal(t, "e7", s.Leaf())
 }
 
-func TestNewRootHasNothingBeforeIt(t *testing.T) {
+func TestANewRootHasAnEmptyPathBeforeIt(t *testing.T) {
 	path := tempFile(t)
 	s := forked(t, opened(t, path))
 	require.NoError(t, s.Branch(t.Context(), ""))
@@ -129,8 +129,7 @@ func TestNewRootHasNothingBeforeIt(t *testing.T) {
 	require.Equal(t, "e9:", shape(viewOf(t, again)))
 }
 
-// What was compacted or noted after the place that is gone back to has no part in what is shown.
-func TestRewindTakesTheCompactionAlong(t *testing.T) {
+func TestABranchFromBeforeACompactionIsNotAffectedByIt(t *testing.T) {
 	s := talk(t, user, answer, user, answer)
 	add(t, s, history.Todos{Text: "first"})
 	require.NoError(t, s.Append(t.Context(), user))
@@ -149,19 +148,18 @@ func TestRewindTakesTheCompactionAlong(t *testing.T) {
 	_, ok, err = s.Latest(t.Context(), history.TypeModelChange)
 	require.NoError(t, err)
 	require.False(t, ok)
-	require.NoError(t, s.Compact(t.Context(), summary("T", "e6")), "it may be compacted anew")
+	require.NoError(t, s.Compact(t.Context(), summary("T", "e6")), "the branch can be compacted itself")
 	require.Equal(t, "T | e6:", shape(viewOf(t, s)))
 
 	require.NoError(t, s.Branch(t.Context(), "e10"))
-	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)), "and gone back to what was left")
+	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)), "back on the first branch the first compaction counts")
 	message, ok, err := s.Latest(t.Context(), history.TypeMessage)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "e10", message.ID)
 }
 
-// A call that was answered on one branch is open on another that leaves before its answer.
-func TestCallsAreOpenByBranch(t *testing.T) {
+func TestACallIsOpenOnABranchFromBeforeItsResult(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"), done("b"), user)
 	require.Error(t, s.Append(t.Context(), done("b")))
 	require.NoError(t, s.Branch(t.Context(), "e3"))
@@ -173,7 +171,7 @@ func TestCallsAreOpenByBranch(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), calls("b"), done("b")))
 }
 
-func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
+func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		meanwhile func(*history.Session) error
@@ -184,9 +182,9 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 		{"a switch to another branch", func(s *history.Session) error { return s.Branch(t.Context(), "e4") }, summary("S", "e7"), history.BoundaryLeft},
 		{"a new root", func(s *history.Session) error { return s.Branch(t.Context(), "") }, summary("S", "e2"), history.BoundaryLeft},
 		{"another compaction", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "e7")) }, summary("S", "e6"), history.BoundaryCovered},
-		{"an undo of all it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, history.BoundaryLeft},
+		{"an undo of all that it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, history.BoundaryLeft},
 		{"another compaction of all", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "")) }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, history.BoundaryCovered},
-		{"an entry that never was", func(*history.Session) error { return nil }, summary("S", "e99"), history.BoundaryMissing},
+		{"an entry that never existed", func(*history.Session) error { return nil }, summary("S", "e99"), history.BoundaryMissing},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
@@ -210,8 +208,7 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 	}
 }
 
-// A boundary that is still on the path is found again, whatever happened after it.
-func TestCompactionIsMadeWhereItsBoundaryStillIs(t *testing.T) {
+func TestACompactionIsMadeIfItsCutIsStillOnThePath(t *testing.T) {
 	s := talk(t, user, answer, user, answer, user)
 	require.NoError(t, s.Branch(t.Context(), "e4"))
 	require.NoError(t, s.Append(t.Context(), user, answer))
@@ -219,8 +216,7 @@ func TestCompactionIsMadeWhereItsBoundaryStillIs(t *testing.T) {
 	require.Equal(t, "S | e3: e4() | e7: e8()", shape(viewOf(t, s)))
 }
 
-// What was said while the summary of everything was made is kept.
-func TestLastCoveredKeepsWhatCameAfterIt(t *testing.T) {
+func TestLastCoveredKeepsTheEntriesAfterIt(t *testing.T) {
 	s := talk(t, user, answer)
 	c := history.Compaction{Messages: summary("S", "").Messages, LastCovered: s.Leaf()}
 	require.NoError(t, s.Append(t.Context(), user, answer))
@@ -228,12 +224,12 @@ func TestLastCoveredKeepsWhatCameAfterIt(t *testing.T) {
 	require.NoError(t, s.Compact(t.Context(), c))
 	require.Equal(t, "S | e3: e4()", shape(viewOf(t, s)))
 	equal(t, preview, viewOf(t, s))
-	require.NoError(t, s.Compact(t.Context(), c), "the same place is no step back")
+	require.NoError(t, s.Compact(t.Context(), c), "the same cut again is valid")
 	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: c.Messages, LastCovered: "e4"}))
-	require.Equal(t, "S | e3:", shape(viewOf(t, s)), "what starts the current turn stays")
+	require.Equal(t, "S | e3:", shape(viewOf(t, s)), "the start of the current turn stays")
 }
 
-func TestCutMayStandBeforeWhatTheSessionKnows(t *testing.T) {
+func TestACutMayBeAtAnEntryThatIsNotShown(t *testing.T) {
 	s := talk(t, user, calls("a"))
 	add(t, s, history.ModelChange{Model: "m"})
 	require.NoError(t, s.Append(t.Context(), done("a")))
@@ -244,7 +240,7 @@ func TestCutMayStandBeforeWhatTheSessionKnows(t *testing.T) {
 	require.Equal(t, "S | e1: e7() | e8:", shape(viewOf(t, s)))
 }
 
-func TestAddTakesEntriesFromElsewhere(t *testing.T) {
+func TestAddKeepsIDsParentsAndTimes(t *testing.T) {
 	at := time.Date(2025, 3, 4, 5, 6, 7, 8, time.FixedZone("here", 3600))
 	path := tempFile(t)
 	s := opened(t, path)
@@ -275,21 +271,21 @@ func TestAnInvalidEntryIsRefused(t *testing.T) {
 		says  string
 	}{
 		{"no body", history.Entry{}, "no body"},
-		{"an id that is there", history.Entry{ID: "e1", Body: message}, `"e1" already`},
-		{"an id of the same call", history.Entry{ID: "x", Body: message}, `"x" already`},
+		{"an id that is in the session", history.Entry{ID: "e1", Body: message}, `"e1" already`},
+		{"an id of the same Add", history.Entry{ID: "x", Body: message}, `"x" already`},
 		{"a long id", history.Entry{ID: string(make([]byte, 129)), Body: message}, "128"},
-		{"an id that is no text", history.Entry{ID: "\xff", Body: message}, "UTF-8"},
-		{"a parent that is not there", history.Entry{Parent: "none", Body: message}, `"none"`},
-		{"a call's result on a branch without it", history.Entry{Parent: "e1", Body: history.Message{Message: done("a")}}, "no open tool call"},
+		{"an id that is not UTF-8", history.Entry{ID: "\xff", Body: message}, "UTF-8"},
+		{"a parent that does not exist", history.Entry{Parent: "none", Body: message}, `"none"`},
+		{"a result on a branch without its call", history.Entry{Parent: "e1", Body: history.Message{Message: done("a")}}, "no open tool call"},
 		{"a nil part", history.Entry{Body: history.CustomMessage{Content: chat.Parts{nil}}}, "nil"},
-		{"data that are no JSON", history.Entry{Body: history.Custom{Data: []byte("{")}}, "JSON"},
-		{"a line that is no JSON", history.Entry{Body: later("{")}, "its line"},
-		{"a line of a known kind", history.Entry{Body: later(`{"type":"label","id":"l","label":{}}`)}, "unknown"},
-		{"a line of another kind", history.Entry{Body: later(`{"type":"smell","id":"l"}`)}, "unknown"},
+		{"data that is not JSON", history.Entry{Body: history.Custom{Data: []byte("{")}}, "JSON"},
+		{"a line that is not JSON", history.Entry{Body: later("{")}, "its line"},
+		{"a line of a known type", history.Entry{Body: later(`{"type":"label","id":"l","label":{}}`)}, "unknown"},
+		{"a line of another type", history.Entry{Body: later(`{"type":"smell","id":"l"}`)}, "unknown"},
 		{"two lines", history.Entry{Body: later("{\"type\":\"later\",\n\"id\":\"l\"}")}, "unknown"},
 		{"a line without an id", history.Entry{Body: later(`{"type":"later"}`)}, "no id"},
 		{"a line with another id", history.Entry{ID: "l", Body: later(`{"type":"later","id":"k"}`)}, "another id"},
-		{"a line that follows nothing", history.Entry{Body: later(`{"type":"later","id":"k","parent":"none"}`)}, `"none"`},
+		{"a line whose parent does not exist", history.Entry{Body: later(`{"type":"later","id":"k","parent":"none"}`)}, `"none"`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
@@ -319,7 +315,6 @@ func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
 	require.Equal(t, "l-7", to.Leaf())
 }
 
-// A path of a session in which half of the entries lead nowhere is as long as its branch.
 func TestAPathLeavesOutAbandonedBranches(t *testing.T) {
 	s := numbered.Session()
 	for range 300 {

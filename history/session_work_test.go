@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// countingStore is a store in memory that counts the lines that are read of it, and may say that it is shared.
+// countingStore is a store in memory that counts the lines that are read, and may be shared.
 type countingStore struct {
 	storage.Memory
 	read   int
@@ -43,7 +43,7 @@ func (c *countingStore) counted(lines iter.Seq2[storage.Stored, error]) iter.Seq
 
 func (c *countingStore) Shared() bool { return c.shared }
 
-func TestBackIsThePathTheOtherWayRound(t *testing.T) {
+func TestBackReturnsThePathInReverse(t *testing.T) {
 	store := &countingStore{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestBackIsThePathTheOtherWayRound(t *testing.T) {
 			require.NoError(t, s.Branch(t.Context(), "e5"))
 		}
 	}
-	s, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}) // which has read no entry yet
+	s, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}) // with an empty cache
 	require.NoError(t, err)
 	for _, id := range []string{"", "e1", "e9", "e700", "e900"} {
 		want := list(t, s.PathTo(t.Context(), id))
@@ -68,14 +68,14 @@ func TestBackIsThePathTheOtherWayRound(t *testing.T) {
 			require.Equal(t, id == "", e.ID == s.Leaf())
 			break
 		}
-		require.LessOrEqual(t, store.read, 8, "breaking off early reads little")
+		require.LessOrEqual(t, store.read, 8, "an early break reads few lines")
 	}
 	for _, err := range s.Back(t.Context(), "e9999") {
 		require.ErrorAs(t, err, new(*storage.NoEntryError))
 	}
 }
 
-func TestReadOnlyAndShared(t *testing.T) {
+func TestASessionReportsWhetherItIsReadOnlyOrShared(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	require.NoError(t, s.Append(t.Context(), user))
@@ -94,7 +94,6 @@ func TestReadOnlyAndShared(t *testing.T) {
 	require.True(t, shared.Shared())
 }
 
-// Of those who claim one thing at the same time one has it, until it is released.
 func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 	var s history.Session
 	s.Release("e1")
@@ -113,7 +112,7 @@ func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 		require.EqualValues(t, 1, got.Load())
 		require.True(t, s.Claimed("e1"))
 		require.False(t, s.Claimed("e2"))
-		require.True(t, s.Claim("e2"), "another thing is free")
+		require.True(t, s.Claim("e2"), "another id can be claimed")
 		s.Release("e1")
 		s.Release("e2")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// A truncator stands between the prompt and the model: where a request is over the limit after all, the oldest goes.
+// A Truncator is the last guard before the model: it removes the oldest messages from a request that is over the limit.
 func ExampleTruncator() {
 	guard := &history.Truncator{Tokenizer: sizing.Estimator{}, Limit: 600}
 	messages := []chat.Message{
@@ -38,14 +38,15 @@ func ExampleTruncator() {
 	// Truncator: 2 messages of 402 tokens removed, 317 tokens are left of 600
 }
 
-// flat takes a message for ten tokens, and each tool definition for five.
+// flat counts ten tokens for each message, and five for each tool definition.
 type flat struct{ quarter }
 
 func (flat) CountMessage(chat.Message) int    { return 10 }
 func (flat) CountTools(tools []chat.Tool) int { return 5 * len(tools) }
 
-// sketched makes messages from a sketch: "s" a system message, "u" the user's, "a" the assistant's, "c" one with a call,
-// "d" one with two, "r" a result of the first call, "q" of the second, "o" of none. A number follows each: its place.
+// sketched makes messages from a sketch: "s" is a system message, "u" a user message, "a" an assistant message, "c" one with
+// a call, "d" one with two, "r" a result of the first call, "q" of the second, "o" of none. A message's text is its letter
+// and its index.
 func sketched(sketch string) []chat.Message {
 	var list []chat.Message
 	call := 0
@@ -76,7 +77,7 @@ func sketched(sketch string) []chat.Message {
 	return list
 }
 
-// sketch names messages.
+// sketch returns the names of messages.
 func sketch(list []chat.Message) string {
 	names := make([]string, len(list))
 	for i, m := range list {
@@ -87,28 +88,28 @@ func sketch(list []chat.Message) string {
 	return strings.Join(names, " ")
 }
 
-func TestTruncatorDropsTheOldestFirst(t *testing.T) {
+func TestTruncatorRemovesTheOldestFirst(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		messages string
 		limit    int
 		want     string
 	}{
-		{"what fits stays", "s u c r u", 50, "s0 u1 c2 r3 u4"},
-		{"a round goes whole", "s u c r u", 49, "s0 u1 u4"},
-		{"the oldest round first", "s u c r c r u", 69, "s0 u1 c4 r5 u6"},
-		{"a little more than must go", "s u c r c r u", 50, "s0 u1 u6"},
-		{"parallel calls together", "s u d r q a u", 59, "s0 u1 a5 u6"},
-		{"rounds before user messages", "s u a u a u", 39, "s0 u3 u5"},
-		{"a round that is newer than a user message goes before it", "s u u a u", 49, "s0 u1 u2 u4"},
-		{"then user messages, the oldest first", "s u a u a u", 30, "s0 u5"},
-		{"the rounds after the latest user message go last", "s u a u c r c r", 79, "s0 u1 u3 c4 r5 c6 r7"},
-		{"the oldest of them first", "s u a u c r c r", 50, "s0 u3 c6 r7"},
-		{"the newest of them stays", "s u a u c r c r", 10, "s0 u3 c6 r7"},
-		{"system messages stay wherever they stand", "s u s a s u", 1, "s0 s2 s4 u5"},
+		{"a list that fits stays", "s u c r u", 50, "s0 u1 c2 r3 u4"},
+		{"a round is removed as a whole", "s u c r u", 49, "s0 u1 u4"},
+		{"the oldest round is removed first", "s u c r c r u", 69, "s0 u1 c4 r5 u6"},
+		{"it removes down to the target", "s u c r c r u", 50, "s0 u1 u6"},
+		{"parallel calls are removed together", "s u d r q a u", 59, "s0 u1 a5 u6"},
+		{"rounds are removed before user messages", "s u a u a u", 39, "s0 u3 u5"},
+		{"a newer round is removed before a user message", "s u u a u", 49, "s0 u1 u2 u4"},
+		{"then user messages are removed, the oldest first", "s u a u a u", 30, "s0 u5"},
+		{"the rounds after the latest user message are removed last", "s u a u c r c r", 79, "s0 u1 u3 c4 r5 c6 r7"},
+		{"the oldest of those is removed first", "s u a u c r c r", 50, "s0 u3 c6 r7"},
+		{"the newest of those stays", "s u a u c r c r", 10, "s0 u3 c6 r7"},
+		{"system messages stay", "s u s a s u", 1, "s0 s2 s4 u5"},
 		{"without a user message the newest round stays", "s c r c r a c r", 1, "s0 c6 r7"},
-		{"a list of system messages", "s s", 1, "s0 s1"},
-		{"nothing", "", 1, ""},
+		{"a list of system messages stays", "s s", 1, "s0 s1"},
+		{"an empty list stays", "", 1, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			guard := &history.Truncator{Tokenizer: flat{}, Limit: tt.limit}
@@ -122,18 +123,18 @@ func TestTruncatorDropsTheOldestFirst(t *testing.T) {
 	}
 }
 
-func TestTruncatorKeepsAUserMessageToTheLast(t *testing.T) {
+func TestTruncatorRemovesTheMessageOfLastAfterAllOthers(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		messages string
 		limit    int
 		want     string
 	}{
-		{"it outlives user messages that are newer", "s u u a u", 39, "s0 u1 u4"},
-		{"and rounds after the latest", "s u u u c r c r", 50, "s0 u1 u3 c6 r7"},
-		{"it stays where the rest is within the limit, if not the target", "s u u c r c r", 50, "s0 u1 u2 c5 r6"},
-		{"where nothing else is left it goes", "s u u c r c r", 49, "s0 u2 c5 r6"},
-		{"where the rest is too large it goes too", "s u u c r", 10, "s0 u2 c3 r4"},
+		{"newer user messages are removed before it", "s u u a u", 39, "s0 u1 u4"},
+		{"rounds after the latest user message are removed before it", "s u u u c r c r", 50, "s0 u1 u3 c6 r7"},
+		{"it stays if the rest is within the limit, even above the target", "s u u c r c r", 50, "s0 u1 u2 c5 r6"},
+		{"it is removed if nothing else can be", "s u u c r c r", 49, "s0 u2 c5 r6"},
+		{"it is removed if the rest is still too large", "s u u c r", 10, "s0 u2 c3 r4"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			guard := &history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Last: func(m chat.Message) bool { return m.Text() == "u1" }}
@@ -144,15 +145,15 @@ func TestTruncatorKeepsAUserMessageToTheLast(t *testing.T) {
 	}
 }
 
-func TestTruncatorRemovesOrphansEvenWhereEverythingFits(t *testing.T) {
+func TestTruncatorRemovesCallsAndResultsWithoutEachOther(t *testing.T) {
 	for _, tt := range []struct{ rule, messages, want string }{
-		{"a result of no call", "s u o u", "s0 u1 u3"},
-		{"one of another call", "u c r o u", "u0 c1 r2 u4"},
+		{"a result without a call", "s u o u", "s0 u1 u3"},
+		{"a result without a call, in a round", "u c r o u", "u0 c1 r2 u4"},
 		{"a second result of a call", "u c r r u", "u0 c1 r2 u4"},
 		{"a result after another message", "u c r u r u", "u0 c1 r2 u3 u5"},
 		{"a call without a result", "u c u", "u0 u2"},
-		{"at the end too", "u a u c", "u0 a1 u2"},
-		{"with its late result", "u c u r", "u0 u2"},
+		{"a call without a result at the end", "u a u c", "u0 a1 u2"},
+		{"a call with a late result", "u c u r", "u0 u2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			messages := sketched(tt.messages)
@@ -164,7 +165,7 @@ func TestTruncatorRemovesOrphansEvenWhereEverythingFits(t *testing.T) {
 			require.NoError(t, chat.Validate(append(kept, user)))
 		})
 	}
-	t.Run("one of two parallel calls without a result goes alone", func(t *testing.T) {
+	t.Run("only one of two parallel calls", func(t *testing.T) {
 		messages := sketched("u d q")
 		kept, _ := (&history.Truncator{Tokenizer: quarter{}}).Truncate(messages, nil)
 		require.NoError(t, chat.Validate(kept))
@@ -174,7 +175,7 @@ func TestTruncatorRemovesOrphansEvenWhereEverythingFits(t *testing.T) {
 	})
 }
 
-func TestTruncatorCountsToolDefinitionsApart(t *testing.T) {
+func TestTruncatorCountsToolDefinitionsSeparately(t *testing.T) {
 	guard := &history.Truncator{Tokenizer: flat{}, Limit: 50, Name: "guard"}
 	tools := make([]chat.Tool, 2)
 	kept, report := guard.Truncate(sketched("s u c r u"), tools)
@@ -188,7 +189,7 @@ func TestTruncatorCountsToolDefinitionsApart(t *testing.T) {
 	require.Equal(t, []int{2, 20}, []int{messages, tokens})
 }
 
-func TestTruncatorReportsUsageWhereNothingGoes(t *testing.T) {
+func TestTruncatorReportsUsageIfNothingIsRemoved(t *testing.T) {
 	guard := &history.Truncator{Tokenizer: flat{}}
 	messages := sketched("s u")
 	for i := range 3 {
@@ -201,7 +202,7 @@ func TestTruncatorReportsUsageWhereNothingGoes(t *testing.T) {
 	}
 }
 
-func TestTruncatorAimsBelowTheLimitOnlyOnceItIsExceeded(t *testing.T) {
+func TestTruncatorRemovesDownToTheTargetOnlyAboveTheLimit(t *testing.T) {
 	messages := sketched("u" + strings.Repeat(" a", 98) + " u")
 	for _, tt := range []struct {
 		limit  int
@@ -232,8 +233,7 @@ func jumbled(r *rand.Rand, valid bool) []chat.Message {
 	return list
 }
 
-// What is left of any list fits or is what must stay, is in order, and obeys the providers where the list did.
-func TestAnyTruncatedListFitsAndObeysTheProviders(t *testing.T) {
+func TestAnyTruncatedListObeysTheProvidersRules(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(2000)) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -24,7 +24,7 @@ func userSays(name string) chat.Message { return chat.UserMessage(say(name)) }
 
 func agentSays(name string) chat.Message { return chat.AssistantMessage(say(name)) }
 
-// agentCalls returns an assistant message that says something and calls tools.
+// agentCalls returns an assistant message with text and tool calls.
 func agentCalls(name string, ids ...string) chat.Message {
 	m := agentSays(name)
 	m.ToolCalls = calls(ids...).ToolCalls
@@ -40,7 +40,7 @@ func names(messages []chat.Message) string {
 	return strings.Join(list, " ")
 }
 
-// agenda returns a session of three turns, the second with parallel calls, the third current.
+// agenda returns a session of three turns. The second has parallel calls, and the third is the current one.
 func agenda(t testing.TB) *history.Session {
 	t.Helper()
 	return talk(t,
@@ -50,7 +50,7 @@ func agenda(t testing.TB) *history.Session {
 	)
 }
 
-// shrinking fits a prompt to ever smaller budgets until it does not fit, and gives what was shown.
+// shrinking fits a prompt to smaller and smaller budgets until it does not fit, and returns the names of each result.
 func shrinking(t testing.TB, root elements.Node) (shown []string, err error) {
 	t.Helper()
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: quarter{}})
@@ -67,36 +67,36 @@ func shrinking(t testing.TB, root elements.Node) (shown []string, err error) {
 	return shown, nil
 }
 
-func TestElementsShowTheSession(t *testing.T) {
+func TestElementsShowTheirPartsOfTheSession(t *testing.T) {
 	s := agenda(t)
 	for _, tt := range []struct {
 		rule string
 		root elements.Node
 		want string
 	}{
-		{"the conversation is the turns that are over", history.Conversation{Session: s}, "u1 a1 t1 a2 u2 a3 t2 t3"},
-		{"the request is the current turn's user message", history.TurnStart{Session: s}, "u3"},
-		{"the rounds are those of the current turn", history.TurnRounds{Session: s}, "a4 t4 a5 t5"},
-		{"a prompt shows all", prompt(s), "You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
+		{"Conversation shows the turns before the current one", history.Conversation{Session: s}, "u1 a1 t1 a2 u2 a3 t2 t3"},
+		{"TurnStart shows the current turn's user message", history.TurnStart{Session: s}, "u3"},
+		{"TurnRounds shows the rounds of the current turn", history.TurnRounds{Session: s}, "a4 t4 a5 t5"},
+		{"a prompt with all three shows everything", prompt(s), "You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, names(rendered(t, tt.root, 1000)))
-			require.NoError(t, s.Append(t.Context())) // nothing changes by nothing
+			require.NoError(t, s.Append(t.Context())) // an empty Append changes nothing
 			require.Equal(t, tt.want, names(rendered(t, tt.root, 1000)))
 		})
 	}
-	t.Run("a compaction stands before all", func(t *testing.T) {
+	t.Run("a compaction's messages come first", func(t *testing.T) {
 		s := agenda(t)
 		require.NoError(t, s.Compact(t.Context(), history.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
 		require.Equal(t, "You S1 S2 u2 a3 t2 t3 u3 a4 t4 a5 t5", names(rendered(t, prompt(s), 1000)))
 	})
-	t.Run("a session that starts with the assistant", func(t *testing.T) {
+	t.Run("a session may start with the assistant", func(t *testing.T) {
 		s := talk(t, agentSays("a1"))
 		require.Equal(t, "You a1", names(rendered(t, prompt(s), 1000)))
 		require.NoError(t, s.Append(t.Context(), userSays("u1")))
 		require.Equal(t, "You a1 u1", names(rendered(t, prompt(s), 1000)))
 	})
-	t.Run("nothing said is nothing shown", func(t *testing.T) {
+	t.Run("an empty session shows nothing", func(t *testing.T) {
 		require.Equal(t, "You", names(rendered(t, prompt(numbered.Session()), 1000)))
 	})
 }
@@ -120,23 +120,23 @@ func TestHistoryIsRequiredByDefault(t *testing.T) {
 		root elements.Node
 		path string
 	}{
-		{"a conversation", history.Conversation{Session: s}, "Conversation"},
-		{"a request", history.TurnStart{Session: s}, "TurnStart"},
-		{"rounds", history.TurnRounds{Session: s}, "TurnRounds"},
+		{"Conversation is required", history.Conversation{Session: s}, "Conversation"},
+		{"TurnStart is required", history.TurnStart{Session: s}, "TurnStart"},
+		{"TurnRounds is required", history.TurnRounds{Session: s}, "TurnRounds"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			shown, err := shrinking(t, tt.root)
 			require.Len(t, shown, 1, "all or nothing")
 			over, ok := errors.AsType[*render.BudgetExceededError](err)
 			require.True(t, ok)
-			require.Equal(t, over.Budget+1, over.Needed, "it fits to the last token")
+			require.Equal(t, over.Budget+1, over.Needed, "one token more would fit")
 			require.True(t, strings.HasPrefix(over.Largest[0].Path, tt.path), over.Largest[0].Path)
 			require.True(t, over.Largest[0].Required)
 		})
 	}
 }
 
-func TestEverythingElseGoesBeforeRequiredHistory(t *testing.T) {
+func TestEverythingElseIsDroppedBeforeRequiredHistory(t *testing.T) {
 	s := agenda(t)
 	root := append(prompt(s), elements.UserMessage{
 		Props:    elements.Props{Priority: new(1 << 30)},
@@ -152,7 +152,7 @@ func TestEverythingElseGoesBeforeRequiredHistory(t *testing.T) {
 	require.True(t, ok)
 }
 
-func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
+func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 	system := elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You")}}
 	for _, tt := range []struct {
 		rule    string
@@ -161,23 +161,23 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		want    []string
 	}{
 		{
-			"a user message goes after its rounds, parallel calls with all their results", history.Compaction{},
+			"a user message is dropped after its rounds, and parallel calls with all their results", history.Compaction{},
 			func(s *history.Session) elements.Node { return history.Conversation{Session: s, Droppable: true} },
 			[]string{"u1 a1 t1 a2 u2 a3 t2 t3", "u1 a2 u2 a3 t2 t3", "u1 u2 a3 t2 t3", "u2 a3 t2 t3", "u2", ""},
 		},
 		{
-			"rounds of the current turn", history.Compaction{},
+			"the oldest round of the current turn is dropped first", history.Compaction{},
 			func(s *history.Session) elements.Node { return history.TurnRounds{Session: s, Droppable: true} },
 			[]string{"a4 t4 a5 t5", "a5 t5", ""},
 		},
 		{
-			"what was compacted goes last of the conversation",
+			"a compaction's messages are dropped last",
 			history.Compaction{Messages: []chat.Message{userSays("S1"), userSays("S2")}, FirstKept: "e4"},
 			func(s *history.Session) elements.Node { return history.Conversation{Session: s, Droppable: true} },
 			[]string{"S1 S2 u1 a2 u2 a3 t2 t3", "S1 S2 u1 u2 a3 t2 t3", "S1 S2 u2 a3 t2 t3", "S1 S2 u2", "S1 S2", "S2", ""},
 		},
 		{
-			"the current turn is kept where it is required", history.Compaction{},
+			"a required current turn is kept", history.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{
 					system, history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
@@ -189,7 +189,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 			},
 		},
 		{
-			"the conversation goes before the rounds where its priority is lower", history.Compaction{},
+			"a conversation of lower priority is dropped before the rounds", history.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{
 					history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(1)}},
@@ -203,7 +203,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 			},
 		},
 		{
-			"a request stays", history.Compaction{},
+			"TurnStart is kept", history.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
 			},
@@ -230,7 +230,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 	}
 }
 
-func TestHistoryTakesItsPriorityAmongOthers(t *testing.T) {
+func TestDroppableHistoryIsDroppedByItsPriority(t *testing.T) {
 	s := agenda(t)
 	root := elements.Nodes{
 		elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(say("low"))}},
@@ -243,7 +243,7 @@ func TestHistoryTakesItsPriorityAmongOthers(t *testing.T) {
 	require.Equal(t, []string{"u2 high", "high"}, shown[len(shown)-3:len(shown)-1])
 }
 
-func TestReportNamesTheElements(t *testing.T) {
+func TestTheReportNamesTheElements(t *testing.T) {
 	s := agenda(t)
 	root := elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
 	r, err := render.Render(t.Context(), root, render.Options{Budget: 200, Tokenizer: quarter{}})
@@ -255,13 +255,13 @@ func TestReportNamesTheElements(t *testing.T) {
 	}
 }
 
-func TestOneSessionMayStandInATreeTwice(t *testing.T) {
+func TestATreeMayShowASessionTwice(t *testing.T) {
 	s := agenda(t)
 	root := elements.Nodes{history.TurnStart{Session: s}, history.Conversation{Session: s}, history.TurnStart{Session: s}}
 	require.Equal(t, "u3 u1 a1 t1 a2 u2 a3 t2 t3 u3", names(rendered(t, root, 1000)))
 }
 
-func TestCancelledContextEndsTheRender(t *testing.T) {
+func TestACancelledContextEndsTheRender(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	cancel(enough)
@@ -269,8 +269,8 @@ func TestCancelledContextEndsTheRender(t *testing.T) {
 	require.ErrorIs(t, err, enough)
 }
 
-// What a model is sent of a session with a bit of everything, at a window that is small for it.
-func TestPromptOfAWholeSession(t *testing.T) {
+// The session has messages of all kinds, and is too large for the window.
+func TestThePromptOfALargeSessionIsThatOfTheGoldenFile(t *testing.T) {
 	speaking := func(text string, ids ...string) chat.Message {
 		m := chat.AssistantMessage(text)
 		m.ToolCalls = calls(ids...).ToolCalls

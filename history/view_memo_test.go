@@ -14,8 +14,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// A session that was shown before, whatever it was counted with and cut to, is shown like one that never was.
-func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
+// It is rendered with changing tokenizers, windows, limits and clearings.
+func TestASessionThatWasRenderedBeforeIsRenderedLikeAFreshOne(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(100)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

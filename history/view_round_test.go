@@ -20,13 +20,13 @@ import (
 
 const noOutput, noResult = "(no output)", "(no result: the call was interrupted)"
 
-// firstRound returns the first round of a session in which these messages were said.
+// firstRound returns the first round of a session with these messages.
 func firstRound(t testing.TB, messages ...chat.Message) history.Round {
 	t.Helper()
 	return viewOf(t, talk(t, messages...)).Turns[0].Rounds[0]
 }
 
-func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
+func TestARoundIsSentAsProvidersRequire(t *testing.T) {
 	thought := chat.Thinking{Text: "hm", Signature: "sig"}
 	hidden := chat.Thinking{Encrypted: "b3Bh"}
 	unsigned := chat.Thinking{Text: "h"}
@@ -48,22 +48,22 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 		round []chat.Message
 		want  []chat.Message
 	}{
-		{"text alone", []chat.Message{answer}, []chat.Message{answer}},
+		{"a text is sent as it is", []chat.Message{answer}, []chat.Message{answer}},
 		{
-			"results stand in the order of their calls", []chat.Message{calls("a", "b", "c"), done("c"), done("a"), done("b")},
+			"results are in the order of their calls", []chat.Message{calls("a", "b", "c"), done("c"), done("a"), done("b")},
 			[]chat.Message{calls("a", "b", "c"), done("a"), done("b"), done("c")},
 		},
 		{
-			"a call without a result is answered by a note", []chat.Message{calls("a", "b"), done("b")},
+			"a call without a result gets a note as its result", []chat.Message{calls("a", "b"), done("b")},
 			[]chat.Message{calls("a", "b"), interrupted("a"), done("b")},
 		},
-		{"a blank result says so", []chat.Message{calls("a"), chat.ToolResult("a", " \n\ufeff")}, []chat.Message{calls("a"), chat.ToolResult("a", noOutput)}},
-		{"a result without parts says so", []chat.Message{calls("a"), result("a")}, []chat.Message{calls("a"), chat.ToolResult("a", noOutput)}},
+		{"a blank result becomes a note", []chat.Message{calls("a"), chat.ToolResult("a", " \n\ufeff")}, []chat.Message{calls("a"), chat.ToolResult("a", noOutput)}},
+		{"a result without parts becomes a note", []chat.Message{calls("a"), result("a")}, []chat.Message{calls("a"), chat.ToolResult("a", noOutput)}},
 		{
-			"a result of nothing but a cache breakpoint says so", []chat.Message{calls("a"), result("a", chat.Text(""), chat.CacheBreakpoint{})},
+			"a result with only a cache breakpoint becomes a note", []chat.Message{calls("a"), result("a", chat.Text(""), chat.CacheBreakpoint{})},
 			[]chat.Message{calls("a"), result("a", chat.Text(noOutput), chat.CacheBreakpoint{})},
 		},
-		{"a failure stays one", []chat.Message{calls("a"), failed}, []chat.Message{calls("a"), failed}},
+		{"a failed result stays failed", []chat.Message{calls("a"), failed}, []chat.Message{calls("a"), failed}},
 		{
 			"a result may be an image", []chat.Message{calls("a"), result("a", chat.Image{URL: "u"}, chat.Text("\t"))},
 			[]chat.Message{calls("a"), result("a", chat.Image{URL: "u"})},
@@ -79,24 +79,24 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 			[]chat.Message{withCalls(said(thought, hidden, chat.Text("x")), "a"), done("a")},
 		},
 		{
-			"thinking may stand before a call alone", []chat.Message{withCalls(said(thought), "a"), done("a")},
+			"thinking before a call is kept", []chat.Message{withCalls(said(thought), "a"), done("a")},
 			[]chat.Message{withCalls(said(thought), "a"), done("a")},
 		},
 		{"unsigned thinking is left out", []chat.Message{said(unsigned, chat.Text("x"))}, []chat.Message{said(chat.Text("x"))}},
-		{"an opaque value is something said", []chat.Message{said(chat.Opaque{Value: json.RawMessage("1")})}, []chat.Message{said(chat.Opaque{Value: json.RawMessage("1")})}},
-		{"an assistant message of nothing is left out", []chat.Message{said()}, nil},
-		{"one of blanks is left out", []chat.Message{said(chat.Text(" "), chat.CacheBreakpoint{})}, nil},
-		{"one of thinking is left out", []chat.Message{said(thought, hidden)}, nil},
+		{"a message of an opaque part is sent", []chat.Message{said(chat.Opaque{Value: json.RawMessage("1")})}, []chat.Message{said(chat.Opaque{Value: json.RawMessage("1")})}},
+		{"an empty assistant message is left out", []chat.Message{said()}, nil},
+		{"a blank assistant message is left out", []chat.Message{said(chat.Text(" "), chat.CacheBreakpoint{})}, nil},
+		{"an assistant message of thinking only is left out", []chat.Message{said(thought, hidden)}, nil},
 		{
-			"a call that names no tool is left out with its result", []chat.Message{nameless, done("b"), done("a")},
+			"a call without a tool's name is left out with its result", []chat.Message{nameless, done("b"), done("a")},
 			[]chat.Message{withCalls(said(chat.Text("x")), "a"), done("a")},
 		},
 		{
-			"a message of such calls alone is left out", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}}}, done("a")},
+			"a message of only such calls is left out", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}}}, done("a")},
 			nil,
 		},
 		{
-			"a name is kept", []chat.Message{{Role: chat.RoleAssistant, Name: "bob", Content: chat.Parts{chat.Text("x")}}},
+			"a message keeps its name", []chat.Message{{Role: chat.RoleAssistant, Name: "bob", Content: chat.Parts{chat.Text("x")}}},
 			[]chat.Message{{Role: chat.RoleAssistant, Name: "bob", Content: chat.Parts{chat.Text("x")}}},
 		},
 	} {
@@ -119,17 +119,17 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 	}
 }
 
-func TestUserMessageIsSentWithoutBlanks(t *testing.T) {
+func TestAUserMessageIsSentWithoutBlankTexts(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		said chat.Message
 		want chat.Parts // nil for no message
 	}{
-		{"text", user, user.Content},
-		{"blank text beside other is left out", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("\n"), chat.Image{URL: "u"}}}, chat.Parts{chat.Image{URL: "u"}}},
-		{"blank text", chat.UserMessage(" \n"), nil},
-		{"nothing", chat.Message{Role: chat.RoleUser}, nil},
-		{"a cache breakpoint alone", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.CacheBreakpoint{}}}, nil},
+		{"a text is sent as it is", user, user.Content},
+		{"a blank text beside an image is left out", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("\n"), chat.Image{URL: "u"}}}, chat.Parts{chat.Image{URL: "u"}}},
+		{"a blank message is not sent", chat.UserMessage(" \n"), nil},
+		{"an empty message is not sent", chat.Message{Role: chat.RoleUser}, nil},
+		{"a message of only a cache breakpoint is not sent", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.CacheBreakpoint{}}}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, tt.said)
@@ -143,10 +143,10 @@ func TestUserMessageIsSentWithoutBlanks(t *testing.T) {
 	}
 }
 
-// tokens of a message's text.
+// tokens counts the text of a message.
 func tokens(m chat.Message) int { return quarter{}.CountText(m.Text()) }
 
-func TestResultIsCutToHalfTheWindow(t *testing.T) {
+func TestAResultIsClippedToItsShareOfTheWindow(t *testing.T) {
 	text := numberedLines(1000) // 2,500 tokens
 	for _, tt := range []struct {
 		rule         string
@@ -154,11 +154,11 @@ func TestResultIsCutToHalfTheWindow(t *testing.T) {
 		window       int
 		share, start float64
 	}{
-		{"by default", history.Limits{}, 1000, 0.5, 0.4},
-		{"to another share", history.Limits{Results: 0.2}, 1000, 0.2, 0.4},
-		{"to the whole window", history.Limits{Results: 1}, 1000, 1, 0.4},
-		{"with more of the start", history.Limits{Head: 0.7}, 1000, 0.5, 0.7},
-		{"in a larger window", history.Limits{}, 4000, 0.5, 0.4},
+		{"half by default", history.Limits{}, 1000, 0.5, 0.4},
+		{"another share", history.Limits{Results: 0.2}, 1000, 0.2, 0.4},
+		{"the whole window", history.Limits{Results: 1}, 1000, 1, 0.4},
+		{"more of the start", history.Limits{Head: 0.7}, 1000, 0.5, 0.7},
+		{"half of a larger window", history.Limits{}, 4000, 0.5, 0.4},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			got := firstRound(t, user, calls("a"), chat.ToolResult("a", text)).Messages(tt.limits, in(tt.window))
@@ -172,25 +172,25 @@ func TestResultIsCutToHalfTheWindow(t *testing.T) {
 			require.InDelta(t, 2500-kept, missing, 2)
 		})
 	}
-	t.Run("not where it fits", func(t *testing.T) {
+	t.Run("a result that fits is not clipped", func(t *testing.T) {
 		got := firstRound(t, user, calls("a"), chat.ToolResult("a", text)).Messages(history.Limits{}, in(5000))
 		require.Equal(t, text, got[1].Text())
 	})
 }
 
-func TestParallelResultsShareFairly(t *testing.T) {
+func TestParallelResultsShareTheLimit(t *testing.T) {
 	sizes := func(tokens ...int) []int { return tokens }
 	for _, tt := range []struct {
 		rule   string
-		given  []int // tokens of each result, of 500 for all
-		whole  []int // results that stay whole
-		atMost int   // tokens of each that does not
+		given  []int // tokens of each result; the limit for all is 500
+		whole  []int // indexes of the results that are not clipped
+		atMost int   // tokens of each of the others
 	}{
-		{"all fit", sizes(100, 200, 200), []int{0, 1, 2}, 0},
-		{"equal ones get equal shares", sizes(1000, 1000), nil, 250},
-		{"small ones stay whole, the rest is for the large one", sizes(10, 2000, 10), []int{0, 2}, 480},
-		{"what is smaller than a share leaves more for others", sizes(150, 200, 300), []int{0}, 175},
-		{"many large ones", sizes(600, 600, 600, 600, 600), nil, 100},
+		{"results that all fit are not clipped", sizes(100, 200, 200), []int{0, 1, 2}, 0},
+		{"equal results get equal shares", sizes(1000, 1000), nil, 250},
+		{"small results stay whole, and the large one gets the rest", sizes(10, 2000, 10), []int{0, 2}, 480},
+		{"a result smaller than its share leaves the rest to the others", sizes(150, 200, 300), []int{0}, 175},
+		{"many large results get equal shares", sizes(600, 600, 600, 600, 600), nil, 100},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			said := []chat.Message{user, {}}
@@ -231,7 +231,7 @@ func TestManySmallResultsAreNotMadeLonger(t *testing.T) {
 	}
 }
 
-func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
+func TestOnlyTheTextOfAResultIsClipped(t *testing.T) {
 	image := chat.Image{URL: "u"}
 	said := []chat.Message{user, calls("a"), result("a", chat.Text(numberedLines(100)), image, chat.Text(numberedLines(100)))}
 	got := firstRound(t, said...).Messages(history.Limits{}, in(300))
@@ -241,13 +241,13 @@ func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
 	_, _, _, ok := cut(numberedLines(100)+"\n"+numberedLines(100), got[1].Text())
 	require.True(t, ok)
 
-	t.Run("a note stands in place of an image that takes more than the share", func(t *testing.T) {
+	t.Run("an image over the limit is replaced by a note", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", image)}
 		got := firstRound(t, said...).Messages(history.Limits{}, in(39))
 		require.Len(t, got[1].Content, 1)
 		require.Contains(t, got[1].Text(), fmt.Sprintf("[an image of %d tokens left out here", sizingtest.ImageTokens))
 	})
-	t.Run("what fits keeps its parts apart", func(t *testing.T) {
+	t.Run("a result that fits keeps its parts", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", chat.Text("x"), image, chat.Text("y"))}
 		got := firstRound(t, said...).Messages(history.Limits{}, in(1000))
 		equal(t, said[2], got[1])
@@ -268,7 +268,7 @@ func quoted(s string) string {
 	return string(data)
 }
 
-func TestArgumentsAreCutAndStayJSON(t *testing.T) {
+func TestClippedArgumentsAreValidJSON(t *testing.T) {
 	long := strings.Repeat("some text. ", 1000) // 2,750 tokens
 	numbers := "[1" + strings.Repeat(",1234567890123456789.50", 1000) + "]"
 	for _, tt := range []struct {
@@ -277,17 +277,17 @@ func TestArgumentsAreCutAndStayJSON(t *testing.T) {
 		keeps     []string // in this order
 	}{
 		{
-			"long strings are cut, the rest stays",
+			"long strings are clipped, and the rest stays",
 			`{"z":1,"path":"a/b.go","text":` + quoted(long) + `,"a":{"deep":[true,null,12345678901234567890,1e400,` + quoted(long) + `]},"end":"<x>"}`,
 			[]string{`{"z":1,"path":"a/b.go","text":"some`, ` tokens cut here`, `","a":{"deep":[true,null,12345678901234567890,1e400,"some`, `]},"end":"<x>"}`},
 		},
 		{"an array", `[` + quoted(long) + `,{"k":"v"}]`, []string{`["some text`, `,{"k":"v"}]`}},
-		{"one string", quoted(long), []string{`"some text`, `tokens cut`, `some text. "`}},
+		{"a string", quoted(long), []string{`"some text`, `tokens cut`, `some text. "`}},
 		{"two equal keys", `{"k":` + quoted(long) + `,"k":1}`, []string{`{"k":"some`, `,"k":1}`}},
-		{"keys with quotes in them", `{"a\"b\\":` + quoted(long) + `}`, []string{`{"a\"b\\":"some`}},
-		{"what follows the value", `{"k":` + quoted(long) + `} and on`, []string{`{"clipped":`}},
+		{"keys with quotes", `{"a\"b\\":` + quoted(long) + `}`, []string{`{"a\"b\\":"some`}},
+		{"text after the value", `{"k":` + quoted(long) + `} and on`, []string{`{"clipped":`}},
 		{"arguments that were cut short", `{"k":` + quoted(long)[:5000], []string{`{"clipped":"{\"k\":\"some`, `some text`}},
-		{"arguments that are no JSON", long, []string{`{"clipped":"some text`, `some text. "}`}},
+		{"arguments that are not JSON", long, []string{`{"clipped":"some text`, `some text. "}`}},
 		{"many numbers", `{"xs":` + numbers + `}`, []string{`{"clipped":"{\"xs\":[1,1234567890123456789.50`, `1234567890123456789.50]}"}`}},
 		{"many short strings", `{"xs":["a"` + strings.Repeat(`,"abc"`, 1000) + `]}`, []string{`{"clipped":"{\"xs\":[\"a\"`, `\"abc\"]}"}`}},
 		{"many keys", `{"a":1` + strings.Repeat(`,"key":1`, 1000) + `}`, []string{`{"clipped":"{\"a\":1`, `}"}`}},
@@ -311,14 +311,14 @@ func TestArgumentsAreCutAndStayJSON(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatFitAreNotTouched(t *testing.T) {
+func TestArgumentsThatFitAreUnchanged(t *testing.T) {
 	for _, arguments := range []string{"", "{}", " { \"k\" : 1.50 } ", `{"cut`, "\"\\u003c\"", "no JSON"} {
 		got := firstRound(t, user, callWith(arguments)).Messages(history.Limits{}, in(1000))
 		require.Equal(t, arguments, got[0].ToolCalls[0].Arguments)
 	}
 }
 
-func TestArgumentsOfParallelCallsShareFairly(t *testing.T) {
+func TestArgumentsOfParallelCallsShareTheLimit(t *testing.T) {
 	long := `{"text":` + quoted(strings.Repeat("some text. ", 1000)) + `}`
 	got := firstRound(t, user, callWith(long, `{"k":1}`, long)).Messages(history.Limits{Arguments: 0.5}, in(1000))
 	total := 0
@@ -329,7 +329,7 @@ func TestArgumentsOfParallelCallsShareFairly(t *testing.T) {
 		if i == 1 {
 			require.Equal(t, `{"k":1}`, c.Arguments)
 		} else {
-			// The limit of a string is halved until the whole fits.
+			// The limit of each string is halved until the arguments fit.
 			require.Greater(t, n, 100)
 		}
 	}
@@ -345,7 +345,7 @@ func TestShortArgumentsAreNotMadeLonger(t *testing.T) {
 	}
 }
 
-func TestClippingChangesThePromptOnly(t *testing.T) {
+func TestClippingChangesOnlyThePrompt(t *testing.T) {
 	s := talk(t, user, callWith(`{"text":`+quoted(numberedLines(1000))+`}`), chat.ToolResult("0", numberedLines(1000)))
 	before := all(t, s)
 	first := rendered(t, prompt(s), 1000)
@@ -353,7 +353,7 @@ func TestClippingChangesThePromptOnly(t *testing.T) {
 	equal(t, before, all(t, s))
 }
 
-// The window and not the budget says how much of a round is shown, so that a prompt rendered smaller shows the same.
+// They are not shares of the budget, so a prompt with a smaller budget shows the same of a round.
 func TestLimitsAreSharesOfTheWindow(t *testing.T) {
 	s := talk(t, user, calls("a"), chat.ToolResult("a", numberedLines(1000)))
 	show := func(budget, window int) []chat.Message {
@@ -365,7 +365,7 @@ func TestLimitsAreSharesOfTheWindow(t *testing.T) {
 	require.NotEqual(t, show(1000, 0), show(900, 0))
 }
 
-func TestLimitsThatAreNoSharesAreRefused(t *testing.T) {
+func TestLimitsOutsideZeroToOneAreRefused(t *testing.T) {
 	s := talk(t, user, calls("a"), done("a"), user)
 	for _, tt := range []struct {
 		limits history.Limits
@@ -397,7 +397,7 @@ func TestLimitsThatAreNoSharesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzArguments cuts whatever a model may have written: what is cut is JSON, and no longer than it was.
+// FuzzArguments clips any arguments: clipped ones are valid JSON and not longer than before.
 func FuzzArguments(f *testing.F) {
 	long := strings.Repeat("text ", 200)
 	for _, seed := range []string{
@@ -420,8 +420,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// What a tool or a command of the user's prints may be larger than any window. It is cut, wherever it stands.
-func TestOutputLargerThanTheWindowNeverBlocksARender(t *testing.T) {
+func TestOutputLargerThanTheWindowIsClippedSoThatAPromptFits(t *testing.T) {
 	const window = 2000
 	huge := strings.Repeat(numberedLines(1000), 40) // 50 times the window
 	shell := func(output string) history.Entry {
@@ -437,13 +436,13 @@ func TestOutputLargerThanTheWindowNeverBlocksARender(t *testing.T) {
 		rule    string
 		entries []history.Entry
 	}{
-		{"a result in the current turn", said(user, calls("a"), chat.ToolResult("a", huge))},
-		{"in a turn that is over", said(user, calls("a"), chat.ToolResult("a", huge), user)},
-		{"results of parallel calls", said(user, calls("a", "b", "c"), chat.ToolResult("a", huge), chat.ToolResult("b", huge), chat.ToolResult("c", huge))},
-		{"without a line end", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("x", len(huge))))},
-		{"that is no text", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("\xff", len(huge))))},
-		{"a command of the user's that the model is to see", []history.Entry{shell(huge)}},
-		{"in a turn that is over too", append([]history.Entry{shell(huge)}, said(answer, user)...)},
+		{"of a tool in the current turn", said(user, calls("a"), chat.ToolResult("a", huge))},
+		{"of a tool in an earlier turn", said(user, calls("a"), chat.ToolResult("a", huge), user)},
+		{"of parallel calls", said(user, calls("a", "b", "c"), chat.ToolResult("a", huge), chat.ToolResult("b", huge), chat.ToolResult("c", huge))},
+		{"without a line feed", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("x", len(huge))))},
+		{"that is not UTF-8", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("\xff", len(huge))))},
+		{"of a shell command in the current turn", []history.Entry{shell(huge)}},
+		{"of a shell command in an earlier turn", append([]history.Entry{shell(huge)}, said(answer, user)...)},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := numbered.Session()
@@ -456,7 +455,7 @@ func TestOutputLargerThanTheWindowNeverBlocksARender(t *testing.T) {
 			require.Contains(t, dump(r.Messages), "cut here; the session's transcript has them")
 		})
 	}
-	t.Run("what the user says is never cut", func(t *testing.T) {
+	t.Run("a user message is never clipped", func(t *testing.T) {
 		_, err := render.Render(t.Context(), prompt(talk(t, chat.UserMessage(huge))), render.Options{Budget: window, Tokenizer: quarter{}})
 		over, ok := errors.AsType[*render.BudgetExceededError](err)
 		require.True(t, ok)

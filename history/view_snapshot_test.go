@@ -18,9 +18,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// What a session shows while it grows, goes back and is compacted is what a session shows that is opened at that moment:
-// nothing that was kept from before is out of date.
-func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
+// The session grows, branches, is compacted and cleared.
+func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 	t.Parallel()
 	shows := []struct {
 		limits history.Limits
@@ -62,7 +61,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 				talker.round(t, false)
 			}
 			if count(t, s) == 0 || talker.chance(3) {
-				continue // more than one step at a time
+				continue // compare after several steps
 			}
 			fresh, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
@@ -82,7 +81,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 	}
 }
 
-// nodesOf returns what an element renders to.
+// nodesOf returns the nodes that an element renders to.
 func nodesOf(t testing.TB, e elements.Node, s elements.Sizing) elements.Node {
 	t.Helper()
 	n, err := e.Render(t.Context(), s)
@@ -90,8 +89,7 @@ func nodesOf(t testing.TB, e elements.Node, s elements.Sizing) elements.Node {
 	return n
 }
 
-// What a caller does to a view is the caller's own affair.
-func TestAViewIsTheCallersOwn(t *testing.T) {
+func TestTheCallerMayChangeAView(t *testing.T) {
 	s := agenda(t)
 	before, shown := viewOf(t, s), renderedIn(t, t.Context(), prompt(s))
 	v := viewOf(t, s)
@@ -108,7 +106,7 @@ func TestAViewIsTheCallersOwn(t *testing.T) {
 	require.Equal(t, shown, renderedIn(t, t.Context(), prompt(s)))
 }
 
-// weighted is a tokenizer whose values cannot be compared, and which counts as it is set.
+// weighted is a tokenizer that is not comparable and whose counts can be changed.
 type weighted struct {
 	quarter
 	weight []int
@@ -116,15 +114,15 @@ type weighted struct {
 
 func (w weighted) CountText(text string) int { return w.weight[0] * w.quarter.CountText(text) }
 
-// If a tokenizer learns, or cannot be told from another, what was cut by its earlier counts is not shown again.
-func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
+// Rounds that were clipped by its earlier counts are not shown again.
+func TestRoundsAreClippedAgainIfTheTokenizerCountsDifferently(t *testing.T) {
 	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(100)))
 	show := func(tokenizer chat.Tokenizer) string {
 		data, err := json.Marshal(nodesOf(t, history.TurnRounds{Session: s}, elements.Sizing{PromptBudget: 400, Tokenizer: tokenizer}))
 		require.NoError(t, err)
 		return string(data)
 	}
-	t.Run("one that is set anew", func(t *testing.T) {
+	t.Run("one that is not comparable", func(t *testing.T) {
 		w := weighted{weight: []int{1}}
 		before := show(w)
 		w.weight[0] = 40
@@ -139,23 +137,23 @@ func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
 			request.Messages = append(request.Messages, chat.UserMessage(text))
 			c.Observe(request, chat.Response{Usage: chat.Usage{Input: 2 * (i + 1) * (quarter{}).CountText(text)}})
 		}
-		require.NotEqual(t, count, c.CountText(text), "it has learnt")
+		require.NotEqual(t, count, c.CountText(text), "the tokenizer has learned")
 		require.NotEqual(t, before, show(c))
 	})
 }
 
-// Several render one session, each by a sizing of its own, while it grows and goes back.
+// Several goroutines render a session with different sizings while it grows and branches.
 func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), user, answer))
 	var writing, reading sync.WaitGroup
-	over := make(chan struct{})
+	stop := make(chan struct{})
 	for i := range 3 {
 		reading.Go(func() {
 			for {
 				select {
-				case <-over:
+				case <-stop:
 					return
 				default:
 				}
@@ -202,6 +200,6 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 		}
 	})
 	writing.Wait()
-	close(over)
+	close(stop)
 	reading.Wait()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// user, answer and the rest are short for tables; entries are numbered e1, e2, … in order.
+// Messages for tables. Entries are numbered e1, e2, … in order.
 var (
 	user   = chat.UserMessage("do it")
 	answer = chat.AssistantMessage("done")
@@ -20,24 +20,24 @@ var (
 
 func done(id string) chat.Message { return chat.ToolResult(id, "ok") }
 
-func TestViewMakesTurnsAndRounds(t *testing.T) {
+func TestAViewHasTurnsAndRounds(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string
 		messages []chat.Message
 		want     string
 	}{
-		{"nothing said is no turn", nil, ""},
+		{"an empty session has no turns", nil, ""},
 		{"a user message alone is a turn", []chat.Message{user}, "e1:"},
 		{"each assistant message is a round", []chat.Message{user, calls("a"), done("a"), answer}, "e1: e2(e3) e4()"},
 		{"each user message starts a turn", []chat.Message{user, answer, user, user, answer}, "e1: e2() | e3: | e4: e5()"},
 		{"parallel calls are one round", []chat.Message{user, calls("a", "b"), done("a"), done("b")}, "e1: e2(e3 e4)"},
 		{"results are in the order in which they came", []chat.Message{user, calls("a", "b"), done("b"), done("a")}, "e1: e2(e3 e4)"},
 		{"a late result belongs to the round of its call", []chat.Message{user, calls("a"), calls("b"), done("b"), done("a")}, "e1: e2(e5) e3(e4)"},
-		{"so does one that comes in another turn", []chat.Message{user, calls("a"), user, answer, done("a")}, "e1: e2(e5) | e3: e4()"},
-		{"a call may go unanswered", []chat.Message{user, calls("a", "b"), done("b"), user}, "e1: e2(e3) | e4:"},
+		{"even if it comes in another turn", []chat.Message{user, calls("a"), user, answer, done("a")}, "e1: e2(e5) | e3: e4()"},
+		{"a call may have no result", []chat.Message{user, calls("a", "b"), done("b"), user}, "e1: e2(e3) | e4:"},
 		{"a session may start with the assistant", []chat.Message{answer, calls("a"), done("a"), user, answer}, ": e1() e2(e3) | e4: e5()"},
 		{"an id that is used again means the newer call", []chat.Message{user, calls("a"), done("a"), calls("a"), done("a")}, "e1: e2(e3) e4(e5)"},
-		{"even where the older was never answered", []chat.Message{user, calls("a"), calls("a"), done("a")}, "e1: e2() e3(e4)"},
+		{"even if the older call has no result", []chat.Message{user, calls("a"), calls("a"), done("a")}, "e1: e2() e3(e4)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, tt.messages...)
@@ -65,12 +65,12 @@ func said3() []chat.Message {
 	}
 }
 
-func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
+func TestACompactionCoversTheEntriesBeforeTheFirstKept(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		firstKept string
 		want      string
-		later     string // once user and answer were said
+		later     string // after another user message and answer
 	}{
 		{
 			"at the first user message nothing is covered", "e1",
@@ -78,7 +78,7 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 			"S | e1: e2(e3) e4() | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14) | e16: e17()",
 		},
 		{
-			"at a user message its turn is whole", "e5",
+			"at a user message its whole turn is kept", "e5",
 			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)",
 			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14) | e16: e17()",
 		},
@@ -88,22 +88,22 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14) | e16: e17()",
 		},
 		{
-			"in an older turn the user message stays with the rounds that do", "e9",
+			"in an older turn the user message stays with the kept rounds", "e9",
 			"S | e5: e9() | e10: e11(e12) e13(e14)",
 			"S | e5: e9() | e10: e11(e12) e13(e14) | e16: e17()",
 		},
 		{
-			"at the current user message the current turn is whole", "e10",
+			"at the current user message the whole current turn is kept", "e10",
 			"S | e10: e11(e12) e13(e14)",
 			"S | e10: e11(e12) e13(e14) | e16: e17()",
 		},
 		{
-			"in the current turn the user message stays with the rounds that do", "e13",
+			"in the current turn the user message stays with the kept rounds", "e13",
 			"S | e10: e13(e14)",
 			"S | e10: e13(e14) | e16: e17()",
 		},
 		{
-			"everything but the current user message, until there is a newer one", "",
+			"a compaction of everything keeps the current user message until there is a newer one", "",
 			"S | e10:",
 			"S | e16: e17()",
 		},
@@ -129,13 +129,13 @@ func TestRoundsAfterACompactionOfEverythingJoinTheCurrentTurn(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
 	require.Equal(t, "S | e1:", shape(viewOf(t, s)))
-	require.NoError(t, s.Append(t.Context(), done("b")), "a call stays open")
-	require.Equal(t, "S | e1:", shape(viewOf(t, s)), "the result of a call that is covered is covered")
+	require.NoError(t, s.Append(t.Context(), done("b")), "a covered call stays open")
+	require.Equal(t, "S | e1:", shape(viewOf(t, s)), "the result of a covered call is not shown")
 	require.NoError(t, s.Append(t.Context(), answer))
 	require.Equal(t, "S | e1: e6()", shape(viewOf(t, s)))
 }
 
-func TestResultsOfAKeptRoundAreKeptHoweverLateTheyCame(t *testing.T) {
+func TestALateResultOfAKeptRoundIsKept(t *testing.T) {
 	s := talk(t, user, calls("a"), user, calls("b"), done("b"), done("a"))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(viewOf(t, s)))
@@ -143,7 +143,7 @@ func TestResultsOfAKeptRoundAreKeptHoweverLateTheyCame(t *testing.T) {
 	require.Equal(t, "S | e3: e4(e5)", shape(viewOf(t, s)))
 }
 
-func TestCompactionOfASessionThatStartsWithTheAssistant(t *testing.T) {
+func TestASessionThatStartsWithTheAssistantCanBeCompacted(t *testing.T) {
 	s := talk(t, answer, answer, user)
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, "S | : e2() | e3:", shape(viewOf(t, s)))
@@ -154,10 +154,10 @@ func TestCompactionOfASessionThatStartsWithTheAssistant(t *testing.T) {
 	require.Equal(t, "S", shape(viewOf(t, s)))
 }
 
-func TestLatestCompactionSupersedesTheOnesBefore(t *testing.T) {
+func TestTheLatestCompactionReplacesEarlierOnes(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(t.Context(), summary("first", "e6")))
-	require.NoError(t, s.Compact(t.Context(), summary("second", "e6")), "the same place is no step back")
+	require.NoError(t, s.Compact(t.Context(), summary("second", "e6")), "the same cut again is valid")
 	require.Equal(t, "second | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)", shape(viewOf(t, s)))
 	require.NoError(t, s.Append(t.Context(), answer))
 	require.NoError(t, s.Compact(t.Context(), summary("third", "e13")))
@@ -169,32 +169,32 @@ func TestLatestCompactionSupersedesTheOnesBefore(t *testing.T) {
 	require.Equal(t, "fifth | e10: e20()", shape(viewOf(t, s)))
 }
 
-func TestCompactionMayShowSeveralMessages(t *testing.T) {
+func TestACompactionMayHaveSeveralMessages(t *testing.T) {
 	s := talk(t, user)
 	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "u"}}}}
 	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: want}))
 	equal(t, want, viewOf(t, s).Compacted)
 }
 
-func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
+func TestCompactRefusesAnInvalidCompaction(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		c    history.Compaction
 		says string
 	}{
-		{"the first kept entry is there", summary("S", "e99"), `"e99" is not in the session`},
-		{"the first kept entry is no tool result", summary("S", "e7"), `cannot cut at entry "e7"`},
-		{"the first kept entry is no compaction", summary("S", "e15"), `cannot cut at entry "e15"`},
-		{"nothing comes back that an earlier compaction covers", summary("S", "e5"), `"e5" is covered`},
-		{"nothing comes back that an earlier compaction covers, a round least", summary("S", "e4"), `"e4" is covered`},
-		{"there is something to show", history.Compaction{FirstKept: "e10"}, "no messages"},
-		{"what is shown is the user's, not the assistant's", history.Compaction{Messages: []chat.Message{user, answer}}, "message 2 is from assistant"},
-		{"what is shown is the user's, not the system's", history.Compaction{Messages: []chat.Message{chat.SystemMessage("S")}}, "message 1 is from system"},
-		{"what is shown is the user's, not a tool's", history.Compaction{Messages: []chat.Message{done("a")}}, "message 1 is from tool"},
-		{"what is shown can be written down", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "\xff"}}}}}, "UTF-8"},
-		{"its thinking is whole", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "h", Signature: "s"}, {Text: "h"}}}, "thinking 2 is neither signed nor encrypted"},
-		{"its thinking can be written down", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "\xff", Signature: "s"}}}, "UTF-8"},
-		{"what is shown has no holes", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{nil}}}}, "nil"},
+		{"the first kept entry is not in the session", summary("S", "e99"), `"e99" is not in the session`},
+		{"the first kept entry is a result", summary("S", "e7"), `cannot cut at entry "e7"`},
+		{"the first kept entry is a compaction", summary("S", "e15"), `cannot cut at entry "e15"`},
+		{"a covered turn would come back", summary("S", "e5"), `"e5" is covered`},
+		{"a covered round would come back", summary("S", "e4"), `"e4" is covered`},
+		{"it has no messages", history.Compaction{FirstKept: "e10"}, "no messages"},
+		{"a message is the assistant's", history.Compaction{Messages: []chat.Message{user, answer}}, "message 2 is from assistant"},
+		{"a message is the system's", history.Compaction{Messages: []chat.Message{chat.SystemMessage("S")}}, "message 1 is from system"},
+		{"a message is a tool's", history.Compaction{Messages: []chat.Message{done("a")}}, "message 1 is from tool"},
+		{"a message cannot be written as JSON", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "\xff"}}}}}, "UTF-8"},
+		{"thinking is cut off", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "h", Signature: "s"}, {Text: "h"}}}, "thinking 2 is neither signed nor encrypted"},
+		{"thinking is not UTF-8", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "\xff", Signature: "s"}}}, "UTF-8"},
+		{"a part is nil", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{nil}}}}, "nil"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
@@ -210,17 +210,16 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 	}
 }
 
-// After a compaction of everything, what it covered cannot come back.
-func TestCompactionOfEverythingIsABoundary(t *testing.T) {
+func TestACutBeforeACompactionOfEverythingIsRefused(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
 	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e13")), "covered")
 	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e10")), "covered")
 }
 
-func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
+func TestViewWithShowsTheSameAsAfterTheCompaction(t *testing.T) {
 	for _, firstKept := range []string{"e1", "e2", "e4", "e5", "e6", "e9", "e10", "e11", "e13", ""} {
-		t.Run("from "+firstKept, func(t *testing.T) {
+		t.Run("first kept "+firstKept, func(t *testing.T) {
 			s := talk(t, said3()...)
 			other := talk(t, user, answer)
 			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
@@ -229,9 +228,9 @@ func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
 			ctx := trying(t, s, c)
 			preview := renderedIn(t, ctx, prompt(s))
 			require.NotEqual(t, before, preview)
-			require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
+			require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is not affected")
 			equal(t, entries, all(t, s))
-			require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "trying changes nothing")
+			require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "ViewWith changes nothing")
 
 			require.NoError(t, s.Compact(ctx, c))
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
@@ -240,7 +239,7 @@ func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
 	}
 }
 
-func TestViewWithASecondCompactionSupersedesTheFirst(t *testing.T) {
+func TestViewWithASecondCompactionReplacesTheFirst(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(t.Context(), summary("first", "e6")))
 	c := summary("second", "e11")
@@ -250,8 +249,7 @@ func TestViewWithASecondCompactionSupersedesTheFirst(t *testing.T) {
 	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 }
 
-// What is pinned in a context is shown there, whatever is said meanwhile.
-func TestWithViewPinsWhatElementsShow(t *testing.T) {
+func TestWithViewSetsTheViewThatElementsShow(t *testing.T) {
 	s, other := talk(t, said3()...), talk(t, user)
 	before := viewOf(t, s)
 	ctx := history.WithView(t.Context(), s, before)
@@ -260,7 +258,7 @@ func TestWithViewPinsWhatElementsShow(t *testing.T) {
 	require.NoError(t, other.Append(ctx, answer))
 	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
 	require.NotEqual(t, shown, renderedIn(t, t.Context(), prompt(s)))
-	require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
+	require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is not affected")
 
 	pinned, err := history.ViewIn(ctx, s)
 	require.NoError(t, err)
@@ -269,7 +267,7 @@ func TestWithViewPinsWhatElementsShow(t *testing.T) {
 	require.NoError(t, err)
 	equal(t, viewOf(t, s), now)
 	pinned.Turns[0] = history.Turn{}
-	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)), "a view's fields are the caller's own")
+	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)), "the caller may change a view")
 
 	require.NoError(t, s.Close())
 	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
@@ -277,8 +275,7 @@ func TestWithViewPinsWhatElementsShow(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
-// A view that was put together by hand is shown as well.
-func TestWithViewOfNoSession(t *testing.T) {
+func TestWithViewShowsAViewThatWasMadeByHand(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e6")))
 	v := viewOf(t, s)
@@ -290,16 +287,14 @@ func TestWithViewOfNoSession(t *testing.T) {
 	require.Equal(t, dump(v.Messages()), dump(r.Messages[1:]))
 }
 
-// Those elements say so that show history.
-func TestElementsThatShowHistory(t *testing.T) {
+func TestElementsOfHistoryAreMarkedAsSuch(t *testing.T) {
 	for _, e := range []elements.Node{history.Conversation{}, history.TurnStart{}, history.TurnRounds{}} {
 		_, ok := e.(interface{ ShowsHistory() })
 		require.True(t, ok, "%T", e)
 	}
 }
 
-// What a model thought before the cut begins the first message that is shown of the same turn.
-func TestThinkingBeforeTheCutStartsTheNextAssistantMessage(t *testing.T) {
+func TestThinkingOfACompactionStartsTheFirstAssistantMessageOfTheSameTurn(t *testing.T) {
 	kept := []chat.Thinking{{Text: "First the <parser>.", Signature: "c2ln+/="}, {Encrypted: "b3BhcXVl"}}
 	own := chat.Thinking{Text: "Mine.", Signature: "b3du"}
 	cutOff := chat.Thinking{Text: "I was"}
@@ -316,35 +311,35 @@ func TestThinkingBeforeTheCutStartsTheNextAssistantMessage(t *testing.T) {
 		want      []chat.Message // after the summary
 	}{
 		{
-			"the first round that is kept", []chat.Message{user, calls("a"), done("a"), calls("b"), done("b"), calls("c"), done("c")}, "e4", nil,
+			"the first kept round gets it", []chat.Message{user, calls("a"), done("a"), calls("b"), done("b"), calls("c"), done("c")}, "e4", nil,
 			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b"), calls("c"), done("c")},
 		},
 		{
-			"not where it thought itself", []chat.Message{user, calls("a"), done("a"), with(calls("b"), own), done("b"), calls("c"), done("c")}, "e4", nil,
+			"a round with thinking of its own does not", []chat.Message{user, calls("a"), done("a"), with(calls("b"), own), done("b"), calls("c"), done("c")}, "e4", nil,
 			[]chat.Message{user, with(calls("b"), own), done("b"), calls("c"), done("c")},
 		},
 		{
-			"thinking that was cut off is none", []chat.Message{user, calls("a"), done("a"), with(calls("b"), cutOff), done("b")}, "e4", nil,
+			"thinking that was cut off does not count", []chat.Message{user, calls("a"), done("a"), with(calls("b"), cutOff), done("b")}, "e4", nil,
 			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b")},
 		},
 		{
-			"a message that is not sent is passed over", []chat.Message{user, calls("a"), done("a"), nothing, calls("b"), done("b")}, "e4", nil,
+			"a message that is not sent is skipped", []chat.Message{user, calls("a"), done("a"), nothing, calls("b"), done("b")}, "e4", nil,
 			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b")},
 		},
 		{
-			"in a turn that is over", []chat.Message{user, calls("a"), done("a"), answer, user, calls("b"), done("b")}, "e4", nil,
+			"a round of an earlier turn gets it", []chat.Message{user, calls("a"), done("a"), answer, user, calls("b"), done("b")}, "e4", nil,
 			[]chat.Message{user, with(answer, kept[0], kept[1]), user, calls("b"), done("b")},
 		},
 		{
-			"what is said later, where nothing is kept", []chat.Message{user, calls("a"), done("a")}, "", []chat.Message{calls("b"), done("b"), answer},
+			"if no round is kept the next one gets it", []chat.Message{user, calls("a"), done("a")}, "", []chat.Message{calls("b"), done("b"), answer},
 			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b"), answer},
 		},
 		{
-			"another turn does not go on with it", []chat.Message{user, calls("a"), done("a"), answer}, "", []chat.Message{user, calls("b"), done("b")},
+			"but not one of another turn", []chat.Message{user, calls("a"), done("a"), answer}, "", []chat.Message{user, calls("b"), done("b")},
 			[]chat.Message{user, calls("b"), done("b")},
 		},
 		{
-			"nor does one that is kept whole", []chat.Message{user, answer, user, calls("b"), done("b")}, "e3", nil,
+			"nor one of a turn that is kept as a whole", []chat.Message{user, answer, user, calls("b"), done("b")}, "e3", nil,
 			[]chat.Message{user, calls("b"), done("b")},
 		},
 	} {
@@ -372,22 +367,21 @@ func TestThinkingBeforeTheCutStartsTheNextAssistantMessage(t *testing.T) {
 			once := renderedIn(t, t.Context(), prompt(s))
 			reader, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
-			require.Equal(t, once, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
+			require.Equal(t, once, renderedIn(t, t.Context(), prompt(reader)), "opened again the session shows the same bytes")
 			require.NoError(t, s.Append(t.Context(), answer, user, answer, user))
-			require.Equal(t, got, rendered(t, prompt(s), 1<<20)[1:1+len(got)], "later it is still there")
+			require.Equal(t, got, rendered(t, prompt(s), 1<<20)[1:1+len(got)], "it stays in later views")
 
 			require.NoError(t, s.Branch(t.Context(), entries[len(entries)-1].ID))
 			for _, turn := range viewOf(t, s).Turns {
 				for _, r := range turn.Rounds {
-					require.Empty(t, r.Thinking, "before the compaction there is none")
+					require.Empty(t, r.Thinking, "a branch from before the compaction does not show it")
 				}
 			}
 		})
 	}
 }
 
-// A later compaction has its own thinking, or none.
-func TestThinkingGoesWithItsCompaction(t *testing.T) {
+func TestALaterCompactionReplacesTheThinkingOfAnEarlierOne(t *testing.T) {
 	s := talk(t, user, calls("a"), done("a"), calls("b"), done("b"), calls("c"), done("c"))
 	first := summary("S", "e4")
 	first.Thinking = []chat.Thinking{{Text: "hm", Signature: "s"}}

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// turnsOf writes the turns of a path as [shape] does, late results as "+e5".
+// turnsOf writes the turns of a path as [shape] does, with late results as "+e5".
 func turnsOf(t testing.TB, path iter.Seq2[history.Entry, error]) string {
 	t.Helper()
 	var turns []string
@@ -48,43 +48,43 @@ func TestAPathIsSplitIntoTurns(t *testing.T) {
 		bodies []history.Body
 		want   string
 	}{
-		{"nothing", nil, ""},
+		{"an empty path has no turns", nil, ""},
 		{"a user message starts a turn", said(user, answer, user), "e1: e2() | e3:"},
-		{"so does a shell execution", append(said(user, answer), shell, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{"so does a shell command", append(said(user, answer), shell, said(answer)[0]), "e1: e2() | e3: e4()"},
 		{"unless it is hidden", append(said(user, answer), hidden, said(answer)[0]), "e1: e2() e4()"},
 		{"so does a custom message", append(said(user, answer), custom, said(answer)[0]), "e1: e2() | e3: e4()"},
 		{"so does a branch summary", append(said(user, answer), branch, said(answer)[0]), "e1: e2() | e3: e4()"},
 		{
-			"what only the session knows starts none",
+			"entries that the model does not see start none",
 			[]history.Body{
 				said(user)[0], history.ModelChange{}, said(answer)[0], history.Label{}, history.Custom{}, history.Todos{}, history.Usage{},
 				history.ThinkingChange{}, said(answer)[0],
 			},
 			"e1: e3() e9()",
 		},
-		{"a path may begin with the assistant", said(answer, user), ": e1() | e2:"},
+		{"a path may start with the assistant", said(answer, user), ": e1() | e2:"},
 		{"parallel calls are one round, whatever the order of their results", said(user, calls("a", "b"), done("b"), done("a")), "e1: e2(e3 e4)"},
-		{"a result may come after the next round has begun", said(user, calls("a"), calls("b"), done("b"), done("a")), "e1: e2(e5) e3(e4)"},
-		{"calls without a result", said(user, calls("a", "b"), done("a"), user), "e1: e2(e3) | e4:"},
+		{"a late result belongs to the round of its call", said(user, calls("a"), calls("b"), done("b"), done("a")), "e1: e2(e5) e3(e4)"},
+		{"a call may have no result", said(user, calls("a", "b"), done("a"), user), "e1: e2(e3) | e4:"},
 		{"an id that is used again means the newer call", said(user, calls("a"), done("a"), user, calls("a"), done("a")), "e1: e2(e3) | e4: e5(e6)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := numbered.Session()
 			add(t, s, tt.bodies...)
 			require.Equal(t, tt.want, turnsOf(t, s.PathTo(t.Context(), "")))
-			require.Equal(t, tt.want, shape(viewOf(t, s)), "and so in the view")
+			require.Equal(t, tt.want, shape(viewOf(t, s)), "the view has the same turns")
 		})
 	}
 }
 
-// A path is gone through once, so a result that comes when its turn is over is given apart. The view has it in its round.
-func TestALateResultIsKeptApartInItsTurn(t *testing.T) {
+// Turns reads a path once, so a result that comes after its turn is in Late. The view has it in its round.
+func TestAResultOfAnEarlierTurnIsLateInItsTurn(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"), user, answer, done("b"))
 	require.Equal(t, "e1: e2(e3) | e4: e5() +e6", turnsOf(t, s.PathTo(t.Context(), "")))
 	require.Equal(t, "e1: e2(e3 e6) | e4: e5()", shape(viewOf(t, s)))
 }
 
-func TestCallsWithoutAResultAreAborted(t *testing.T) {
+func TestAbortedReturnsTheCallsWithoutAResult(t *testing.T) {
 	s := talk(t, user, calls("a", "b", "c"), done("b"), user, calls("d"), done("d"), answer)
 	var aborted []string
 	for turn, err := range history.Turns(s.PathTo(t.Context(), "")) {
@@ -115,7 +115,7 @@ func TestTurnsStopAtABreakOrAnError(t *testing.T) {
 	}
 }
 
-// The turns of a path are those of the view where nothing was compacted and no result came late.
+// Paths with compactions or late results are left out.
 func TestTurnsOfAPathAreThoseOfItsView(t *testing.T) {
 	t.Parallel()
 	compared := 0
@@ -130,8 +130,7 @@ func TestTurnsOfAPathAreThoseOfItsView(t *testing.T) {
 	require.Greater(t, compared, cases(100))
 }
 
-// What is said in the user's place goes to the model as the user's words, between tags.
-func TestEntriesInTheUsersPlaceAreShownBetweenTags(t *testing.T) {
+func TestEntriesInTheUsersPlaceAreShownAsUserMessagesWithTags(t *testing.T) {
 	s := talk(t, user, answer)
 	add(
 		t, s,
