@@ -76,8 +76,8 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 	}
 }
 
-// requireEveryPath checks the view at each entry of a random tree: it is valid, the same as in a session that has only the
-// entry's path, and the same after the session is opened again.
+// requireEveryPath checks the view at each entry of a random tree: it is valid, the same as in a session that has only
+// the entry's path, and the same after the session is opened again.
 func requireEveryPath(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))

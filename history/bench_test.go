@@ -14,7 +14,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// long appends entries to a session: turns of a user message and three rounds, each with a call and 400 bytes of output.
+// long appends entries to a session: turns of a user message and three rounds, each with a call and 400 bytes of
+// output.
 func long(b *testing.B, s *history.Session, entries int) *history.Session {
 	b.Helper()
 	var messages []chat.Message
@@ -131,8 +132,8 @@ func BenchmarkClip(b *testing.B) {
 	}
 }
 
-// BenchmarkStep measures what an agent's step costs before the layout: two rounds are appended to a session of 1,000, and
-// the three elements are rendered.
+// BenchmarkStep measures what an agent's step costs before the layout: two rounds are appended to a session of 1,000,
+// and the three elements are rendered.
 func BenchmarkStep(b *testing.B) {
 	const rounds = 1_000
 	s := elements.Sizing{TokenBudget: 1 << 20, PromptBudget: 1 << 20, Tokenizer: words{}}

@@ -41,13 +41,13 @@ type looking struct {
 	ClearRule
 	t          chat.Tokenizer
 	transcript string
-	outputs    []output // and arguments, in order
+	outputs    []output // tool results and arguments of calls, in order
 	rounds     int
 }
 
 // output is a tool result, or the arguments of a call.
 type output struct {
-	entry, first string // ids of its entry, and of its round's first
+	entry, first string // ids of its entry and of the first entry of its round
 	round        int
 	call         chat.ToolCall
 	content      chat.Parts // nil for arguments
@@ -93,8 +93,8 @@ func (l *looking) push(o output) {
 	l.outputs = append(l.outputs, o)
 }
 
-// since returns the request, by the number of rounds before it, at which at least keep tokens of output were newer than
-// output i, and false if they are not yet.
+// since returns the number of rounds before the first request at which keep tokens of output were newer than output i,
+// and false if there has been no such request.
 func (l *looking) since(i, keep int) (rounds int, ok bool) {
 	sum := l.outputs[i].sum
 	newer := i + sort.Search(len(l.outputs)-i, func(k int) bool { return l.outputs[i+k].sum-sum >= keep })
@@ -177,7 +177,7 @@ func (l *looking) findStale() {
 	if files == nil {
 		files = DefaultFileTools()
 	}
-	changed, read := map[string]int{}, map[string]int{} // by file; read holds those read as a whole
+	changed, read := map[string]int{}, map[string]int{} // by file; read holds files that were read as a whole
 	repeated, put := map[string]int{}, map[string]int{} // by call, and by text
 	for i := len(l.outputs) - 1; i >= 0; i-- {
 		o := &l.outputs[i]

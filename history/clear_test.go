@@ -53,8 +53,8 @@ func ExampleClearRule() {
 	// [Output truncated - 1000 tokens]
 }
 
-// outputs makes a session of one turn from sketches of rounds: "read:100" is a call of read with 100 tokens of output, and
-// "a:1+b:2" are two parallel calls.
+// outputs makes a session of one turn from sketches of rounds: "read:100" is a call of read with 100 tokens of output,
+// and "a:1+b:2" are two parallel calls.
 func outputs(t testing.TB, rounds string) *history.Session {
 	t.Helper()
 	s := talk(t, user)
@@ -397,8 +397,8 @@ func TestTagsAndLineBreaksInTheTranscriptsPathAreEscaped(t *testing.T) {
 	}
 }
 
-// callSession makes a session of one turn with a round for each of the calls. "read a.go 50" is a call of read with the path
-// a.go and 50 tokens of output. The tool "same" has the same output each time.
+// callSession makes a session of one turn with a round for each of the calls. "read a.go 50" is a call of read with the
+// path a.go and 50 tokens of output. The tool "same" has the same output each time.
 func callSession(t testing.TB, list ...string) *history.Session {
 	t.Helper()
 	s := talk(t, user)

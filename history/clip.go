@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Limits bound how much of a round is shown, as fractions of the window ([elements.Sizing].PromptBudget). Texts are cut in
-// the prompt only; the session keeps them whole.
+// Limits bound how much of a round is shown, as fractions of the window ([elements.Sizing].PromptBudget). Texts are cut
+// in the prompt only; the session keeps them whole.
 type Limits struct {
 	// Results is the fraction for all tool results of one round together, above 0 and up to 1. A single result may take
 	// all of it. Defaults to 0.5, as in Copilot Chat.
@@ -172,7 +172,7 @@ func fill(size, limit int, count, align func(int) int) int {
 // the others.
 func fairly(sizes []int, total int) []int {
 	given := make([]int, len(sizes))
-	order := make([]int, len(sizes)) // from the smallest on, so that none that comes later gets less
+	order := make([]int, len(sizes)) // by size, so that small ones leave the rest of their share to larger ones
 	for i := range order {
 		order[i] = i
 	}
@@ -191,8 +191,8 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
-// MessageWithin returns [Turn.Message] with the output of a shell execution cut to its share of the window, as a tool
-// result is, because such output may exceed any window. What the user or the application says is never cut.
+// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the window, like a tool
+// result, because the output may exceed any window. What the user or the application says is never cut.
 func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
 	if shell, ok := t.Start.Body.(Shell); ok {
 		limits = limits.withDefaults()

@@ -82,7 +82,7 @@ type CutPoint struct {
 	limit    int              // in tokens
 	lower    storage.Position // position of the first entry that may be covered
 	head     int              // the number of Units in Head
-	places   []int            // indexes in Units at which the rule may cut
+	places   []int            // the indexes in Units at which the rule may cut
 }
 
 // Covered returns the units that this cut newly covers. They include the start of the turn that is cut, although a view
@@ -309,7 +309,7 @@ func (c Cut) limit(s elements.Sizing) (int, error) {
 	case !(c.Share >= 0 && c.Share <= 1):
 		return 0, fmt.Errorf("history: Cut.Share is %v: it is a share between 0 and 1", c.Share)
 	case c.Share > 0 && s.PromptBudget <= 0:
-		return 0, fmt.Errorf("history: Cut.Share is %v, and the window is not known: set Sizing.Window", c.Share)
+		return 0, fmt.Errorf("history: Cut.Share is %v, and the window is not known: set Sizing.PromptBudget", c.Share)
 	}
 	limit := c.Tokens
 	if c.Share > 0 {

@@ -103,7 +103,8 @@ func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at str
 	if rule.SinceCompaction {
 		lower = after
 	}
-	// The head ends after the last unit that is entirely among the first messages and has no result after the next unit.
+	// The head ends after the last unit that is entirely among the first messages and has no result after the next
+	// unit.
 	var spoken []int
 	for i := range p {
 		if p.unit(i) {

@@ -66,8 +66,8 @@ func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Messa
 	return messages
 }
 
-// requireCutShown checks that the view after a cut obeys the providers' rules, and that it shows what is kept and nothing
-// that is covered.
+// requireCutShown checks that the view after a cut obeys the providers' rules, and that it shows what is kept and
+// nothing that is covered.
 func requireCutShown(t testing.TB, session *history.Session, path []history.Entry, p history.CutPoint, s elements.Sizing) {
 	t.Helper()
 	v := viewWith(t, session, summary("summary", p.FirstKept))

@@ -375,7 +375,7 @@ func TestACutWithAFieldOutOfItsRangeIsAnError(t *testing.T) {
 		{"a share below 0", history.Cut{Share: -0.1}, known, "Cut.Share is -0.1"},
 		{"a share above 1", history.Cut{Share: 1.1}, known, "Cut.Share is 1.1"},
 		{"a share that is not a number", history.Cut{Share: math.NaN()}, known, "Cut.Share is NaN"},
-		{"a share of an unknown window", history.Cut{Share: 0.2}, elements.Sizing{Tokenizer: quarter{}}, "set Sizing.Window"},
+		{"a share of an unknown window", history.Cut{Share: 0.2}, elements.Sizing{Tokenizer: quarter{}}, "set Sizing.PromptBudget"},
 		{"limits out of their range", history.Cut{Limits: history.Limits{Head: 2}}, known, "Limits.Head is 2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
-// Unit is what cuts are made between: the start of a turn, or a round. An entry that says nothing to the model is not a
-// unit.
+// Unit is the start of a turn, or a round. Cuts are made between units. An entry that says nothing to the model is not
+// a unit.
 type Unit struct {
 	// ID of its first entry.
 	ID string

@@ -134,8 +134,8 @@
 //
 // # Sessions of others
 //
-// Package importer reads what pi and oh-my-pi, Claude Code and the Codex CLI recorded, and lists of messages of OpenAI and
-// Anthropic, into a session.
+// Package importer reads what pi and oh-my-pi, Claude Code and the Codex CLI recorded, and lists of messages of OpenAI
+// and Anthropic, into a session.
 //
 // # Where it is kept
 //

@@ -137,7 +137,7 @@ func decode(raw []byte) (Entry, error) {
 		if json.Unmarshal(raw, &all) != nil || all.Type == "" || known(all.Type) {
 			return Entry{}, err
 		}
-		// In an entry of a later version, our names may mean something else.
+		// In an entry of a later version, fields may mean something else.
 		l = line{headLine: all.headLine, Redacted: all.Redacted}
 	}
 	if err := l.check(); err != nil {
@@ -174,7 +174,7 @@ func decode(raw []byte) (Entry, error) {
 	return e, nil
 }
 
-// checkRoles returns an error if a message has a role that does not speak in a session.
+// checkRoles returns an error if a message has an unknown role.
 func checkRoles(messages ...chat.Message) error {
 	for _, m := range messages {
 		switch m.Role {
@@ -275,7 +275,7 @@ func decodeHeader(body []byte) (Header, error) {
 	return h.Header, nil
 }
 
-// shellJSON carries a shell execution, with its output in base64 if that is not UTF-8.
+// shellJSON is the JSON of a shell command, with its output in base64 if that is not UTF-8.
 type shellJSON struct {
 	plainShell
 	Output *string `json:"output,omitempty"`

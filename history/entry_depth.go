@@ -113,7 +113,7 @@ func pathTo(value []byte, at int) string {
 		case '"':
 			text = value[i:end]
 		case ':':
-			if top >= 0 && len(text) > 1 { // else it is not valid JSON
+			if top >= 0 && len(text) > 1 { // otherwise it is not valid JSON
 				steps[top] = keyStep(text)
 			}
 		case ',':
@@ -129,7 +129,7 @@ func pathTo(value []byte, at int) string {
 	return strings.Join(steps, "")
 }
 
-// keyStep returns the step of a path to a key, given as it stands in JSON.
+// keyStep returns the step of a path to a key, given as a JSON string.
 func keyStep(quoted []byte) string {
 	const longest = 40
 	key := string(quoted[1 : len(quoted)-1])

@@ -100,7 +100,7 @@ func (v *visitor) body(body Body) Body {
 		b.Line = v.unknown(b.Line)
 		return b
 	}
-	return body // holds only identifiers and counts
+	return body // it holds only identifiers and counts
 }
 
 // each visits the elements of a list, each with its path.
@@ -124,7 +124,7 @@ func (v *visitor) message(path string, m chat.Message) chat.Message {
 	return m
 }
 
-// parts visits content. A changed image or document becomes a text, since it is no longer valid, and changed thinking
+// parts visits content. A changed image or document becomes a text, because it would be invalid, and changed thinking
 // loses its signature, so that it is not sent.
 func (v *visitor) parts(path string, parts chat.Parts) chat.Parts {
 	return each(parts, path, func(path string, part chat.Part) chat.Part {

@@ -46,9 +46,9 @@ func ExampleFileTools() {
 	// modified: [main.go old.go]
 }
 
-// filePath makes a path from a sketch, a word for each entry: "r:a" reads file a, "w:a" writes and "e:a" edits it, "o:a" is
-// another call, "u" a user message. "k:2:b" is a compaction that keeps from the entry at index 2 on and lists file b as
-// read; "b:a" is a branch summary that lists file a as modified. "K" and "B" are those of an extension.
+// filePath makes a path from a sketch, a word for each entry: "r:a" reads file a, "w:a" writes and "e:a" edits it,
+// "o:a" is another call, "u" a user message. "k:2:b" is a compaction that keeps from the entry at index 2 on and lists
+// file b as read; "b:a" is a branch summary that lists file a as modified. "K" and "B" are those of an extension.
 func filePath(sketch string) []history.Entry {
 	var path []history.Entry
 	for i, word := range strings.Fields(sketch) {

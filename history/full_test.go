@@ -16,8 +16,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// A limit on the size of files simulates a full disk: a part of the lines is written, then the write fails. The limit is
-// for the whole process, so the test runs again in a child process.
+// A limit on the size of files simulates a full disk: a part of the lines is written, then the write fails. The limit
+// is for the whole process, so the test runs again in a child process.
 func TestAFailedWriteLeavesTheSessionAsItWas(t *testing.T) {
 	t.Parallel()
 	const limited = "PROMPTREE_HISTORY_LIMITED"

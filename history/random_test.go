@@ -345,8 +345,8 @@ func told(m chat.Message) string {
 	return strings.Fields(m.Text())[0]
 }
 
-// units returns the names of the user messages and rounds of a view in the order in which they are dropped: the rounds of
-// each turn, then its user message, and the messages of the compaction last.
+// units returns the names of the user messages and rounds of a view in the order in which they are dropped: the rounds
+// of each turn, then its user message, and the messages of the compaction last.
 func units(v history.View, limits history.Limits, window int) (conversation, request, rounds []string) {
 	for i, turn := range v.Turns {
 		into := &conversation

@@ -68,7 +68,8 @@ func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 // nested returns arrays nested to a depth.
 func nested(depth int) []byte { return []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth)) }
 
-// oddEntry returns an entry of a random type to be added after those of [talked]. Every other one is likely to be accepted.
+// oddEntry returns an entry of a random type to be added after those of [talked]. Every other one is likely to be
+// accepted.
 func oddEntry(r *rand.Rand, text string, value []byte) Entry {
 	f := odd(r, text, value)
 	e := Entry{Time: f.time(), Body: filled(f, bodies[r.IntN(len(bodies))])}
@@ -159,8 +160,8 @@ var asWritten = cmp.Options{
 	cmp.Comparer(func(a, b Unknown) bool { return a.Kind == b.Kind && bytes.Equal(a.Line, b.Line) }),
 }
 
-// checkReadBack adds an entry and reports whether it was accepted. If so, it checks that the entry is read back as it was
-// passed.
+// checkReadBack adds an entry and reports whether it was accepted. If so, it checks that the entry is read back as it
+// was passed.
 func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (EntryType, bool) {
 	t.Helper()
 	h := filled(odd(rand.New(rand.NewPCG(seed, 1)), text, value), Header{})

@@ -81,9 +81,9 @@ type Options struct {
 
 // checkSize returns a [*storage.LineTooLongError] if a line is too long to be written.
 func (o Options) checkSize(line []byte) error {
-	most := cmp.Or(o.MaxLine, o.File.MaxLine, storage.DefaultMaxLine)
-	if size := int64(len(line)); size > most {
-		return &storage.LineTooLongError{Bytes: size, Max: most}
+	limit := cmp.Or(o.MaxLine, o.File.MaxLine, storage.DefaultMaxLine)
+	if size := int64(len(line)); size > limit {
+		return &storage.LineTooLongError{Bytes: size, Max: limit}
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	if err != nil {
 		return inEntry("the header", err)
 	}
-	if h, err = decodeHeader(line); err != nil { // as it will be read
+	if h, err = decodeHeader(line); err != nil { // the header as it will be read
 		return err
 	}
 	ends, err := s.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: string(TypeSession), Data: line})
@@ -251,7 +251,7 @@ func (s *Session) state() (*reader, path, storage.Position, error) {
 	return s.reader(), s.path, s.end, nil
 }
 
-// begins locks writing, and returns an error if the session is closed.
+// begins locks writing for an append. It returns an error if the session is closed.
 func (s *Session) begins(ctx context.Context) error {
 	if _, _, _, err := s.state(); err != nil {
 		return err

@@ -68,7 +68,8 @@ func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	return s.add(ctx, entries, false)
 }
 
-// stands reports whether the entry of a node is still in its place. A writer removes what it could not write completely.
+// stands reports whether the entry of a node is still in the store. A writer removes a line that it could not write
+// completely.
 func (r *reader) stands(ctx context.Context, n node) bool {
 	for line, err := range r.store.Read(ctx, n.at) {
 		return err == nil && (line.ID == n.id || n.id == "")
@@ -119,7 +120,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 	if err != nil {
 		return nil, err
 	}
-	var seen []string // for each entry, the one that it follows as far as the caller can know
+	var seen []string // for each entry, the id of the entry before it that the caller could know
 	for {
 		a := adding{s: s, r: r, path: p, end: end, seen: seen}
 		r.staged = map[storage.Position]Entry{}
@@ -203,11 +204,10 @@ func (s *Session) advance(p path, known, end storage.Position) {
 
 // news describes what others have appended to a store.
 type news struct {
-	path path // to the last entry appended
-	end  storage.Position
-	said bool // something was said, or the branch changed
-	// something was erased
-	erased bool
+	path   path // to the last entry appended
+	end    storage.Position
+	said   bool // something was said, or the branch changed
+	erased bool // something was erased
 }
 
 // readOn reads what was appended to the store after the position end, at which the path p led to the leaf.
@@ -308,10 +308,10 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (storage.Line, 
 		if err := a.checkMessage(ctx, b.Message); err != nil {
 			return storage.Line{}, err
 		}
-		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its own
+		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its slices
 		e.Body = b
 	case Compaction:
-		if before := a.seen[len(a.staged)]; b.boundary() == "" && before != a.stored() { // it covers no more than was said when it was planned
+		if before := a.seen[len(a.staged)]; b.boundary() == "" && before != a.stored() { // it covers only what the session had read
 			b.LastCovered = before
 		}
 		if err := a.checkCompaction(ctx, b); err != nil {
@@ -357,7 +357,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (storage.Line, 
 		return storage.Line{}, err
 	}
 	if m, ok := e.Body.(Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
-		if *e, err = decode(line); err != nil { // as it will be read, sharing nothing with the caller
+		if *e, err = decode(line); err != nil { // the entry as it will be read, which shares nothing with the caller's
 			return storage.Line{}, err
 		}
 	}
@@ -469,7 +469,7 @@ func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 				continue
 			}
 			taken[line.ID] = true
-			taken[line.Parent] = true // its line may be lost
+			taken[line.Parent] = true // the parent's line may be unreadable
 			if err != nil {           // a damaged line may hold the id
 				for text := range bytes.SplitSeq(line.Data, []byte{'"'}) {
 					if len(text) <= MaxID {

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// Carried is what a compaction carries forward from the path before it, so that no reader has to go back further.
+// Carried holds what a compaction carries forward from the path before it, so that no reader has to go back further.
 // [Session.Add] fills it in. All of it is bounded.
 type Carried struct {
 	// Lines is the number of lines in the store before the compaction's own; 0 if the store does not count them.
@@ -98,7 +98,7 @@ func (r *reader) turnStart(ctx context.Context, p path, cut storage.Position) (n
 			return node{}, err
 		}
 	}
-	for s, err := range r.back(ctx, p.to(0), anywhere) { // the node was lost, or Carried is wrong
+	for s, err := range r.back(ctx, p.to(0), anywhere) { // the start is unreadable, or Carried is wrong
 		if err != nil {
 			return node{}, err
 		}
@@ -166,7 +166,7 @@ func (c *Carried) place(p path) {
 	}
 }
 
-// bound cuts everything to the limits, which a compaction written by another program may exceed.
+// bound cuts the lists to their limits, which a compaction written by another program may exceed.
 func (c *Carried) bound() {
 	c.Head = c.Head[:min(len(c.Head), mostHead)]
 	c.Clearings, c.Calls, c.Refusals = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Refusals, mostRefusals)
@@ -228,7 +228,7 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 		}
 	case Preamble:
 		delete(c.Preambles, b.Digest)
-		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever positions the others claim
+		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever the positions of the others
 			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) }))
 		}
 		c.Preambles[b.Digest] = ref
@@ -253,8 +253,8 @@ func without(list []Refusal, model string) []Refusal {
 	return slices.DeleteFunc(list, func(r Refusal) bool { return r.Model == model })
 }
 
-// newest returns at most that many elements from the end of a list.
-func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+// newest returns at most n elements from the end of a list.
+func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // Resolve returns the entries that are referred to, each once and in the order of the store. Missing ones are left out.
 func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
@@ -266,7 +266,7 @@ func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 	return entries, err
 }
 
-// resolve returns the entries that are referred to and are before a position, in order, with their nodes.
+// resolve returns the entries that refs refer to and that are before a position, in order, with their nodes.
 func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Ref) ([]node, []Entry, error) {
 	found, err := r.pick(ctx, before, refs)
 	if err != nil {
@@ -298,8 +298,8 @@ func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Re
 	return nodes, entries, nil
 }
 
-// pick returns those of the entries, by id, that are before a position and at their hinted place, and can be read from
-// the store in one call.
+// pick returns the entries, by id, that are at their hinted positions, before a given one, if the store is a [Picker] and
+// can read them in one call.
 func (r *reader) pick(ctx context.Context, before storage.Position, refs []Ref) (map[string]placed, error) {
 	found := map[string]placed{}
 	g, ok := r.store.(guardedStore)
@@ -337,7 +337,7 @@ func (r *reader) pick(ctx context.Context, before storage.Position, refs []Ref) 
 }
 
 // search looks for entries before a position in the whole store, in one pass. A line that cannot be read is an error if
-// an entry is missing, since it may be that one.
+// an entry is missing, because it may be that entry.
 func (r *reader) search(ctx context.Context, before storage.Position, ids map[string]bool, found map[string]placed) error {
 	if len(ids) == 0 || r.store == nil {
 		return nil

@@ -184,7 +184,7 @@ func (e *eraser) visit(line storage.Stored, entry Entry) error {
 		return nil
 	}
 	data, err := entry.encode()
-	if err == nil && len(data) > len(line.Data) { // it was written in a shorter form
+	if err == nil && len(data) > len(line.Data) { // the old line was written in a shorter form
 		err = fmt.Errorf("history: entry %q cannot be erased: the line that replaces it would be longer", entry.ID)
 	}
 	if err != nil {
@@ -304,7 +304,7 @@ type copies struct {
 	at    map[string]copied
 }
 
-// copied is where a piece first occurs.
+// copied is the place in texts at which a key first occurs.
 type copied struct{ text, at int }
 
 // pieceSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key of
@@ -350,7 +350,7 @@ func (c *copies) piece(text string, at int) (start, end int, ok bool) {
 	return start, end, end-start >= pieceSize
 }
 
-// without returns a body without what it copied, and whether it had copied anything.
+// without returns a body without its copies, and reports whether it had any.
 func (c *copies) without(body Body) (Body, bool) {
 	changed := false
 	v := &visitor{

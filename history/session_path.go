@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// node is what is kept in memory for an entry.
+// node is an entry as a path in memory holds it.
 type node struct {
 	id         string
 	at         storage.Position
 	kind       kind
-	compaction *Compaction // of a compaction
+	compaction *Compaction // nil for other entries
 }
 
 func newNode(e Entry, at storage.Position) node {
@@ -188,7 +188,7 @@ func (r *reader) decode(ctx context.Context, s storage.Stored, err error) (Entry
 	}
 	salvaged, ok := r.store.(*salvagedStore)
 	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !ok) {
-		err = fmt.Errorf("it is the %s %q after %q, and not the %s %q after %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
+		err = fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	}
 	if err != nil {
 		return Entry{}, r.corrupt(ctx, s.At, err)
@@ -232,7 +232,7 @@ func (r *reader) load(ctx context.Context, n node) (Entry, error) {
 	return Entry{}, &storage.NoEntryError{ID: n.id}
 }
 
-// between is the maximum number of lines that are skipped by reading on instead of seeking.
+// between is the maximum number of lines between two entries that are read rather than skipped by a new Read.
 const between = 8
 
 // entries returns the entries of nodes, in order. Entries that are close to one another in the store are read together.
@@ -257,7 +257,7 @@ func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2
 				}
 				e, err := r.decode(ctx, s, err)
 				if err == nil && e.ID != nodes[0].id {
-					err = r.corrupt(ctx, s.At, fmt.Errorf("it is entry %q, and not %q", e.ID, nodes[0].id))
+					err = r.corrupt(ctx, s.At, fmt.Errorf("the line holds entry %q, not %q", e.ID, nodes[0].id))
 				}
 				if err == nil && keep {
 					r.keep(s.At, e, len(s.Data))
@@ -298,7 +298,7 @@ func (r *reader) open(ctx context.Context, before storage.Position, id string) (
 	return r.extended(ctx, path{before: id}, before, base{})
 }
 
-// extended returns a path with the nodes before it, back to its base, which has recorded the nodes of the path already.
+// extended returns a path with the nodes before it, back to its base. b has recorded the path's own nodes already.
 func (r *reader) extended(ctx context.Context, p path, before storage.Position, b base) (path, error) {
 	nodes := slices.Clone(p.nodes)
 	slices.Reverse(nodes)
@@ -316,7 +316,7 @@ func (r *reader) extended(ctx context.Context, p path, before storage.Position, 
 		if err != nil {
 			return path{}, err
 		}
-		if read += len(s.Data); read <= r.cache.most/4 { // the newest are used first
+		if read += len(s.Data); read <= r.cache.most/4 { // the newest entries are used first
 			r.keep(s.At, e, len(s.Data))
 		}
 		n := newNode(e, s.At)

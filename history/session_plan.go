@@ -49,7 +49,7 @@ type PlanEnd struct {
 	Plan string `json:"plan"`
 	// Outcome of the plan.
 	Outcome PlanOutcome `json:"outcome"`
-	// Error is the text of the error, and ErrorKind the name that events give to its kind; "" if there was none.
+	// Error is the text of the error, and ErrorType the name that events give to its type; "" if there was none.
 	Error     string `json:"error,omitempty"`
 	ErrorType string `json:"errorType,omitempty"`
 	// NotBefore is the time until which a provider asked to wait.
@@ -110,27 +110,27 @@ type Refusal struct {
 	Tokens int `json:"tokens,omitempty"`
 	// Counted is our own count of the same request, messages and tools.
 	Counted int `json:"counted,omitempty"`
-	// Summary says that it was a request for a summary, and not the agent's.
+	// Summary reports that it was a request for a summary, and not the agent's.
 	Summary bool `json:"summary,omitempty"`
 }
 
-// Clearing leaves old tool output, or old arguments of tool calls, out of what is shown from here on. It holds the finished
-// text that stands in place of each, so that a session shows the same bytes wherever it is opened.
+// Clearing replaces old tool output, or old arguments of tool calls, by placeholders in the views after it. It holds the
+// text of each placeholder, so that a session shows the same bytes wherever it is opened.
 type Clearing struct {
-	// Results that are left out.
+	// Results that are replaced.
 	Results []Cleared `json:"results,omitempty"`
-	// Arguments that are left out. The text of each is valid JSON.
+	// Arguments that are replaced. The placeholder of each is valid JSON.
 	Arguments []Cleared `json:"arguments,omitempty"`
-	// Saved is how many tokens less the view takes.
+	// Saved is the number of tokens by which the view shrinks.
 	Saved int `json:"saved,omitempty"`
 }
 
-// Cleared is one thing that a [Clearing] leaves out.
+// Cleared is a result, or the arguments of a call, that a [Clearing] replaces.
 type Cleared struct {
 	// Entry is the id of the tool result, or of the assistant message that makes the call.
 	Entry string `json:"entry"`
-	// Call is the id of the call whose arguments are left out; "" for a result.
+	// Call is the id of the call whose arguments are replaced; "" for a result.
 	Call string `json:"call,omitempty"`
-	// Text stands in its place.
+	// Text is the placeholder.
 	Text string `json:"text"`
 }

@@ -239,7 +239,7 @@ func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error)
 			return Entry{}, false, nil
 		}
 		e, _, err := r.lookUp(ctx, end, ref)
-		if missing(err) || err == nil && e.Type() != of { // it was lost, or Carried is wrong
+		if missing(err) || err == nil && e.Type() != of { // the entry is unreadable, or Carried is wrong
 			return r.latest(ctx, n, of)
 		}
 		return e, err == nil, err

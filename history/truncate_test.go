@@ -44,9 +44,9 @@ type flat struct{ quarter }
 func (flat) CountMessage(chat.Message) int    { return 10 }
 func (flat) CountTools(tools []chat.Tool) int { return 5 * len(tools) }
 
-// sketched makes messages from a sketch: "s" is a system message, "u" a user message, "a" an assistant message, "c" one with
-// a call, "d" one with two, "r" a result of the first call, "q" of the second, "o" of none. A message's text is its letter
-// and its index.
+// sketched makes messages from a sketch: "s" is a system message, "u" a user message, "a" an assistant message, "c" one
+// with a call, "d" one with two, "r" a result of the first call, "q" of the second, "o" of none. A message's text is
+// its letter and its index.
 func sketched(sketch string) []chat.Message {
 	var list []chat.Message
 	call := 0

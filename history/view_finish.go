@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// The texts that are sent if a provider requires one and there is none.
+// The texts of results that are blank or missing. Providers require a text.
 const (
 	noOutput = "(no output)"
 	noResult = "(no result: the call was interrupted)"
@@ -37,12 +37,12 @@ func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message
 	}
 	limits = limits.withDefaults()
 	clipCalls(s, messages[0].ToolCalls, limits.arguments(s), limits.Head)
-	results, most := messages[1:], limits.results(s)
+	results, limit := messages[1:], limits.results(s)
 	sizes := make([]int, len(results))
 	for i, m := range results {
-		sizes[i] = partsUpTo(s, m.Content, most)
+		sizes[i] = partsUpTo(s, m.Content, limit)
 	}
-	shares := fairly(sizes, most)
+	shares := fairly(sizes, limit)
 	for i, size := range sizes {
 		if size > shares[i] {
 			results[i].Content = clipParts(s, results[i].Content, shares[i], limits.Head)
@@ -125,7 +125,7 @@ func sayable(parts chat.Parts) chat.Parts {
 			}
 		case chat.Thinking:
 			if !whole(p) || hasAnswer(kept) {
-				continue // cut off, or in a place where providers refuse it
+				continue // it was cut off, or providers refuse it in this place
 			}
 		}
 		kept = append(kept, p)

@@ -18,7 +18,7 @@ type memo struct {
 // measured holds the messages of a unit and their tokens, and what they were made with.
 type measured struct {
 	by       finishing
-	messages []chat.Message // empty if the unit says nothing
+	messages []chat.Message // empty if the unit is not sent
 	tokens   int
 }
 
@@ -86,7 +86,7 @@ func (f *finisher) reserve() int {
 	return len(f.nodes) - 1
 }
 
-// opening fills a reserved place with the start of a turn. If that says nothing it gets no rank.
+// opening fills a reserved place with the start of a turn. If that is not sent it gets no rank.
 func (f *finisher) opening(at int, t *openTurn) {
 	made := f.kept(t.opening)
 	if made == nil {
@@ -94,7 +94,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
-		_, shell := t.start.Body.(Shell) // only this may be cut
+		_, shell := t.start.Body.(Shell) // only the output of a shell command may be cut
 		made = f.fresh(t.opening, !shell, messages...)
 	}
 	if made.messages != nil {

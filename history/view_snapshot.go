@@ -8,11 +8,10 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// snapshot is what a model sees of the path to a leaf, with what was made of each turn to show it. It is immutable once
-// it was returned: for a longer path, the next snapshot shares what did not change, so that a step of an agent costs
-// only what it added.
+// snapshot holds what a model sees of the path to a leaf, and the elements that show it. It is immutable once returned:
+// the snapshot of a longer path shares what did not change, so that a step of an agent costs only what it added.
 type snapshot struct {
-	build     int     // number of the snapshot; turns and rounds with this number may be changed while it is made
+	build     int     // number of the snapshot; while it is made, only turns and rounds with this number may be changed
 	reader    *reader // nil in a view that was not made by a session
 	path      path
 	boundary  storage.Position // position of the first entry that the newest compaction does not cover
@@ -28,7 +27,7 @@ type openTurn struct {
 	build   int
 	start   Entry
 	at      storage.Position // position of its start, -1 without one
-	covered bool             // whether its start is
+	covered bool             // whether its start is covered by a compaction
 	opening *memo
 	rounds  []*openRound
 }
