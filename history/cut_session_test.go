@@ -270,9 +270,9 @@ func TestTheHeadIsTheFirstMessagesOfALongPath(t *testing.T) {
 		{"the first three messages", long, 3, "u0 a1 u2"},
 		{"no messages", long, 0, ""},
 		{"a round that is partly among them is left out", "u c r " + long, 2, "u0"},
-		{"a round with a late result is left out too", "u c u r:1 " + long, 2, "u0"},
+		{"a round whose late result is not among them is left out", "u c u r:1 " + long, 2, "u0"},
 		{"a message between a call and its late result is kept with both", "u c u r:1 " + long, 4, "u0 r3 u2"},
-		{"or all three are left out", "u c u a r:1 " + long, 4, "u0"},
+		{"a message between a call and its late result is left out with both", "u c u a r:1 " + long, 4, "u0"},
 		{"a call without a result is kept with a note", "u c " + long, 3, "u0 (no result: the call was interrupted)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

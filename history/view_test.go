@@ -33,11 +33,11 @@ func TestAViewHasTurnsAndRounds(t *testing.T) {
 		{"parallel calls are one round", []chat.Message{user, calls("a", "b"), done("a"), done("b")}, "e1: e2(e3 e4)"},
 		{"results are in the order in which they came", []chat.Message{user, calls("a", "b"), done("b"), done("a")}, "e1: e2(e3 e4)"},
 		{"a late result belongs to the round of its call", []chat.Message{user, calls("a"), calls("b"), done("b"), done("a")}, "e1: e2(e5) e3(e4)"},
-		{"even if it comes in another turn", []chat.Message{user, calls("a"), user, answer, done("a")}, "e1: e2(e5) | e3: e4()"},
+		{"a late result in another turn belongs to the round of its call", []chat.Message{user, calls("a"), user, answer, done("a")}, "e1: e2(e5) | e3: e4()"},
 		{"a call may have no result", []chat.Message{user, calls("a", "b"), done("b"), user}, "e1: e2(e3) | e4:"},
 		{"a session may start with the assistant", []chat.Message{answer, calls("a"), done("a"), user, answer}, ": e1() e2(e3) | e4: e5()"},
 		{"an id that is used again means the newer call", []chat.Message{user, calls("a"), done("a"), calls("a"), done("a")}, "e1: e2(e3) e4(e5)"},
-		{"even if the older call has no result", []chat.Message{user, calls("a"), calls("a"), done("a")}, "e1: e2() e3(e4)"},
+		{"the newer call is meant even if the older has no result", []chat.Message{user, calls("a"), calls("a"), done("a")}, "e1: e2() e3(e4)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, tt.messages...)
@@ -315,7 +315,7 @@ func TestThinkingOfACompactionStartsTheFirstAssistantMessageOfTheSameTurn(t *tes
 			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b"), calls("c"), done("c")},
 		},
 		{
-			"a round with thinking of its own does not", []chat.Message{user, calls("a"), done("a"), with(calls("b"), own), done("b"), calls("c"), done("c")}, "e4", nil,
+			"a round with thinking of its own does not get it", []chat.Message{user, calls("a"), done("a"), with(calls("b"), own), done("b"), calls("c"), done("c")}, "e4", nil,
 			[]chat.Message{user, with(calls("b"), own), done("b"), calls("c"), done("c")},
 		},
 		{
@@ -335,11 +335,11 @@ func TestThinkingOfACompactionStartsTheFirstAssistantMessageOfTheSameTurn(t *tes
 			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b"), answer},
 		},
 		{
-			"but not one of another turn", []chat.Message{user, calls("a"), done("a"), answer}, "", []chat.Message{user, calls("b"), done("b")},
+			"a round of another turn does not get it", []chat.Message{user, calls("a"), done("a"), answer}, "", []chat.Message{user, calls("b"), done("b")},
 			[]chat.Message{user, calls("b"), done("b")},
 		},
 		{
-			"nor one of a turn that is kept as a whole", []chat.Message{user, answer, user, calls("b"), done("b")}, "e3", nil,
+			"a turn that is kept as a whole does not get it", []chat.Message{user, answer, user, calls("b"), done("b")}, "e3", nil,
 			[]chat.Message{user, calls("b"), done("b")},
 		},
 	} {

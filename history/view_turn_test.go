@@ -50,10 +50,10 @@ func TestAPathIsSplitIntoTurns(t *testing.T) {
 	}{
 		{"an empty path has no turns", nil, ""},
 		{"a user message starts a turn", said(user, answer, user), "e1: e2() | e3:"},
-		{"so does a shell command", append(said(user, answer), shell, said(answer)[0]), "e1: e2() | e3: e4()"},
-		{"unless it is hidden", append(said(user, answer), hidden, said(answer)[0]), "e1: e2() e4()"},
-		{"so does a custom message", append(said(user, answer), custom, said(answer)[0]), "e1: e2() | e3: e4()"},
-		{"so does a branch summary", append(said(user, answer), branch, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{"a shell command starts a turn", append(said(user, answer), shell, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{"a hidden shell command does not start a turn", append(said(user, answer), hidden, said(answer)[0]), "e1: e2() e4()"},
+		{"a custom message starts a turn", append(said(user, answer), custom, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{"a branch summary starts a turn", append(said(user, answer), branch, said(answer)[0]), "e1: e2() | e3: e4()"},
 		{
 			"entries that the model does not see start none",
 			[]history.Body{

@@ -176,7 +176,7 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
-			"so does a hook's message of an older version",
+			"a hook's message of an older version becomes a custom message",
 			`"role":"hookMessage","customType":"hook","content":[{"type":"text","text":"mind the gap"}]`,
 			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
