@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
@@ -86,14 +88,14 @@ func examineLine(s storage.Stored, known map[string]bool) error {
 	case err != nil:
 		return err
 	case e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent:
-		return fmt.Errorf("it is the %s %q after %q, and not the %s %q after %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
+		return fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	case known[s.ID]:
 		return fmt.Errorf("a second entry with the id %q", s.ID)
 	case s.Parent != "" && !known[s.Parent]:
-		return fmt.Errorf("what it follows does not stand before it: %w", &storage.NoEntryError{ID: s.Parent})
+		return noParent(s.Parent)
 	}
 	if id := e.Compaction().boundary(); id != "" && !known[id] {
-		return fmt.Errorf("the entry at which it cuts does not stand before it: %w", &storage.NoEntryError{ID: id})
+		return worded.Errorf(&storage.NoEntryError{ID: id}, "the entry %q at which it cuts is not before it", id)
 	}
 	return nil
 }

@@ -132,8 +132,8 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	damaged := file(t, "damaged.jsonl", strings.Join(lines, ""))
 	stdout, stderr = ran(t, program.ExitFailed, "verify", damaged, whole)
 	require.Contains(t, stderr, damaged+":5: ")
-	require.Contains(t, stderr, damaged+":6: what it follows does not stand before it")
-	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n")
+	require.Contains(t, stderr, damaged+":6: its parent ")
+	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, all well\n")
 
 	torn := file(t, "torn.jsonl", log+`{"type":"mess`)
 	stdout, stderr = ran(t, program.ExitOK, "verify", torn)
