@@ -402,7 +402,7 @@ func TestEveryPolicyIsAccepted(t *testing.T) {
 		require.Positive(t, o.totals.Spent)
 		require.Positive(t, o.totals.Whole)
 	}
-	for flag, want := range map[string]string{"-policy": "it is one of a3s, copilot-chat", "-prices": `the prices of model "best" are unknown`} {
+	for flag, want := range map[string]string{"-policy": "use one of a3s, copilot-chat", "-prices": `the prices of model "best" are unknown`} {
 		o := runJSON(t, flag, "best")
 		require.Equal(t, exitUsage, o.code)
 		require.Contains(t, o.stderr, want)

@@ -350,7 +350,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		want string
 	}{
 		{"no model", []string{"-task", task}, "-model is missing"},
-		{"an unknown policy", append(model, "-policy", "best"), "it is one of a3s, copilot-chat"},
+		{"an unknown policy", append(model, "-policy", "best"), "use one of a3s, copilot-chat"},
 		{"prices of an unknown model", append(model, "-prices", "best"), `the prices of model "best" are unknown`},
 		{"an unknown provider", []string{"-model", "acme:one", "-task", task}, `there is no provider "acme"`},
 		{"no provider", []string{"-model", "gpt-4o", "-task", task}, `there is no provider "gpt-4o"`},

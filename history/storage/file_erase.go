@@ -103,12 +103,12 @@ func (f *File) finishReplacing() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("storage: what was being erased in %s: %w", f.path, err)
+		return fmt.Errorf("completing an erasure: %w", err)
 	}
 	defer side.Close()
 	size, err := side.Size()
 	if err != nil {
-		return fmt.Errorf("storage: what was being erased in %s: %w", f.path, err)
+		return fmt.Errorf("completing an erasure: %w", err)
 	}
 	var list []replacement
 	whole := false
@@ -119,7 +119,7 @@ func (f *File) finishReplacing() error {
 			break // nothing has been replaced yet
 		}
 		if r.Type != replacementType || r.At < 0 || r.Size < int64(len(r.Data)) || r.Size > f.end || r.At >= f.end-r.Size {
-			return fmt.Errorf("storage: %s is not what promptree writes there: move it away", path)
+			return fmt.Errorf("%s is not what promptree writes there: move it away", path)
 		}
 		if whole = r.End; whole {
 			break
@@ -129,10 +129,10 @@ func (f *File) finishReplacing() error {
 	if whole {
 		err = f.replace(list)
 	} else if size > 0 && len(list) == 0 {
-		return fmt.Errorf("storage: %s is not what promptree writes there: move it away", path)
+		return fmt.Errorf("%s is not what promptree writes there: move it away", path)
 	}
 	if err = errors.Join(err, side.Close()); err != nil { // Windows does not remove open files
-		return fmt.Errorf("storage: what was being erased in %s: %w", f.path, err)
+		return fmt.Errorf("completing an erasure: %w", err)
 	}
 	return f.options.Disk.Remove(path)
 }
