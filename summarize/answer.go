@@ -61,7 +61,7 @@ func tidy(text string) (string, error) {
 }
 
 // ConversationSummary returns one user message: the summary between tags, and a breadcrumb that says where the full
-// transcript lies.
+// transcript is stored.
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
 	b.WriteString(plaintext.SummaryOpen + "\n" + plaintext.Untagged(m.Summary) + "\n")

@@ -16,12 +16,13 @@ import (
 
 // Ask says whom to ask for summaries, and how.
 type Ask struct {
-	// Prompts to ask with, each if the one before it brought no summary. Defaults to [FullPrompt] and [SimplePrompt].
+	// Prompts to ask with, in order: the next one is used if no model returned a usable summary. Defaults to
+	// [FullPrompt] and [SimplePrompt].
 	Prompts []Prompt
 	// Mode limits Prompts to those of this mode and those that fork the agent's request. Defaults to [ModeAuto], which
 	// allows all.
 	Mode Mode
-	// Routes name the model to ask for agents of some models; the first that matches counts.
+	// Routes choose a model to ask by the agent's model; the first route that matches is used.
 	Routes []Route
 	// Names of models in [Compactor.Models] to ask, in this order. An event reports a name that is not there, and it is
 	// skipped. The agent's own model is asked last, and alone if no other is named.
@@ -34,19 +35,20 @@ type Ask struct {
 	Timeout time.Duration
 	// TimeLimit of a compaction with all its requests. Defaults to 5 minutes.
 	TimeLimit time.Duration
-	// Attempts of each request if its failure may pass ([*chat.TransientError]). Defaults to one. All waits of a
-	// compaction together last at most RetryWait.
+	// Attempts is the most times that a request is made if it fails with a [*chat.TransientError]. Defaults to one. All
+	// waits of a compaction together last at most RetryWait.
 	Attempts int
-	// RetryWait is the longest that a compaction waits for failures to pass. Defaults to 5 seconds.
+	// RetryWait is the longest total time that a compaction waits between attempts. Defaults to 5 seconds.
 	RetryWait time.Duration
 	// MinChars is the fewest characters (code points) of an answer. None by default.
 	MinChars int
-	// MaxTokens is the most tokens that a model may answer. A request asks for less if the summary's room, and some for
-	// what the model thinks or analyses first, is less. No limit by default.
+	// MaxTokens is the most tokens that a model may answer. A request asks for fewer if the summary's room, plus an
+	// allowance for thinking and analysis, is smaller. No limit by default.
 	MaxTokens int
 	// Temperature of each request. Defaults to the model's own.
 	Temperature *float64
-	// SimpleResult is the fewest tokens to which a prompt that clips tool results clips them. Defaults to 200.
+	// SimpleResult is a lower bound, in tokens, for prompts that clip tool results: no result is clipped below it.
+	// Defaults to 200.
 	SimpleResult int
 	// Checks of a summary. Every policy also checks that a summary is not empty, fits its room, and is smaller than
 	// what it replaces.
@@ -55,7 +57,7 @@ type Ask struct {
 	Quirks []Quirk
 }
 
-// Route names the model that summarises for agents of some models.
+// Route names the model that summarises for agents whose own model matches a pattern.
 type Route struct {
 	// Agents are patterns of model names, for example "claude-opus*". They match by family: case and a provider's
 	// prefix do not count.
@@ -64,7 +66,7 @@ type Route struct {
 	Model string
 }
 
-// Quirk is what models of some names need.
+// Quirk holds what models whose names match a pattern need.
 type Quirk struct {
 	// Models are patterns of model names, for example "claude-opus*". They match by family: case and a provider's
 	// prefix do not count.
@@ -195,7 +197,7 @@ func sortByPrice(list []*candidate, agent sizing.Prices, c sizing.Carry, forks b
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(cost(a), cost(b)) })
 }
 
-// thinkingOf returns the thinking of a message. It is kept together, because a provider takes it whole or not at all.
+// thinkingOf returns the thinking of a message. It is kept whole, because providers accept it only whole.
 func thinkingOf(m chat.Message) []chat.Thinking {
 	var list []chat.Thinking
 	for _, p := range m.Content {

@@ -20,7 +20,7 @@ type Runner interface {
 	Run(ctx context.Context, s *history.Session, plan string) error
 }
 
-// RunnerFunc is a [Runner] that is a function.
+// RunnerFunc is a function that implements [Runner].
 type RunnerFunc func(ctx context.Context, s *history.Session, plan string) error
 
 // Run calls f.

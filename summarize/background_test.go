@@ -29,8 +29,8 @@ func slowly(after time.Duration, step models.Step) models.Step {
 	}
 }
 
-// backgroundDesk returns a desk with about that many tokens of history, which is compacted in the background from 80%
-// of the budget on.
+// backgroundDesk returns a desk with about the given number of tokens of history. It is compacted in the background at
+// 80% of the budget.
 func backgroundDesk(t testing.TB, tokens int) desk {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, (tokens-40)/4)...)
@@ -130,7 +130,7 @@ func TestABackgroundSummaryThatIsNotNeededIsDiscarded(t *testing.T) {
 	})
 }
 
-func TestABackgroundFailureIsNoErrorOfTheRenderAndIsRetriedAfterAStep(t *testing.T) {
+func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundDesk(t, 3300)
 		d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))

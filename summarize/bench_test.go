@@ -37,8 +37,8 @@ func BenchmarkCompaction(b *testing.B) {
 	}
 }
 
-// overfull returns a session in memory with the first messages that take more than that many tokens, up to the end of a
-// round.
+// overfull returns a session in memory with the first messages that take more than the given number of tokens, up to
+// the end of a round.
 func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, tokens int) *history.Session {
 	n := 0
 	for i, m := range messages {

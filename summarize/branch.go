@@ -14,7 +14,7 @@ import (
 type BranchPolicy struct {
 	// On makes a summary of each branch that is left. Off by default.
 	On bool
-	// Reserve is how many tokens of the context window the messages of the branch may not take, at most half of the
+	// Reserve is how many tokens of the context window the messages of the branch must leave free, at most half of the
 	// window. Defaults to 16,384.
 	Reserve int
 	// Prompt to ask a model with. Defaults to [BranchPrompt].
@@ -29,10 +29,10 @@ type Navigation struct {
 	Instructions string
 }
 
-// Navigate makes the session go on from another entry, as [history.Session.Branch] does. If the policy or how says so,
-// a hook or a model first summarises the branch that is left, and the summary follows that entry. A model sees the
-// newest messages of the branch that fit; the files are those of the whole branch. Navigate returns the summary, nil if
-// there is none.
+// Navigate makes the session go on from another entry, as [history.Session.Branch] does. If the policy or the argument
+// how says so, a hook or a model first summarises the branch that is left, and the summary follows that entry. A model
+// sees the newest messages of the branch that fit; the files are those of the whole branch. Navigate returns the
+// summary, nil if there is none.
 //
 // If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
 func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*history.BranchSummary, error) {

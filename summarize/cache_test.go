@@ -65,7 +65,7 @@ func foretold(d desk, prompt elements.Node) summarize.Measurement {
 	return m[0]
 }
 
-func TestTheCachedTokensOfAPromptAreForetold(t *testing.T) {
+func TestTheCachedTokensOfAPromptArePredicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := pricedDesk(t)
 		first := foretold(d, prompt(d.Session))
@@ -93,7 +93,7 @@ func TestTheCachedTokensOfAPromptAreForetold(t *testing.T) {
 	})
 }
 
-func TestAMeasurementGoesByTheSessionsClock(t *testing.T) {
+func TestAMeasurementUsesTheSessionsClock(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)

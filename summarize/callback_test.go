@@ -43,7 +43,7 @@ type faultyDesk struct {
 	release chan struct{}
 }
 
-// misbehave is called first in the faulty function. It reports whether the function is to return nonsense.
+// misbehave is called first in the faulty function. It reports whether the function must return nonsense.
 func (d *faultyDesk) misbehave() bool {
 	if !d.faulty.Load() {
 		return false
@@ -440,7 +440,7 @@ func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 	})
 }
 
-func TestTheLoggerIsToldOfAnOnEventThatPanics(t *testing.T) {
+func TestTheLoggerReportsAnOnEventThatPanics(t *testing.T) {
 	var log strings.Builder
 	d := newDesk(t, overflowing()...)
 	d.Logger, d.OnEvent = slog.New(slog.NewTextHandler(&log, nil)), func(summarize.Event) { panic("boom") }
@@ -502,7 +502,7 @@ func (h *hanging) Append(ctx context.Context, at storage.Position, lines ...stor
 	return h.Memory.Append(ctx, at, lines...)
 }
 
-// Entries that are written even after the context ended are waited for only so long.
+// The wait for entries that are written after the context ended is bounded.
 func TestAStoreThatHangsBlocksNeitherRenderNorClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hanging{Memory: &storage.Memory{}, until: make(chan struct{})}

@@ -22,7 +22,8 @@ import (
 
 var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is left out")
 
-// errSaidMeanwhile reports that the prompt does not fit after a compaction because of what was said while it was made.
+// errSaidMeanwhile reports that the prompt does not fit after a compaction because of messages that were appended while
+// it was made.
 var errSaidMeanwhile = errors.New("summarize: the session was compacted, but the messages said meanwhile do not fit")
 
 // errSentElsewhere reports that a fork is not possible because another process sent the prompt.
@@ -112,7 +113,7 @@ type order struct {
 }
 
 // run carries a plan out: it has the summary written and calls take, which puts the draft in place, or keeps it and
-// returns [errReady]. It claims the plan meanwhile. If the plan fails, it writes that to the session.
+// returns [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
 func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) (failed error) {
 	if !c.session.Claim(o.id) {
 		return ErrBusy
@@ -273,8 +274,9 @@ func (c *carrier) isPending(ctx context.Context, id string) bool {
 	return err != nil || l.Pending != nil && l.Pending.ID == id
 }
 
-// conclude writes to the session how a plan failed, and emits the event. If there is to be another attempt, it writes
-// what this one leaves to it. The job and the writer are nil if the attempt failed before they existed.
+// conclude writes to the session how a plan failed, and emits the event. If there will be another attempt, it writes
+// the answers and refusals of this one for it. The job and the writer are nil if the attempt failed before they
+// existed.
 func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError, again bool) {
 	why := errors.Join(failed.Reasons...)
 	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: ErrorType(why), Error: unprefixed(failed)}
@@ -416,8 +418,8 @@ type placement struct {
 	mustFit  bool
 }
 
-// afterwards calls AfterCompact and asks for the title. After a compaction in the background neither delays anything;
-// the title never does.
+// afterwards calls AfterCompact and asks for the title. The title delays nothing; AfterCompact delays nothing if the
+// compaction was made in the background.
 func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history.Entry, m history.Compaction) {
 	after := func(ctx context.Context) {
 		if c.hooks.AfterCompact != nil {
@@ -534,13 +536,13 @@ func (w *walker) compact(s *measured, d Decision) error {
 }
 
 // CarryOut carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
-// in place. It is for a [Runner] of your own. It returns once the hook after the compaction and the request for its
-// title have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if this process is carrying
-// it out already. Any other error says how the plan failed, which the session records too.
+// in place. It is for your own [Runner]. It returns once the hook after the compaction and the request for its title
+// have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if this process is carrying it out
+// already. Any other error says how the plan failed, which the session records too.
 //
-// If the context ends, or an attempt fails in a way that may pass, retry reports whether there will be another attempt,
-// here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the requests
-// that models refused, for the next attempt. If retry is nil, there is no other attempt.
+// If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
+// attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
+// requests that models refused, for the next attempt. If retry is nil, there is no other attempt.
 func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err error) bool) error {
 	w, err := c.begin(ctx, nil)
 	if err != nil {

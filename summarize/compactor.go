@@ -25,8 +25,8 @@ import (
 // first use; after that it is safe for concurrent use. Close it after use, because its policy may work in the
 // background.
 //
-// It decides by what the session holds: a compactor in another process decides the same if it has the same session,
-// prompt and policy.
+// Its decisions do not depend on the process: another compactor with the same session, prompt and policy decides the
+// same.
 type Compactor struct {
 	// Session that the prompt's history elements show. The compactor does not close it.
 	Session *history.Session
@@ -103,14 +103,14 @@ func (c *Compactor) init() {
 //     is an entry of the session ([history.Plan]).
 //  2. Summarise: models are asked, in pieces if the history is larger than they take in. A summary that is too long is
 //     shortened.
-//  3. Place: the prompt is rendered with the summary. Only if it fits is the compaction written to the session. How the
+//  3. Place: the prompt is rendered with the summary. If it fits, the compaction is written to the session. How the
 //     plan ended is an entry too ([history.PlanEnd]).
 //
-// If the prompt still does not fit, the policy's last resort is taken ([Overflow]). By default that is a
+// If the prompt still does not fit, the policy's last resort is taken ([Overflow]). By default it is to return a
 // [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
 // report a failed compaction, and it is not tried again before a pause is over ([Policy.RetryAfter]).
 //
-// If the context is cancelled, the error is its cause. If a function of the caller's has not returned, a
+// If the context is cancelled, the error is its cause. If one of the caller's functions has not returned, a
 // [*CallbackError] around the cause names it; if Render was waiting for another call, the error says so.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
@@ -168,7 +168,7 @@ func (c *Compactor) read(ctx context.Context) (*ledger.Ledger, error) {
 	return l, nil
 }
 
-// walker takes one call through the steps.
+// walker carries one call of the compactor through its steps.
 type walker struct {
 	c            *Compactor
 	ctx          context.Context
@@ -208,7 +208,7 @@ func (w *walker) acquire() error {
 	}
 }
 
-// tryAcquire does so if no other call is compacting, and reports whether it did.
+// tryAcquire acquires without waiting, and reports whether it succeeded: it does not if another call is compacting.
 func (w *walker) tryAcquire() bool {
 	select {
 	case w.c.inner.compacting <- struct{}{}:
@@ -248,8 +248,8 @@ func (w *walker) measurer() (*measurer, error) {
 }
 
 // writerPrices returns the prices of the models that may be asked for a summary first: of one, or of all if the
-// cheapest is asked. The zero value stands for the agent's model reading its own cache. A model without prices counts
-// with the agent's.
+// cheapest is asked. The zero value means the agent's model, reading its own cache. A model without prices gets the
+// agent's.
 func (w *walker) writerPrices() []sizing.Prices {
 	own := w.policy.prices(w.target)
 	var list []sizing.Prices
@@ -366,7 +366,8 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 	}
 }
 
-// finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return then.
+// finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return if that
+// fails.
 func (w *walker) finish(s *measured, why error) (result *render.Result, err error) {
 	if !s.Fits {
 		if w.afterTurn {

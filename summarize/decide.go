@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Measurement holds the numbers that a policy decides by. They depend only on the session, the prompt, the policy and
-// the time, so they are the same wherever the session is opened.
+// Measurement holds the numbers on which a policy bases its decision. They depend only on the session, the prompt, the
+// policy and the time, so they are the same wherever the session is opened.
 type Measurement struct {
 	// Occasion of the measurement.
 	Occasion Occasion
@@ -20,7 +20,7 @@ type Measurement struct {
 	// Count is our own count of the prompt's messages, in tokens, with all the history that the view shows and without
 	// other pieces that are offered to pruning. If the prompt does not fit, it is the count that is needed.
 	Count int
-	// Tools is the tokens of the tool definitions: the target's, or those that stand in the prompt and are not offered
+	// Tools is the number of tokens of the tool definitions: the target's, or those in the prompt that are not offered
 	// to pruning.
 	Tools int
 	// Ratio that multiplies Count and Tools ([MeasureBy]).
@@ -101,6 +101,7 @@ type Pause struct {
 // active reports whether the pause is not over.
 func (p Pause) active(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
 
+// String returns the pause in words.
 func (p Pause) String() string {
 	if p.Failures == 0 {
 		return "paused until the next step: " + p.Err

@@ -206,7 +206,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	require.Equal(t, summarize.OnContextLimit, (*d.Heard)[0].Reason)
 	require.NoError(t, chat.Validate(r.Messages))
 
-	// If the provider goes on refusing, the last attempt returns a RecoveryError.
+	// If the provider refuses again, the last attempt returns a RecoveryError.
 	attempts := 1
 	for ; err == nil; attempts++ {
 		require.LessOrEqual(t, attempts, 3)
@@ -219,7 +219,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	require.Contains(t, err.Error(), "context overflow recovery failed")
 }
 
-func TestRecoverGoesByTheProvidersCount(t *testing.T) {
+func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
@@ -230,7 +230,7 @@ func TestRecoverGoesByTheProvidersCount(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, 2*r.Tokens, 4000)
 
-	// Another compactor of the session goes by it too.
+	// Another compactor of the session uses the ratio too.
 	again := deskOf(t, d.Session)
 	again.Policy = d.Policy
 	again.Say(rounds(6, 9, 700)...)

@@ -1,5 +1,5 @@
 // Package summarize compacts a conversation that no longer fits its context window: a summary replaces the old messages
-// and says where the full transcript lies.
+// and says where the full transcript is stored.
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
@@ -30,7 +30,8 @@
 //   - Decide: [Policy.Decide] turns the measurement, and nothing else, into a [Decision]. [Compactor.Explain] returns
 //     the last decision with its outcome and every number that led to it.
 //   - Plan: the compactor chooses which history to cover, which to keep, and the room of the summary. To choose, it
-//     renders the prompt with each cut before it asks a model. The plan is an entry of the session ([history.Plan]).
+//     renders the prompt with each cut that it tries; no model is asked for that. The plan is an entry of the session
+//     ([history.Plan]).
 //   - Summarise: models are asked. Meanwhile nothing is locked and nothing is written. If an answer is too long, the
 //     model is asked once to shorten it; if it is still too long, it is cut at a section.
 //   - Place: the prompt is rendered with the summary. If it fits, the compaction is appended, with an entry that says
@@ -104,9 +105,9 @@
 // # What holds for all policies
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
-// replaces only what was summarised: messages said meanwhile stay. After a compaction, every message of the user's is
-// shown, copied or covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees
-// the summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
+// replaces only what was summarised: messages said meanwhile stay. After a compaction, every user message is shown,
+// copied or covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the
+// summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
 // asked; a larger history is summarised in pieces.
 //
 // # Failures
@@ -115,8 +116,9 @@
 // own last; no model that failed is asked again for the same compaction. If all fail, compaction pauses for 1 step of
 // the agent, doubled with each further failure up to 64 steps, and until the time that a provider named. If the prompt
 // does not fit, each render makes one attempt whatever the pause, without the requests that were refused before. If
-// that attempt fails too, [Overflow].LastResort decides: the error, a [*FailedError] in which errors.AsType finds the
-// [*render.BudgetExceededError], or a request without the oldest history. The session keeps all history in any case.
+// that attempt fails too, [Overflow].LastResort decides what is returned: the error, a [*FailedError] in which
+// errors.AsType finds the [*render.BudgetExceededError], or a request without the oldest history. The session keeps all
+// history in any case.
 //
 // If a provider refuses a request as too large, its answer becomes an entry of the session ([history.Refusal]). The
 // limit that it names, and the ratio of its count to ours, hold for every later request to that model. [ContextLimit]

@@ -26,15 +26,15 @@ var ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.
 // ErrBusy reports that another compaction is being made.
 var ErrBusy = errors.New("summarize: a compaction is being made already: wait for it, or call Compactor.Abort")
 
-// ErrPlanEnded reports that a plan is not pending any more: it was carried out, it took too long, or the session went
-// to another branch.
+// ErrPlanEnded reports that a plan is not pending any more: it was carried out, it took too long, or the session
+// switched to another branch.
 var ErrPlanEnded = errors.New("summarize: the plan has ended already")
 
 // ErrNoPrompt reports that a compaction was asked for before any prompt was rendered, so the size that it must reach is
 // not known.
 var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet: call Compactor.Render first")
 
-// ErrTools reports that tools stand both in the prompt and in [Target.Tools].
+// ErrTools reports that both the prompt and [Target.Tools] hold tools.
 var ErrTools = errors.New("summarize: the prompt holds tools, and Target.Tools are set: leave one of them out")
 
 // ErrNotAsked reports that the policy does not compact on this occasion.
@@ -114,7 +114,7 @@ func (e *CandidateError) Error() string {
 // Unwrap returns Err.
 func (e *CandidateError) Unwrap() error { return e.Err }
 
-// within returns an error that says where err happened. The package's prefix stands in it once.
+// within returns an error that says where err happened. The package's prefix is in it once.
 func within(where string, err error) error {
 	return worded.Errorf(err, "summarize: %s: %s", where, unprefixed(err))
 }

@@ -495,7 +495,7 @@ func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
 	})
 }
 
-func TestAPlanWhoseRunnerIsGoneIsDroppedAndMadeAnew(t *testing.T) {
+func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	hangs := make(chan struct{})
 	d.Target.Model = chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {

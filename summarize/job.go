@@ -212,10 +212,10 @@ func (j *job) part(covered []history.Unit, prefix int) Material {
 	return m
 }
 
-// whole returns the material for all that is covered.
+// whole returns the material for all covered units.
 func (j *job) whole() Material { return j.part(j.covered, j.prefix) }
 
-// dataOf returns the application's data of the messages, nil if there is none at all.
+// dataOf returns the application's data of the messages, nil if no message has any.
 func dataOf(list []history.Unit) []json.RawMessage {
 	if !slices.ContainsFunc(list, func(u history.Unit) bool { return u.Data != nil }) {
 		return nil

@@ -182,7 +182,7 @@ func (f slowFile) WriteAt(data []byte, at int64) (int, error) {
 }
 
 // Afterwards every acknowledged message is there, no compaction covers what no model was shown, and the work and the
-// next compaction go on.
+// next compaction succeed.
 func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -242,7 +242,7 @@ func latest(t *testing.T, s *history.Session) string {
 	return e.ID
 }
 
-// killedAt runs a child and kills it a while after it came to a step, where it stops if stays is set. It returns the
+// killedAt runs a child and kills it a while after it reached a step, where it stops if stays is set. It returns the
 // number of the last message and the number of compactions that the child printed as written.
 func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) (last, done int) {
 	t.Helper()

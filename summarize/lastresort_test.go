@@ -60,7 +60,7 @@ func TestAForkDeclaresToolsAsTheAgentsRequestDid(t *testing.T) {
 	require.Equal(t, chat.ToolChoiceAuto, fork.ToolChoice, "as the agent sends it, or the cache is lost")
 }
 
-func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
+func TestAnAnswerToAForkThatCallsAToolIsNotASummary(t *testing.T) {
 	d := copilotDesk(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	d.Answers(func(context.Context, chat.Request) (chat.Response, error) {

@@ -51,7 +51,7 @@ type Material struct {
 	Reminder string
 	// Files that were read and modified in the covered history and in the history that was compacted before.
 	Files history.Files
-	// Workspace is what the application knows of the work now.
+	// Workspace holds what the application knows of the work now.
 	Workspace
 	// Tools that the agent has.
 	Tools []chat.Tool
@@ -69,7 +69,7 @@ type Material struct {
 	Summary string
 }
 
-// Workspace is what the application knows of the work besides the messages. Empty fields are left out.
+// Workspace holds what the application knows of the work besides the messages. Empty fields are left out.
 type Workspace struct {
 	// Plan of the agent. Defaults to the newest [history.Todos] on the path.
 	Plan string
@@ -107,7 +107,8 @@ type Prompt struct {
 	// Request returns the tree of the request, which is rendered so that it fits the model that is asked. It must keep
 	// what the user said: a history that does not fit is summarised in pieces.
 	Request func(Material) elements.Node
-	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the whole text.
+	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the whole text
+	// of the answer.
 	Read func(chat.Response) (string, error)
 	// Background uses the prompt only for summaries that are made in the background.
 	Background bool

@@ -71,8 +71,7 @@ func (s *measured) tools(t Target) []chat.Tool {
 	return t.Tools
 }
 
-// tokens returns the tokens of the messages and of the tools that stand in the prompt; those that are needed if it does
-// not fit.
+// tokens returns the tokens of the messages and of the tools in the prompt; those that are needed if it does not fit.
 func (s *measured) tokens() int {
 	switch {
 	case s.over != nil:
@@ -206,7 +205,7 @@ func (m *measurer) layOutInBudget(ctx context.Context, s *measured, prompt eleme
 	}
 }
 
-// foretell fills what the provider's cache holds of the prompt.
+// foretell predicts how much of the prompt the provider reads from its cache, and whether the prompt breaks the cache.
 func (m *measurer) foretell(s *measured) {
 	prices := m.target.Prices
 	if prices == (sizing.Prices{}) {
@@ -232,7 +231,7 @@ func (m *measurer) foretell(s *measured) {
 	}
 }
 
-// fillRelief fills what a compaction and a clearing would relieve, if a condition needs it.
+// fillRelief sets how many tokens a compaction and a clearing would save, if a condition needs them.
 func (m *measurer) fillRelief(ctx context.Context, s *measured) error {
 	priced := m.target.Prices != (sizing.Prices{})
 	needsCosts := priced && m.policy.Trigger.needsCarryCosts(s.Measurement)
@@ -258,7 +257,7 @@ func (m *measurer) fillRelief(ctx context.Context, s *measured) error {
 	return nil
 }
 
-// fillCompaction fills what a compaction would relieve.
+// fillCompaction sets Covered and Room, and the costs of carrying and compacting.
 func (m *measurer) fillCompaction(ctx context.Context, s *measured) error {
 	s.Room = m.room(s.Budget)
 	point, err := m.cut(ctx, s)
@@ -283,7 +282,7 @@ func (m *measurer) fillCompaction(ctx context.Context, s *measured) error {
 	return nil
 }
 
-// fillCarryCosts fills the cost of carrying the history, and that of compacting it.
+// fillCarryCosts sets the cost of carrying the history and the cost of compacting it.
 func (m *measurer) fillCarryCosts(s *measured) {
 	prices := m.target.Prices
 	relief := s.Relief()
@@ -339,7 +338,7 @@ func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
 	return inputs
 }
 
-// fillClearingCosts fills the cost of carrying old tool output, and that of clearing it.
+// fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
 func (m *measurer) fillClearingCosts(ctx context.Context, s *measured) error {
 	_, err := call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (struct{}, error) {
 		c := m.policy.Clear.Rule.Look(s.view, m.target.Tokenizer)
@@ -376,8 +375,8 @@ func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing,
 // keepsLess reports whether less may be kept than the policy says, if the prompt does not fit otherwise.
 func (s *measured) keepsLess() bool { return !s.Fits || s.Occasion == OnContextLimit }
 
-// cut returns where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
-// everything, at the earliest possible place.
+// cut returns the policy's cut point. If the prompt does not fit although the policy keeps everything, it returns the
+// earliest possible one.
 func (m *measurer) cut(ctx context.Context, s *measured) (history.CutPoint, error) {
 	rule, by := m.rule(s), m.sizing()
 	point, err := rule.Find(ctx, s.view, by)
@@ -392,7 +391,7 @@ func (m *measurer) cut(ctx context.Context, s *measured) (history.CutPoint, erro
 }
 
 // rule returns the policy's cut in tokens: its share is of the context window, and its tokens are the provider's if the
-// policy goes by the provider's count. It keeps no more than a condition allows beside a summary.
+// policy uses the provider's count. It keeps no more than a condition allows beside a summary.
 func (m *measurer) rule(s *measured) history.Cut {
 	rule := m.policy.Cut
 	if rule.Share > 0 {
@@ -431,8 +430,8 @@ func (m *measurer) room(budget int) int {
 // ([history.Cut.First]) are among them, because a replacement may not show them, or have no room for them.
 func covered(point history.CutPoint) []history.Unit { return point.Units[:point.At] }
 
-// replaced returns the tokens of the messages that a replacement stands for: those of the earlier compaction, and the
-// covered units except the current turn's first message, which stays.
+// replaced returns the tokens of the messages that a replacement takes the place of: those of the earlier compaction,
+// and the covered units except the current turn's first message, which stays.
 func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) int {
 	tokens := 0
 	for _, m := range earlier {

@@ -78,7 +78,7 @@ func lastLine(e summarize.Explanation) string {
 	return lines[len(lines)-1]
 }
 
-func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.T) {
+func TestInstructionsWithoutAPriorityAreNotPrunedBeforeHistoryIsCompacted(t *testing.T) {
 	for _, rounds := range []int{1, 2, 3, 4, 5, 6, 7, 8} {
 		d := newDesk(t, chat.UserMessage(task))
 		for n := range rounds {
@@ -95,7 +95,7 @@ func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.
 	}
 }
 
-func TestOnlyTheLastResortLetsInstructionsGo(t *testing.T) {
+func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(words(3990)))
 	d.Policy.Overflow.LastResort = summarize.ResortDrop
 	tree := elements.Nodes{

@@ -66,7 +66,7 @@ func flaky(ctx context.Context, r chat.Request) (chat.Response, error) {
 }
 
 // Several goroutines make every call of one compactor, with contexts that end at any time: nothing races, hangs or is
-// left running, the session is valid, and another compactor goes on with it.
+// left running, the session is valid, and another compactor can use it.
 func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 	t.Parallel()
 	calls := numberFrom(t, mixedEnv, 600)
@@ -108,7 +108,7 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 	}
 }
 
-// mixed makes that many random calls of one compactor, and closes it near the end.
+// mixed makes the given number of random calls of one compactor, and closes it near the end.
 func mixed(t *testing.T, s *history.Session, calls int) {
 	d := summarize.Compactor{
 		Session: s, Policy: inBackground(), Target: summarize.Target{Model: chat.ModelFunc(flaky), Name: "flaky", Tokenizer: quarter{}, Budget: budget},

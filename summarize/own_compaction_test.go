@@ -22,7 +22,7 @@ func ownCompaction(text string, parts ...chat.Opaque) models.Step {
 	}
 }
 
-func TestAProvidersOwnCompactionIsKeptAsItCameBesideTheSummary(t *testing.T) {
+func TestAProvidersOwnCompactionIsKeptUnchangedBesideTheSummary(t *testing.T) {
 	own := chat.Opaque{Value: json.RawMessage(`{"type":"compaction","encrypted_content":"<é>"}`), Tokens: 40}
 	d := newFileDesk(t, overflowing()...)
 	d.Answers(ownCompaction("The build was mended.", own))

@@ -169,7 +169,7 @@ func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
 	}
 }
 
-func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
+func TestAPieceIsAsLargeAsFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 1200)...) // one fits into a piece
 	d.Say(rounds(5, 60, 50)...)
@@ -179,7 +179,7 @@ func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
 	require.Equal(t, 4+2, len(d.Requests()))
 }
 
-// Summaries of finished pieces are in the session, so the next attempt goes on from them.
+// Summaries of finished pieces are in the session, so the next attempt continues from them.
 func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 	for _, c := range []struct {
 		name  string

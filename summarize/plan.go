@@ -30,9 +30,8 @@ type planned struct {
 	over          bool              // the kept history takes more than the rule allows
 }
 
-// plan chooses the cut by rendering the prompt with it. If the history that the policy keeps leaves no room for a
-// summary, or so little that the same condition would hold again at once, one round less is kept, and so on, down to
-// the newest.
+// plan chooses the cut by rendering the prompt with it. As long as the kept history leaves no room for a summary, or so
+// little that the same condition would hold again at once, one round less is kept, down to the newest.
 func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string) (planned, error) {
 	frame, err := p.frame(ctx, s)
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	return s.Budget - taken + cost, nil
 }
 
-// thinking returns the newest covered thinking of the turn that is cut, if the kept history is to begin with it.
+// thinking returns the newest covered thinking of the turn that is cut, if the kept history must begin with it.
 func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 	first := point.Kept()[0]
 	if !p.policy.Ask.quirks(p.target.Name).Thinking || first.Start || len(thinkingOf(first.Messages[0])) > 0 {

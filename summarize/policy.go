@@ -63,17 +63,17 @@ type Measure struct {
 	Threshold float64
 }
 
-// MeasureBy says whose count a policy goes by.
+// MeasureBy says whose count a policy uses.
 type MeasureBy string
 
-// The measures. A provider's count enters through the ratio of its count to ours, limited to 0.5 to 4. The ratio is of
-// the newest request to the same model since the last compaction, clearing or change of model; without one it is 1.
+// The measures. The ratio of a provider's count to ours is limited to 0.5 to 4. It is taken from the newest request to
+// the same model since the last compaction, clearing or change of model; without one it is 1.
 const (
 	// ByCount is our own count.
 	ByCount MeasureBy = ""
-	// ByReport is our own count times the ratio.
+	// ByReport is our own count times the ratio of the provider's count to ours.
 	ByReport MeasureBy = "reported"
-	// ByLarger is the larger of both.
+	// ByLarger is the larger of the two.
 	ByLarger MeasureBy = "larger"
 )
 
@@ -103,8 +103,8 @@ type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule
 	// Carry is a factor: output is cleared once carrying it has cost Carry times as much as the cache break that
-	// clearing causes ([Measurement.CarriedOutput]), and at once if nothing behind it is cached. If a compaction is
-	// due, it goes first, so that both break the cache only once. Without prices Carry never clears. If the prompt does
+	// clearing causes ([Measurement.CarriedOutput]), and at once if nothing behind it is cached. If a compaction is due
+	// too, it is made first, so that the cache breaks only once. Without prices Carry never clears. If the prompt does
 	// not fit, Carry is ignored. Off by default.
 	Carry float64
 	// Loss is the value, in dollars, of the output that one clearing leaves out. For Carry it is added to the cost of
@@ -117,12 +117,12 @@ type Clear struct {
 
 // Place says which messages replace the covered history.
 type Place struct {
-	// Replacement makes them. Defaults to [ConversationSummary].
+	// Replacement makes the messages. Defaults to [ConversationSummary].
 	Replacement Replacement
-	// Share is the largest part of the budget that they may take, from 0 to 1. Defaults to 0.2.
+	// Share is the largest part of the budget that the messages may take, from 0 to 1. Defaults to 0.2.
 	Share float64
-	// Max is the most tokens that they may take, 100 or more. Defaults to 10,000. With a small budget and a long
-	// breadcrumb they may take more: there is always room for 100 tokens of words.
+	// Max is the most tokens that the messages may take, 100 or more. Defaults to 10,000. With a small budget and a
+	// long breadcrumb they may take more: there is always room for 100 tokens of words.
 	Max int
 	// ReadTool is the agent's tool that reads files; the breadcrumb names it if the agent has it. Otherwise the
 	// breadcrumb names the first of the agent's tools whose name says that it reads files.

@@ -57,8 +57,8 @@ func branchRequest(m Material) elements.Node {
 
 // BranchMessages returns the newest messages of a branch that take at most budget tokens together. A compaction or a
 // branch summary counts as the messages that replace it. If one of those is the first that does not fit, and less than
-// nine tenths of the budget are used, it is included all the same, because its content is nowhere else; only then do
-// the messages exceed the budget. A result whose call is left out is left out too.
+// nine tenths of the budget are used, it is included all the same, because its content is nowhere else. This is the
+// only case in which the messages exceed the budget. A result whose call is left out is left out too.
 //
 // Entries come oldest first, as from [history.Session.Abandoned]; only those that fit are held in memory. An error of
 // the entries is returned.

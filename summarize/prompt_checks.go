@@ -26,8 +26,8 @@ func AtLeast(characters int) Check {
 	}
 }
 
-// AtMost returns a [Check] that refuses a summary whose words take more tokens. The replacement must fit its room in
-// any case.
+// AtMost returns a [Check] that refuses a summary whose words take more than the given tokens. The replacement must fit
+// its room in any case.
 func AtMost(tokens int) Check {
 	return func(m Material) error {
 		if n := m.Tokenizer.CountText(m.Summary); n > tokens {

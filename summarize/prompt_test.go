@@ -133,7 +133,7 @@ func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
 	require.Equal(t, 4000, dense.Characters())
 }
 
-// scaled counts by times the tokens of quarter.
+// scaled multiplies the counts of quarter by a factor.
 type scaled struct {
 	quarter
 	by int
@@ -151,7 +151,7 @@ func TestEveryPromptNamesTheLanguage(t *testing.T) {
 	require.Contains(t, text(requested(t, summarize.ShortenRequest(stuff(), "## A\n\nx"))), "Write in the language in which the summary is written")
 }
 
-// Requests that show messages show no picture, no document, no thinking and nothing that only a provider reads.
+// Requests that show messages leave out pictures, documents, thinking and anything that only a provider reads.
 func TestRequestsOfMessagesAreText(t *testing.T) {
 	signed := chat.Thinking{Text: "hm", Signature: "s"}
 	opaque := chat.Opaque{Value: []byte(`{"x":1}`)}

@@ -86,7 +86,7 @@ func pick[T any](s *randomSession, values ...T) T { return values[s.IntN(len(val
 
 func (s *randomSession) between(low, high int) int { return low + s.IntN(high-low) }
 
-// answer checks the request. It answers as models.Offline does, and now and then in another way.
+// answer checks the request. It answers as models.Offline does, and sometimes in another way.
 func (s *randomSession) answer(ctx context.Context, r chat.Request) (chat.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *randomSession) text(limit int) string {
 	return b.String()
 }
 
-// size returns the size of a text: mostly small, now and then larger than the budget.
+// size returns the size of a text: mostly small, sometimes larger than the budget.
 func (s *randomSession) size() int {
 	if s.IntN(30) == 0 {
 		return pick(s, s.c.Target.Budget, 2*s.c.Target.Budget, 8*s.c.Target.Budget)
@@ -142,7 +142,7 @@ func (s *randomSession) size() int {
 	return min(s.c.Target.Budget/2, pick(s, 0, 20, 100, 400, 400, 1000, 3000))
 }
 
-// step returns the next messages: one of the user, or a round, some results of which may be missing.
+// step returns the next messages: a user message, or a round, which may lack some results.
 func (s *randomSession) step() []chat.Message {
 	if s.IntN(5) == 0 {
 		return []chat.Message{chat.UserMessage(s.text(s.size()))} // blank at times
@@ -173,7 +173,7 @@ func (s *randomSession) step() []chat.Message {
 	return messages
 }
 
-// prompt returns a prompt that shows the session, and now and then more.
+// prompt returns a prompt that shows the session, and sometimes other pieces.
 func (s *randomSession) prompt() elements.Node {
 	extra := func(n int) elements.Node {
 		props := elements.Props{Priority: new(s.IntN(1000)), Required: s.IntN(3) == 0}
@@ -199,7 +199,7 @@ func (s *randomSession) prompt() elements.Node {
 	return p
 }
 
-// run goes through the session and checks each render.
+// run works through the session and checks each render.
 func (s *randomSession) run() {
 	var all []chat.Message
 	steps := s.between(5, 40)
@@ -331,7 +331,7 @@ func (s *randomSession) checkView(entries []history.Entry, messages []chat.Messa
 	}
 }
 
-func TestRandomSessionsRenderAndCompactAsPromised(t *testing.T) {
+func TestRandomSessionsRenderAndCompactAsDocumented(t *testing.T) {
 	n := uint64(100)
 	if testing.Short() || race {
 		n = 40

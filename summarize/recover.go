@@ -88,7 +88,7 @@ func ContextLimit(err error) (TooLarge, bool) {
 type RecoveryError struct {
 	// Refused is the provider's error.
 	Refused error
-	// Attempts is how many were made.
+	// Attempts is how many attempts were made.
 	Attempts int
 	// Err says why there is no other attempt.
 	Err error
@@ -163,7 +163,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	return result, nil
 }
 
-// withdraw takes a failed answer out of the view: the session goes on from the entry before it. Only entries that no
+// withdraw takes a failed answer out of the view: the session continues from the entry before it. Only entries that no
 // model sees may follow the answer.
 func withdraw(ctx context.Context, s *history.Session, id string) error {
 	for e, err := range s.Back(ctx, "") {

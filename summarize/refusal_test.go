@@ -349,7 +349,7 @@ func TestSizesAreReadInEveryFormAndTakenIfAModelCouldHaveThem(t *testing.T) {
 	}
 }
 
-func TestNoErrorAndOtherLimitsAreNotRefusals(t *testing.T) {
+func TestNilAndOtherLimitsAreNotRefusals(t *testing.T) {
 	over, ok := summarize.ContextLimit(nil)
 	require.False(t, ok)
 	require.Zero(t, over)

@@ -59,7 +59,7 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 	require.Contains(t, text(d.Messages()), "It was written.")
 }
 
-// An empty answer to one piece says little about a request that covers more.
+// An empty answer to one piece does not mean that a request for more would fail.
 func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(900)

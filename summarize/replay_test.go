@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
-// Sessions of a long day's work: one made up, and a real one that may lie beside the repository, in shared/.
+// Sessions of a long day's work: a synthetic one, and a real one if it is beside the repository, in shared/.
 const (
 	generated = "../history/importer/testdata/generated.jsonl"
 	recorded  = "../../shared/sessions/pi-before-compaction.jsonl"
@@ -46,7 +46,7 @@ func recording(t testing.TB, path string) []spoken {
 }
 
 // numberedParts returns a recording in which each text of the assistant or of a tool begins with its number, so that it
-// can be found in whatever form it is shown.
+// can be found in any form in which it is shown.
 func numberedParts(all []spoken) []spoken {
 	list := slices.Clone(all)
 	for i, e := range list {

@@ -231,7 +231,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 	})
 }
 
-func TestAListenerThatHangsIsCalledNoMore(t *testing.T) {
+func TestAListenerThatHangsIsNotCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		told, release := 0, make(chan struct{})

@@ -25,7 +25,7 @@ func TestHistoriesAsTextMatchTheirGoldenFiles(t *testing.T) {
 	golden.Equal(t, "serialize_plain.txt", whole(t, summarize.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
 }
 
-func TestABlankHistoryIsNoText(t *testing.T) {
+func TestABlankHistoryRendersNoText(t *testing.T) {
 	require.Empty(t, whole(t, stagewise.CompactHistory{}))
 	require.Empty(t, whole(t, summarize.PlainHistory{}))
 	require.Empty(t, whole(t, stagewise.CompactHistory{Messages: []chat.Message{chat.UserMessage(" \n")}}))
@@ -50,7 +50,7 @@ func TestHistoryIsRequiredUnlessItIsDroppable(t *testing.T) {
 	}
 }
 
-func TestOldWorkGoesFirstAndTheUsersWordsStay(t *testing.T) {
+func TestOldMessagesOfTheAssistantAreDroppedAndTheUsersStay(t *testing.T) {
 	fill := strings.Repeat(" and so on", 20)
 	messages := []chat.Message{chat.UserMessage("U1" + fill)}
 	for n := range 3 {
@@ -165,7 +165,7 @@ func FuzzPlainHistory(f *testing.F) {
 		require.True(t, ok)
 		require.Len(t, regexp.MustCompile(`</?conversation[\s/>]`).FindAllString(got, -1), 2, "no other tags of the history")
 
-		// Each message, call and result begins on a line of its own, and nothing else does.
+		// Each message, call and result begins a line, and nothing else does.
 		var things []string
 		for line := range strings.SplitSeq(body, "\n") {
 			if further, ok := strings.CutPrefix(line, "  "); ok && len(things) > 0 {

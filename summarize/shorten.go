@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/internal/textblock"
 )
 
-// Characters returns how many characters (code points) of this conversation [Material.Words] tokens are, by its
-// tokenizer's count of the messages; 0 if Words is 0.
+// Characters converts [Material.Words] to characters (code points). The rate is estimated from the messages of this
+// conversation. It returns 0 if Words is 0.
 func (m Material) Characters() int {
 	if m.Words <= 0 {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// A policy may keep more than a small window has, such as 20,000 tokens. Then less is kept, so that the session is
-// compacted at the policy's threshold and not once nothing fits any more.
+// A policy may keep more than a small window has, such as 20,000 tokens. In that case less is kept, so that the session
+// is compacted at the policy's threshold and not once nothing fits any more.
 func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")

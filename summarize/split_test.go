@@ -59,7 +59,7 @@ func TestTheTwoSummariesOfASplitTurnShareTheRoomOfOne(t *testing.T) {
 		require.Less(t, rooms[0]+rooms[1], took)
 		require.LessOrEqual(t, took, budget/5)
 
-		// When the turn goes on, one summary replaces both.
+		// When the turn continues, one summary replaces both.
 		rooms = nil
 		d.Say(rounds(7, 11, roundTokens)...)
 		d.Messages()

@@ -142,7 +142,7 @@ type writer struct {
 	waited         time.Duration
 }
 
-// notBefore returns the time before which it is useless to ask any model again; zero if there is none.
+// notBefore returns the earliest time at which a model may be asked again; zero unless every candidate asked to wait.
 func (w *writer) notBefore() time.Time {
 	if w == nil || len(w.waits) == 0 || len(w.waits) < len(w.candidates) {
 		return time.Time{} // not every candidate asked to wait
@@ -159,8 +159,8 @@ type draft struct {
 	messages []chat.Message // the replacement
 }
 
-// write tries one prompt after the other, each with one candidate after the other, until a summary can be put in place.
-// If none can, the errors say why.
+// write tries the prompts in order, each with the candidates in order, until a summary can be put in place. If no
+// summary can, the errors say why.
 func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 	var reasons []error
 	if len(prompts) == 0 {
@@ -318,9 +318,9 @@ func (w *writer) continued(ctx context.Context, j job, summary string) (job, err
 var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
 
 // pieceSize returns how many of the units fit into one request with the summary before them, at least one. Their size
-// as text differs from their size as messages, so only a render tells. The first guess is the size of the piece before,
-// or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range is
-// halved.
+// as text differs from their size as messages, so each guess is rendered. The first guess is the size of the piece
+// before, or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range
+// is halved.
 func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess int) (int, error) {
 	fits, over := 0, len(rest)+1 // the largest number known to fit, the smallest known not to
 	n := len(rest)
@@ -354,7 +354,7 @@ func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, 
 	return fits, nil
 }
 
-// answer returns the most tokens that a candidate may answer: the room, and some for what it thinks or analyses first.
+// answer returns the most tokens that a candidate may answer: the room, plus an allowance for thinking and analysis.
 func (w *writer) answer(c *candidate) int {
 	room := w.job.plan.Room
 	limit, _, _ := c.size()

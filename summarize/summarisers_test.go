@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-func TestASessionGoesOnUnderEveryPolicyWhateverItsSummariserDoes(t *testing.T) {
+func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}

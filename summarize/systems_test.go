@@ -177,7 +177,7 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 	})
 }
 
-// Every trigger, clearing, cut, prompt and replacement works with every other.
+// Every trigger, clearing, cut, prompt and replacement works in combination with the others.
 func TestPartsOfThePoliciesCombine(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")

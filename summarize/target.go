@@ -27,8 +27,8 @@ type Target struct {
 	// Tokenizer that counts the tokens of its requests. A model that is only asked for summaries defaults to the
 	// agent's tokenizer.
 	Tokenizer chat.Tokenizer
-	// Budget is the most tokens that a prompt may take: its messages, and the tools that stand in it ([elements.Tool]).
-	// [sizing.Window.Budget] computes it; set ToolsInPrompt there if tools stand in the prompt. A model that is only
+	// Budget is the most tokens that a prompt may take: its messages, and the tools in it ([elements.Tool]).
+	// [sizing.Window.Budget] computes it; set ToolsInPrompt there if tools are in the prompt. A model that is only
 	// asked for summaries needs none.
 	Budget int
 	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget plus the
@@ -39,8 +39,8 @@ type Target struct {
 	// the requests, a measurement predicts what the provider's cache holds of the next one ([Measurement.Foretold]),
 	// and events report prompts that break the cache ([EventCacheBreak]). None by default.
 	Prices sizing.Prices
-	// Tools of the agent, unless they stand in the prompt; both at once is an error ([ErrTools]). They are declared in
-	// requests for summaries that show their calls.
+	// Tools of the agent, unless they are in the prompt; tools in both places are an error ([ErrTools]). They are
+	// declared in requests for summaries that show their calls.
 	Tools []chat.Tool
 }
 
@@ -184,12 +184,12 @@ func (t Target) window() int {
 	return clamp.Sum(t.Budget, t.tools())
 }
 
-// size holds the limits of a prompt now and the tokens of the target's tools, in tokens.
+// size holds the current limits of a prompt and the size of the target's tools, in tokens.
 type size struct{ budget, base, tools int }
 
 // size computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by the limits in the
 // provider's refusals and, with each refusal since the last answer, by a buffer. Ratios are of base. inPrompt reports
-// whether tools stand in the prompt.
+// whether tools are in the prompt.
 func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	s := size{budget: t.Budget, base: t.window(), tools: t.tools()}
 	limit, ratio := l.Limit(t.Name)

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// thought returns signed thinking of a little more than that many tokens.
+// thought returns signed thinking of a little more than the given number of tokens.
 func thought(name string, tokens int) chat.Thinking {
 	return chat.Thinking{Text: name + words(tokens), Signature: "sig+/=" + name}
 }

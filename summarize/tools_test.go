@@ -87,7 +87,7 @@ func TestToolsInThePromptAndInTheTargetAreAnError(t *testing.T) {
 	require.ErrorIs(t, err, summarize.ErrTools)
 }
 
-func TestUsageIsOfTheToolsThatWereSent(t *testing.T) {
+func TestUsageCountsTheToolsThatWereSent(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Prices = cached
 	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), prompt(d.Session)})

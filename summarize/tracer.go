@@ -7,7 +7,7 @@ import (
 )
 
 // Tracer follows the work of a compactor: where it begins and ends, and the events in it. Package summarize/tracing, a
-// module of its own, turns that into OpenTelemetry spans and metrics. Methods are called one at a time, also from
+// separate module, turns that into OpenTelemetry spans and metrics. Methods are called one at a time, also from
 // goroutines of the compactor. They must not call the compactor.
 type Tracer interface {
 	// TraceStart is called when work begins. It returns a context derived from ctx, with which elements, models and

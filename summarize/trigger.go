@@ -9,7 +9,7 @@ import (
 )
 
 // Trigger says when a session is compacted: when one of its conditions holds on an occasion. The first condition that
-// holds decides how. Without conditions it is [OnBudgetExceeded] alone.
+// holds decides how. An empty Trigger compacts on [OnBudgetExceeded] alone.
 type Trigger []Condition
 
 // Occasion is the moment at which a condition is checked.
@@ -35,7 +35,7 @@ const (
 
 // Condition is one reason to compact. Ratio, Reserve and Cap are limits: the condition holds as soon as the smallest of
 // those that are set is reached. Without limits it holds whenever its occasion comes. It never holds if a compaction
-// would relieve nothing, that is if a summary may take as many tokens as the history that it would cover.
+// would save nothing, that is if a summary may take as many tokens as the history that it would cover.
 type Condition struct {
 	// On is the occasion. Defaults to [OnRender].
 	On Occasion
@@ -50,9 +50,9 @@ type Condition struct {
 	// Cold is added to Ratio, up to 1, if no round of tool calls was completed in this turn, which counts as a cold
 	// prompt cache. From 0 to 1.
 	Cold float64
-	// Jitter moves Ratio up or down by at most this much, so that sessions are not all compacted at the same size. It
-	// does nothing if Cold was added. From 0 to below Ratio. It depends on the session and its leaf alone, so it is the
-	// same wherever the session is opened.
+	// Jitter is the most by which Ratio is moved up or down, so that sessions are not all compacted at the same size.
+	// It does nothing if Cold was added. From 0 to below Ratio. It depends on the session and its leaf alone, so it is
+	// the same wherever the session is opened.
 	Jitter float64
 	// Carry is a factor: the condition does not hold until carrying the history has cost Carry times as much as a
 	// compaction ([Measurement.Carried]); 1 is the ski-rental rule. Without prices the condition never holds. If the
