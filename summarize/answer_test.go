@@ -325,7 +325,7 @@ func TestSimpleModeCutsToolResultsNoMoreThanItMust(t *testing.T) {
 		{"results share the room", 0, 4_000, 400, 600, true, true, true},
 		{"results share less room too", 0, 2_200, 210, 330, true, true, true},
 		{"if there is no room results are cut to 200 tokens", 0, 1_500, 150, 200, true, false, false},
-		{"or to the tokens of Ask.SimpleResult", 50, 850, 40, 52, true, true, false},
+		{"if there is no room results are cut to the tokens of Ask.SimpleResult", 50, 850, 40, 52, true, true, false},
 		{"Ask.SimpleResult is a lower bound", 50, 4_000, 400, 600, true, true, true},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -470,7 +470,7 @@ func TestARenderThatIsCancelledAsksNobodyElseAndChangesNothing(t *testing.T) {
 				return chat.Response{}, ctx.Err()
 			}}
 		}},
-		{"though the model answers all the same", func(cancel context.CancelCauseFunc) []models.Step {
+		{"although the model still answers", func(cancel context.CancelCauseFunc) []models.Step {
 			return []models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				cancel(enough)
 				return models.SaySummary("too late")(ctx, r)
@@ -494,7 +494,7 @@ func TestARenderThatIsCancelledAsksNobodyElseAndChangesNothing(t *testing.T) {
 			require.ErrorIs(t, err, enough)
 			_, failed := errors.AsType[*summarize.FailedError](err)
 			require.False(t, failed)
-			require.Len(t, d.Requests(), len(steps), "nobody is asked after that")
+			require.Len(t, d.Requests(), len(steps), "no model is asked after that")
 			require.Equal(t, summarize.EventCancelled, (*d.Heard)[len(*d.Heard)-1].Kind)
 			equal(t, before, viewOf(t, d.Session))
 

@@ -62,7 +62,7 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 		got := d.Messages()
 		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
 		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // messages appended meanwhile stay
-		require.NotContains(t, text(d.Request().Messages), "Step 5.", "and are not summarised")
+		require.NotContains(t, text(d.Request().Messages), "Step 5.", "messages appended meanwhile are not summarised")
 		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		require.Equal(t, "started ready/full done/full", kinds(*d.Heard))
 		for _, e := range *d.Heard {
@@ -313,7 +313,7 @@ func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *t
 	}{
 		{"truncated", summarize.ResortTruncate, "started truncated"},
 		{"droppable", summarize.ResortDrop, "started let go"},
-		{"an error would be no prompt, so it is compacted at once", summarize.ResortError, "started done/full"},
+		{"if the last resort is the error the prompt is compacted at once", summarize.ResortError, "started done/full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -98,7 +98,7 @@ func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
 
 	_, err = d.Navigate(t.Context(), list[0].Compaction, summarize.Navigation{})
 	require.NoError(t, err)
-	require.Contains(t, content(t, filepath.Join(dir, "index.md")), "\n1 more where the conversation has gone another way since.\n", "checkpoints of the branch that was left are counted apart")
+	require.Contains(t, content(t, filepath.Join(dir, "index.md")), "\n1 more where the conversation has gone another way since.\n", "checkpoints of the branch that was left are counted separately")
 }
 
 func TestTitleOfASummary(t *testing.T) {
@@ -109,7 +109,7 @@ func TestTitleOfASummary(t *testing.T) {
 		{"a section's heading, if it is the first line", "## Goal\n\nFix it.", "Goal"},
 		{"the first line, without its list marker", "\n\n1. I fixed #12 of the build.\nAnd more.", "I fixed #12 of the build."},
 		{"cut to 80 bytes", "# " + strings.Repeat("ä", 60), strings.Repeat("ä", 40) + "…"},
-		{"none of an empty summary", " \n", ""},
+		{"no title for an empty summary", " \n", ""},
 	} {
 		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, summarize.TitleOf(c.summary)) })
 	}

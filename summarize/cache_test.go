@@ -155,7 +155,7 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 			time.Sleep(time.Hour)
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
-		{"without prices nothing is foretold", func(d desk) elements.Node {
+		{"without prices nothing is predicted", func(d desk) elements.Node {
 			d.Target.Prices = sizing.Prices{}
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
@@ -226,7 +226,7 @@ func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T
 		require.Contains(t, d.Explain(t.Context()).String(), "carried $")
 		_, err = d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
-		require.Len(t, compactions(d.Session), 1, "the carrying cost is counted anew")
+		require.Len(t, compactions(d.Session), 1, "the carrying cost starts from 0 again")
 	})
 }
 
@@ -343,7 +343,7 @@ func TestACompactionAndAClearingBreakTheCacheOnce(t *testing.T) {
 		Occasion: summarize.OnRender, Fits: true, Base: 100_000, Used: 50_000, Covered: 40_000, Room: 1000,
 		Carried: 1, Compacting: 0.5, Clearable: 5000, CarriedOutput: 1, Breaking: 0.5,
 	}
-	require.Equal(t, summarize.ActCompact, d.Decide(m).Do, "the compaction goes first")
+	require.Equal(t, summarize.ActCompact, d.Decide(m).Do, "the compaction is made first")
 	m.Tried = true
 	require.Equal(t, summarize.ActClear, d.Decide(m).Do)
 	m.Tried, m.Carried = false, 0.1

@@ -384,7 +384,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 
 		d := deskOf(t, s)
 		d.Policy, d.Target.Model, d.Checkpoints = everything(), chat.ModelFunc(sawUpTo), checkpointsOf(path)
-		require.Equal(t, summarize.PendingNone, d.PendingNow(), "nobody carries the plan out")
+		require.Equal(t, summarize.PendingNone, d.PendingNow(), "no process carries the plan out")
 		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
 		before, most := latest(t, s), len(said(s))+60

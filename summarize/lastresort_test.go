@@ -40,7 +40,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 				require.NoError(t, chat.Validate(r.Messages))
 				require.Contains(t, text(r.Messages), "Fix the build", "the current request stays")
 				require.Contains(t, kinds(*d.Heard), c.event)
-				require.Len(t, said(d.Session), 13, "the session keeps all")
+				require.Len(t, said(d.Session), 13, "the session keeps everything")
 			})
 		}
 	}

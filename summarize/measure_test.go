@@ -131,8 +131,8 @@ func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 		{"at least 0.5", summarize.ByReport, func(d desk) { reported(d, "m", 100, 1000) }, 0.5},
 		{"at most 4", summarize.ByReport, func(d desk) { reported(d, "m", 9000, 1000) }, 4},
 		{"1 if our own count is what the policy measures by", summarize.ByCount, func(d desk) { reported(d, "m", 1500, 1000) }, 1},
-		{"1 if ours is the larger count", summarize.ByLarger, func(d desk) { reported(d, "m", 800, 1000) }, 1},
-		{"above 1 if the provider's is the larger count", summarize.ByLarger, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"1 if we count more", summarize.ByLarger, func(d desk) { reported(d, "m", 800, 1000) }, 1},
+		{"above 1 if the provider counts more", summarize.ByLarger, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
 		{"of the newest report", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
 		{"not of a report about another model", summarize.ByReport, func(d desk) { reported(d, "other", 1500, 1000) }, 1},
 		{"not of a report before a switch of models", summarize.ByReport, func(d desk) {

@@ -48,7 +48,7 @@ func TestEveryReplacementFitsItsRoomOrIsAnError(t *testing.T) {
 				messages, err := stands(t, r, m)
 				if err != nil {
 					require.ErrorContains(t, err, "cannot be removed")
-					require.Zero(t, least, "what fits in less fits in more")
+					require.Zero(t, least, "a replacement that fits a room fits a larger room")
 					least = m.Room
 					break
 				}

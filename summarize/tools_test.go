@@ -55,7 +55,7 @@ func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 			}
 			require.Equal(t, []chat.Tool{needed}, r.Tools)
 			require.Equal(t, []any{before.Count, before.Tools, before.Used, before.Base}, []any{m.Count, m.Tools, m.Used, m.Base})
-			require.Equal(t, before.Budget+m.Tools, m.Budget, "what the tools take is part of the budget")
+			require.Equal(t, before.Budget+m.Tools, m.Budget, "the tokens of the tools are part of the budget")
 			require.Equal(t, requests[0].Tools, d.Requests()[0].Tools)
 			require.Len(t, r.Messages, len(sent))
 		}

@@ -63,7 +63,7 @@ func (w *work) abort(why error) {
 	}
 }
 
-// spawn runs f in a goroutine that close ends and waits for. It reports whether it did: it does not once the work is
+// spawn runs f in a goroutine that close ends and waits for. It returns false, and runs nothing, once the work is
 // closed.
 func (w *work) spawn(f func(context.Context)) bool {
 	w.mu.Lock()
