@@ -63,8 +63,8 @@ type cachePlan struct {
 	static bool     // last is in the tools or the system prompt
 }
 
-// planCache finds the block for each breakpoint: the last one before it that can carry cache_control, which thinking and
-// opaque blocks cannot. A breakpoint at the very start is ignored.
+// planCache finds the block for each breakpoint: the last one before it that can carry cache_control, which thinking
+// and opaque blocks cannot. A breakpoint at the very start is ignored.
 func planCache(req chat.Request) *cachePlan {
 	p := &cachePlan{static: true}
 	if len(req.Tools) > 0 {

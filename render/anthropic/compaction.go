@@ -16,15 +16,16 @@ import (
 )
 
 // Compaction is a [chat.Model] for summaries that has Anthropic compact the history (the beta compact-2026-09-04): the
-// answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, signed. A
-// compactor keeps both: Claude is shown the words and the block, any other model the words alone.
+// answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, signed.
+// A compactor keeps both: Claude is shown the words and the block, any other model the words alone.
 //
 //	compactor.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
-// Anthropic compacts the messages before the last, which asks for the summary. These messages must be the history itself:
-// if the prompt holds the history as text in a single message, there is nothing to compact, and Words answers alone. The
-// text of the last message replaces Anthropic's own instructions. Parts of the block cannot be redacted or erased.
+// Anthropic compacts the messages before the last, which asks for the summary. These messages must be the history
+// itself: if the prompt holds the history as text in a single message, there is nothing to compact, and Words answers
+// alone. The text of the last message replaces Anthropic's own instructions. Parts of the block cannot be redacted or
+// erased.
 type Compaction struct {
 	// Model that compacts. Its Editing is not sent with a compaction.
 	Model *Model
@@ -40,7 +41,7 @@ var _ chat.Model = Compaction{}
 // compactBeta is the beta of the API for compactions on demand, and for requests that hold their blocks.
 const compactBeta = string(sdk.AnthropicBetaCompact2026_09_04)
 
-// Generate asks for the compaction, whose summary is the words. It returns a [*chat.ContextLimitError] and a
+// Generate asks for the compaction and answers with its summary. It returns a [*chat.ContextLimitError] and a
 // [*chat.TransientError]; after any other error it asks Words.
 func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if c.Model == nil {

@@ -19,18 +19,18 @@
 //
 // # Thinking after a compaction
 //
-// The newest models accept thinking only if nothing before it has changed since. A summary or a change of tools changes
-// it, and the API refuses the request with status 400. A [Model] then repeats the request and tells the API to drop that
+// The newest models accept thinking only if nothing before it has changed since. After a summary or a change of tools,
+// the API refuses the request with status 400. A [Model] then repeats the request and tells the API to drop that
 // thinking, in this request and every later one; the model plans anew without it. [Thinking].Stale has it dropped from
 // the first request on, or returns the refusal.
 //
 // # The API's own compaction and editing
 //
 // [Compaction] asks the API to compact a history when a policy of package summarize decides so, and keeps the signed
-// block that the API makes beside the summary in words. It costs one request, as a summary in words does, but each later
-// request to Claude holds the summary twice: as the block and as words. The block adds the API's signature and encrypted
-// content. Do not use it if messages must be erasable, because a block is not. A model or a cloud that refuses the block
-// is sent the words alone.
+// block that the API makes beside the summary in words. It costs one request, as a summary in words does, but each
+// later request to Claude holds the summary twice: as the block and as words. The block adds the API's signature and
+// encrypted content. Do not use it if messages must be erasable, because a block is not. A model or a cloud that
+// refuses the block is sent the words alone.
 //
 // [Model].Editing has the API clear old tool results and thinking, or compact, as it answers. The history stays as it
 // is: each request is sent whole, and only the API knows what the model was shown. Use it for an agent without a

@@ -8,8 +8,8 @@ import (
 // Vision is the resolution at which a model looks at images.
 type Vision int
 
-// The resolutions: standard, the zero value, for models up to Claude Opus 4.6, and high, for models from Claude Opus 4.7
-// on that document it.
+// The resolutions: standard, the zero value, for models up to Claude Opus 4.6, and high, for models from Claude Opus
+// 4.7 on that document it.
 const (
 	VisionStandard Vision = iota
 	VisionHigh
@@ -52,7 +52,8 @@ func (v Vision) ImageTokens(width, height int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// CountImage returns the tokens of an image. An image of unknown size, such as one at an address, counts as the largest.
+// CountImage returns the tokens of an image. An image of unknown size, such as one at an address, counts as the
+// largest.
 func (v Vision) CountImage(p chat.Image) int {
 	width, height, ok := sizing.ImageSize(p)
 	if !ok {

@@ -32,8 +32,8 @@ type Model struct {
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking
-	// MaxImages of a request; texts replace the oldest beyond it ([RuleImageCount]). Defaults to 100, the limit of models
-	// with a context window of 200,000 tokens. Set 600 for the others.
+	// MaxImages of a request; texts replace the oldest beyond it ([RuleImageCount]). Defaults to 100, the limit of
+	// models with a context window of 200,000 tokens. Set 600 for the others.
 	MaxImages int
 	// Betas of the API to request, as named in the header anthropic-beta. None by default.
 	Betas []string
@@ -60,7 +60,8 @@ type Thinking struct {
 	// Budget of tokens, 1,024 or more, for older models. It is added to the request's MaxTokens, which are for the
 	// answer.
 	Budget int
-	// Adaptive lets the model choose, for newer models. Its thinking is part of the request's MaxTokens. Off by default.
+	// Adaptive lets the model choose, for newer models. Its thinking is part of the request's MaxTokens. Off by
+	// default.
 	Adaptive bool
 	// Stale says what to do with thinking after a change of the content before it, such as a summary. Defaults to
 	// [StaleLearnt].
@@ -73,8 +74,8 @@ type Stale string
 
 // The ways to handle stale thinking.
 const (
-	// StaleLearnt repeats a request that was refused for stale thinking and has that thinking dropped, as in every later
-	// request of the model. For models that accept stale thinking nothing changes.
+	// StaleLearnt repeats a request that was refused for stale thinking and has that thinking dropped, as in every
+	// later request of the model. For models that accept stale thinking nothing changes.
 	StaleLearnt Stale = ""
 	// StaleDrop has it dropped in every request.
 	StaleDrop Stale = "drop"
@@ -112,9 +113,9 @@ func (t Thinking) check() error {
 // that refuses the block of a [Compaction] is asked again with the words alone.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
-// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
-// states one; the cause of a context that is done; and otherwise the SDK's error, with the API's text. The error of an
-// answer that broke off comes with the part that had arrived, whether Request.Stream is set or not.
+// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
+// API states one; the cause of a context that is done; and otherwise the SDK's error, with the API's text. The error of
+// an answer that broke off comes with the part that had arrived, whether Request.Stream is set or not.
 //
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -222,9 +223,9 @@ func (m *Model) params(req chat.Request, onRepair func([]chat.Repair)) (sdk.Mess
 	return p, nil
 }
 
-// loopThinks reports whether no tool loop is under way, or the current one began with thinking. For the API the messages
-// of a loop are one turn. If a budget is set, it must begin with thinking, otherwise it must not hold any: a model that
-// does not think between calls thinks only at the start.
+// loopThinks reports whether no tool loop is under way, or the current one began with thinking. For the API the
+// messages of a loop are one turn. If a budget is set, it must begin with thinking, otherwise it must not hold any: a
+// model that does not think between calls thinks only at the start.
 func loopThinks(messages []chat.Message) bool {
 	thinks := true
 	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {

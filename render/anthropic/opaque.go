@@ -86,8 +86,8 @@ func (b opaqueBlock) marksCall(m chat.Message) bool {
 	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
 }
 
-// placeMark returns a part that marks the place of a call in the content, because a [chat.Message] holds its calls apart
-// from it.
+// placeMark returns a part that marks the place of a call in the content, because a [chat.Message] holds its calls
+// apart from it.
 func placeMark(id string) chat.Opaque {
 	return opaqueOf(struct {
 		Type string `json:"type"`

@@ -23,15 +23,15 @@ import (
 //     tool result without content becomes "(no output)". Thinking after other content becomes an opaque part, if the
 //     message begins with thinking, and is removed otherwise.
 //   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind or size
-//     that the API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a
-//     quarter of the limit at a time.
+//     that the API does not accept is replaced by a text that says so. If there are too many images, the oldest are
+//     replaced too, a quarter of the limit at a time.
 //   - System messages at the end move before the question or the round that the model is to answer. A user message is
 //     added before an answer at the start, and after an answer at the end unless it was paused.
 //   - An assistant message directly after another one loses its thinking. A message that lost a part of its thinking
 //     loses the rest. In an unfinished tool loop all messages then lose theirs.
-//   - If no tools are declared, those of the history are, with a choice of none. The second of two tools with the same
-//     name is removed, and a schema without a type gets one. A call is not required if there are no tools; a limit below
-//     0 is dropped.
+//   - If no tools are declared, the tools that the history calls are declared, and the model may not call them. The
+//     second of two tools with the same name is removed, and a schema without a type gets one. A tool choice that
+//     requires a call is dropped if there are no tools, and so is a token limit below 0.
 //   - Of more than four cache breakpoints the least useful are removed: the last of the tools and the system prompt is
 //     kept, and the newest. A breakpoint of five minutes before one of an hour becomes one of an hour.
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request that
-// breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
+// Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request
+// that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
 //   - System messages, wherever they are, become the system prompt, in their order.
 //   - Neighbours of one role become one message. So do tool messages and the user message after them, which then begins
@@ -19,8 +19,8 @@ import (
 //   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message
 //     that is the last tool. One at the very start is ignored. A lifetime of up to five minutes becomes "5m", a longer
 //     one "1h", the maximum; without one the API decides.
-//   - The block of a [Compaction], which a compactor keeps beside a summary in words, becomes the first message, because
-//     the API does not show the model any message before it. Of several blocks only the last is sent.
+//   - The block of a [Compaction], which a compactor keeps beside a summary in words, becomes the first message,
+//     because the API does not show the model any message before it. Of several blocks only the last is sent.
 //   - Opaque parts are sent with every string and number as written. The SDK removes white space between them, and
 //     writes <, > and & as JSON escapes.
 //

@@ -20,7 +20,8 @@ const (
 	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user and tool messages.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
-	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text, in base64.
+	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text, in
+	// base64.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
 	// RuleImageSize: an image has at most 8,000 pixels a side, or 2,000 if there are more than 20 images.
 	RuleImageSize chat.Rule = "images are not too large"
@@ -28,8 +29,8 @@ const (
 	RuleImageCount chat.Rule = provider.RuleImageCount
 	// RuleImageBytes: an inline image has at most 10 MB in base64. A request has at most 32 MB, inline images included.
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
-	// RuleOpaque: an opaque part is a block that the API accepts in a message of its role, and not a call or a result of
-	// a tool.
+	// RuleOpaque: an opaque part is a block that the API accepts in a message of its role, and not a call or a result
+	// of a tool.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleCallForm: a call's id consists of letters, digits, _ and -; its tool's name consists of at most 128 of them.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
@@ -41,8 +42,8 @@ const (
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 	// RuleTools: tools are declared if messages hold calls or results.
 	RuleTools chat.Rule = "tools are declared where the history has calls"
-	// RuleFirst: the first message besides system messages is the user's. Roles then alternate, because [Request] merges
-	// neighbours of one role.
+	// RuleFirst: the first message besides system messages is the user's. Roles then alternate, because [Request]
+	// merges neighbours of one role.
 	RuleFirst chat.Rule = "the first message is from the user"
 	// RuleErrorResult: the result of a tool that failed holds only text.
 	RuleErrorResult chat.Rule = "a failed result holds only text"

@@ -94,8 +94,8 @@ func search(result ...chat.Part) []chat.Message {
 	return []chat.Message{question, named("tool_search", calls("s")), {Role: chat.RoleTool, ToolCallID: "s", Content: result}}
 }
 
-// breaches are requests that break one rule each, with a part of the server's refusal. raw is the body of a request that
-// the package cannot write.
+// breaches are requests that break one rule each, with a part of the server's refusal. raw is the body of a request
+// that the package cannot write.
 var breaches = []struct {
 	name        string
 	rule        chat.Rule

@@ -313,8 +313,8 @@ func thoughtOf(blocks []block) string {
 	return b.String()
 }
 
-// remembers checks that the thinking in the current tool loop, if any, is unchanged. After a compaction, a message at the
-// start of the loop that had no thinking may begin with that of an earlier message of the turn.
+// remembers checks that the thinking in the current tool loop, if any, is unchanged. After a compaction, a message at
+// the start of the loop that had no thinking may begin with that of an earlier message of the turn.
 func (s *server) remembers(r request) error {
 	start := len(r.Messages)
 	for start > 0 && (r.Messages[start-1].Role == "assistant" || r.Messages[start-1].onlyResults()) {

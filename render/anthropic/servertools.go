@@ -9,9 +9,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of assistant
-// messages, such as server_tool_use and web_search_tool_result. A result may come in a later message if the tool called
-// a tool of the request in between, but never after a user message.
+// Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of
+// assistant messages, such as server_tool_use and web_search_tool_result. A result may come in a later message if the
+// tool called a tool of the request in between, but never after a user message.
 
 // unpairedBlock is a call of one of the API's own tools without its result, or the reverse.
 type unpairedBlock struct {

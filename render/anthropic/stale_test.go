@@ -62,7 +62,8 @@ func written(v any) string {
 	return string(data)
 }
 
-// Copilot Chat's policy keeps the thinking that a turn had before it was cut. The model refuses thinking after a summary.
+// Copilot Chat's policy keeps the thinking that a turn had before it was cut. The model refuses thinking after a
+// summary.
 func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 	for _, c := range []struct {
 		name    string

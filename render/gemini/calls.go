@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// SkipSignature is the signature that Gemini documents for calls that its model did not make, or whose own signature was
-// lost. The model then goes on without the thoughts behind the call.
+// SkipSignature is the signature that Gemini documents for calls that its model did not make, or whose own signature
+// was lost. The model then goes on without the thoughts behind the call.
 const SkipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
 // functionName matches the names of functions that Gemini accepts.
@@ -77,8 +77,8 @@ func readArguments(arguments string) (map[string]any, error) {
 	return args, nil
 }
 
-// exactNumbers returns a value that does not change in the SDK, which stores all numbers as float64: other numbers become
-// strings.
+// exactNumbers returns a value that does not change in the SDK, which stores all numbers as float64: other numbers
+// become strings.
 func exactNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

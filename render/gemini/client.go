@@ -35,8 +35,8 @@ func (m *Model) guarded() (*genai.Client, error) {
 	return m.own.client, m.own.err
 }
 
-// guard returns a client like the given one with a [transport] and without redirects to other servers, for which the SDK
-// has no options of a request.
+// guard returns a client like the given one with a [transport] and without redirects to other servers, for which the
+// SDK has no options of a request.
 func guard(client *genai.Client) (*genai.Client, error) {
 	config := client.ClientConfig() // completed from the environment
 	if config.HTTPClient == nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/promptree-go/promptree/internal/callid"
 )
 
-// Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request that
-// breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
+// Request converts a request to the SDK's types, without a model, which the caller adds, as [Model] does. A request
+// that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which repairs it.
 //
 //   - System messages at the start become the system instruction. Gemini has no place for later ones: each stays where
 //     it is, as user content in <system-message> tags.
-//   - A user message is a content of its own. Consecutive assistant messages are one content, and so are the tool
-//     messages that answer one assistant message, in the order in which its calls are sent.
+//   - Each user message is one content. Consecutive assistant messages are one content, and so are the tool messages
+//     that answer one assistant message, in the order in which its calls are sent.
 //   - Ids made by [chat.WithCallIDs] are not sent, because some servers, such as Vertex AI, refuse ids of calls.
 //     Responses are then matched by order.
 //   - A tool's text is the output of a function response, or its error. The result's images and documents go into the
 //     response too; for legacy models they come after all responses, under a line that names the call.
-//   - Each text stays a part of its own. A data URL is sent inline, another URL as a reference.
+//   - Each text stays a separate part. A data URL is sent inline, another URL as a reference.
 //   - An opaque part is sent as a part of Gemini's, unless it is one of the two notes that [Response] makes.
 //
 // What the API has no equivalent for:
@@ -33,8 +33,8 @@ import (
 //     else can read, are left out.
 //   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own
 //     is set in the config, by [Model].Adjust.
-//   - Empty arguments become an empty object. A number in arguments that the SDK cannot hold (it uses float64) becomes a
-//     string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
+//   - Empty arguments become an empty object. A number in arguments that the SDK cannot hold (it uses float64) becomes
+//     a string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
 //   - A tool choice is not sent if there are no tools.
 //
 // The SDK sorts the keys in schemas of tools.
@@ -67,9 +67,9 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	return p.Contents, config, written, nil
 }
 
-// Contents converts a part of a conversation to the SDK's types, as [Request] does, without checking the rules about the
-// order of messages. Results of calls that are not among the messages are left out. A message that cannot be sent is a
-// [*chat.ValidationError].
+// Contents converts a part of a conversation to the SDK's types, as [Request] does, without checking the rules about
+// the order of messages. Results of calls that are not among the messages are left out. A message that cannot be sent
+// is a [*chat.ValidationError].
 func Contents(messages []chat.Message, o Options) (system *genai.Content, contents []*genai.Content, err error) {
 	p, violations := convert(messages, o)
 	removeGeneratedIDs(p.Contents)

@@ -82,8 +82,8 @@ func (d dice) parts() chat.Parts {
 	return parts
 }
 
-// FuzzRepair repairs random histories, and checks them by Validate and by the API's rules. A history that breaks no rule
-// must not change.
+// FuzzRepair repairs random histories, and checks them by Validate and by the API's rules. A history that breaks no
+// rule must not change.
 func FuzzRepair(f *testing.F) {
 	for seed := range uint64(1_000) {
 		f.Add(seed, seed%3 == 0)

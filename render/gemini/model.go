@@ -45,9 +45,10 @@ var _ chat.Model = (*Model)(nil)
 // [*chat.ValidationError], and is not sent.
 //
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the API's numbers; a
-// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the API
-// states one; a [*FinishError] if the answer ended without anything to use; the cause of a context that is done; and
-// otherwise the SDK's error, with the API's text. The error of a streamed answer comes with the part that had arrived.
+// [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
+// API states one; a [*FinishError] if the answer ended without anything to use; the cause of a context that is done;
+// and otherwise the SDK's error, with the API's text. The error of a streamed answer comes with the part that had
+// arrived.
 //
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {

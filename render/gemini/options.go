@@ -7,8 +7,8 @@ import (
 
 // Options of a conversion. The zero value is for Gemini 3 and later; [OptionsFor] knows the older models.
 type Options struct {
-	// Legacy is for models before Gemini 3. They accept no media in a function response, so media is sent beside it, and
-	// they do not require thought signatures. Off by default.
+	// Legacy is for models before Gemini 3. They accept no media in a function response, so media is sent beside it,
+	// and they do not require thought signatures. Off by default.
 	Legacy bool
 	// MediaResolution sends the detail of an image as the resolution of its part, which not every version of the API
 	// accepts. Off by default, which leaves the detail to Gemini.

@@ -22,14 +22,14 @@ import (
 //     other content, opaque parts of other providers, and messages that become empty are removed; a tool result without
 //     content becomes "(no output)".
 //   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the
-//     API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
-//     of the limit at a time.
+//     API does not accept is replaced by a text that says so. If there are too many images, the oldest are replaced
+//     too, a quarter of the limit at a time.
 //   - System messages at the end move before the question or the round that the model is to answer. A user message is
 //     added before a call at the start, and after an answer at the end.
 //   - A thought signature that is not base64 is removed. In the current turn, the first call of a message gets
 //     [SkipSignature] if it has no signature.
-//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below
-//     0 is dropped.
+//   - The second of two tools with the same name is removed. A tool choice that requires a call is dropped if there are
+//     no tools, and so is a token limit below 0.
 //
 // What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
 // tool choice, a request without messages.

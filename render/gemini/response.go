@@ -140,18 +140,18 @@ func (e *FinishError) Error() string {
 //   - Calls have the ids of [chat.WithCallIDs], and their thought signature as the signature, in base64 as it is sent.
 //     The place of a call that other parts follow is marked by a [chat.Opaque] with its id, the note
 //     {"functionCall":{"id":…}}.
-//   - The thought signature of another part is in a [chat.Opaque] after it, the note {"thoughtSignature":…}. A signature
-//     that came alone, as in the last piece of a stream, is a note too. It is sent back with the part before it; if
-//     there is none, or it is a thought, with the part after it.
+//   - The thought signature of another part is in a [chat.Opaque] after it, the note {"thoughtSignature":…}. A
+//     signature that came alone, as in the last piece of a stream, is a note too. It is sent back with the part before
+//     it; if there is no such part, or that part is a thought, with the part after it.
 //   - Any other part is a [chat.Opaque], as JSON: thoughts and their summaries, code and its result, a text of white
-//     space only, future kinds of parts. A thought is not a [chat.Thinking], because Gemini signs the answer and not the
-//     thought, and other providers refuse unsigned thinking.
+//     space only, future kinds of parts. A thought is not a [chat.Thinking], because Gemini signs the answer and not
+//     the thought, and other providers refuse unsigned thinking.
 //   - Parts without content are left out.
 //
 // A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is the part that
 // came before. A malformed function call is a [*FinishError] in a [*chat.TransientError], because the model may make it
-// right when asked again; an answer without a candidate is a [*chat.TransientError]. Other errors are an empty answer, a
-// part that JSON cannot hold, or an incomplete call.
+// right when asked again; an answer without a candidate is a [*chat.TransientError]. Other errors are an empty answer,
+// a part that JSON cannot hold, or an incomplete call.
 func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "") }
 
 func response(r *genai.GenerateContentResponse, key string) (chat.Response, error) {

@@ -26,8 +26,8 @@ const (
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is one that the API accepts, or a note of [Response] that fits its message.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleCallForm: a call's tool has a name that starts with a letter or an underscore, followed by letters, digits and
-	// any of "_.:-", at most 128 characters in all.
+	// RuleCallForm: a call's tool has a name that starts with a letter or an underscore, followed by letters, digits
+	// and any of "_.:-", at most 128 characters in all.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
 	// RuleArguments: the arguments of a call are a JSON object.
 	RuleArguments chat.Rule = "arguments are a JSON object"
@@ -42,7 +42,8 @@ const (
 	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each
 	// message has its thought signature. Legacy models do not require it.
 	RuleSignature chat.Rule = "calls of the current turn carry their thought signature"
-	// RuleSignatureForm: a thought signature is base64, as Gemini writes it. Only Gemini can check that it is unchanged.
+	// RuleSignatureForm: a thought signature is base64, as Gemini writes it. Only Gemini can check that it is
+	// unchanged.
 	RuleSignatureForm chat.Rule = "thought signatures are base64"
 )
 

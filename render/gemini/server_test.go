@@ -18,10 +18,12 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// api is a server that speaks the Gemini API. It refuses the requests that its judge refuses; to others the test replies.
+// api is a server that speaks the Gemini API. It refuses the requests that its judge refuses; to others the test
+// replies.
 type api struct {
 	*httptest.Server
-	// reply returns the pieces of the answer to a request, a JSON response each. An answer that is not streamed has one.
+	// reply returns the pieces of the answer to a request, a JSON response each. An answer that is not streamed has
+	// one.
 	reply func(request object) []string
 	// limit on input, in characters / 4; 0 is none.
 	limit int

@@ -10,11 +10,11 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Tokenizer counts by the rules that Google publishes. Google publishes no tokenizer for Gemini's texts, so their tokens
-// are estimated; [sizing.Calibrated] improves the estimate, and [Model.CountTokens] asks Gemini. The zero value is ready
-// to use.
+// Tokenizer counts by the rules that Google publishes. Google publishes no tokenizer for Gemini's texts, so their
+// tokens are estimated; [sizing.Calibrated] improves the estimate, and [Model.CountTokens] asks Gemini. The zero value
+// is ready to use.
 type Tokenizer struct {
-	// Text counts texts. Defaults to Google's rule of thumb, a token for 4 characters.
+	// Text counts texts. Defaults to Google's rule of thumb, a token per 4 characters.
 	Text chat.Tokenizer
 }
 
@@ -28,8 +28,8 @@ const (
 	pageTokens = 258             // of a page of a document
 )
 
-// messageTokens are the tokens of a turn besides its text: in the template that Google publishes for Gemma, a start, the
-// role, an end and two line feeds.
+// messageTokens are the tokens of a turn besides its text: in the template that Google publishes for Gemma, a start,
+// the role, an end and two line feeds.
 const messageTokens = 5
 
 // pageBytes is the assumed size of a page, of compressed text, in a document whose pages cannot be counted.
@@ -58,7 +58,7 @@ func (t Tokenizer) CountText(text string) int {
 //     as 12 tiles;
 //   - a document of plain text ("text/…") as its text, and any other at 258 tokens a page, as Google documents. The
 //     pages of a PDF are counted if they are not compressed; otherwise each 3,000 bytes are a page;
-//   - an opaque part as the tokens that it says it takes;
+//   - an opaque part as its field Tokens says;
 //   - a cache breakpoint as 0.
 func (t Tokenizer) CountPart(part chat.Part) int {
 	switch part := part.(type) {
@@ -135,8 +135,8 @@ func (t Tokenizer) CountTools(tools []chat.Tool) int {
 }
 
 // ImageTokens returns the tokens of an image of that many pixels, by the rule that Google documents for Gemini 2.0 and
-// later: 258 if both sides are at most 384 pixels. A larger image is cut into tiles of 258 tokens each: a tile's side is
-// two thirds of the image's shorter side, but at least 256 and at most 768 pixels.
+// later: 258 if both sides are at most 384 pixels. A larger image is cut into tiles of 258 tokens each: a tile's side
+// is two thirds of the image's shorter side, but at least 256 and at most 768 pixels.
 //
 // Gemini 3 counts by the requested resolution instead, up to 1,120 tokens an image by default.
 func ImageTokens(width, height int) int {

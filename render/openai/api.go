@@ -28,8 +28,9 @@ type Options struct {
 	Breakpoints bool
 }
 
-// OptionsFor returns the options for a model by its name, as OpenAI documents them: "developer" for reasoning models (o1
-// and later, GPT-5 and later), cache breakpoints for GPT-5.6 and later. For any other name it returns the zero value.
+// OptionsFor returns the options for a model by its name, as OpenAI documents them: "developer" for reasoning models
+// (o1 and later, GPT-5 and later), cache breakpoints for GPT-5.6 and later. For any other name it returns the zero
+// value.
 func OptionsFor(model string) Options {
 	o := Options{Developer: reasons(model)}
 	if v, ok := gptVersion(model); ok && !v.less(version{5, 6}) {

@@ -22,8 +22,8 @@ import (
 //	compactor.Models = map[string]summarize.Target{"compaction": {Model: openai.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
-// OpenAI compacts the messages before the last, which asks for the summary. These messages must be the history itself: if
-// the prompt holds the history as text in a single message, there is nothing to compact, and the answer is the words
+// OpenAI compacts the messages before the last, which asks for the summary. These messages must be the history itself:
+// if the prompt holds the history as text in a single message, there is nothing to compact, and the answer is the words
 // alone. Parts of the item cannot be redacted or erased.
 type Compaction struct {
 	// Model that compacts, with the API [Responses].

@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Counter returns a tokenizer that counts messages as they are sent to an API, using a tokenizer such as that of package
-// sizing/tiktoken. It differs from the latter where [ChatRequest] and [ItemsRequest] change a message:
+// Counter returns a tokenizer that counts messages as they are sent to an API, using a tokenizer such as that of
+// package sizing/tiktoken. It differs from the latter where [ChatRequest] and [ItemsRequest] change a message:
 //
 //   - thinking that is left out counts 0;
 //   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. The estimate is
@@ -20,8 +20,8 @@ import (
 //   - an opaque part that only stores fields or the place of an item counts 0;
 //   - images and documents of a tool's result count in the user message in which Chat Completions receives them.
 //
-// OpenAI publishes no rule for what an item of the Responses API costs beyond its texts; the rule of Chat Completions is
-// used. [Model.CountTokens] asks OpenAI.
+// OpenAI publishes no rule for what an item of the Responses API costs beyond its texts; the rule of Chat Completions
+// is used. [Model.CountTokens] asks OpenAI.
 func Counter(api API, t chat.Tokenizer) chat.Tokenizer {
 	c := counter{Tokenizer: t, api: api}
 	if j, ok := t.(chat.Joiner); ok {
@@ -131,8 +131,8 @@ func (j joiner) CountFrame(m chat.Message) (int, bool) {
 	return tokens + more, joined
 }
 
-// CountTokens asks OpenAI for the number of input tokens of a request, tools included, in the form of the Responses API,
-// whatever the model's API is: the two differ by a few tokens. The request is repaired as by [Model.Generate], but
+// CountTokens asks OpenAI for the number of input tokens of a request, tools included, in the form of the Responses
+// API, whatever the model's API is: the two differ by a few tokens. The request is repaired as by [Model.Generate], but
 // OnRepair is not called. Errors are those of Generate. Few other servers support this request.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {

@@ -15,14 +15,15 @@
 // # The two APIs
 //
 // Chat Completions, the zero value, is spoken by every compatible server. It does not return the reasoning of OpenAI's
-// models: they think anew in each round. The Responses API takes the reasoning back, encrypted, and is the better choice
-// for OpenAI's reasoning models; GPT-5.6 calls functions while it reasons only there. With both, each request holds the
-// whole conversation, and OpenAI stores nothing.
+// models: they think anew in each round. The Responses API takes the reasoning back, encrypted, and is the better
+// choice for OpenAI's reasoning models; GPT-5.6 calls functions while it reasons only there. With both, each request
+// holds the whole conversation, and OpenAI stores nothing.
 //
 // # Using the parts alone
 //
-//   - [ChatRequest] and [ItemsRequest] convert a request to the SDK's types, for Chat Completions and for Responses, and
-//     [ChatResponse] and [ItemsResponse] convert an answer back. Their comments list what an API has no equivalent for.
+//   - [ChatRequest] and [ItemsRequest] convert a request to the SDK's types, for Chat Completions and for Responses,
+//     and [ChatResponse] and [ItemsResponse] convert an answer back. Their comments list what an API has no equivalent
+//     for.
 //   - [Validate] reports each rule of an API that a request breaks; [Repair] repairs what it can and reports the
 //     changes. A [Model] repairs each request, because histories that other providers' models have written need it.
 //   - [Counter] counts messages as they are sent, using a tokenizer such as that of package sizing/tiktoken, and

@@ -128,8 +128,8 @@ var limitCodes = map[string]bool{
 	"context_length_exceeded": true, "model_max_prompt_tokens_exceeded": true, "exceed_context_size_error": true,
 }
 
-// limitText matches the messages for such errors: OpenAI's in its two APIs and for GPT-5, those of OpenAI's rate limiter
-// for a single request over the limit, and those of vLLM, llama.cpp, Ollama, LM Studio and GitHub.
+// limitText matches the messages for such errors: OpenAI's in its two APIs and for GPT-5, those of OpenAI's rate
+// limiter for a single request over the limit, and those of vLLM, llama.cpp, Ollama, LM Studio and GitHub.
 var limitText = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`maximum context length`,
 	`exceeds? the (?:model'?s )?(?:maximum )?context (?:window|length|size)`,

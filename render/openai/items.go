@@ -282,7 +282,8 @@ func (a *assistantWriter) flush() {
 	}
 }
 
-// storedFields returns the stored fields of an item, without its id if the reasoning is missing to which the id belongs.
+// storedFields returns the stored fields of an item, without its id if the reasoning is missing to which the id
+// belongs.
 func (a *assistantWriter) storedFields(kept object) object {
 	item := object{}
 	for key, value := range kept {

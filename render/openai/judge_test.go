@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The judge checks requests by OpenAI's documentation and by errors that its API is known to return. It does not use the
-// package's own rules.
+// The judge checks requests by OpenAI's documentation and by errors that its API is known to return. It does not use
+// the package's own rules.
 
 var (
 	toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)

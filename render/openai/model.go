@@ -34,11 +34,11 @@ type Model struct {
 	// Summary of the reasoning to request from the Responses API, such as "auto". None by default, so no thinking is
 	// streamed.
 	Summary string
-	// CacheKey directs requests that begin with the same messages to the same cache: the id of the session, for example.
-	// None by default.
+	// CacheKey directs requests that begin with the same messages to the same cache: the id of the session, for
+	// example. None by default.
 	CacheKey string
-	// MaxTokensField sends the limit of the answer to Chat Completions as max_tokens, for older servers that do not know
-	// max_completion_tokens. Off by default.
+	// MaxTokensField sends the limit of the answer to Chat Completions as max_tokens, for older servers that do not
+	// know max_completion_tokens. Off by default.
 	MaxTokensField bool
 	// MaxRetries of the SDK for transient errors. Defaults to 0: the error states when to try again, and the caller
 	// decides.
@@ -61,8 +61,8 @@ type Model struct {
 // Errors are a [*chat.ContextLimitError] if a smaller request would be accepted, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, server faults and lost connections, with the time to wait if the
 // server states one; the cause of a context that is done; and otherwise the SDK's error, with the server's text. The
-// error of a streamed answer comes with the part that had arrived. Chat Completions does not mark the end of a call: the
-// last one to arrive counts as complete if its arguments are a JSON object.
+// error of a streamed answer comes with the part that had arrived. Chat Completions does not mark the end of a call:
+// the last one to arrive counts as complete if its arguments are a JSON object.
 //
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {

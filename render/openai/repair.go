@@ -20,15 +20,15 @@ import (
 //     becomes a user message. Ids and names of calls, and names of participants, are made valid.
 //   - Bytes that are not UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts of
 //     other providers, and messages that become empty are removed; a tool result without content becomes "(no output)".
-//     Reasoning after other content becomes an opaque part. Reasoning that no item follows, or that cannot be read back,
-//     is removed.
+//     Reasoning after other content becomes an opaque part. Reasoning that no item follows, or that cannot be read
+//     back, is removed.
 //   - Images and documents in messages that cannot hold them move to a user message after them; one of a kind that the
-//     API does not accept is replaced by a text that says so. If there are too many images, so are the oldest, a quarter
-//     of the limit at a time.
+//     API does not accept is replaced by a text that says so. If there are too many images, the oldest are replaced
+//     too, a quarter of the limit at a time.
 //   - System messages at the end move before the question or the round that the model is to answer. A user message is
 //     added after an answer at the end.
-//   - The second of two tools with the same name is removed. A call is not required if there are no tools; a limit below
-//     0 is dropped.
+//   - The second of two tools with the same name is removed. A tool choice that requires a call is dropped if there are
+//     no tools, and so is a token limit below 0.
 //
 // What cannot be repaired stays, and is reported by Validate: tools without a name or an acceptable schema, an unknown
 // tool choice, a request without messages.

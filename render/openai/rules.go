@@ -25,8 +25,8 @@ const (
 	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is one that the API accepts in a message of its role.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
-	// RuleCallForm: a call's id has at most 40 characters in Chat Completions, 64 in Responses; its tool's name consists
-	// of at most 64 letters, digits, _ and -.
+	// RuleCallForm: a call's id has at most 40 characters in Chat Completions, 64 in Responses; its tool's name
+	// consists of at most 64 letters, digits, _ and -.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
 	// RuleCallUnique: in Responses no two calls of a conversation have the same id, by which results are matched.
 	RuleCallUnique chat.Rule = "ids of calls are unique"
@@ -39,7 +39,7 @@ const (
 	// same answer.
 	RuleReasoning chat.Rule = "a reasoning item keeps the item that follows it"
 	// RuleReadable: in Responses a reasoning item has its encrypted content, or its plain text, as from local servers.
-	// OpenAI cannot look any other up, because nothing is stored.
+	// OpenAI cannot look up any other, because nothing is stored.
 	RuleReadable chat.Rule = "a reasoning item can be read back"
 )
 

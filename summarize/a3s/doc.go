@@ -6,12 +6,12 @@
 //
 //   - When: before a request whose tokens, as the provider counts them, reach 80% of the context window.
 //     [summarize.Compactor.AfterTurn] checks the same condition once the agent has finished.
-//   - What goes first: tool output older than the newest 40,000 tokens of it. Each result is replaced by "[output
+//   - What is cleared: tool output older than the newest 40,000 tokens of it. Each result is replaced by "[output
 //     pruned — re-read file or re-run command if needed]", and no model is asked. If the prompt is then below the
 //     threshold, nothing is summarised.
 //   - Where it cuts: the first 2 messages and the newest 20 stay as they are. The messages between them are summarised.
-//   - What the model is asked: the agent's own model is shown the turns between as text, with the summary before them,
-//     and writes down what must still be known of them ([Prompt]).
+//   - What the model is asked: the agent's own model is shown those messages as text, after the previous summary, and
+//     writes down what must still be known of them ([Prompt]).
 //   - What is put in place: the user's words of the first 2 messages, then one message with what the agent did there
 //     and the summary ([Replacement]).
 //   - Events: [summarize.EventCleared] and [summarize.EventDone], with the number of messages before and after.
@@ -29,7 +29,7 @@
 //     a mark: kept whole, it could leave no room for a summary at all. What the agent said at the start becomes text in
 //     the summary's message, because everything in a replacement is a user message.
 //   - The cut moves back to the start of a turn, or to a round, so that no call loses its result: at least 20 messages
-//     are kept if there is room for them. If there is not, fewer are kept, one round less at a time.
+//     are kept if there is room for them. Otherwise fewer are kept, one round less at a time.
 //   - A summary that is empty, too long or not smaller than what it replaces is not put in place, and a failure is
 //     followed by a pause. The documentation says nothing about either.
 package a3s

@@ -66,8 +66,8 @@ func size(m summarize.Material, texts elements.Nodes) int {
 	return m.Tokenizer.CountMessage(chat.UserMessage(all.String()))
 }
 
-// leastClip is the fewest tokens to which a message is cut. A shorter one is not worth showing.
-const leastClip = 24
+// minClip is the fewest tokens to which a message is cut. A shorter one is not worth showing.
+const minClip = 24
 
 // clipMessage cuts the middle of the text of a message that takes more than that many tokens, with a mark. If there is
 // no room for text, or no text, the message stays as it is.
@@ -76,7 +76,7 @@ func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Messa
 		return said
 	}
 	size, text := m.Tokenizer.CountMessage(said), said.Text()
-	if room := tokens - size + m.Tokenizer.CountText(text); size > tokens && room >= leastClip && text != "" {
+	if room := tokens - size + m.Tokenizer.CountText(text); size > tokens && room >= minClip && text != "" {
 		content := chat.Parts{chat.Text(m.Clip(text, room))}
 		for _, p := range said.Content {
 			if _, isText := p.(chat.Text); !isText {

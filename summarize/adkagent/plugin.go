@@ -31,17 +31,17 @@ type Options struct {
 	Compactor *summarize.Compactor
 	// Prompt of that conversation, see [Conversation].
 	Prompt elements.Node
-	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName and
-	// ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must return
-	// the same compactor for the same conversation. If it returns a Conversation without a compactor, the request is left
-	// unchanged.
+	// Choose returns the conversation of a request, for several agents or sessions. Tell them apart by ctx.AgentName
+	// and ctx.SessionID, and agents that run in parallel by ctx.Branch. Choose is called before each request and must
+	// return the same compactor for the same conversation. If it returns a Conversation without a compactor, the
+	// request is left unchanged.
 	Choose func(ctx agent.ReadonlyContext) (Conversation, error)
 }
 
 // Conversation is an agent's conversation and the prompt that shows it.
 type Conversation struct {
-	// Compactor of the session that keeps the conversation. Before each request the plugin sets the tools of its target to
-	// those of the agent. The caller closes it, and the session.
+	// Compactor of the session that keeps the conversation. Before each request the plugin sets the tools of its target
+	// to those of the agent. The caller closes it, and the session.
 	Compactor *summarize.Compactor
 	// Prompt that shows the session. The agent's instruction comes before it. Defaults to the conversation alone:
 	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].

@@ -29,7 +29,7 @@
 // If the budget changes between steps, because a sizing.Calibrated counter learns, set it with
 // [summarize.Compactor.Retarget].
 //
-// A step costs a render, a request to a model and an append. A compaction costs one request or more besides, see
+// A step costs a render, a request to a model and an append. A compaction costs one or more further requests; see
 // package summarize.
 package agent
 
@@ -65,12 +65,12 @@ type Agent struct {
 	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
 	// again, it streams from the start again; OnRetry is called in between.
 	Stream func(chat.Delta)
-	// Attempts limits how often a request is made, and how often a prompt is rendered that needs a summary to fit, while
-	// the failure is transient ([*chat.TransientError]). Defaults to 4.
+	// Attempts limits how often a request is made, and how often a prompt is rendered that needs a summary to fit,
+	// while the failure is transient ([*chat.TransientError]). Defaults to 4.
 	Attempts int
-	// Wait is the time before the second attempt. It doubles with each further attempt, and is at least the time that the
-	// provider asks for. Defaults to 2 seconds. MaxWait is its upper limit; if a provider asks for more, the step fails.
-	// Defaults to 30 seconds.
+	// Wait is the time before the second attempt. It doubles with each further attempt, and is at least the time that
+	// the provider asks for. Defaults to 2 seconds. MaxWait is its upper limit; if a provider asks for more, the step
+	// fails. Defaults to 30 seconds.
 	Wait, MaxWait time.Duration
 	// OnRetry, if set, is called before the wait for another attempt.
 	OnRetry func(err error, wait time.Duration)
@@ -84,12 +84,13 @@ type Answer struct {
 	Response chat.Response
 	// Result is the rendered prompt, or nil if none was rendered.
 	Result *render.Result
-	// Entry is the id of the answer's entry in the session, or "" if the answer was not appended. It is set together with
-	// an error only if the context ended after the append, in the work that follows a turn.
+	// Entry is the id of the answer's entry in the session, or "" if the answer was not appended. It is set together
+	// with an error only if the context ended after the append, in the work that follows a turn.
 	Entry string
 	// Refusals is the number of times that the provider refused the request as too large.
 	Refusals int
-	// GoOn reports that the policy said something in the user's place after the turn. Make another step to answer it.
+	// GoOn reports whether the policy appended a message in the user's place after the turn. If so, make another step
+	// to answer it.
 	GoOn bool
 }
 
@@ -100,9 +101,8 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // by [chat.WithCallIDs], in the stream too.
 //
 // The errors are those of [summarize.Compactor.Render], of [summarize.Compactor.Recover] and of the model. If the
-// context ended, the error is its cause. Together with an error the answer holds what there is: the part of an
-// interrupted stream that had arrived, or the whole of an answer that the session refused. If a compaction after the
-// turn fails, only events say so.
+// context ended, the error is its cause. With an error, the answer holds the part of an interrupted stream that had
+// arrived, or the whole answer if the session refused it. If a compaction after the turn fails, only events say so.
 //
 // If another process appended a message to the session in the meantime, the answer is not appended, and the error is a
 // [*storage.ConflictError].

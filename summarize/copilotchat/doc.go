@@ -36,7 +36,7 @@
 //
 // # Where it cuts
 //
-// The newest round and the user's message of this turn stay word for word. Everything from the summary before up to
+// The newest round and the user's message of this turn stay word for word. Everything from the previous summary up to
 // that round is summarised. If the round is the only one of its turn, the turns before it are summarised. Messages that
 // are appended while the summary is made stay too.
 //
@@ -51,7 +51,7 @@
 //
 //   - Fork, in the background only: the request that the agent has just sent, with its tools, and the question at its
 //     end. The provider's prompt cache serves everything but the question.
-//   - Full: the history as messages, of which the summary before is the first. The tools are declared but may not be
+//   - Full: the history as messages, the first of which is the previous summary. The tools are declared but may not be
 //     called.
 //   - Simple: the history as one text, without tools.
 //
@@ -78,7 +78,7 @@
 //
 // # What happens on failure
 //
-//   - In the background only an event tells of it ([summarize.EventFailed]), and the prompt is sent as it is.
+//   - In the background, only an event reports it ([summarize.EventFailed]), and the prompt is sent as it is.
 //   - In the foreground the prompt is rendered once more with its history droppable, the oldest rounds first. The
 //     session keeps them. If it does not fit then, there is an error, in which errors.AsType finds the
 //     [*render.BudgetExceededError].
@@ -123,7 +123,7 @@
 //   - A prompt that does not fit waits for a summary that is being made, for at most a minute, and is then compacted in
 //     the foreground. Background.Wait makes it wait earlier.
 //   - After a failure the next attempt in the background is made after 1 step of the agent, then 2, then 4, up to 64. A
-//     prompt that does not fit is not held up by that.
+//     prompt that does not fit does not wait for that.
 //   - If the session went back to an entry before the one at which the summary was begun, the summary is dropped
 //     ([summarize.EventDropped]).
 //   - The wording of the prompts and of the breadcrumb is our own. No model is named in Ask.Routes. Settings are

@@ -27,9 +27,9 @@
 //
 // # Where it cuts
 //
-// Nothing is cleared. Everything is summarised but the newest message or round, and the message with which the current
-// turn began. A round is a call with its results, which are never parted; a round whose call has no result yet is kept
-// too. Messages that are appended while a summary is made stay word for word.
+// Nothing is cleared. Everything is summarised except the newest message or round and the message with which the
+// current turn began. A round is a call with its results, which are never parted; a round whose call has no result yet
+// is kept too. Messages that are appended while a summary is made stay word for word.
 //
 // # What the model is shown and asked for
 //

@@ -14,7 +14,7 @@ const Name = "copilot-cli"
 //	policy, err := copilotcli.Policy().WithEnv(os.LookupEnv)
 //
 // A prompt that does not fit is compacted at once. Copilot CLI begins a summary in the background and truncates that
-// one request, which loses part of what a compaction would have kept. To have it so, set:
+// one request, which loses part of what a compaction would have kept. For that order, set:
 //
 //	policy.Background.Always = true
 //

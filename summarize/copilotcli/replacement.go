@@ -20,8 +20,8 @@ import (
 // plan; the todo list; the names of the skills. A plan, a todo list or an agent that takes more than a quarter of the
 // room is cut in its middle, and so are a skill's instructions that take more than an eighth, each with a mark.
 type CompactedSession struct {
-	// UserTokens is the most tokens of the copy of a user message. A longer one is cut in its middle, with a mark.
-	// Defaults to 500.
+	// UserTokens is the maximum size of the copy of a user message, in tokens. A longer copy is cut in its middle, with
+	// a mark. Defaults to 500.
 	UserTokens int
 	// UserShare is the share of the room that these copies may take, from 0 to 1. If that is too little, the first and
 	// the newest are shown, and a line says how many are left out between them. Defaults to 0.3.

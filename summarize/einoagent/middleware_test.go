@@ -192,8 +192,8 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			checkRequests(t, after.requests, question)
 			require.NoError(t, session.Close())
 
-			// The same checkpoint once more: the first continuation becomes another branch, and earlier messages are not
-			// repeated.
+			// The same checkpoint once more: the first continuation becomes another branch, and earlier messages are
+			// not repeated.
 			store.kept["1"] = checkpoint
 			session, after, end = resume()
 			require.NoError(t, end.err)

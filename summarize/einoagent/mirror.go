@@ -19,9 +19,9 @@ import (
 const (
 	// idKey is the key of eino's own id in a message's Extra.
 	idKey = "_eino_msg_id"
-	// markKey is the key of the mark in the Extra of a message that was composed from a session. The mark is the session's
-	// id, a space and the id of the entry up to which the session was read. In the agent's instruction, instructionMark
-	// comes before it.
+	// markKey is the key of the mark in the Extra of a message that was composed from a session. The mark is the
+	// session's id, a space and the id of the entry up to which the session was read. In the agent's instruction,
+	// instructionMark comes before it.
 	markKey         = "_promptree"
 	instructionMark = "instruction "
 )

@@ -6,9 +6,9 @@
 //
 // # The rule
 //
-// An agent sends its history again with each request, and pays for it each time, even if only the rate of a cached
-// read. Let a request take T tokens, and B tokens after a compaction: the system prompt, a summary S and the kept
-// history K. Without a compaction each request costs
+// An agent sends its history again with each request, and pays for it each time, if only at the rate of a cached read.
+// Let a request take T tokens, and B tokens after a compaction: the system prompt, a summary S and the kept history K.
+// Without a compaction each request costs
 //
 //	(T − B) · read
 //
@@ -17,23 +17,23 @@
 //	F = the request for the summary + (S + K) · (write − read) + loss
 //
 // because everything after the system prompt is written to the cache anew, and because what the summary leaves out is
-// worth something. Nobody knows how long the session goes on. It is the problem of renting or buying skis: if you buy
-// them once the rent has come to their price, you pay at most about twice what you would have paid if you had known the
+// worth something. Nobody knows how long the session will last. It is the problem of renting or buying skis: if you buy
+// them once the rent paid equals their price, you pay at most about twice what you would have paid if you had known the
 // number of days. So the policy compacts once
 //
 //	Σ (T − B) · read ≥ 0.7 · F
 //
 // over the requests since the last compaction. With a history that grows by g tokens a request the sum is g·read·n²/2,
-// and it is best to compact every √(2F/(g·read)) requests; the rule comes to within a few per cent of that, and need
-// not know g. The factor 0.7 allows for bursts and pauses: on synthetic sessions of six shapes the rule costs 1.05 to
-// 1.16 times the best that could be known afterwards, depending on the prices, and twice at worst.
+// and it is best to compact every √(2F/(g·read)) requests; the rule comes within a few per cent of that without knowing
+// g. The factor 0.7 allows for bursts and pauses: on synthetic sessions of six shapes the rule costs 1.05 to 1.16 times
+// the best that could be known afterwards, depending on the prices, and twice at worst.
 //
 // If the cache is cold, everything is written in any case, and F is the cost of the summary less the writes that it
 // saves: then the policy compacts earlier, and before the request, not concurrently. Old tool output is cleared by the
 // same rule, in batches, because each batch breaks the cache. All of it is cleared at once if the cache is cold or a
-// compaction has broken it. Output that newer output made stale goes earlier, and long texts in old arguments go with
-// it. The cheapest model is asked for the summary: the agent's own by a fork of its request, which reads the cache, or
-// a model of [summarize.Compactor.Models] with prices.
+// compaction has broken it. Output that newer output made stale is cleared earlier, together with long texts in old
+// arguments. The cheapest model is asked for the summary: the agent's own by a fork of its request, which reads the
+// cache, or a model of [summarize.Compactor.Models] with prices.
 //
 // # How prices change it
 //
@@ -54,8 +54,8 @@
 //
 // Without prices the policy takes the usual proportions (read a tenth of the input, write 1¼, output 5 times), and the
 // loss counts as if the input cost $3 a million. Without reported usage it works out the requests from the session. In
-// a small window the rule never comes to hold: the policy compacts at 80% of the window, keeps a fifth of it, and
-// truncates as the last resort.
+// a small window the condition of the rule is never met: the policy compacts at 80% of the window, keeps a fifth of it,
+// and truncates as the last resort.
 //
 // # When not to use it
 //

@@ -22,8 +22,8 @@ func Policy() summarize.Policy { return PolicyAt(DefaultLoss) }
 // PolicyAt returns the policy for a loss, in dollars: what it costs you, on average, that after a compaction the agent
 // no longer sees what the summary left out. With 0 sessions are cheapest, and with 0.30 agents remember more. The loss
 // is added to the cost of a compaction, and a tenth of it to the cost of a clearing, which tells the agent where to
-// look. A compaction keeps 8,000 tokens and 20,000 more for each dollar word for word, and a clearing as many tokens of
-// the newest output. A loss below 0 is refused when the policy is used.
+// look. A compaction keeps 8,000 tokens word for word, and 20,000 more for each dollar of loss; a clearing keeps as
+// many tokens of the newest output. A loss below 0 is refused when the policy is used.
 func PolicyAt(loss float64) summarize.Policy {
 	prompt := summarize.SimplePrompt()
 	fork := summarize.ForkPrompt()

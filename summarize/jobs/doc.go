@@ -71,7 +71,7 @@
 // Clocks that differ cost time and money but lose nothing:
 //
 //   - A plan's end is a time by the clock of the replica that made it. A replica whose clock is ahead by more than a
-//     plan's time considers new plans of others expired, and their summaries are made in vain.
+//     plan's time considers new plans of others expired, and their summaries are wasted.
 //   - The replica that enqueues a job writes its start time, and River compares that with the database's clock. If the
 //     replica's clock is ahead, its jobs start that much later. If that exceeds a plan's time, its prompts are
 //     compacted only when they no longer fit.

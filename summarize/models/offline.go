@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// Offline is a [chat.Model] that needs no network and understands nothing. Its summary is a digest of the messages:
+// Offline is a [chat.Model] that needs neither a network nor a language model. Its summary is a digest of the messages:
 // what the user said, the files that calls name, a line for each tool call, and errors. The digest is pruned to the
 // limit that the request names, or else to 2,000 tokens. A digest of a digest keeps its lines.
 type Offline struct {
@@ -30,7 +30,7 @@ type Offline struct {
 const defaultDigest = 2000
 
 // sections are the sections of a digest in the order in which they are written. If not all lines fit, those of the
-// section with the lowest priority go first, and within a section the oldest.
+// section with the lowest priority are dropped first, and within a section the oldest.
 var sections = [...]section{
 	{"## Earlier summary", 2},
 	{"## The user said", 4},

@@ -38,8 +38,8 @@
 //
 // At most 20,000 of the newest tokens are kept word for word, by the provider's count if that is known. The cut is at a
 // user or assistant message, a shell command, a custom message or a branch summary, and never at a tool result. It is
-// after the compaction before. Entries right before it that no model sees, such as a change of model or a label, are
-// kept with it.
+// after the previous compaction. Entries directly before the cut that no model sees, such as a change of model or a
+// label, are kept too.
 //
 // A user message, a shell command, a custom message and a branch summary start a turn. If the cut is within a turn, two
 // summaries are made concurrently: one of everything before the turn, and one of the turn's beginning. They are joined:
@@ -59,10 +59,11 @@
 //
 //   - The conversation as text, in <conversation>. A tool result, and the arguments of a call, are cut in their middle
 //     to 200 tokens.
-//   - The notes of the compaction before, in <previous-summary>.
+//   - The notes of the previous compaction, in <previous-summary>.
 //   - What a hook adds, as a list in <additional-context>.
-//   - The question: for notes in six sections, from "Goal" to "Needed to go on", or for an update of the notes before.
-//     Of the beginning of a turn it is asked what the rest of the turn cannot be understood without, in three sections.
+//   - The question: for notes in six sections, from "Goal" to "Needed to go on", or for an update of the previous
+//     notes. For the beginning of a turn, it is asked what is needed to understand the rest of the turn, in three
+//     sections.
 //
 // Once the compaction is made the model is asked for one sentence about it, for people. It is a label of the
 // compaction's entry, and [summarize.EventTitled] has it.
@@ -81,9 +82,9 @@
 //
 // [summarize.Compactor.Navigate] lets the session go on from another entry. If Branch.On or the caller says so, the
 // messages since the two branches parted are summarised first, and the summary follows that entry. The newest of them
-// that fit the context window less 16,384 tokens are shown. If less than nine tenths of that are used, a summary that
-// is the first not to fit is shown all the same. The files of all of them are listed. Instructions replace the
-// question. If no summary is made, or somebody aborts, the session stays where it is.
+// that fit the context window less 16,384 tokens are shown. If the first that does not fit is a summary, and less than
+// nine tenths of that room are used, it is shown nevertheless. The files of all of them are listed. Instructions
+// replace the question. If no summary is made, or somebody aborts, the session stays where it is.
 //
 // # What happens on failure
 //
@@ -113,14 +114,14 @@
 //   - The reserve is never more than half of the window. In a window of less than about 45,500 tokens, 20,000 tokens
 //     and the room for a summary take more than the reserve leaves: fewer are kept, so that the next request is not
 //     compacted again.
-//   - In a session of a single turn the first prompt summarises all that is covered, and not the prompt for the
-//     beginning of a turn: its few words would be all that is left. If a later compaction covers nothing but a part of
-//     the current turn, the notes before are brought up to date instead.
+//   - In a session of a single turn, the prompt of a first compaction summarises everything that is covered. The prompt
+//     for the beginning of a turn is not used, because its few words would be all that is left. If a later compaction
+//     covers nothing but a part of the current turn, the previous notes are brought up to date instead.
 //   - Two summaries share the room of one. If the part for the turn's beginning would be less than 100 tokens, one
 //     summary is made of everything.
 //   - If a turn is cut, its first message is still shown, because it holds the user's request, and its tokens count as
 //     kept.
-//   - The messages that the compaction before had kept are covered by the next one. The documentation says that only
+//   - The messages that the previous compaction had kept are covered by the next one. The documentation says that only
 //     entries since that compaction are looked at; what it had kept would be lost.
 //   - A cut is never at an earlier summary: the next summary takes it in.
 //   - A cut is never between a call and its result, however late that came.

@@ -16,9 +16,9 @@ import (
 const Mode summarize.Mode = "handoff"
 
 // Handoff is a prompt that shows the history as text and asks for notes by which another agent can go on. The first
-// compaction has one wording, and later ones another, which brings the notes of the one before up to date. If a turn is
-// cut and there is room for two summaries, the beginning of the turn is summarised in a second request, and both are
-// joined. Last, the model is asked for a line for people. The answer is the summary. The zero value is usable.
+// compaction has one wording, and later ones another, which brings the previous notes up to date. If a turn is cut and
+// there is room for two summaries, the beginning of the turn is summarised in a second request, and both are joined.
+// Last, the model is asked for a line for people. The answer is the summary. The zero value is usable.
 type Handoff struct {
 	// Ask replaces the prompt's own wording of what to write, for the first compaction and for later ones.
 	Ask string

@@ -1,5 +1,5 @@
-// Package policies has the policies of all systems, and promptree's own, by their names. Each is in a package of its
-// own, whose page says what the system does and where the policy differs.
+// Package policies returns policies by name: those of other systems and promptree's own. Each has its own package,
+// whose documentation says what the system does and where the policy differs.
 //
 // When they compact:
 //

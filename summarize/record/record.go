@@ -51,8 +51,8 @@ func (r *Recorder) Hear(e summarize.Event) {
 }
 
 // Step adds a step: a prompt that the compactor rendered, and the response to it, which may be the zero value. Call it
-// before the compactor renders again, because it takes the compactor's last decision ([summarize.Compactor.Explain])
-// for this step's.
+// before the compactor renders again, because it records the compactor's last decision ([summarize.Compactor.Explain])
+// as this step's.
 func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *render.Result, response chat.Response) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,7 +2,7 @@
 // it.
 //
 // A model writes a briefing of the older part of a conversation while the agent works on. The briefing replaces that
-// part, and the newest messages stay word for word. Each later briefing takes in the one before it.
+// part, and the newest messages stay word for word. Each later briefing includes the previous one.
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
@@ -36,7 +36,7 @@
 // assistant said in <assistant>, with one line for each tool call, such as [read: go.mod] or [shell: go test → exit 1].
 // The output of tools is left out. An error follows ✗, and an unknown tool is shown by its name.
 //
-// The briefing before comes first, in <previous-chat-history>, and nothing that it covers is shown again. Its length
+// The previous briefing comes first, in <previous-chat-history>, and nothing that it covers is shown again. Its length
 // decides what the model does with it:
 //
 //   - Below 60% of the target it is taken over word for word.
@@ -44,8 +44,8 @@
 //   - From 85% on its oldest settled sections are condensed.
 //
 // A briefing aims at 30,000 characters: a heading of the second level for each topic, with prose below. Old, settled
-// topics get two to four sentences. Recent ones are told in full, and the end says how things stand. Links, decisions
-// of the user, colours, directories and settings are copied word for word.
+// topics get two to four sentences. Recent ones are told in full, and the end describes the current state. Links,
+// decisions of the user, colours, directories and settings are copied word for word.
 //
 // Three models are asked one after the other: gemini-3.1-flash-lite, gpt-5.4-nano, claude-haiku-4.5; then the agent's
 // own, unless it was one of them. Each has 30 seconds and 20,000 tokens, at a temperature of 0.1. An answer of fewer
@@ -75,8 +75,8 @@
 //   - A briefing may take a fifth of the budget, and at most 20,000 tokens, so that the prompt fits with it. In a
 //     budget of less than about 38,000 tokens that is less than 30,000 characters of English, and then it is both the
 //     target and a limit. A longer briefing is shortened by the model once, and then cut at a section. A model may
-//     answer half as much again as there is room for, or 2,000 tokens more, and at most half of its window; 20,000
-//     tokens are the bound above that.
+//     answer half as much again as there is room for, or 2,000 tokens more, and at most half of its window, but never
+//     more than 20,000 tokens.
 //   - An answer that was cut off at the output limit is refused: its newest sections, which matter most, are missing.
 //   - If a turn is cut, its first message is still shown, because it holds the user's request, and its tokens count as
 //     kept.
@@ -91,7 +91,7 @@
 //     that it keeps with it ([history.Message].Data).
 //   - A briefing is dropped even if its cut is still there, if the session went back to an entry before the one at
 //     which it was begun. If a condition still holds, another is begun at once.
-//   - A wrapper tag that a model writes all the same gets a backslash, so that it closes nothing.
+//   - If a model writes a wrapper tag nevertheless, a backslash is added to it, so that it closes nothing.
 //   - One text takes at most a quarter of a request; the middle of a longer one is cut. A history that is larger than
 //     the model takes in is summarised in pieces, each with the briefing of those before it, unless [Briefing].Packs is
 //     set. A tool's line has at most 400 bytes, and its error 200.

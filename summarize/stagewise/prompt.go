@@ -14,7 +14,7 @@ import (
 const Mode summarize.Mode = "briefing"
 
 // Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in prose, recent topics
-// in full and old ones in a few sentences. A briefing takes in the one before it, which is condensed the more, the more
+// in full and old ones in a few sentences. A briefing includes the previous one, which is condensed the more, the more
 // of the target it takes. The answer is the briefing. The zero value is usable.
 type Briefing struct {
 	// Target is the number of characters (code points) that a briefing aims at. If [summarize.Material.Characters] is
@@ -79,13 +79,13 @@ func (b Briefing) request(m summarize.Material) elements.Node {
 	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(m.Earlier(), target)), m.Remarks())
 }
 
-// Shares of the target from which on the briefing before is to be tightened a little, and to be condensed.
+// Shares of the target from which on the previous briefing is to be tightened a little, and to be condensed.
 const (
 	condenseLightly = 0.60
 	condense        = 0.85
 )
 
-// budgetHint returns what the model is to do with the briefing before, by its share of the target.
+// budgetHint returns what the model is to do with the previous briefing, by its share of the target.
 func budgetHint(previous string, target int) string {
 	if previous == "" {
 		return ""

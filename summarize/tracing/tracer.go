@@ -33,11 +33,11 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	// MeterProvider of the metrics. Defaults to [otel.GetMeterProvider].
 	MeterProvider metric.MeterProvider
-	// Provider is the provider of all models, by its name in the conventions, such as "aws.bedrock". By default a model of
-	// render/openai, render/anthropic or render/gemini has its own provider's name, and any other model "_OTHER".
+	// Provider is the provider of all models, by its name in the conventions, such as "aws.bedrock". By default a model
+	// of render/openai, render/anthropic or render/gemini has its own provider's name, and any other model "_OTHER".
 	Provider string
-	// Content adds content to spans: the messages of requests and answers, summaries, and the texts of errors, which may
-	// quote messages. Off by default.
+	// Content adds content to spans: the messages of requests and answers, summaries, and the texts of errors, which
+	// may quote messages. Off by default.
 	Content bool
 }
 

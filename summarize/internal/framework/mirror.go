@@ -17,8 +17,8 @@ const SystemName = "system"
 // Log is a session that mirrors a framework's conversation.
 type Log struct {
 	Session *history.Session
-	// Same reports whether the framework's own ids say that two messages are the same. The first is the session's. Without
-	// it, messages have no ids.
+	// Same reports whether the framework's own ids say that a message of the session and another one are the same. If
+	// it is nil, messages have no ids.
 	Same func(had, said history.Message) bool
 	// SameCall reports whether two different ids may belong to the same call. By default they do not.
 	SameCall func(had, said string) bool
