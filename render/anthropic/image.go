@@ -8,8 +8,8 @@ import (
 // Vision is the resolution at which a model looks at images.
 type Vision int
 
-// The resolutions: standard, the zero value, for models up to Claude Opus 4.6, and high, for models from Claude Opus
-// 4.7 on that document it.
+// The resolutions: standard, the zero value, for models up to Claude Opus 4.6, and high, for Claude Opus 4.7 and later
+// models that document it.
 const (
 	VisionStandard Vision = iota
 	VisionHigh
@@ -26,9 +26,9 @@ func (v Vision) limits() (edge, tokens int) {
 // patchSide is the edge of a patch, which is one token, in pixels.
 const patchSide = 28
 
-// ImageTokens returns the tokens of an image of that many pixels, by the rule that Anthropic documents: one for each
-// patch of 28 by 28 pixels, or part of one, which is close to width × height / 750, after the image was scaled down
-// proportionally to the maximum edge and tokens of the resolution.
+// ImageTokens returns the tokens of an image of that many pixels, by the rule that Anthropic documents: the image is
+// scaled down proportionally to the maximum edge and tokens of the resolution, and each patch of 28 by 28 pixels, or
+// part of one, is a token. That is close to width × height / 750.
 func (v Vision) ImageTokens(width, height int) int {
 	if width <= 0 || height <= 0 {
 		return 0

@@ -21,7 +21,7 @@ const (
 	typeToolResult = "tool_result"
 	typeReference  = "tool_reference"
 	typeCompaction = "compaction"
-	// typeCitations is not a type of the API: [Response] stores under it the citations of the text before.
+	// typeCitations is not a type of the API: [Response] stores under it the citations of the preceding text.
 	typeCitations = "citations"
 )
 
@@ -50,7 +50,7 @@ func parseOpaque(p chat.Opaque) (opaqueBlock, error) {
 	return b, nil
 }
 
-// call returns the index of the call whose place the block marks, -1 if there is none.
+// call returns the index of the call whose place the block marks, or -1 if there is none.
 func (b opaqueBlock) call(m chat.Message) int {
 	for k, c := range m.ToolCalls {
 		if c.ID == b.ID {

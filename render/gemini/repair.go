@@ -45,7 +45,7 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	for i := range r.out {
 		r.repairParts(&r.out[i])
 	}
-	r.move()
+	r.moveMedia()
 	r.Images(imageLimits, r.out, func(why error) chat.Text { return leftOut(why.Error()) })
 	r.out = slices.DeleteFunc(r.out, func(m provider.Indexed) bool {
 		gone := m.Role != chat.RoleTool && !hasContent(m.Message)
@@ -299,8 +299,8 @@ func (r *repairer) repairParts(m *provider.Indexed) {
 // leftOut returns the text that replaces an image or a document that the API does not accept.
 func leftOut(why string) chat.Text { return chat.Text("[left out: " + why + "]") }
 
-// move moves images and documents of system messages to a user message after them.
-func (r *repairer) move() {
+// moveMedia moves images and documents of system messages to a user message after them.
+func (r *repairer) moveMedia() {
 	var out []provider.Indexed
 	for _, m := range r.out {
 		var kept, moved chat.Parts

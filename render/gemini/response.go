@@ -62,7 +62,7 @@ func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	return m, nil
 }
 
-// lastNonCall returns the index of the last part to send back that is not a call, -1 if there is none.
+// lastNonCall returns the index of the last part to send back that is not a call, or -1 if there is none.
 func lastNonCall(parts []*genai.Part) int {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if p := parts[i]; p != nil && p.FunctionCall == nil && (!isEmpty(p) || len(p.ThoughtSignature) > 0) {
@@ -149,9 +149,9 @@ func (e *FinishError) Error() string {
 //   - Parts without content are left out.
 //
 // A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is the part that
-// came before. A malformed function call is a [*FinishError] in a [*chat.TransientError], because the model may make it
-// right when asked again; an answer without a candidate is a [*chat.TransientError]. Other errors are an empty answer,
-// a part that JSON cannot hold, or an incomplete call.
+// came before. A malformed function call is a [*FinishError] in a [*chat.TransientError], because the model may correct
+// it when asked again; an answer without a candidate is a [*chat.TransientError]. Other errors are an empty answer, a
+// part that JSON cannot hold, or an incomplete call.
 func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "") }
 
 func response(r *genai.GenerateContentResponse, key string) (chat.Response, error) {

@@ -108,7 +108,7 @@ func turns(messages []chat.Message, options Options) (violations []chat.Violatio
 }
 
 // currentTurn returns the index of the last message that is sent as the user's, -1 if there is none. System messages
-// after the start are sent so.
+// after the start are sent as the user's too.
 func currentTurn(messages []chat.Message) int {
 	start := instructions(messages)
 	for i := len(messages) - 1; i >= start; i-- {

@@ -40,9 +40,9 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 	r.pair()
 	r.rename()
 	if api == Responses {
-		r.reason()
+		r.removeReasoning()
 	}
-	r.move()
+	r.moveMedia()
 	r.Images(imageLimits, r.list, func(why error) chat.Text { return leftOut(why) })
 	r.prune()
 	r.list = r.End(r.list, len(req.Messages))
@@ -307,8 +307,8 @@ func renamed(m chat.Message, names map[string]string) chat.Message {
 	return m
 }
 
-// reason removes reasoning that cannot be sent.
-func (r *repairer) reason() {
+// removeReasoning removes reasoning that cannot be sent.
+func (r *repairer) removeReasoning() {
 	for i := range r.list {
 		m := &r.list[i]
 		if m.Role != chat.RoleAssistant {
@@ -326,9 +326,9 @@ func (r *repairer) reason() {
 	}
 }
 
-// move moves images and documents from messages that cannot hold them to a user message after the message and its
+// moveMedia moves images and documents from messages that cannot hold them to a user message after the message and its
 // results.
-func (r *repairer) move() {
+func (r *repairer) moveMedia() {
 	var out []provider.Indexed
 	var moved chat.Parts
 	index := 0 // of the source message

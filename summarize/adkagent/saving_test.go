@@ -37,7 +37,7 @@ func (c *tally) add(tokens, budget int) {
 	}
 }
 
-// counting adds the requests to a model that summarises to a tally.
+// counting is a model for summaries that adds its requests to a tally.
 type counting struct {
 	chat.Model
 	tally *tally
@@ -48,7 +48,7 @@ func (c counting) Generate(ctx context.Context, req chat.Request) (chat.Response
 	return c.Model.Generate(ctx, req)
 }
 
-// The run is made up. The figures in the package comment are this test's log.
+// The run is synthetic. The table in the package comment is from this test's log.
 func TestEveryPolicySendsLessThanNoCompaction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("eight runs of 72 requests")

@@ -254,7 +254,7 @@ func (c *callIDs) index(call schema.ToolCall) int {
 	return len(c.order) - 1
 }
 
-// starts reports whether it is called for a call for the first time.
+// starts reports whether a call is new. It returns true once for each call.
 func (c *callIDs) starts(index int) bool {
 	if index < c.started {
 		return false

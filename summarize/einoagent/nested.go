@@ -48,7 +48,7 @@ func (n *nested) end() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.own != nil {
-		_ = n.own.Close() // the Logger has been told of listeners that did not return
+		_ = n.own.Close() // the Logger has reported listeners that did not return
 	}
 }
 

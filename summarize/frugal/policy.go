@@ -19,11 +19,11 @@ const DefaultLoss = 0.10
 // Policy returns the policy with the loss [DefaultLoss], a new value each time.
 func Policy() summarize.Policy { return PolicyAt(DefaultLoss) }
 
-// PolicyAt returns the policy for a loss, in dollars: what it costs you, on average, that after a compaction the agent
-// no longer sees what the summary left out. With 0 sessions are cheapest, and with 0.30 agents remember more. The loss
-// is added to the cost of a compaction, and a tenth of it to the cost of a clearing, which tells the agent where to
-// look. A compaction keeps 8,000 tokens word for word, and 20,000 more for each dollar of loss; a clearing keeps as
-// many tokens of the newest output. A loss below 0 is refused when the policy is used.
+// PolicyAt returns the policy for a loss, in dollars: the average cost to you when the agent, after a compaction, no
+// longer sees what the summary left out. With 0 sessions are cheapest, and with 0.30 agents remember more. The loss is
+// added to the cost of a compaction, and a tenth of it to the cost of a clearing, because a clearing tells the agent
+// where to look. A compaction keeps 8,000 tokens word for word, and 20,000 more for each dollar of loss; a clearing
+// keeps as many tokens of the newest output. A loss below 0 is refused when the policy is used.
 func PolicyAt(loss float64) summarize.Policy {
 	prompt := summarize.SimplePrompt()
 	fork := summarize.ForkPrompt()
@@ -56,9 +56,9 @@ func placeholder(o history.ClearedOutput) string {
 	return "[" + strconv.Itoa(o.Tokens) + " tokens of output left out here: call the tool again if they are needed]"
 }
 
-// carry is the part of a compaction's cost that carrying the history must have cost. From 0.4 to 0.7 the mean cost of
-// synthetic sessions differs by at most 0.02, whatever the prices. A larger value makes fewer compactions, which lose
-// less.
+// carry is the fraction of a compaction's cost that carrying the history must reach before the policy compacts. From
+// 0.4 to 0.7 the mean cost of synthetic sessions differs by at most 0.02, whatever the prices. A larger value makes
+// fewer compactions, which lose less.
 const carry = 0.7
 
 // usual returns prices in the proportions of most providers, for models without prices.

@@ -33,7 +33,7 @@ func steps(t *testing.T, p summarize.Policy, prices sizing.Prices, rounds int) (
 	return len(compacttest.Compactions(d.Session)), largest
 }
 
-// Without prices the rule takes the usual proportions, and without usage it goes by the session.
+// Without prices the rule uses the usual proportions, and without reported usage the messages of the session.
 func TestThePolicyCompactsWithoutPricesAndUsage(t *testing.T) {
 	n, largest := steps(t, frugal.Policy(), sizing.Prices{}, 120)
 	require.Greater(t, n, 1)

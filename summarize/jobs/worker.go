@@ -92,7 +92,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		return fmt.Errorf("jobs: Worker.Compactor: %w", err)
 	}
 	compactor.Session = session
-	defer compactor.Close() // its listeners are told of errors
+	defer compactor.Close() // its error does not concern the job
 
 	next := noAttempt
 	err = compactor.CarryOut(ctx, job.Args.Plan, func(err error) bool {

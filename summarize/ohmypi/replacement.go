@@ -11,7 +11,7 @@ import (
 )
 
 // Replacement returns one user message: the summary, and the lists of files that were read and modified since the
-// session began, a file a line. If there is too little room files are left out: read files before modified ones, and
+// session began, a file a line. If there is too little room, files are left out: read files before modified ones, and
 // from the end of each list.
 func Replacement(m summarize.Material) elements.Node {
 	return elements.UserMessage{Children: elements.Nodes{

@@ -66,18 +66,18 @@ func TestNoTextOfOthersOpensOrClosesABlock(t *testing.T) {
 			if replacement == nil {
 				replacement = summarize.ConversationSummary
 			}
-			stands := func(m summarize.Material) string {
+			replacementTags := func(m summarize.Material) string {
 				messages, err := compacttest.Stands(t, replacement, m)
 				require.NoError(t, err)
 				return tagsOf(messages)
 			}
-			require.Equal(t, stands(plain), stands(hostile), "the replacement")
+			require.Equal(t, replacementTags(plain), replacementTags(hostile), "the replacement")
 			for _, prompt := range append(p.Ask.Prompts, summarize.FullPrompt(), summarize.SimplePrompt(), summarize.BranchPrompt()) {
 				if prompt.Forks {
 					continue // it repeats the agent's request
 				}
-				asks := func(m summarize.Material) string { return tagsOf(compacttest.Requested(t, prompt.Request(m))) }
-				require.Equal(t, asks(plain), asks(hostile), "the request of mode %s", prompt.Mode)
+				requestTags := func(m summarize.Material) string { return tagsOf(compacttest.Requested(t, prompt.Request(m))) }
+				require.Equal(t, requestTags(plain), requestTags(hostile), "the request of mode %s", prompt.Mode)
 			}
 		})
 	}

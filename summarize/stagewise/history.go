@@ -92,19 +92,19 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 		if role == chat.RoleTool {
 			name = string(chat.RoleAssistant)
 		}
-		if speaker != name || role == chat.RoleUser && worth == worthUser {
+		if speaker != name || role == chat.RoleUser && worth == priorityUser {
 			end()
 			speaker = name
 			all.WriteString("<" + name + ">\n</" + name + ">\n")
 		}
 		text = plaintext.Untagged(text)
 		all.WriteString(text + "\n")
-		said = append(said, textblock.Ranked{Text: text, Priority: worth*len(list) + i, Required: i == first || worth == worthUser})
+		said = append(said, textblock.Ranked{Text: text, Priority: worth*len(list) + i, Required: i == first || worth == priorityUser})
 	}
 	for i, b := range list {
-		worth := worthAssistant
+		worth := priorityAssistant
 		if b.Role == chat.RoleUser {
-			worth = worthUser
+			worth = priorityUser
 		}
 		text := plaintext.Shortened(strings.Trim(b.Text, "\n"), func(text string) string {
 			return history.Clip(s, text, max(1, s.PromptBudget/4), 0.4)
@@ -112,7 +112,7 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 		text = strings.Join(append([]string{text}, b.Notes...), "\n")
 		add(b.Role, strings.TrimPrefix(text, "\n"), worth, i)
 		for _, c := range b.Calls {
-			add(b.Role, tools.line(Call(c)), worthTool, i)
+			add(b.Role, tools.line(Call(c)), priorityTool, i)
 		}
 	}
 	end()
@@ -122,9 +122,9 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 	return nodes, nil
 }
 
-// The worth of a piece. The lowest goes first.
+// Priorities of pieces. Those with the lowest are left out first.
 const (
-	worthTool = iota
-	worthAssistant
-	worthUser
+	priorityTool = iota
+	priorityAssistant
+	priorityUser
 )

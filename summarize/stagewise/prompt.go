@@ -14,8 +14,8 @@ import (
 const Mode summarize.Mode = "briefing"
 
 // Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in prose, recent topics
-// in full and old ones in a few sentences. A briefing includes the previous one, which is condensed the more, the more
-// of the target it takes. The answer is the briefing. The zero value is usable.
+// in full and old ones in a few sentences. A briefing includes the previous one, which is condensed more if it takes
+// more of the target. The answer is the briefing. The zero value is usable.
 type Briefing struct {
 	// Target is the number of characters (code points) that a briefing aims at. If [summarize.Material.Characters] is
 	// lower, that counts. Defaults to 30,000.
@@ -79,7 +79,7 @@ func (b Briefing) request(m summarize.Material) elements.Node {
 	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(m.Earlier(), target)), m.Remarks())
 }
 
-// Shares of the target from which on the previous briefing is to be tightened a little, and to be condensed.
+// Shares of the target from which the previous briefing is tightened a little, and condensed.
 const (
 	condenseLightly = 0.60
 	condense        = 0.85

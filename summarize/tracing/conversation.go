@@ -86,7 +86,7 @@ func (t *Tracer) fail(span trace.Span, err error) {
 }
 
 // TraceEvent implements [summarize.Tracer]. The outcome of a compaction becomes attributes of its span, and any other
-// event an event of the current span.
+// event becomes an event of the current span.
 func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
 	switch e.Kind {
 	case summarize.EventUsage:
