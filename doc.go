@@ -43,11 +43,11 @@
 //	result, err := render.Render(ctx, prompt, render.Options{Budget: 75, Tokenizer: tokenizer})
 //
 // result.Messages are the messages to send, and they fit. Here the first file was dropped: among pieces of equal
-// priority, the earliest goes first.
+// priority, the earliest is dropped first.
 //
 // # Step 3: priorities
 //
-// Among siblings, the lowest priority goes first. A Required piece never goes:
+// Among siblings, the lowest priority is pruned first. A Required piece is never pruned:
 //
 //	el.Each(files, func(f File) el.Node {
 //		return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance),
@@ -137,6 +137,6 @@
 // # Recipes
 //
 // The other examples below are recipes: retrieval that fills the remaining tokens, files with their tests, few-shot
-// examples that go first, many tools, cheap summaries, a switch of models, and resuming a session. The directory
-// examples has whole programs.
+// examples that are dropped first, many tools, cheap summaries, a switch of models, and resuming a session. The
+// directory examples has whole programs.
 package promptree

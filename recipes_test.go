@@ -91,7 +91,7 @@ func Example_recipeFilesWithTests() {
 	// </test>
 }
 
-// Few-shot examples are rounds, each kept or dropped as a whole; the first one goes first.
+// Few-shot examples are rounds, each kept or dropped as a whole; the first is dropped first.
 func Example_recipeFewShot() {
 	examples := []struct{ question, answer string }{{"2 + 2", "4"}, {"3 * 3", "9"}, {"7 - 5", "2"}}
 	shots := el.Nodes{}

@@ -128,7 +128,7 @@ func TestPrioritizedListRanksItsChildren(t *testing.T) {
 			map[string]int{"PrioritizedList": -1},
 		},
 		{
-			"an opaque value has its priority, whatever its own",
+			"an opaque value has the list's priority for its index, not its own",
 			elements.PrioritizedList{Children: elements.Nodes{elements.Opaque{Value: []byte("1"), Priority: new(9)}}},
 			map[string]int{"PrioritizedList": -1},
 		},
@@ -158,7 +158,7 @@ func TestWithPriorityReplacesThePriority(t *testing.T) {
 	require.Equal(t, "b", text(t, 4, low(own{text: "a"}), other), "also on an element of the caller's own")
 	require.Equal(t, "b", text(t, 4, elements.WithPriority{Priority: -1, Node: elements.WithPriority{Priority: 9, Node: chunk}}, other), "the outer counts")
 	require.Equal(t, "a", text(t, 4, low(elements.Nodes{chunk}), other), "it does nothing on a list")
-	require.Equal(t, "a", text(t, 4, low(elements.Text("a")), other), "nor on text")
+	require.Equal(t, "a", text(t, 4, low(elements.Text("a")), other), "it does nothing on text")
 	require.Equal(t, "b", text(t, 4, low(nil), other))
 	require.Equal(t, chunk, renderNode(t, elements.WithPriority{Node: chunk}))
 }

@@ -100,7 +100,7 @@ func ExamplePrioritizedList() {
 		elements.TextChunk{Children: elements.Nodes{elements.Text("Which is it?")}},
 	}}
 	show(prompt, 100)
-	show(prompt, 12) // the last goes first
+	show(prompt, 12) // the last is dropped first
 	// Output:
 	// -- 14 tokens of 100
 	// user: the best match
@@ -143,7 +143,7 @@ func ExampleChunk() {
 	}}
 	question := elements.UserMessage{Children: elements.Nodes{elements.Text("3 + 4")}}
 	show(elements.Nodes{example, question}, 16)
-	show(elements.Nodes{example, question}, 15) // the example goes whole
+	show(elements.Nodes{example, question}, 15) // the example is dropped as a whole
 	// Output:
 	// -- 16 tokens of 16
 	// user: 2 + 2
@@ -177,7 +177,7 @@ func ExampleKeepWith() {
 		}},
 	}
 	show(prompt, 100)
-	show(prompt, 15) // the result goes, and the call with it
+	show(prompt, 15) // the result is dropped, and the call with it
 	// Output:
 	// -- 17 tokens of 100
 	// user: How many files?
@@ -279,7 +279,7 @@ func ExampleWithPriority() {
 	// user: a note
 }
 
-// The text with the lowest priority goes, although its message has the higher one.
+// The text with the lowest priority is dropped, although its message has the higher one.
 func ExampleLegacyPrioritization() {
 	show(elements.LegacyPrioritization{Children: elements.Nodes{
 		el.User(el.Priority(1), el.Text("a question", el.Priority(30))),

@@ -19,7 +19,7 @@ func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children,
 // Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. Dropping a large chunk leaves
 // much of the budget unused, which render.Options.Backfill can fill again. For long text, a [TextChunk] with a break
 // keeps a part. A [TokenLimit] in a chunk prunes the content of the chunk's messages; if that removes a whole message,
-// the chunk goes too.
+// the whole chunk is dropped.
 type Chunk struct {
 	Props
 	Children Nodes
@@ -28,10 +28,10 @@ type Chunk struct {
 // Render returns the children.
 func (c Chunk) Render(context.Context, Sizing) (Node, error) { return c.Children, nil }
 
-// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned. It is for content
-// that should never take more, however large the context window is. For content that should yield only if others need
-// the tokens, set a priority instead. It costs a pruning of its own. An [Expandable] in it may outgrow the limit
-// afterwards, when the whole prompt has tokens to spare, and a limit in the expanded content is not kept; both as in
+// TokenLimit prunes its children to a limit before the rest of the prompt is pruned. Use it for content that should
+// never take more, however large the context window is. For content that should be pruned only if the prompt does not
+// fit, set a priority instead. Each limit costs one more pruning. An [Expandable] in it may outgrow the limit
+// afterwards, when the whole prompt has tokens to spare, and a limit in the expanded content is ignored; both are as in
 // prompt-tsx.
 type TokenLimit struct {
 	Props
@@ -43,15 +43,15 @@ type TokenLimit struct {
 // Render returns the children.
 func (l TokenLimit) Render(context.Context, Sizing) (Node, error) { return l.Children, nil }
 
-// PrioritizedList gives its children priorities that rise with their order, so that the first goes first; the last has
-// one less than the list's own priority (default 0). If it is Descending, the priorities fall, starting at the list's
-// own, and the last goes first.
+// PrioritizedList gives its children priorities that rise with their order, so that the first is pruned first. The last
+// has one less than the list's own priority, which defaults to 0. If it is Descending, the priorities fall, starting at
+// the list's own, and the last is pruned first.
 //
 // Text among the children becomes a [TextChunk]; empty text becomes nothing. A list among them is transparent: its
 // members keep their own priorities. A PrioritizedList among them ranks its children from the priority that it gets.
 // The list's priority must leave lower ones for its children: math.MinInt does not, and is an error.
 //
-// It is for items that have an order. If the items have a score, use that as their priority instead.
+// Use it for items that have an order. If the items have scores, use the scores as priorities instead.
 type PrioritizedList struct {
 	Props
 	Descending bool
@@ -89,8 +89,8 @@ func (l PrioritizedList) Render(context.Context, Sizing) (Node, error) {
 	return ranked, nil
 }
 
-// WithPriority gives a node another priority, such as an element that somebody else made. On a list and on text it does
-// nothing.
+// WithPriority gives a node another priority, for example an element from another package. It has no effect on a list
+// or on text.
 type WithPriority struct {
 	Priority int
 	Node     Node
@@ -99,19 +99,19 @@ type WithPriority struct {
 // Render returns the node.
 func (w WithPriority) Render(context.Context, Sizing) (Node, error) { return w.Node, nil }
 
-// Group identifies elements that are kept or dropped together. Each &Group{} is a group of its own; share the pointer
-// among the group's members.
+// Group identifies elements that are kept or dropped together. Each &Group{} is another group; its members share the
+// pointer.
 type Group struct {
 	// Name of the group in reports.
 	Name string
 }
 
-// KeepWith is kept or dropped with the other members of its group, including the tool calls linked to it: once one of
-// them is gone, so are all. It is for elements that stand apart, such as a file and its tests; put elements beside each
-// other in a [Chunk]. Required members make the group Required.
+// KeepWith is kept or dropped with the other members of its group, including the tool calls linked to it: if one of
+// them is dropped, all are. Use it for elements in different places, such as a file and its tests; put neighbours in a
+// [Chunk]. Required members make the group Required.
 type KeepWith struct {
 	Props
-	// Group of the element. Nil is a group of its own.
+	// Group of the element. Nil is a group of this element alone.
 	Group    *Group
 	Children Nodes
 }
@@ -120,8 +120,8 @@ type KeepWith struct {
 func (k KeepWith) Render(context.Context, Sizing) (Node, error) { return k.Children, nil }
 
 // IfEmpty shows its children, or Alt, such as "no results", if they render to nothing but white space. Both are laid
-// out, Alt first; children emptied by pruning stay empty. If the program knows the answer before rendering, it needs
-// only an if.
+// out, Alt first; children emptied by pruning stay empty. If the program knows before rendering whether they are empty,
+// an if statement is enough.
 type IfEmpty struct {
 	Props
 	Alt      Node
@@ -138,11 +138,11 @@ func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 
 // Expandable grows into tokens that are left over. Value is called with the element's share of the budget, and again
 // with all the tokens that it may take if a limit or the whole prompt has some to spare. Each call replaces the result
-// of the last. It is for content that can use any number of tokens, such as retrieval; text that exists already is a
-// [TextChunk] with a break.
+// of the last. Use it for content that can use any number of tokens, such as retrieval; for text that exists already,
+// use a [TextChunk] with a break.
 //
-// A prompt that holds one is counted as it is laid out, and fits to many budgets do not share their pruning. Once it
-// has grown it has no priority any more, which is the highest, as in prompt-tsx.
+// A prompt with an Expandable is counted during layout, and if it is fitted to several budgets, it is pruned separately
+// for each. As in prompt-tsx, an Expandable that has grown no longer has a priority, so it is pruned last.
 type Expandable struct {
 	Props
 	Value func(ctx context.Context, s Sizing) (Node, error)
@@ -156,8 +156,9 @@ func (e Expandable) Render(ctx context.Context, s Sizing) (Node, error) {
 	return e.Value(ctx, s)
 }
 
-// LegacyPrioritization prunes its pieces by their own priorities alone, at any depth. It is for trees that prompt-tsx
-// renders too; in others, a Wrap with PassPriority says which levels count.
+// LegacyPrioritization prunes its pieces by their own priorities alone, at any depth. Use it for trees that prompt-tsx
+// renders too; in other trees, set PassPriority on the elements whose children should compete with the pieces around
+// them.
 type LegacyPrioritization struct {
 	Props
 	Children Nodes

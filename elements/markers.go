@@ -8,7 +8,7 @@ package elements
 // conversation, but not to one that holds both history and anything else. The method does nothing and is never called.
 type ShowsHistory interface{ ShowsHistory() }
 
-// IgnoresBudget marks an element that renders to the same whatever its share of the budget is ([Sizing.TokenBudget]).
+// IgnoresBudget marks an element that renders to the same content for any share of the budget ([Sizing.TokenBudget]).
 // Its siblings then share the tokens that it leaves; an element without the marker takes part in the sharing. The
 // elements of package history have it. The method does nothing and is never called.
 type IgnoresBudget interface{ IgnoresBudget() }

@@ -37,11 +37,11 @@ type AssistantMessage struct {
 // ToolCall is a call in an [AssistantMessage].
 type ToolCall struct {
 	chat.ToolCall
-	// KeepWith links the call to a group: each goes with the other. Nil links it to none.
+	// KeepWith links the call to a group: if one of the two is dropped, so is the other. None by default.
 	KeepWith *Group
 }
 
-// ToolMessage is the result of a tool call. It stands after the message with the call, and is pruned with it.
+// ToolMessage is the result of a tool call. It comes after the message with the call, and is pruned with it.
 type ToolMessage struct {
 	Props
 	// ToolCallID of the call that it answers.
@@ -68,7 +68,7 @@ func (m ToolMessage) Render(context.Context, Sizing) (Node, error) { return m.Ch
 // Message returns the element for a past message that occurs in one prompt only; a [Finished] is laid out and counted
 // once for all prompts. Its tool calls are linked to no group.
 //
-// A text part that follows another starts on a line of its own, because text in a message is joined.
+// A text part that follows another starts on a new line, because text in a message is joined.
 func Message(props Props, m chat.Message) Node {
 	children := make(Nodes, 0, len(m.Content))
 	afterText := false

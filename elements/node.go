@@ -6,14 +6,14 @@ import "context"
 // own.
 //
 // Render returns the node's content, whose nodes are rendered in turn until only built-in elements are left. It is
-// called once a render and may be slow: nodes of one flex group whose type is not from this package render
+// called once per render and may be slow: nodes of one flex group whose type is not from this package render
 // concurrently, up to 256 at a time. A nil Node renders nothing. If Render fails or panics, the whole render fails with
 // an error that holds the path of the node.
 type Node interface {
 	Render(ctx context.Context, s Sizing) (Node, error)
 }
 
-// Element is a [Node] with properties. A struct that embeds [Props] is one once it has a Render method.
+// Element is a [Node] with properties. A struct that embeds [Props] and has a Render method is one.
 type Element interface {
 	Node
 	ElementProps() Props

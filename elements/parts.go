@@ -18,7 +18,7 @@ type Image struct {
 	Source string
 	// Detail asks for a resolution. Defaults to the provider's choice.
 	Detail chat.ImageDetail
-	// MediaType such as "image/png", if it is known apart from the source.
+	// MediaType such as "image/png", if the source does not state it.
 	MediaType string
 	// Children are metadata and references that go with the image. None by default; anything else in them is an error.
 	Children Nodes
@@ -60,8 +60,9 @@ type Document struct {
 // Part returns the finished part.
 func (d Document) Part() chat.Part { return chat.Document{Data: d.Data, MediaType: d.MediaType} }
 
-// Thinking is a model's thinking, sent back to it unchanged. It stands in an [AssistantMessage], and is kept or dropped
-// whole, because providers refuse a part of it. The elements of package history include it automatically.
+// Thinking is a model's thinking, sent back to it unchanged. It belongs in an [AssistantMessage], and is kept or
+// dropped whole, because providers refuse incomplete thinking. The elements of package history include it
+// automatically.
 type Thinking struct {
 	Props
 	Thought chat.Thinking
@@ -84,9 +85,9 @@ type Opaque struct {
 // Part returns the finished part.
 func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.Tokens} }
 
-// CacheBreakpoint marks the end of a prefix that is worth caching. It stands directly in a message. While it is there,
-// pruning passes over the pieces before it: put it after content that stays the same, and put nothing before it that
-// may have to go. It costs no tokens, but providers charge more for tokens that they write to their cache
+// CacheBreakpoint marks the end of a prefix that is worth caching. It must be a direct child of a message. While it is
+// there, pruning skips the pieces before it: put it after content that stays the same, and put nothing before it that
+// may have to be pruned. It costs no tokens, but providers charge more for tokens that they write to their cache
 // (sizing.Prices).
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".

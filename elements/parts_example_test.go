@@ -45,7 +45,7 @@ func ExampleDocument() {
 	// user: chat.Document chat.Text
 }
 
-// The thinking goes back before the text of the same message.
+// The thinking is sent back before the text of the same message.
 func ExampleThinking() {
 	parts(el.Assistant(
 		elements.Thinking{Thought: chat.Thinking{Text: "A plum?", Signature: "c2lnbmVk"}},

@@ -7,13 +7,13 @@ import (
 
 // TextChunk is text that starts on a line of its own. Without a break it is kept or dropped as one piece. With a break
 // it is cut to its share of the budget when it is laid out, at the last break at which it fits. During pruning, if it
-// is the last piece that has to go, it is trimmed instead: as much of it stays as fits, unless that is less than Least.
-// At most one break may be set.
+// is the last piece that must be removed, it is trimmed instead: as much of it stays as fits, unless that is less than
+// Least. At most one break may be set.
 //
-// Its children are [Text] and [LineBreak]; [Meta], [Reference] and [Opaque] may stand among them.
+// Its children are [Text] and [LineBreak]; [Meta], [Reference] and [Opaque] may be among them.
 //
 // Use it for most text. A chunk with a break, and its siblings, must be counted at layout; other chunks that are
-// certain to be dropped are never counted. Text of which a part is useless, such as JSON, should have no break.
+// certain to be dropped are never counted. Text that is useless if incomplete, such as JSON, should have no break.
 type TextChunk struct {
 	Props
 	// BreakOn is the string before which the text may be cut.
@@ -51,7 +51,7 @@ func (t TextChunk) Render(context.Context, Sizing) (Node, error) { return t.Chil
 //	…
 //	</file>
 //
-// Text in it, including that of tags within it, is escaped (&, < and >). The opening and closing tags stay as long as
+// Text in it, including that of tags within it, is escaped (&, < and >). The opening and closing tags stay while
 // anything is left between them. A tag without children is written as <name/>. It costs the tokens of its tags and of
 // the escapes. If escaping would do harm, as in code that the model is to copy, use a [TextChunk] with your own fences.
 type Tag struct {

@@ -6,7 +6,7 @@ import (
 )
 
 // Transferred is a tree of content rendered elsewhere, by render.Transfer or by prompt-tsx, in another process or
-// another language. A tool returns one if its answer should be pruned piece by piece. It stands in a message, takes no
+// another language. A tool returns one if its answer should be pruned piece by piece. It belongs in a message, takes no
 // part in layout, and is pruned like any other content.
 //
 // Malformed data is an error that says where it is malformed.

@@ -20,7 +20,7 @@ type Sent struct {
 	// System is the number of system messages at the start.
 	System int `json:"system,omitempty"`
 	// Marks of the beginnings of the request, the shortest first: its tools, its tools with the system messages at the
-	// start, and all of it. In between, the distance to the end doubles from mark to mark.
+	// start, and all of it. The marks in between are 1, 2, 4, … messages from the end.
 	Marks []Mark `json:"marks,omitempty"`
 }
 

@@ -28,7 +28,7 @@ import (
 // takes, and a sum of rounded parts is not the rounded sum. A renderer therefore counts whole messages again.
 //
 // An opaque part counts as its Tokens, which are often 0, as for thinking between other content or a provider's own
-// tools. A request that continues an observed one makes up for them, because its usage includes them.
+// tools. A request that continues an observed one includes them, because the observed usage does.
 //
 // The counts of the most recent texts are remembered, in a few megabytes at most, so that a growing conversation is
 // read once. Base must not be changed after the first count.
@@ -105,10 +105,10 @@ func (c *Calibrated) CountRequest(req chat.Request) int {
 	o := requestOf(req)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	begun := c.begun(&o)
-	o.rest = o.rest.plus(c.sum(&o, begun, c.messagesFeatures(req.Messages[begun:])))
+	repeated := c.repeated(&o)
+	o.rest = o.rest.plus(c.sum(&o, repeated, c.messagesFeatures(req.Messages[repeated:])))
 	tokens := o.known + c.fit.estimate(o.rest)
-	if begun > 0 {
+	if repeated > 0 {
 		return round(float64(c.last.input) + tokens)
 	}
 	return round(c.overhead() + tokens + c.fit.estimate(c.toolFeatures(req.Tools)))
@@ -125,15 +125,15 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 	answer := c.messageFeatures(response.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	begun := c.begun(&o)
-	xs := c.messagesFeatures(req.Messages[begun:])
-	if begun > 0 {
-		c.learn(o.messages[begun:], xs, float64(o.input-c.last.input))
+	repeated := c.repeated(&o)
+	xs := c.messagesFeatures(req.Messages[repeated:])
+	if repeated > 0 {
+		c.learn(o.messages[repeated:], xs, float64(o.input-c.last.input))
 		o.known, o.rest = c.last.known, c.last.rest
 	} else {
 		o.rest = c.toolFeatures(req.Tools)
 	}
-	o.rest = o.rest.plus(c.sum(&o, begun, xs))
+	o.rest = o.rest.plus(c.sum(&o, repeated, xs))
 	if c.smallest == nil || c.smallest.tools != o.tools || c.size(&o) < c.size(c.smallest) {
 		c.smallest = &o
 	}
@@ -180,7 +180,7 @@ func (s withMargin) CountPart(part chat.Part) int     { return s.more(s.of.Count
 func (s withMargin) CountMessage(m chat.Message) int  { return s.more(s.of.CountMessage(m)) }
 func (s withMargin) CountTools(tools []chat.Tool) int { return s.more(s.of.CountTools(tools)) }
 
-// requestOf returns a request with none of its messages counted yet.
+// requestOf returns the keys of a request's messages and tools, without counts.
 func requestOf(req chat.Request) observed {
 	o := observed{messages: make([]messageKey, len(req.Messages)), tools: keyOfTools(req.Tools)}
 	for i, m := range req.Messages {
@@ -189,9 +189,9 @@ func requestOf(req chat.Request) observed {
 	return o
 }
 
-// begun returns the number of messages with which a request repeats the whole of the request that was observed last; 0
-// if it does not continue that one.
-func (c *Calibrated) begun(o *observed) int {
+// repeated returns the number of messages with which a request repeats the whole of the request that was observed last,
+// or 0 if it does not.
+func (c *Calibrated) repeated(o *observed) int {
 	if c.last == nil || c.last.tools != o.tools || len(c.last.messages) > len(o.messages) ||
 		!slices.Equal(c.last.messages, o.messages[:len(c.last.messages)]) {
 		return 0
@@ -199,11 +199,11 @@ func (c *Calibrated) begun(o *observed) int {
 	return len(c.last.messages)
 }
 
-// sum adds the messages from begun on, of these features, to the known tokens of a request, and returns the features of
-// those whose tokens are not known.
-func (c *Calibrated) sum(o *observed, begun int, xs []features) (rest features) {
+// sum adds the known tokens of a request's messages from index repeated on, whose features are xs, to o.known. It
+// returns the features of the other messages.
+func (c *Calibrated) sum(o *observed, repeated int, xs []features) (rest features) {
 	for i, x := range xs {
-		if tokens, known := c.message(o.messages[begun+i], x); known {
+		if tokens, known := c.message(o.messages[repeated+i], x); known {
 			o.known += tokens
 		} else {
 			rest = rest.plus(x)
@@ -220,7 +220,7 @@ func (c *Calibrated) message(key messageKey, x features) (tokens float64, known 
 	return c.fit.estimate(x), false
 }
 
-// learn takes the sum of the tokens of some messages, as the difference of two requests showed it.
+// learn updates the weights from the tokens that some messages take in all: the difference between two requests.
 func (c *Calibrated) learn(keys []messageKey, xs []features, tokens float64) {
 	if tokens <= 0 || len(keys) == 0 {
 		return // something other than these messages has changed
@@ -253,7 +253,7 @@ func (c *Calibrated) plausible(output float64, x features) bool {
 }
 
 // overhead returns the tokens of a request besides its messages and tools: instructions that the provider adds. The
-// request with the fewest tokens in its messages shows them best.
+// request with the fewest tokens in its messages gives the best estimate.
 func (c *Calibrated) overhead() float64 {
 	if c.smallest == nil {
 		return 0

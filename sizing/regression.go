@@ -2,12 +2,14 @@ package sizing
 
 import "math"
 
-// The features from which the tokens of a text are estimated. The base's tokens say most. Tokenizers differ in how they
-// split identifiers, digits and punctuation, so the other features measure where the provider's departs from the base.
+// The features from which the tokens of a text are estimated. The base's tokens matter most. Tokenizers differ in how
+// they split identifiers, digits and punctuation, so the other features measure how the provider's tokenizer differs
+// from the base.
 const (
-	featureText      = iota // tokens of texts, by the base
-	featureArguments        // tokens of the names and arguments of tool calls, by the base; the provider encodes this JSON in its own way
-	featureLetters          // groups of 4 letters
+	featureText = iota // tokens of texts, by the base
+	// Tokens of the names and arguments of tool calls, by the base. The provider encodes this JSON in its own way.
+	featureArguments
+	featureLetters // groups of 4 letters
 	featureDigits
 	featureSymbols // characters that are not a letter, digit or white space
 	featureMessages
@@ -30,19 +32,19 @@ func (f features) plus(g features) features {
 }
 
 // The prior, for any provider before its first report: the weight of each feature, its uncertainty, and the largest
-// weight allowed. Tokenizers of this generation make 0.9 to 1.4 tokens of one of another's; a message is wrapped in a
-// handful of tokens, and a tool call in some tens, for its name, id and structure.
+// weight allowed. A token of one current tokenizer is 0.9 to 1.4 tokens of another. A message adds a few tokens for its
+// frame, and a tool call some tens for its name, id and structure.
 var (
 	priorWeight = [featureCount]float64{featureText: 1.1, featureArguments: 1.1, featureMessages: 5, featureCalls: 30}
 	priorError  = [featureCount]float64{0.15, 0.15, 0.3, 0.3, 0.3, 5, 30}
-	mostWeight  = [featureCount]float64{3, 3, 2, 2, 2, 100, 500}
+	maxWeight   = [featureCount]float64{3, 3, 2, 2, 2, 100, 500}
 )
 
 const (
 	noise      = 0.08  // the typical relative error of the best possible estimate
-	smallNoise = 8     // the same in tokens
+	smallNoise = 8     // noise of small texts, in tokens
 	forgetting = 0.005 // the fraction of the prior uncertainty that returns with each observation
-	farOff     = 3     // the number of typical errors at which an observation's weight is capped
+	maxErrors  = 3     // the number of typical errors at which an observation's weight is capped
 )
 
 // regression fits weights to observations one at a time by recursive least squares on relative errors, starting from
@@ -97,10 +99,10 @@ func (r *regression) learn(f features, tokens float64) {
 	if !(spread > 0) || math.IsInf(spread, 0) {
 		return
 	}
-	most := farOff * math.Sqrt(spread)
-	miss := min(max((tokens-estimate)/scale, -most), most)
+	bound := maxErrors * math.Sqrt(spread)
+	miss := min(max((tokens-estimate)/scale, -bound), bound)
 	for i := range r.weights {
-		r.weights[i] = min(max(r.weights[i]+uz[i]/spread*miss, 0), mostWeight[i])
+		r.weights[i] = min(max(r.weights[i]+uz[i]/spread*miss, 0), maxWeight[i])
 		for j := range uz {
 			r.uncertainty[i][j] -= uz[i] * uz[j] / spread
 		}
@@ -117,10 +119,10 @@ type errorRecord struct {
 }
 
 const (
-	firstError    = 0.15 // the typical error before the first observation,
-	firstWeight   = 4    // and the number of observations that it counts as
+	firstError    = 0.15 // the typical error before the first observation
+	firstWeight   = 4    // the number of observations that firstError counts as
 	errorMemory   = 0.98 // the decay of an error's weight with each observation
-	expertMemory  = 0.9  // the same for choosing between the two ways of estimating
+	choiceMemory  = 0.9  // the decay of errorRecord.reported and guessed, likewise
 	smallestError = 200  // increments of fewer tokens are weighted less
 )
 
@@ -133,7 +135,7 @@ func (e *errorRecord) add(reported, guessed, tokens float64) {
 	if !e.trustReports() {
 		miss = b
 	}
-	e.reported, e.guessed = expertMemory*e.reported+a, expertMemory*e.guessed+b
+	e.reported, e.guessed = choiceMemory*e.reported+a, choiceMemory*e.guessed+b
 	e.n = errorMemory*e.n + 1
 	e.squares = errorMemory*e.squares + min(miss, 1)*min(miss, 1)
 }

@@ -39,8 +39,7 @@ type Window struct {
 	// more). Defaults to the whole effective window. Anything between 1 and 100, or below 0, is a [*ThresholdError].
 	Threshold float64
 	// ToolsInPrompt reports that the prompt itself holds the tools, as elements.Tool in its tree, so that their tokens
-	// are part of the budget. Budget is then called with 0 tool tokens and keeps a tenth free all the same. Off by
-	// default.
+	// are part of the budget. Budget is then called with 0 tool tokens and still keeps a tenth free. Off by default.
 	ToolsInPrompt bool
 }
 

@@ -9,7 +9,7 @@
 //	promptree page -o session.html session.jsonl
 //	promptree replay -prices claude-opus-4-5 session.jsonl
 //
-// With -h, each command explains itself and its flags. A file named - is the standard input. Results go to the standard
+// With -h, each command prints its usage and flags. A file named - is the standard input. Results go to the standard
 // output, everything else to the standard error.
 //
 // Exit codes: 0 success; 1 a problem was found (a line is damaged, a policy could not go on); 2 a flag or a file is

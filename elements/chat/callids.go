@@ -6,10 +6,10 @@ import (
 	"github.com/promptree-go/promptree/internal/callid"
 )
 
-// WithCallIDs returns an answer in which every tool call has an id of its own. The first call with an id keeps it byte
-// for byte. A call without an id, or with the id of an earlier call, gets a random one of 31 letters, digits and "_".
-// Some servers omit ids or repeat them, and then no result can be matched to its call. The message passed in is not
-// changed, and neither are parts of its content that name a call.
+// WithCallIDs returns an answer in which every tool call has a unique id. The first call with an id keeps it byte for
+// byte. A call without an id, or with the id of an earlier call, gets a random one of 31 letters, digits and "_". Some
+// servers omit ids or repeat them, and then no result can be matched to its call. The message passed in is not changed,
+// and neither are parts of its content that name a call.
 //
 // The models of this module and package summarize/agent apply it. Other models and agents should do so as well, before
 // the answer is appended and its tools are called. Use [CallIDs] for answers that are streamed.

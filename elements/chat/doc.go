@@ -1,6 +1,6 @@
-// Package chat defines the words of a conversation as plain data: messages, their parts, tool calls and tool
-// definitions, the tokens that a request used, and the [Model] that answers one. It knows nothing of prompts, budgets
-// or providers, and every other package of promptree uses its types.
+// Package chat declares conversations as plain data: messages, their parts, tool calls and tool definitions, the tokens
+// that a request used, and the [Model] that answers requests. It does not depend on prompts, budgets or providers, and
+// every other package of promptree uses its types.
 //
 // A conversation is a slice of messages:
 //
@@ -13,8 +13,8 @@
 //
 // [Validate] checks the rules that all providers share: every tool call is answered, no result comes without its call,
 // no text is empty, and the last message is not the model's own. [ValidateRequest] also checks a request's tools and
-// limit. The adapters to the providers check further rules, name them in the same way, and repair what breaks them,
-// each change reported as a [Repair].
+// limit. The adapters to the providers check further rules, named in the same way, and repair requests that break them.
+// They report each change as a [Repair].
 //
 // Results are matched to calls by ids. [WithCallIDs] assigns ids to the calls of an answer that came without one or
 // with the id of another call.

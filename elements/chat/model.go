@@ -17,7 +17,7 @@ import (
 // thinking and the tool calls that were complete, and the usage if it is known. A call cut off in its arguments is left
 // out, and StopReason is not set. An incomplete answer always comes with an error.
 //
-// Each call of an answer has an id that no other call of it has, whatever the server sent; see [WithCallIDs].
+// Each tool call in an answer has an id that is unique there, even if the server sent none; see [WithCallIDs].
 type Model interface {
 	Generate(ctx context.Context, req Request) (Response, error)
 }

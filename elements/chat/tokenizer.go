@@ -4,11 +4,11 @@ package chat
 // and an implementation is safe for concurrent use.
 //
 // Counts nearly add up. Let p be the count of a piece by itself: taking the piece out of a message lowers the message's
-// count by at most 1.5·p + 8. A part or a tool call may count more than p in a message, but no more than a second one
-// of it would add there, as long as others of its type are left. Pruning relies on this to count long messages less
-// often; with a tokenizer that breaks it, a little more may be pruned than necessary. The same holds for a list of
-// tools: without one of them the list does not count more, and at most 1.5·p + 8 less, where p is what that tool adds
-// to a list of another.
+// count by at most 1.5·p + 8. A part or a tool call may count more than p in a message, but no more than a second copy
+// of it would add there, as long as other parts of its type are left. Pruning relies on this to count long messages
+// less often; with a tokenizer that breaks this rule, a little more may be pruned than necessary. The same holds for a
+// list of tools: removing a tool does not raise the list's count, and lowers it by at most 1.5·p + 8, where p is the
+// number of tokens that the tool adds to a list of one other tool.
 //
 // Optional methods refine this. A [Joiner] knows where counts add up. Learns() bool reports whether the same input may
 // have another count later, so that counts are not kept; they are not kept either for a type that is not comparable.
@@ -25,8 +25,8 @@ type Tokenizer interface {
 }
 
 // Joiner is a [Tokenizer] that knows where its counts add up. With a Joiner, the exact count of a message from which a
-// piece was taken requires counting a few bytes around the piece; without, the whole message is counted again. A type
-// that embeds a Joiner and overrides CountMessage must override CountFrame too.
+// piece was taken requires counting a few bytes around the piece; without one, the whole message is counted again. A
+// type that embeds a Joiner and overrides CountMessage must override CountFrame too.
 type Joiner interface {
 	Tokenizer
 	// SafeCut reports whether a text may be cut between these two characters without a change to its count: in valid
@@ -37,7 +37,7 @@ type Joiner interface {
 	// and the parts beside them, but not on their text, not even on whether it is empty.
 	//
 	// Frames add up too. The types of the parts in a message may decide whether its texts are counted joined, and what
-	// each part takes. But as long as others of its type are left, a part adds the same to any message of that role
-	// with the same types of parts, and so does a tool call.
+	// each part takes. But as long as other parts of its type are left, a part adds the same number to any message of
+	// that role with the same types of parts. So does a tool call.
 	CountFrame(m Message) (tokens int, joined bool)
 }

@@ -33,7 +33,7 @@ const (
 
 // The rules of a request beyond its messages, which [ValidateRequest] checks too.
 const (
-	// RuleTool: each tool has a name of its own, and its parameters are a JSON object or absent.
+	// RuleTool: each tool has a unique name, and its parameters are a JSON object or absent.
 	RuleTool Rule = "tools are named and described by a schema"
 	// RuleToolChoice: the choice is one of the three, and a call is required only if there is a tool.
 	RuleToolChoice Rule = "the tool choice can be met"

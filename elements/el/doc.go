@@ -1,5 +1,5 @@
 // Package el has constructors of the elements, so that the code of a prompt reads like the prompt. Options and children
-// stand in one list:
+// are arguments in one list:
 //
 //	el.Prompt(
 //		el.System(el.Text("You are a coding agent.")),
@@ -12,8 +12,8 @@
 //		),
 //	)
 //
-// Each constructor returns the struct of package elements that its doc comment shows as a literal. So both styles mix,
-// a field without an option can be set afterwards, and the documentation of the struct applies.
+// Each constructor returns the struct of package elements that its doc comment shows as a literal. So both styles can
+// be mixed, a field without an option can be set afterwards, and the documentation of the struct applies.
 //
 // # What to use
 //
@@ -21,7 +21,7 @@
 //   - Text: [Text] is kept or dropped as one piece, [Lines] and [Words] are trimmed. [Tag] puts XML-style tags around
 //     it.
 //   - Order of pruning: [Priority] among siblings; [Ranked] if the best comes first, [Chronological] if the newest
-//     comes last; [Required] for content that never goes.
+//     comes last; [Required] for content that is never pruned.
 //   - Groups: [Together] for neighbours, [KeepWith] for elements apart from each other.
 //   - Sharing the budget: [Limit] sets a maximum, [Expand] fills tokens that are left over, [Grow] says which elements
 //     are laid out last, with the tokens that are left. [IfEmpty] shows something else if its children render to
@@ -32,7 +32,7 @@
 // # Priorities and shares of the budget
 //
 // Priorities decide what is pruned first. They do not decide how far [Lines] and [Words] are cut at layout, or the
-// budget of an element of your own: siblings of one [Grow] get equal shares of the tokens that are left. If more
+// budget of an element of your own: siblings with the same [Grow] get equal shares of the tokens that are left. If more
 // important siblings should get their tokens first, set Grow in the order of the priorities:
 //
 //	el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Lines(f.Source))
@@ -42,14 +42,14 @@
 //
 // # Elements without a constructor
 //
-// Rare elements have no constructor: [elements.LineBreak], [elements.CacheBreakpoint], [elements.Transferred]. An
-// element with a struct of its own takes options through [Props].
+// Rare elements have no constructor: [elements.LineBreak], [elements.CacheBreakpoint], [elements.Transferred]. For any
+// other struct that embeds elements.Props, such as history.TurnRounds, use [Props].
 //
 // # What goes wrong
 //
 // An option in the wrong place, such as [Attr] in a [User], is an error of the render, not a panic:
 //
-//	render: User: el: an option does not apply where it stands: write Attr directly among the arguments of Tag
+//	render: User: el: the option does not apply here: write Attr directly among the arguments of Tag
 //
 // # What it costs
 //

@@ -64,7 +64,7 @@ func chunk(s string, props ...elements.Props) elements.TextChunk {
 }
 
 // literals are calls of each constructor with their literals. Those that are not messages are tested in a user message,
-// unless they may not stand in one.
+// unless they belong outside messages.
 var literals = map[string]struct{ built, literal elements.Node }{
 	"Prompt": {el.Prompt(el.User(el.Text("a")), nil), elements.Nodes{elements.UserMessage{Children: elements.Nodes{chunk("a")}}, nil}},
 	"System": {el.System(el.Text("a")), elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{chunk("a")}}},
@@ -168,7 +168,7 @@ func TestAConstructorRendersAsItsLiteral(t *testing.T) {
 	}
 }
 
-// inPrompt puts a node that may only stand in a message into one.
+// inPrompt puts a node that belongs in a message into one.
 func inPrompt(n elements.Node) elements.Node {
 	switch n.(type) {
 	case elements.SystemMessage, elements.UserMessage, elements.AssistantMessage, elements.ToolMessage, elements.Nodes, elements.Tool:

@@ -126,7 +126,7 @@ func ExampleCallsWith() {
 		el.KeepWith(round, el.Priority(1), el.ToolResult("1", el.Text("there are 42"))),
 	)
 	show(prompt, 100)
-	show(prompt, 16) // the result goes, and the call with it
+	show(prompt, 16) // the result is dropped, and the call with it
 	// Output:
 	// -- 20 tokens of 100
 	// user: How many files?
@@ -193,5 +193,5 @@ func ExampleIff() {
 func ExampleErrPlace() {
 	show(el.User(el.Attr("path", "a.go"), el.Text("Explain this.")), 100)
 	// Output:
-	// render: User: el: an option does not apply where it stands: write Attr directly among the arguments of Tag
+	// render: User: el: the option does not apply here: write Attr directly among the arguments of Tag
 }

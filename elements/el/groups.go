@@ -16,7 +16,7 @@ func Wrap(args ...Node) elements.Wrap {
 }
 
 // Ranked returns its children with priorities that fall from the list's own, 0 by default: put the best first; the last
-// goes first. It is for search results. If a child is a list, as [Each] returns, its members count as children:
+// is pruned first. Use it for search results. If a child is a list, as [Each] returns, its members count as children:
 //
 //	elements.PrioritizedList{Descending: true, Children: elements.Nodes{…}}
 func Ranked(args ...Node) elements.PrioritizedList {
@@ -26,7 +26,7 @@ func Ranked(args ...Node) elements.PrioritizedList {
 }
 
 // Chronological returns its children with priorities that rise to one below the list's own, 0 by default: put the
-// newest last; the first goes first. If a child is a list, its members count as children:
+// newest last; the first is pruned first. If a child is a list, its members count as children:
 //
 //	elements.PrioritizedList{Children: elements.Nodes{…}}
 func Chronological(args ...Node) elements.PrioritizedList {

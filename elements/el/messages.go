@@ -11,7 +11,7 @@ import (
 func Prompt(children ...Node) elements.Nodes { return children }
 
 // System returns a message from the system. It is Required, with everything in it, unless it has a priority: give it a
-// high one if something in it may go.
+// high one if something in it may be pruned.
 //
 //	elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{…}}
 func System(args ...Node) elements.SystemMessage {

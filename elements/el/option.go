@@ -8,10 +8,10 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// Option sets a field of a T. It is a node, so it may stand anywhere among the arguments of a constructor; of two
-// options for one field, the later counts. A constructor of an element takes each [Property], and the options of the
-// type that it returns. An option anywhere else, such as in a list, fails the render with [ErrPlace] and the path of
-// the element around it.
+// Option sets a field of a T. It is a node, so it may be anywhere among the arguments of a constructor; of two options
+// for one field, the later counts. A constructor of an element takes each [Property], and the options of the type that
+// it returns. An option anywhere else, such as in a list, fails the render with [ErrPlace] and the path of the element
+// around it.
 type Option[T any] struct {
 	name string
 	home string // the constructors that take it
@@ -22,7 +22,7 @@ type Option[T any] struct {
 type Property = Option[elements.Props]
 
 // ErrPlace is returned for an option in a place that takes none of its kind.
-var ErrPlace = errors.New("el: an option does not apply where it stands")
+var ErrPlace = errors.New("el: the option does not apply here")
 
 // Misplaced returns the error of an option that no constructor took.
 func (o Option[T]) Misplaced() error {
@@ -68,7 +68,7 @@ func property(name string, set func(*elements.Props)) Property {
 // anywhere names the constructors that take properties.
 const anywhere = "the constructor of an element"
 
-// Priority sets [elements.Props].Priority: among siblings, the lowest goes first. None by default, which is the
+// Priority sets [elements.Props].Priority: among siblings, the lowest is pruned first. None by default, which is the
 // highest.
 func Priority(n int) Property {
 	return property("Priority", func(p *elements.Props) { p.Priority = &n })

@@ -5,7 +5,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Tool returns the definition of a tool, which stands outside messages:
+// Tool returns the definition of a tool, which belongs outside messages:
 //
 //	elements.Tool{Tool: tool}
 func Tool(tool chat.Tool, options ...Property) elements.Tool {

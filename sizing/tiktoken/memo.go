@@ -37,7 +37,7 @@ func (m *memory) forget() {
 	m.texts().forget()
 }
 
-// memoKey identifies a text: by two hashes with seeds of their own, or by its bytes if it is short.
+// memoKey identifies a text: by two hashes with different seeds, or by its bytes if it is short.
 type memoKey struct{ a, b uint64 }
 
 func (m *memory) textKey(text string) memoKey {
@@ -58,15 +58,15 @@ func (m *memory) wordKey(text string, i, n int) memoKey {
 	}
 }
 
-// memo remembers a bounded number of counts, without a lock. A key may be in any of the memoWays entries of its row; if
-// all are taken, it replaces one at random.
+// memo remembers a bounded number of counts, without a lock. A key may be in any of the memoWays entries of its set; if
+// all are taken, a new key replaces one at random.
 type memo [][memoWays]memoEntry
 
 // memoEntry holds a key and its count plus one; 0 means free. The key is mixed with the count, so that an entry read
 // half-written does not match any other key.
 type memoEntry struct{ a, b, count atomic.Uint64 }
 
-func disguise(a, b, count uint64) uint64 { return a ^ mix(b^mix(count)) }
+func mixed(a, b, count uint64) uint64 { return a ^ mix(b^mix(count)) }
 
 func (m memo) set(k memoKey) *[memoWays]memoEntry {
 	return &m[mix(k.a^k.b)&uint64(len(m)-1)]
@@ -76,7 +76,7 @@ func (m memo) get(k memoKey) (int, bool) {
 	set := m.set(k)
 	for i := range set {
 		e := &set[i]
-		if count, b := e.count.Load(), e.b.Load(); count != 0 && b == k.b && e.a.Load() == disguise(k.a, b, count) {
+		if count, b := e.count.Load(), e.b.Load(); count != 0 && b == k.b && e.a.Load() == mixed(k.a, b, count) {
 			return int(count - 1), true
 		}
 	}
@@ -93,7 +93,7 @@ func (m memo) put(k memoKey, n int) {
 		}
 	}
 	e, count := &set[at], uint64(n)+1
-	e.a.Store(disguise(k.a, k.b, count))
+	e.a.Store(mixed(k.a, k.b, count))
 	e.b.Store(k.b)
 	e.count.Store(count)
 }

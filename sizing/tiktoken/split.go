@@ -15,7 +15,7 @@ const (
 	caseless                   // \p{Lm} and \p{Lo}
 	mark                       // \p{M}
 	number                     // \p{N}
-	space                      // \s, but for the two line breaks
+	space                      // \s, except the two line breaks
 	newline                    // \r and \n
 	symbol                     // everything else
 
@@ -28,9 +28,9 @@ const (
 
 //go:generate sh -c "cd internal/classes && npm ci && node generate.mjs"
 
-// classTable is the classes of all characters in two stages: the number of each block of classBlock characters, then
-// the blocks, a byte a character. They are those of Unicode 16, by which OpenAI's own tiktoken splits; internal/classes
-// asks it.
+// classTable holds the classes of all characters in two stages: for each classBlock characters the index of their
+// block, then the blocks, with one byte for each character. The classes are those of Unicode 16, as in OpenAI's own
+// tiktoken, from which internal/classes reads them.
 //
 //go:embed tables/classes.bin
 var classTable string

@@ -65,7 +65,7 @@ type schema struct {
 	AnyOf       []schema          `json:"anyOf"`
 	OneOf       []schema          `json:"oneOf"`
 
-	// What the form cannot show.
+	// Fields that the form cannot show.
 	AllOf json.RawMessage `json:"allOf"`
 	Ref   json.RawMessage `json:"$ref"`
 }
