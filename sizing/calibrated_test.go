@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// provider takes made-up requests and reports their usage: a tokenizer of its own, and what it adds.
+// provider reports the usage of made-up requests, counted by its own rule.
 type provider struct {
 	perByte   float64
 	overhead  int
@@ -57,7 +57,7 @@ func talk(p provider, counter *sizing.Calibrated, rounds int, seed uint64) (esti
 	return estimates, inputs, req
 }
 
-func TestCalibratedLearnsWhatAProviderMakesOfATextAndAddsToARequest(t *testing.T) {
+func TestCalibratedLearnsTokensPerTextAndPerRequest(t *testing.T) {
 	for _, p := range []provider{
 		{perByte: 0.2}, {perByte: 0.25, overhead: 500}, {perByte: 0.35, overhead: 2_000},
 		{perByte: 0.25, reasoning: 400}, {perByte: 0.3, overhead: 300, reasoning: 60},
@@ -75,8 +75,8 @@ func TestCalibratedLearnsWhatAProviderMakesOfATextAndAddsToARequest(t *testing.T
 			}
 			require.InEpsilon(t, messages, counted, 0.03, "the sum of the messages")
 			fresh := chat.Request{Messages: req.Messages[len(req.Messages)-20:]}
-			require.InEpsilon(t, p.input(fresh), counter.CountRequest(fresh), 0.08, "a request that begins anew")
-			require.InEpsilon(t, p.input(req), counter.CountRequest(req), 0.01, "one that goes on")
+			require.InEpsilon(t, p.input(fresh), counter.CountRequest(fresh), 0.08, "a new request")
+			require.InEpsilon(t, p.input(req), counter.CountRequest(req), 0.01, "a request that continues the last")
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestCalibratedCountsATenthMoreBeforeTheFirstObservation(t *testing.T) {
 	require.Equal(t, 7, counter.CountPart(chat.Opaque{Tokens: 7}))
 	require.InDelta(t, 0.3, counter.Margin(), 1e-9)
 	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}, chat.Response{})
-	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)), "a response without usage teaches nothing")
+	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)), "a response without usage changes nothing")
 }
 
 // An answer that was cut since it was observed counts by its text again.
@@ -105,7 +105,7 @@ func TestAnObservedAnswerCountsAsReported(t *testing.T) {
 	hidden := chat.AssistantMessage("Yes.")
 	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("b")}},
 		chat.Response{Message: hidden, Usage: chat.Usage{Input: 10, Output: 5_000}})
-	require.Less(t, counter.CountMessage(hidden), 20, "what was thought and not said is not part of it")
+	require.Less(t, counter.CountMessage(hidden), 20, "reasoning that is not sent back is not counted")
 }
 
 func TestMarginFallsWithEvidence(t *testing.T) {

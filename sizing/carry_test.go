@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-func TestCarryingAndCompactingCostWhatTheTokensBehindThemCost(t *testing.T) {
+func TestCarryingAndCompactingArePricedByTokensReadAndWritten(t *testing.T) {
 	c := sizing.Carry{Input: 100_000, Head: 3_000, Summary: 4_000, Kept: 13_000}
 	haiku := sizing.Prices{Rates: sizing.Rates{Input: 1, CacheRead: 0.1, Output: 5}}
 	for _, tt := range []struct {

@@ -23,7 +23,7 @@ var opus = sizing.Prices{
 	Lifetime: 5 * time.Minute, LongLifetime: time.Hour, LeastCached: 4096,
 }
 
-func TestUsageIsPricedByWhatTheCacheDid(t *testing.T) {
+func TestUsageIsPricedByCacheReadsAndWrites(t *testing.T) {
 	million := 1_000_000
 	long := opus
 	long.LongInput, long.LongRates = 200_000, sizing.Rates{Input: 10, Output: 30}

@@ -133,7 +133,7 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	stdout, stderr = ran(t, program.ExitFailed, "verify", damaged, whole)
 	require.Contains(t, stderr, damaged+":5: ")
 	require.Contains(t, stderr, damaged+":6: its parent ")
-	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, all well\n")
+	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, no damage\n")
 
 	torn := file(t, "torn.jsonl", log+`{"type":"mess`)
 	stdout, stderr = ran(t, program.ExitOK, "verify", torn)

@@ -31,7 +31,7 @@ the page has none. Tokens are counted in o200k_base. The flags:
 func page(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("page", flag.ContinueOnError)
 	out := flags.String("o", sessionfile.Stdin, "write the page to this file; - is the standard output")
-	model := flags.String("prices", "", "price requests whose cost the log does not have as this model's (published prices)")
+	model := flags.String("prices", "", "use this model's published prices for requests whose cost is not in the log")
 	hide := flags.Bool("hide", false, "replace all texts by their lengths and digests")
 	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
 	paths, err := parse(flags, pageUsage, args, stdout, false)

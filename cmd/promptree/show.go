@@ -106,8 +106,8 @@ func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 	return &storage.NoEntryError{ID: id}
 }
 
-// tree prints a line for each entry. If several entries follow one, the one on the path to the leaf comes last at the
-// same depth; the others, from which the session went back, come before it and deeper.
+// tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
+// the same depth. The others, which the session left, come before it and are indented.
 func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 	after := map[string][]history.Entry{}
 	for e, err := range s.Entries(ctx) {
@@ -161,15 +161,15 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 	return nil
 }
 
-// begins is the number of characters of an entry that a tree shows.
-const begins = 80
+// maxShown is the number of characters of an entry that a tree shows.
+const maxShown = 80
 
 // describe describes an entry in one line.
 func describe(e history.Entry) string {
 	kind, text := string(e.Type()), ""
 	switch body := e.Body.(type) {
 	case history.Message:
-		kind, text = string(body.Role), said(body.Message)
+		kind, text = string(body.Role), messageText(body.Message)
 	case history.Compaction:
 		text = fmt.Sprintf("keeps from %s: %s", body.FirstKept, body.Text)
 	case history.Usage:
@@ -186,14 +186,14 @@ func describe(e history.Entry) string {
 		}
 	}
 	text = visible.Line(text)
-	if r := []rune(text); len(r) > begins {
-		text = string(r[:begins-1]) + "…"
+	if r := []rune(text); len(r) > maxShown {
+		text = string(r[:maxShown-1]) + "…"
 	}
 	return strings.TrimRight(kind+"  "+text, " ")
 }
 
-// said returns the text of a message and its tool calls.
-func said(m chat.Message) string {
+// messageText returns the text of a message and its tool calls.
+func messageText(m chat.Message) string {
 	text := m.Text()
 	for _, c := range m.ToolCalls {
 		text += fmt.Sprintf(" [%s %s]", c.Name, c.Arguments)
@@ -234,7 +234,7 @@ func (s *session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.W
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(b, "%s (%d tokens)\n%s\n", m.Role, options.Tokenizer.CountMessage(m), said(m))
+		fmt.Fprintf(b, "%s (%d tokens)\n%s\n", m.Role, options.Tokenizer.CountMessage(m), messageText(m))
 	}
 	fmt.Fprintf(b, "\n%d messages, %d tokens\n", len(result.Messages), result.Tokens)
 	return nil

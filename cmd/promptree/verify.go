@@ -75,12 +75,7 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, w := range wrong {
-		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
-	}
-	if len(wrong) > 0 && wrong[0].Line == 1 {
-		fmt.Fprintf(stderr, "%s: if this is not a session of promptree, convert it with promptree import\n", path)
-	}
+	printDamage(stderr, path, wrong...)
 	if r := store.Recovered(); r != nil {
 		fmt.Fprintf(stderr, "%s:%d: %d bytes of a half-written line; opening the session sets them aside\n", path, r.Line, r.Bytes)
 	}
@@ -99,7 +94,7 @@ func printDamage(stderr io.Writer, path string, wrong ...*storage.CorruptError) 
 		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
 	}
 	if len(wrong) > 0 && wrong[0].Line == 1 {
-		fmt.Fprintf(stderr, "%s: if it is not a session of promptree, promptree import makes one of it\n", path)
+		fmt.Fprintf(stderr, "%s: if this is not a session of promptree, convert it with promptree import\n", path)
 	}
 }
 

@@ -19,7 +19,7 @@ func idsOf(calls []chat.ToolCall) []string {
 	return ids
 }
 
-func TestEachCallOfAnAnswerHasAnIDOfItsOwn(t *testing.T) {
+func TestEachCallOfAnAnswerHasAUniqueID(t *testing.T) {
 	for _, tt := range []struct {
 		rule  string
 		given []string

@@ -243,7 +243,7 @@ func TestAMisplacedOptionIsAnErrorWithItsPath(t *testing.T) {
 	}
 }
 
-func TestAnOptionMayStandUnderACondition(t *testing.T) {
+func TestAnOptionMayBeConditional(t *testing.T) {
 	for _, urgent := range []bool{true, false} {
 		built := el.Text("a", el.If(urgent, el.Required))
 		require.Equal(t, urgent, built.Required)

@@ -264,7 +264,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 }
 
 // The garbage collector runs between one word and the next.
-func TestCountingALongWordNotMetBeforeAllocatesNothing(t *testing.T) {
+func TestCountingANewLongWordAllocatesNothing(t *testing.T) {
 	c := newTestCounter(t, "o200k_base")
 	words := make([]string, 12)
 	for i := range words {

@@ -11,7 +11,7 @@ import (
 // not in any message, so it belongs in [sizing.Window.Answer], where [WindowOf] puts it.
 const ReplyPriming = 3
 
-// What a message costs beyond its texts, by OpenAI's cookbook for GPT-3.5 and later.
+// The tokens of a message besides those of its texts, by OpenAI's cookbook for GPT-3.5 and later.
 const (
 	messageTokens = 3
 	nameTokens    = 1
@@ -29,7 +29,7 @@ const (
 //
 // Images and documents in user and tool messages count as in [Counter.CountPart]; OpenAI takes none in other messages,
 // so there they count 0. Opaque parts count in every message, and thinking in the assistant's. Neither is part of the
-// Chat Completions API; they are counted for adapters that send them all the same.
+// Chat Completions API; they are counted for adapters that send them anyway.
 func (c *Counter) CountMessage(m chat.Message) int {
 	n, joined := c.CountFrame(m)
 	if joined {
@@ -77,11 +77,11 @@ func isList(m chat.Message) bool {
 //     was scaled down to a maximum number of patches. [ForModel] uses OpenAI's figures for the model. If the detail is
 //     left to OpenAI, it counts as high; if the size is not known (behind an https URL, or not a PNG, JPEG, GIF or
 //     WebP), the image counts as the largest, which is 1,445 tokens with GPT-4o;
-//   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the
+//   - a document of plain text ("text/…") as its text. For other documents OpenAI publishes no rule: it sends the model the
 //     text and an image of each page. The count is an estimate on the large side: the largest image, and 1 token
 //     for each 4 bytes of the file. Scanned pages take far fewer; many pages of nothing but compressed text may take
 //     more;
-//   - thinking as its text, whatever its signature and its encrypted form;
+//   - thinking as its text, without its signature and its encrypted form;
 //   - an opaque part as the tokens that it states;
 //   - a cache breakpoint as 0.
 func (c *Counter) CountPart(part chat.Part) int {
