@@ -26,8 +26,8 @@ var imports = map[string][]string{
 	"summarize":       {"elements", "sizing", "render", "history"},
 }
 
-// apart lists imports that are forbidden although their paths would allow them.
-var apart = map[string]*regexp.Regexp{
+// forbidden lists imports that are forbidden although their paths would allow them.
+var forbidden = map[string]*regexp.Regexp{
 	"elements":  regexp.MustCompile(`^elements/el`),
 	"history":   regexp.MustCompile(`^history/(importer|historytest)`),
 	"sizing":    regexp.MustCompile(`^sizing/`),
@@ -56,7 +56,7 @@ func TestImportsRunOneWay(t *testing.T) {
 			}
 			allowed := slices.ContainsFunc(append(imports[group], group), func(path string) bool { return below(to, path) })
 			require.True(t, allowed, "%s imports %s", from, to)
-			if not := apart[from]; not != nil {
+			if not := forbidden[from]; not != nil {
 				require.NotRegexp(t, not, to, "%s imports it", from)
 			}
 			if stage, ok := strings.CutPrefix(from, "render/internal/"); ok {

@@ -48,8 +48,9 @@ func pasted(t *testing.T, program, input string) string {
 	require.NoError(t, err)
 	require.Equal(t, string(formatted), program)
 	dir := t.TempDir()
-	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program.exe") // Windows asks for the suffix
-	place, err := filepath.Abs("pasted/main.go")                                                                                   // inside the module, to build with its packages
+	// The suffix is for Windows. The place is inside the module, so that the program is built with its packages.
+	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program.exe")
+	place, err := filepath.Abs("pasted/main.go")
 	require.NoError(t, err)
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {place: source}})
 	require.NoError(t, err)

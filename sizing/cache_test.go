@@ -55,8 +55,8 @@ func TestARequestIsComparedWithTheOneBefore(t *testing.T) {
 		{"no tools", numberedTalk(101), nil, sizing.Shared{Change: sizing.ChangeTools, All: 605}},
 		{"a clock in the system prompt", changed(0), tools, sizing.Shared{Change: sizing.ChangeSystem, Tokens: 100, Until: 1, All: 605}},
 		{"the last message", changed(100), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 100, Tokens: 600, Until: 101, All: 605}},
-		{"a message further up", changed(90), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 85, Tokens: 525, Until: 93, All: 605}},
-		{"the first behind the system prompt", changed(1), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 1, Tokens: 105, Until: 37, All: 605}},
+		{"an earlier message", changed(90), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 85, Tokens: 525, Until: 93, All: 605}},
+		{"the first after the system prompt", changed(1), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 1, Tokens: 105, Until: 37, All: 605}},
 		{"fewer messages", numberedTalk(98), tools, sizing.Shared{Change: sizing.ChangeMessages, Messages: 99, Tokens: 595, Until: 100, All: 605}},
 		{"no messages", nil, tools, sizing.Shared{Change: sizing.ChangeSystem, Tokens: 100, Until: 1, All: 605}},
 	} {

@@ -5,9 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"image"
-	_ "image/gif"  // to read the size of a GIF,
-	_ "image/jpeg" // of a JPEG
-	_ "image/png"  // and of a PNG
+	_ "image/gif"  // reads the size of a GIF
+	_ "image/jpeg" // reads the size of a JPEG
+	_ "image/png"  // reads the size of a PNG
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"

@@ -40,7 +40,8 @@ type session struct {
 // load reads a recording of any format.
 func load(ctx context.Context, path string, salvage bool) (*session, error) {
 	r, err := sessionfile.Read(path, importer.Options{SkipUnreadable: salvage})
-	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage { // the format is detected from line 1
+	// The format is detected from line 1, so salvage does not help there.
+	if bad, ok := errors.AsType[*importer.LineError](err); ok && bad.Line > 1 && !salvage {
 		return nil, program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out unreadable lines)", err)}
 	} else if err != nil {
 		return nil, err

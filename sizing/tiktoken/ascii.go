@@ -78,7 +78,7 @@ func cl100k(s string, i int) int {
 	return end
 }
 
-// otherASCII returns the end of a word without letters, or 0 if the word or the character behind it is not ASCII. If
+// otherASCII returns the end of a word without letters, or 0 if the word or the character after it is not ASCII. If
 // slashes is set, slashes may follow symbols as line breaks do.
 func otherASCII(s string, i int, slashes bool) int {
 	c := ascii[s[i]]

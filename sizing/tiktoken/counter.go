@@ -113,9 +113,9 @@ func (c *Counter) countWord(text string, i, end int) int {
 	return n
 }
 
-// Mergers are kept for a few goroutines that meet a long word at the same time, out of reach of the garbage collector,
-// so that counting known words allocates nothing. A merger that has met a word of more than maxMergedKept bytes is
-// dropped to free its memory.
+// A counter keeps a few mergers for goroutines that count long words at the same time. The garbage collector does not
+// free them, as it would those of a sync.Pool, so counting known words allocates nothing. A merger that has counted a
+// word of more than maxMergedKept bytes is dropped to free its memory.
 const (
 	keptMergers   = 4
 	maxMergedKept = 1 << 12

@@ -23,7 +23,8 @@ func (t *hashTable) slot(hash uint64) int {
 	return int(slot)
 }
 
-// spread returns the bucket and the home of a hash, from different bits, so that the homes of a bucket lie apart.
+// spread returns the bucket and the home of a hash, from different bits, so that keys of one bucket rarely share a
+// home.
 func spread(hash uint64, buckets, slots uint32) (bucket int, home uint32) {
 	return int((hash >> 32) * uint64(buckets) >> 32), uint32((hash * odd >> 32) * uint64(slots) >> 32)
 }

@@ -21,8 +21,8 @@ type imageRate struct {
 
 // The sizes in the formulas, in pixels or numbers of patches.
 const (
-	imageSide          = 2048 // an image is scaled down to fit a square of this side,
-	imageShorterSide   = 768  // and then, for tiles, to this shorter side
+	imageSide          = 2048 // an image is scaled down to fit a square of this side
+	imageShorterSide   = 768  // an image that is counted in tiles is then scaled down to this shorter side
 	tileSide           = 512
 	patchSide          = 32
 	defaultMaxPatches  = 1536

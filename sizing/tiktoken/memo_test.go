@@ -66,7 +66,7 @@ func TestDifferentWordsHaveDifferentKeys(t *testing.T) {
 	}
 }
 
-// Up to its bound, a memo drops hardly anything.
+// A memo drops few counts before it is full.
 func TestMemoKeepsNearlyEverythingThatFits(t *testing.T) {
 	m := make(memo, 1<<8)
 	key := func(i int) memoKey { return memoKey{mix(uint64(i)), mix(uint64(i) + 1<<32)} }
@@ -93,7 +93,7 @@ func TestMemoKeepsNearlyEverythingThatFits(t *testing.T) {
 
 // Every key's count is known here, so that the count of another key would be noticed.
 func TestMemoIsSafeForConcurrentUse(t *testing.T) {
-	m := make(memo, 1) // all keys have one place
+	m := make(memo, 1) // all keys share one set
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {

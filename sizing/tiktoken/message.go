@@ -77,10 +77,9 @@ func isList(m chat.Message) bool {
 //     was scaled down to a maximum number of patches. [ForModel] uses OpenAI's figures for the model. If the detail is
 //     left to OpenAI, it counts as high; if the size is not known (behind an https URL, or not a PNG, JPEG, GIF or
 //     WebP), the image counts as the largest, which is 1,445 tokens with GPT-4o;
-//   - a document of plain text ("text/…") as its text. For other documents OpenAI publishes no rule: it sends the model the
-//     text and an image of each page. The count is an estimate on the large side: the largest image, and 1 token
-//     for each 4 bytes of the file. Scanned pages take far fewer; many pages of nothing but compressed text may take
-//     more;
+//   - a document of plain text ("text/…") as its text. For other documents OpenAI publishes no rule: it sends the model
+//     the text and an image of each page. The count is a high estimate: the largest image, and 1 token for each 4 bytes
+//     of the file. Scanned pages take far fewer; many pages of nothing but compressed text may take more;
 //   - thinking as its text, without its signature and its encrypted form;
 //   - an opaque part as the tokens that it states;
 //   - a cache breakpoint as 0.

@@ -24,12 +24,12 @@ type family struct {
 	images   imageRate
 }
 
-// defaultImages is the rate of GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo. By the documents GPT-5 and GPT-5.1 take less,
-// but versions of them have been billed a fifth more than that, which is this rate again.
+// defaultImages is the rate of GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo. OpenAI documents a lower rate for GPT-5 and
+// GPT-5.1, but some of their versions have been billed a fifth more than that, which is this rate.
 var defaultImages = imageRate{base: 85, tile: 170}
 
-// laterPatches is the rate for images of GPT-5.2 and later, which are counted in patches. By the documents a patch is
-// one token, but images have been billed a fifth more. GPT-5.6 is assumed to be like GPT-5.5.
+// laterPatches is the rate for images of GPT-5.2 and later, which are counted in patches. OpenAI documents one token
+// for each patch, but images have been billed a fifth more. GPT-5.6 is assumed to be like GPT-5.5.
 const laterPatches = 1.2
 
 // families of OpenAI's models. A model belongs to the family with the longest name that matches.

@@ -10,16 +10,16 @@ var errTable = errors.New("tiktoken: a table of tokens is damaged")
 // TestTheTablesHoldTiktokensTokens writes the tables.
 //
 // A table starts with six numbers: the number of ranks, the numbers of buckets and slots of the short and the long
-// tokens, and the length of the text in bytes. What follows is, without a gap,
+// tokens, and the length of the text in bytes. These follow, without gaps:
 //
-//	256 bytes       the rank of each byte
-//	65,536 bytes    the lengths of the tokens that start with each two bytes
-//	8 a rank        the halves of each token
-//	2 a bucket      the pilots of the short tokens
-//	12 a slot       the short tokens
-//	2 a bucket      the pilots of the long tokens
-//	8 a slot        the long tokens
-//	the rest        the text
+//	256 bytes            the rank of each byte
+//	65,536 bytes         the lengths of the tokens that start with each two bytes
+//	8 bytes per rank     the halves of each token
+//	2 bytes per bucket   the pilots of the short tokens
+//	12 bytes per slot    the short tokens
+//	2 bytes per bucket   the pilots of the long tokens
+//	8 bytes per slot     the long tokens
+//	the rest             the text
 //
 // See [vocab] for what each holds. Numbers are little-endian, of 4 bytes unless stated otherwise.
 func readVocab(table string) (*vocab, error) {

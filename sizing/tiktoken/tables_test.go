@@ -15,10 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the tables of tokens anew")
+var update = flag.Bool("update", false, "rewrite the tables of tokens")
 
-// The test that checks the tables also writes them, because it needs the package's own hashes and no program should
-// carry it. It needs no readable table, only files to embed, which may be empty.
+// This test checks the tables and, with -update, writes them. It is a test because it needs the package's unexported
+// hashes, and no program should link the code. To write the tables, the embedded files must exist, but they may be
+// empty.
 func TestTheTablesHoldTiktokensTokens(t *testing.T) {
 	for _, name := range encodings {
 		t.Run(name, func(t *testing.T) {
@@ -30,13 +31,13 @@ func TestTheTablesHoldTiktokensTokens(t *testing.T) {
 			}
 			got, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.True(t, bytes.Equal(want, got), "%s is not what becomes of tiktoken-go's ranks: run go generate", path)
+			require.True(t, bytes.Equal(want, got), "%s does not hold tiktoken-go's ranks: run go generate", path)
 		})
 	}
 }
 
-// tokensByRank returns the tokens of an encoding by rank, as tiktoken-go has them, "" if there is none; and their
-// ranks.
+// tokensByRank returns the tokens of an encoding in tiktoken-go, by rank, "" for a rank without a token. It also
+// returns the rank of each token.
 func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[string]int) {
 	t.Helper()
 	ranks, err := tiktoken_loader.NewOfflineLoader().LoadTiktokenBpe(encoding + ".tiktoken")
@@ -53,11 +54,11 @@ func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[str
 // tableOf writes a table in the form that readVocab reads.
 func tableOf(t testing.TB, tokens []string) []byte {
 	t.Helper()
-	said := map[string]slot{} // of tokens and heads
-	tokenOf := func(s string) token { return said[s].token() }
+	slotOf := map[string]slot{} // of tokens and heads
+	tokenOf := func(s string) token { return slotOf[s].token() }
 	for rank, s := range tokens {
 		if s != "" {
-			said[s] = slot(newToken(uint32(rank), len(s)))
+			slotOf[s] = slot(newToken(uint32(rank), len(s)))
 		}
 	}
 	var (
@@ -85,10 +86,10 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	for _, s := range tokens {
 		for n := maxShort; n < len(s); n *= 2 {
 			head := s[:n]
-			if said[head] == 0 {
-				said[head] = slot(newToken(0, n)) | headOnly
+			if slotOf[head] == 0 {
+				slotOf[head] = slot(newToken(0, n)) | headOnly
 			}
-			said[head] |= lengthened
+			slotOf[head] |= lengthened
 		}
 	}
 
@@ -98,11 +99,11 @@ func tableOf(t testing.TB, tokens []string) []byte {
 		after       string // what comes after in their order, and where its bytes are
 		offset      uint32
 	)
-	for _, s := range slices.Backward(slices.Sorted(maps.Keys(said))) {
+	for _, s := range slices.Backward(slices.Sorted(maps.Keys(slotOf))) {
 		if len(s) <= maxShort {
 			key := packed(s, 0, len(s))
 			content := binary.LittleEndian.AppendUint64(nil, key)
-			short = append(short, entry{shortHash(key, len(s)), appendNumbers(content, uint32(said[s]))})
+			short = append(short, entry{shortHash(key, len(s)), appendNumbers(content, uint32(slotOf[s]))})
 			continue
 		}
 		if !strings.HasPrefix(after, s) {
@@ -111,7 +112,7 @@ func tableOf(t testing.TB, tokens []string) []byte {
 		}
 		after = s
 		hash := longHash(s)
-		long = append(long, entry{hash, appendNumbers(nil, uint32(said[s]), uint32(hash)>>offsetBits<<offsetBits|offset)})
+		long = append(long, entry{hash, appendNumbers(nil, uint32(slotOf[s]), uint32(hash)>>offsetBits<<offsetBits|offset)})
 	}
 	require.Less(t, len(text), 1<<offsetBits)
 

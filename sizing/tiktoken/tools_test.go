@@ -29,7 +29,7 @@ func TestToolsCountAsBilled(t *testing.T) {
 		{"a property", "bing_bong", "Do a bing bong", `{"type":"object","properties":{"foo":{"type":"string"}}}`, 41},
 		{"a property with a description", "bing_bong", "Do a bing bong",
 			`{"type":"object","properties":{"foo":{"type":"string"},"bar":{"type":"number","description":"A number"}}}`, 49},
-		{"an object in the object", "bing_bong", "Do a bing bong",
+		{"a nested object", "bing_bong", "Do a bing bong",
 			`{"type":"object","properties":{"foo":{"type":"object","properties":
 				{"bar":{"type":"string","enum":["a","b","c"]},"baz":{"type":"boolean"}}}}}`, 60},
 	} {
@@ -68,7 +68,7 @@ a?: any[],
 b?: string[],
 c?: ("x" | "y")[],
 })`},
-		{"objects within", `{"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"description":"B.","properties":{"c":{}}}}},"d":{"type":"object"}}}`, `(_: {
+		{"nested objects", `{"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"description":"B.","properties":{"c":{}}}}},"d":{"type":"object"}}}`, `(_: {
 a?: {
   // B.
   b: {
