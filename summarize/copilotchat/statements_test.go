@@ -486,7 +486,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace(", LoweredBase: true", ""),
-				{File: "sizing/window.go", Old: "return clamp.Share(t, effective), nil", New: "return effective, nil"},
+				{File: "sizing/window.go", Old: "return clamp.Share(t, effective), nil", New: "return clamp.Share(1, effective), nil"},
 				{File: "sizing/window.go", Old: "return int(t), nil", New: "return effective, nil"},
 			},
 		},
