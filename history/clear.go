@@ -13,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// ClearRule says which old tool output a session no longer shows, and what replaces it. It asks no model, and nothing is
-// lost: the session keeps the output. The zero value clears nothing.
+// ClearRule says which old tool output a session no longer shows, and what replaces it. It asks no model, and nothing
+// is lost: the session keeps the output. The zero value clears nothing.
 //
 // The newest Keep tokens of output stay; a result that is partly among them stays whole. Each older result is cleared
 // unless it is from one of the Never tools, was cleared already, or takes no more than its placeholder. If all of them

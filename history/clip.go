@@ -57,10 +57,10 @@ func (l Limits) check() error {
 	return nil
 }
 
-// Clip cuts the middle out of a text of more than limit tokens. The result, with a mark that states how much is missing,
-// takes at most limit tokens. Head is the fraction of the kept text that comes from the start. Cuts are made at the end
-// of a line if one is near. If not even the mark fits, the result is the mark alone, or the text if that takes no more
-// than the mark. A limit or head below 0 counts as 0, a head above 1 as 1.
+// Clip cuts the middle out of a text of more than limit tokens. The result, with a mark that states how much is
+// missing, takes at most limit tokens. Head is the fraction of the kept text that comes from the start. Cuts are made
+// at the end of a line if one is near. If not even the mark fits, the result is the mark alone, or the text if that
+// takes no more than the mark. A limit or head below 0 counts as 0, a head above 1 as 1.
 func Clip(t chat.Tokenizer, text string, limit int, head float64) string {
 	limit = max(0, limit)
 	total := sizeUpTo(t, text, limit)
@@ -94,8 +94,8 @@ func mark(n int, unit string) string {
 	return fmt.Sprintf("\n[... %d %s cut here; the session's transcript has them ...]\n", n, unit)
 }
 
-// huge reports whether a text is so large that it exceeds limit tokens whatever it says, and would be slow to count: the
-// longest tokens have 128 bytes.
+// huge reports whether a text is so large that it exceeds limit tokens whatever it says, and would be slow to count:
+// the longest tokens have 128 bytes.
 func huge(text string, limit int) bool { return (len(text)-1<<20)/128 > max(0, limit) }
 
 // sizeUpTo counts a text; for a huge one it returns limit+1.
@@ -202,8 +202,8 @@ func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, boo
 	return t.Message()
 }
 
-// clipParts cuts the text among parts so that together they take at most limit tokens. Other parts stay, except that one
-// larger than the limit is replaced by a note.
+// clipParts cuts the text among parts so that together they take at most limit tokens. Other parts stay, except that
+// one larger than the limit is replaced by a note.
 func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
 	var text strings.Builder
 	at, others, replaced := -1, 0, false
@@ -289,8 +289,8 @@ func object(clipped string) string {
 	return string(line)
 }
 
-// mapStrings rewrites the string values in a JSON object or array and leaves everything else as it is, the order of keys
-// included.
+// mapStrings rewrites the string values in a JSON object or array and leaves everything else as it is, the order of
+// keys included.
 func mapStrings(text string, f func(string) string) (string, error) {
 	var out bytes.Buffer
 	dec := json.NewDecoder(strings.NewReader(text))

@@ -13,8 +13,8 @@ import (
 )
 
 // Cut is a rule that says where a view is cut in two: what is older is covered by a summary, what is newer is kept word
-// for word. The zero value keeps the newest message or round and nothing else. Each field moves the cut further back, or
-// limits it; they may be combined.
+// for word. The zero value keeps the newest message or round and nothing else. Each field moves the cut further back,
+// or limits it; they may be combined.
 //
 // Whatever the rule:
 //
@@ -130,8 +130,8 @@ func (p CutPoint) at(place int) CutPoint {
 	return p
 }
 
-// starter returns the size of the first message of the turn that a cut at a unit splits, which a view shows in addition;
-// the zero value if the cut splits no turn.
+// starter returns the size of the first message of the turn that a cut at a unit splits, which a view shows in
+// addition; the zero value if the cut splits no turn.
 func (p CutPoint) starter(i int) tail {
 	if start := p.Units[i].start; start >= 0 && start < i {
 		return tailOf(p.Units[start : start+1])
@@ -230,8 +230,8 @@ func (c Cut) wantsMore(kept tail, limit int) bool {
 	return limit > 0
 }
 
-// places returns a cut point without a cut, with the places at which the view may be cut, at least one, and the index of
-// the first unit that may be covered.
+// places returns a cut point without a cut, with the places at which the view may be cut, at least one, and the index
+// of the first unit that may be covered.
 func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint, base int, err error) {
 	limit, err := c.limit(s)
 	if err != nil {

@@ -13,10 +13,11 @@
 //	defer session.Close()
 //	err = session.Append(ctx, chat.UserMessage("Why does the build fail?"))
 //
-// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions] takes less
-// for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused, and told who
-// the first is; readers are not. If the file is removed, renamed or replaced meanwhile, Append fails with [storage.ErrMoved].
-// Nothing is ever rewritten, so the file is also the transcript in which an agent looks up what a compaction left out.
+// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions]
+// takes less for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused,
+// and told who the first is; readers are not. If the file is removed, renamed or replaced meanwhile, Append fails with
+// [storage.ErrMoved]. Nothing is ever rewritten, so the file is also the transcript in which an agent looks up what a
+// compaction left out.
 //
 // # What is kept
 //
@@ -27,8 +28,8 @@
 //
 // A model sees messages, what the user ran in a shell ([Shell]), what the application says in the user's place
 // ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). The others, such as a [Label], a
-// [Todos] or the [Usage] of a request, only the session knows; [Session.Latest] finds the newest of a kind. An entry of a
-// kind that a later version wrote is kept as it is.
+// [Todos] or the [Usage] of a request, only the session knows; [Session.Latest] finds the newest of a kind. An entry of
+// a kind that a later version wrote is kept as it is.
 //
 // # The tree
 //
@@ -139,19 +140,19 @@
 //
 // # Where it is kept
 //
-// A [storage.Store] keeps the lines of a session: a [storage.File], a [storage.Memory], or one of your own, for which package
-// historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service serves
-// any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read, so that
-// a session of a million entries opens as fast as one of a thousand. Each compaction carries forward what later ones
-// need from before it ([Compaction.Carried]). In memory a session holds what it shows; recently read entries are in a
-// [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the store on
-// demand, which is why most methods take a context and return an error.
+// A [storage.Store] keeps the lines of a session: a [storage.File], a [storage.Memory], or one of your own, for which
+// package historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service
+// serves any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read,
+// so that a session of a million entries opens as fast as one of a thousand. Each compaction carries forward what later
+// ones need from before it ([Compaction.Carried]). In memory a session holds what it shows; recently read entries are
+// in a [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the
+// store on demand, which is why most methods take a context and return an error.
 //
 // If a store of your own panics, returns an impossible value, or has not returned a second after the context ended, the
 // error is a [*StoreError]. The functions of [Options] are guarded in the same way ([*CallbackError], [*RedactError]).
 //
-// A line that cannot be read is a [*storage.CorruptError] that names it, returned when the line is needed. [Verify] reads
-// everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.
+// A line that cannot be read is a [*storage.CorruptError] that names it, returned when the line is needed. [Verify]
+// reads everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.
 //
 // Ids of entries are 20 characters that sort by time, half of them random, so that two writers do not choose the same
 // one. [Options.IDs] and [Options.Now] replace the sources, for tests and replays.

@@ -29,8 +29,8 @@ const MaxID = 128
 
 // Body is the content of an entry: [Message], [Shell], [Compaction], [BranchSummary], [CustomMessage], [Custom],
 // [Label], [ModelChange], [ThinkingChange], [Todos], [Usage], [Clearing], [Preamble], [Plan], [PlanEnd], [Refusal],
-// [Branch], [Erasure], or [Unknown] for an entry of a later version. No other type implements it, so a switch over these
-// is complete.
+// [Branch], [Erasure], or [Unknown] for an entry of a later version. No other type implements it, so a switch over
+// these is complete.
 type Body interface{ kind() EntryType }
 
 // Type returns the type of the entry, "" if it has no body.
@@ -190,8 +190,8 @@ type Files struct {
 	Left int `json:"left,omitempty"`
 }
 
-// Branch records that the session continued from its parent, which was not the entry appended last: an undo, or a switch
-// to another branch. See [Session.Branch].
+// Branch records that the session continued from its parent, which was not the entry appended last: an undo, or a
+// switch to another branch. See [Session.Branch].
 type Branch struct {
 	// From is the leaf that was left.
 	From string `json:"from,omitempty"`

@@ -10,13 +10,13 @@ import (
 )
 
 // maxDepth is the maximum number of levels of objects and arrays in a line that is written, its own object included.
-// Some readers of JSON refuse more than 1,000 (those of Python and Jackson), and encoding/json refuses more than 10,000.
-// Half of the former leaves room for programs that wrap a line in values of their own. Deeper lines that are already in
-// a store are read.
+// Some readers of JSON refuse more than 1,000 (those of Python and Jackson), and encoding/json refuses more than
+// 10,000. Half of the former leaves room for programs that wrap a line in values of their own. Deeper lines that are
+// already in a store are read.
 const maxDepth = 500
 
-// DepthError is returned for an entry, or a header, whose JSON is nested too deep to be read back everywhere. Nothing is
-// written.
+// DepthError is returned for an entry, or a header, whose JSON is nested too deep to be read back everywhere. Nothing
+// is written.
 type DepthError struct {
 	// Path in the line's JSON of the first value that is too deep, such as "custom.data.a[0].b". A long path is
 	// shortened in its middle.

@@ -18,14 +18,14 @@ import (
 // Passage is a text that is about to be written to a session, as passed to [Options.Redact].
 //
 // Passages are: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
-// wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of things
-// to do and errors; the paths of files; the descriptions of tools; and the source of a session. In JSON values, each
-// string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of tools
-// and in entries of unknown types. Empty texts are not passed.
+// wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of
+// things to do and errors; the paths of files; the descriptions of tools; and the source of a session. In JSON values,
+// each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of
+// tools and in entries of unknown types. Empty texts are not passed.
 //
 // What holds a session together is never passed: ids, types, roles and times; the names of tools, models, policies,
-// fields and parts of the application; levels, states and counts; digests, media types and signatures; and thinking that
-// is encrypted.
+// fields and parts of the application; levels, states and counts; digests, media types and signatures; and thinking
+// that is encrypted.
 type Passage struct {
 	// Text that is about to be written.
 	Text string

@@ -13,8 +13,8 @@ import (
 
 // FileTools maps the names of the agent's tools to functions that return the files that a call reads and modifies. A
 // call finds its tool by its exact name, or else ignoring case, separators and the name of a server: Read is read,
-// MultiEdit is multi_edit, and so is mcp__files__multi_edit. [DefaultFileTools] knows the tools of the usual agents; add
-// your own:
+// MultiEdit is multi_edit, and so is mcp__files__multi_edit. [DefaultFileTools] knows the tools of the usual agents;
+// add your own:
 //
 //	tools := history.DefaultFileTools()
 //	tools["view"] = history.Reads("file")

@@ -14,12 +14,12 @@ import (
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
-// appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] in any [storage.Store]. It is
-// safe for concurrent use.
+// appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] in any
+// [storage.Store]. It is safe for concurrent use.
 //
-// What was said stays in the store. In memory a session holds what is shown at the leaf, and some hundred bytes for each
-// entry from the cut of the newest compaction on; recently read entries are in a [Cache] that sessions share. Older
-// entries are read from the store on demand.
+// What was said stays in the store. In memory a session holds what is shown at the leaf, and some hundred bytes for
+// each entry from the cut of the newest compaction on; recently read entries are in a [Cache] that sessions share.
+// Older entries are read from the store on demand.
 type Session struct {
 	options Options
 
@@ -64,9 +64,9 @@ type Options struct {
 	Redact func(Passage) string
 	// Salvage skips lines that cannot be read ([Session.Skipped] lists them) and reads those around them: an entry whose
 	// parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
-	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The
-	// log keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log,
-	// and is refused all the same. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed.
+	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The log
+	// keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log, and is
+	// refused all the same. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed.
 	// Off by default.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
@@ -88,9 +88,9 @@ func (o Options) checkSize(line []byte) error {
 	return nil
 }
 
-// Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log is read
-// from its end back to what the newest compaction keeps. A line in that part that cannot be read is a [*storage.CorruptError];
-// [Verify] checks all lines.
+// Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log
+// is read from its end back to what the newest compaction keeps. A line in that part that cannot be read is a
+// [*storage.CorruptError]; [Verify] checks all lines.
 func Open(path string, o Options) (*Session, error) {
 	f, err := storage.OpenFile(path, o.File)
 	if err != nil {
@@ -266,8 +266,8 @@ func (s *Session) Header() Header {
 	return s.header
 }
 
-// Entries returns all entries in the order in which they were appended, as far as the session knows them, read one after
-// the other from the store. What they hold is shared and must not be changed. An error is the last value.
+// Entries returns all entries in the order in which they were appended, as far as the session knows them, read one
+// after the other from the store. What they hold is shared and must not be changed. An error is the last value.
 func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		r, _, end, err := s.state()
@@ -294,8 +294,8 @@ func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	}
 }
 
-// Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from its
-// end back. The error is a [*storage.NoEntryError] if there is none.
+// Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from
+// its end back. The error is a [*storage.NoEntryError] if there is none.
 func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
 	r, p, end, err := s.state()
 	if err != nil {
@@ -323,7 +323,8 @@ func (s *Session) Path() string {
 	return ""
 }
 
-// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a [storage.Transcriber].
+// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a
+// [storage.Transcriber].
 func (s *Session) Transcript() storage.Transcript {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -382,9 +383,9 @@ func (s *Session) stored() storage.Store {
 	return unwrapped(s.store)
 }
 
-// Close closes the store. From then on methods that need it fail with [storage.ErrClosed]. Close waits up to 5 seconds for a
-// writer; if the store has not returned by then, Close returns an error that says so, and the store stays open until
-// Close is called again. Closing twice does nothing.
+// Close closes the store. From then on methods that need it fail with [storage.ErrClosed]. Close waits up to 5 seconds
+// for a writer; if the store has not returned by then, Close returns an error that says so, and the store stays open
+// until Close is called again. Closing twice does nothing.
 func (s *Session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

@@ -33,25 +33,25 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	return err
 }
 
-// Add adds entries of any kind, all or none, and returns them as added. The session owns what they hold from then on. It
-// returns once they are as durable as the store promises.
+// Add adds entries of any kind, all or none, and returns them as added. The session owns what they hold from then on.
+// It returns once they are as durable as the store promises.
 //
-// Add fills in what an entry lacks: an ID, the Time, and as its Parent the entry added before it, which for the first is
-// the leaf. An entry that names another parent starts a branch there, and the session continues on that branch. Messages
-// are checked as by [Session.Append], and a compaction as by [Session.Compact], each on its path. A [Clearing] must name
-// tool results and calls on its path, with a text for each, which for arguments is valid JSON. An [Unknown] entry is
-// written as its line says, so its id and its parent are those of the line.
+// Add fills in what an entry lacks: an ID, the Time, and as its Parent the entry added before it, which for the first
+// is the leaf. An entry that names another parent starts a branch there, and the session continues on that branch.
+// Messages are checked as by [Session.Append], and a compaction as by [Session.Compact], each on its path. A [Clearing]
+// must name tool results and calls on its path, with a text for each, which for arguments is valid JSON. An [Unknown]
+// entry is written as its line says, so its id and its parent are those of the line.
 //
 // An id set by the caller is checked against the whole store, which the first such check reads completely.
 //
 // In a store to which others append, what is said (messages, shell commands, custom messages, branches) is only added
-// directly after what the session has read: the error is a [*storage.ConflictError] if anything was said in between. Everything
-// else is added after what was appended in between; a compaction is checked again there.
+// directly after what the session has read: the error is a [*storage.ConflictError] if anything was said in between.
+// Everything else is added after what was appended in between; a compaction is checked again there.
 //
 // Texts other than those of messages and shell output are made valid UTF-8, and so is Data, which is kept without white
 // space between its values. An entry whose line would have more than 500 levels of objects and arrays is a
-// [*DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*storage.LineTooLongError]. What is added
-// can be read back as it is returned.
+// [*DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*storage.LineTooLongError]. What is
+// added can be read back as it is returned.
 //
 // [Options.Redact] sees all texts first.
 func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {

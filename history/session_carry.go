@@ -298,8 +298,8 @@ func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Re
 	return nodes, entries, nil
 }
 
-// pick returns the entries, by id, that are at their hinted positions, before a given one, if the store is a [Picker] and
-// can read them in one call.
+// pick returns the entries, by id, that are at their hinted positions, before a given one, if the store is a [Picker]
+// and can read them in one call.
 func (r *reader) pick(ctx context.Context, before storage.Position, refs []Ref) (map[string]placed, error) {
 	found := map[string]placed{}
 	g, ok := r.store.(guardedStore)

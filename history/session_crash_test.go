@@ -22,10 +22,10 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// killsEnv is how often a child is killed, where the default is too seldom.
+// killsEnv is the environment variable that overrides the number of kills.
 const killsEnv = "PROMPTREE_HISTORY_KILLS"
 
-// numberedText returns the message of a number. Every fourth is large, so that a kill now and then finds a line half written.
+// numberedText returns the text of the nth entry. Every fourth is large, so that some kills leave a half-written line.
 func numberedText(n int) string {
 	size := 100
 	if n%4 == 3 {
@@ -34,7 +34,7 @@ func numberedText(n int) string {
 	return fmt.Sprintf("%d%s", n, strings.Repeat(".", size))
 }
 
-// nth returns the entry of a number, from 0, in a session that says, calls, compacts and goes back in a loop.
+// nth returns the nth entry, from 0, of a session that repeats the same messages, calls, compaction and branch.
 func nth(n int) history.Entry {
 	id := func(n int) string { return fmt.Sprintf("e%d", n+1) }
 	said := func(m chat.Message) history.Entry { return history.Entry{Body: history.Message{Message: m}} }
@@ -55,8 +55,8 @@ func nth(n int) history.Entry {
 	return said(chat.UserMessage(numberedText(n)))
 }
 
-// appendUntilKilled is what a child process does: it goes on with the session, and prints the number of each entry once
-// it is acknowledged.
+// appendUntilKilled is the main function of a child process: it continues the session, and prints the number of each
+// entry once it is acknowledged.
 func appendUntilKilled(path string) {
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	if err != nil {
@@ -90,9 +90,9 @@ func child(t *testing.T, path string) (*exec.Cmd, *bufio.Scanner) {
 	return c, bufio.NewScanner(out)
 }
 
-// A process is killed again and again while it appends, compacts and goes back. Whatever it was told is on disk is there
-// afterwards, the session goes on, and what it shows is valid.
-func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
+// A process is killed repeatedly while it appends, compacts and branches. After each kill the log has every entry that
+// was acknowledged, the session can be continued, and its view is valid.
+func TestAcknowledgedEntriesSurviveAKill(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGKILL")
@@ -111,7 +111,7 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 		}
 		c, lines := child(t, path)
 		acknowledged := -1
-		take := func() bool {
+		readNumber := func() bool {
 			if !lines.Scan() {
 				return false
 			}
@@ -121,18 +121,18 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 			return true
 		}
 		for range r.IntN(12) {
-			if !take() {
+			if !readNumber() {
 				break
 			}
 		}
 		time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
 		require.NoError(t, c.Process.Kill())
-		for take() { // what it was told before the kill
+		for readNumber() { // the entries acknowledged before the kill
 		}
 		require.Error(t, c.Wait())
 
 		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		require.NoError(t, err, "a dead holder blocks nobody")
+		require.NoError(t, err, "a dead process holds no lock")
 		if s.Recovered() != nil {
 			torn++
 		}
@@ -145,7 +145,7 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 			}
 			require.Equal(t, fmt.Sprint("e", n+1), e.ID)
 			if c, ok := e.Body.(history.Compaction); ok {
-				c.Carried = history.Carried{} // which the session fills in
+				c.Carried = history.Carried{} // the session fills it in
 				e.Body = c
 			}
 			equal(t, want.Body, e.Body)
@@ -155,35 +155,34 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 	}
-	t.Logf("%d of %d kills left a torn line, %d entries were there", torn, kills, appended)
+	t.Logf("%d of %d kills left a torn line, %d entries were read", torn, kills, appended)
 }
 
-// Whoever is refused is told who writes; once the holder is dead, nobody is.
-func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
+func TestALockedErrorNamesTheWriterAndADeadWriterHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	requireHeld := func(path string, pid int) {
+	requireLockedBy := func(path string, pid int) {
 		t.Helper()
 		_, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		held, ok := errors.AsType[*storage.LockedError](err)
+		locked, ok := errors.AsType[*storage.LockedError](err)
 		require.True(t, ok, "the error is %v", err)
 		require.ErrorIs(t, err, storage.ErrLocked)
-		equal(t, storage.Holder{PID: pid, Host: host}, held.Holder)
+		equal(t, storage.Holder{PID: pid, Host: host}, locked.Holder)
 		require.ErrorContains(t, err, fmt.Sprintf("process %d on %s", pid, host))
 	}
 	path := tempFile(t)
 	c, lines := child(t, path)
 	require.True(t, lines.Scan())
-	requireHeld(path, c.Process.Pid)
+	requireLockedBy(path, c.Process.Pid)
 	require.NoError(t, c.Process.Kill())
 	for lines.Scan() {
 	}
 	require.Error(t, c.Wait())
 
-	require.Contains(t, content(t, path+".writer"), fmt.Sprint(c.Process.Pid), "the dead one's name is there still")
+	require.Contains(t, content(t, path+".writer"), fmt.Sprint(c.Process.Pid), "the file still names the dead process")
 	s := opened(t, path)
-	requireHeld(path, os.Getpid())
+	requireLockedBy(path, os.Getpid())
 	_, err = history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorContains(t, err, "which is this one: close the session that has it open")
 	require.NoError(t, s.Close())
@@ -193,5 +192,5 @@ func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	another := `{"type":"promptree-writer","pid":1,"host":"h"}` + "\n"
 	require.NoError(t, os.WriteFile(path+".writer", []byte(another), 0o600))
 	require.NoError(t, s.Close())
-	require.Equal(t, another, content(t, path+".writer"), "the name of a writer of the next log at this path")
+	require.Equal(t, another, content(t, path+".writer"), "it may name the writer of another log at this path")
 }

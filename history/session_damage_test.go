@@ -28,7 +28,8 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// damageEnv is how many bits are flipped, where the default is too few. A log has some 85,000. A quarter as many are cut off.
+// damageEnv is the environment variable that overrides the number of bits that are flipped, of about 85,000 in a log. A
+// quarter as many logs are cut short.
 const damageEnv = "PROMPTREE_HISTORY_DAMAGE"
 
 var damageTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -108,33 +109,33 @@ func damageLog(t testing.TB) ([]byte, []history.Entry) {
 	return disk.ReadFile(onDisk), entries
 }
 
-// damaged is a log that was damaged, and what is known of it.
+// damaged is a damaged log with the entries that it had before.
 type damaged struct {
 	entries []history.Entry // before
 	shapes  map[string]string
 	what    string
 	data    []byte
-	whole   int               // bytes that there were
-	lines   []int             // that are not as they were, from 1, as they count now
-	lost    map[string]bool   // ids of the entries that stood in them
-	written bool              // entries may have the ids of what was lost
-	seed    int               // says which entries are looked at
+	whole   int               // bytes before the damage
+	lines   []int             // numbers of the damaged lines, from 1, in the damaged log
+	lost    map[string]bool   // ids of the entries in those lines
+	written bool              // since entries were added, which may have the ids of lost ones
+	seed    int               // selects the entries that read examines
 	value   bool              // the damage is inside a text, a number or an id
-	wrong   map[string]string // examples of what is wrong
+	wrong   map[string]string // an example of each kind of failure
 }
 
 func (d *damaged) report(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	kind := onlyWords.ReplaceAllString(text, "…")
+	kind := variablePart.ReplaceAllString(text, "…")
 	if d.wrong[kind] == "" {
 		d.wrong[kind] = text
 	}
 }
 
-// onlyWords is what tells one error from another of the same kind.
-var onlyWords = regexp.MustCompile(`line \d+: .*|"[^"]*"|\d+`)
+// variablePart matches the parts in which errors of the same kind differ.
+var variablePart = regexp.MustCompile(`line \d+: .*|"[^"]*"|\d+`)
 
-// names reports whether a line of the log names an entry that was damaged.
+// names reports whether a line of the log names a damaged entry.
 func (d *damaged) names(line int) bool {
 	all := bytes.Split(d.data, []byte("\n"))
 	if line < 1 || line > len(all) {
@@ -143,7 +144,8 @@ func (d *damaged) names(line int) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(d.lost)), func(id string) bool { return bytes.Contains(all[line-1], []byte(`"`+id+`"`)) })
 }
 
-// check reports an error that is not one of the damage. Of names the entries that the call named.
+// check records an error that the damage does not explain, and reports whether the call succeeded. The argument of lists
+// the ids that were passed to the call.
 func (d *damaged) check(what string, salvage bool, err error, of ...string) bool {
 	if err == nil {
 		return true
@@ -162,7 +164,7 @@ func (d *damaged) check(what string, salvage bool, err error, of ...string) bool
 	return false
 }
 
-// same reports an entry that is not as it was.
+// same records an entry that differs from the one before the damage.
 func (d *damaged) same(what string, e history.Entry) {
 	i := slices.IndexFunc(d.entries, func(o history.Entry) bool { return o.ID == e.ID })
 	if i < 0 || d.lost[e.ID] && (d.value || d.written) {
@@ -170,7 +172,7 @@ func (d *damaged) same(what string, e history.Entry) {
 	}
 	was := d.entries[i]
 	if c, ok := was.Body.(history.Compaction); ok && (d.lost[c.FirstKept] || d.lost[c.LastCovered]) {
-		return // it cuts elsewhere
+		return // its cut is at another entry
 	}
 	if !reflect.DeepEqual(was.Body, e.Body) {
 		d.report("%s: another %s", what, was.Type())
@@ -204,7 +206,7 @@ func (d *damaged) list(s *history.Session, salvage bool) map[string]bool {
 	return seen
 }
 
-// read calls what reads a session.
+// read calls the methods that read a session.
 func (d *damaged) read(s *history.Session, salvage bool) {
 	ctx := context.Background()
 	check := func(what string, err error, of ...string) bool { return d.check(what, salvage, err, of...) }
@@ -216,12 +218,12 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 			if !seen[id] && (d.lost[id] || id == "never") {
 				_, err := s.ViewAt(ctx, id)
 				if missing, ok := errors.AsType[*storage.NoEntryError](err); !ok || missing.ID != id {
-					d.report("ViewAt of what is lost: %v", err)
+					d.report("ViewAt of a lost entry: %v", err)
 				}
 				if _, err = s.Entry(ctx, id); err == nil {
-					d.report("Entry of what is lost")
+					d.report("Entry of a lost entry")
 				} else if _, ok := errors.AsType[*storage.NoEntryError](err); !ok {
-					d.report("Entry of what is lost: %T %v", err, err)
+					d.report("Entry of a lost entry: %T %v", err, err)
 				}
 			}
 		}
@@ -301,7 +303,7 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 	check("ViewWith", err)
 }
 
-// write calls what adds to a session, and returns the entries that were taken.
+// write calls the methods that add to a session, and returns the added entries.
 func (d *damaged) write(s *history.Session, salvage bool) []history.Entry {
 	ctx := context.Background()
 	check := func(what string, err error, of ...string) bool { return d.check(what, salvage, err, of...) }
@@ -329,7 +331,7 @@ func (d *damaged) write(s *history.Session, salvage bool) []history.Entry {
 	return list
 }
 
-// logOn returns a disk on which there is a log.
+// logOn returns a disk with a log of the given data.
 func logOn(data []byte) *historytest.Disk {
 	disk := &historytest.Disk{}
 	f, err := disk.Create(onDisk)
@@ -342,10 +344,10 @@ func logOn(data []byte) *historytest.Disk {
 	return disk
 }
 
-// outcome counts what became of damaged logs.
+// outcome counts damaged logs by how opening them ended.
 type outcome struct{ tried, opened, refused, salvaged int }
 
-// try opens a damaged log in every way, and calls everything.
+// try opens a damaged log with and without Salvage, and calls all methods of the session.
 func (d *damaged) try(o *outcome) {
 	o.tried++
 	defer func() {
@@ -384,7 +386,7 @@ func (d *damaged) try(o *outcome) {
 		}
 		d.read(s, salvage)
 		taken := map[string]bool{}
-		whole := d.data[:bytes.LastIndexByte(d.data, '\n')+1] // without what Open took for a torn end
+		whole := d.data[:bytes.LastIndexByte(d.data, '\n')+1] // without the torn end
 		if r := s.Recovered(); r != nil {
 			whole = d.data[:len(d.data)-int(r.Bytes)]
 		}
@@ -416,7 +418,7 @@ func (d *damaged) try(o *outcome) {
 	}
 }
 
-// skipped reports a list of lines left out that is not that of the lines left out.
+// skipped records a difference between Skipped and the lines that Entries leaves out.
 func (d *damaged) skipped(s *history.Session) {
 	seen := map[string]bool{}
 	for e, err := range s.Entries(context.Background()) {
@@ -445,8 +447,8 @@ func (d *damaged) skipped(s *history.Session) {
 	}
 }
 
-// values marks what of a line is inside a text, a number or the like that may be another without anybody knowing: not
-// names of fields, nor types and roles.
+// values marks the bytes of a line at which damage cannot be noticed: those of texts, numbers and the like, but not of
+// field names, types and roles.
 func values(line []byte, into []bool) {
 	var stack []byte
 	key := ""
@@ -474,7 +476,7 @@ func values(line []byte, into []bool) {
 		if inObject && isKey {
 			key, isKey = fmt.Sprint(token), false
 			if len(stack) > 1 && (bytes.Contains(line, []byte(`"latest":{`)) || bytes.Contains(line, []byte(`"data":{`)) || bytes.Contains(line, []byte(`"value":{`)) || bytes.Contains(line, []byte(`"parameters":{`))) {
-				if start := bytes.IndexByte(line[before:end], '"'); start >= 0 && free(line, before) { // names that are anybody's
+				if start := bytes.IndexByte(line[before:end], '"'); start >= 0 && free(line, before) { // names chosen by the caller
 					markValue(into, before+start+1, end-1)
 				}
 			}
@@ -495,7 +497,7 @@ func values(line []byte, into []bool) {
 	}
 }
 
-// free reports whether a place of a line is in an object whose names are anybody's.
+// free reports whether an offset in a line is in an object whose field names the caller chooses.
 func free(line []byte, at int) bool {
 	for _, name := range []string{`"latest":{`, `"preambles":{`, `"data":{`, `"value":{`, `"parameters":{`} {
 		for from := 0; ; {
@@ -529,10 +531,10 @@ func markValue(into []bool, from, to int) {
 	}
 }
 
-// Whatever bit of a log is flipped and wherever it is cut off: it is refused, with the line that cannot be read, or it is a
-// session whose methods work or name the line. No message is shown as another, but for what is inside a text. Under
-// Salvage everything works.
-func TestDamagedLogIsAnErrorThatNamesTheLineOrASession(t *testing.T) {
+// A log with any bit flipped, or cut off anywhere, is refused with an error that names the unreadable line, or it opens
+// as a session whose methods succeed or name that line. Messages are shown unchanged, except inside a damaged text.
+// With Salvage all methods succeed.
+func TestDamagedLogIsAnErrorThatNamesTheLineOrOpens(t *testing.T) {
 	t.Parallel()
 	data, entries := damageLog(t)
 	t.Logf("%d bytes, %d entries", len(data), len(entries))
@@ -575,7 +577,7 @@ func TestDamagedLogIsAnErrorThatNamesTheLineOrASession(t *testing.T) {
 		}
 		later := entries[max(0, n-2)].Type() == "later"
 		if later {
-			d.value = true // what a later version means is not known
+			d.value = true // the meaning of a later version's entry is not known
 		}
 		var head struct{ ID string }
 		if lines := bytes.Split(d.data, []byte("\n")); json.Unmarshal(lines[n-1], &head) == nil && head.ID != "" {

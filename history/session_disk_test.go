@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// listing returns the files of a folder with what they are, and with their contents or targets.
+// listing returns, by name, the type of each file in a folder with its content or the target of its link.
 func listing(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -38,7 +38,8 @@ func listing(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// requireRefused checks that a path cannot be opened in any way, and that nothing changes by it.
+// requireRefused checks that a path can be opened neither for writing nor for reading, and that its folder is
+// unchanged.
 func requireRefused(t *testing.T, path, says string) {
 	t.Helper()
 	before := listing(t, filepath.Dir(path))
@@ -51,9 +52,9 @@ func requireRefused(t *testing.T, path, says string) {
 	}
 }
 
-// Whatever the log is called, files beside it that another made are neither written to nor removed, whether or not the
-// log can be opened.
-func TestFilesOfOthersBesideALogAreLeftAlone(t *testing.T) {
+// Files with the names that promptree uses beside a log are neither written to nor removed unless promptree created
+// them.
+func TestFilesOfOtherProgramsBesideALogAreNotChanged(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ rule, log string }{
 		{"a new log", ""},
@@ -74,7 +75,7 @@ func TestFilesOfOthersBesideALogAreLeftAlone(t *testing.T) {
 				if tt.log != "" {
 					require.NoError(t, os.WriteFile(path, []byte(tt.log), 0o600))
 				}
-				requireAlone := func() {
+				requireUnchanged := func() {
 					t.Helper()
 					got := listing(t, dir)
 					delete(got, "Cargo")
@@ -82,28 +83,27 @@ func TestFilesOfOthersBesideALogAreLeftAlone(t *testing.T) {
 					equal(t, want, got)
 				}
 				s, err := history.Open(path, history.Options{})
-				requireAlone()
+				requireUnchanged()
 				if err != nil {
 					requireCorrupt(t, err, path, 1)
 					return
 				}
 				_, err = history.Open(path, history.Options{})
 				require.ErrorIs(t, err, storage.ErrLocked)
-				require.NotContains(t, err.Error(), "process 1", "who holds it is not what another wrote")
+				require.NotContains(t, err.Error(), "process 1", "a file that promptree did not write names no writer")
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 				if r := s.Recovered(); r != nil {
 					require.Equal(t, path+".torn.1", r.SavedTo)
 					require.Equal(t, "torn", content(t, r.SavedTo))
 				}
 				require.NoError(t, s.Close())
-				requireAlone()
+				requireUnchanged()
 			})
 		}
 	}
 }
 
-// A symbolic link at the name of a file beside the log leads nowhere that is written to.
-func TestLinksBesideALogAreNotFollowed(t *testing.T) {
+func TestSymbolicLinksBesideALogAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"victim", "nothing"} {
 		t.Run("to "+target, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestLinksBesideALogAreNotFollowed(t *testing.T) {
 			path := filepath.Join(dir, "session.jsonl")
 			for _, suffix := range []string{".lock", ".writer", ".torn"} {
 				if err := os.Symlink(filepath.Join(dir, target), path+suffix); err != nil {
-					t.Skip(err) // Windows asks for a privilege
+					t.Skip(err) // on Windows, links need a privilege
 				}
 			}
 			before := listing(t, dir)
@@ -132,7 +132,7 @@ func TestLinksBesideALogAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotALogIsRefusedUnchanged(t *testing.T) {
+func TestAFileThatIsNotALogIsRefusedAndNotChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "text")
@@ -156,8 +156,7 @@ func TestWhatIsNotALogIsRefusedUnchanged(t *testing.T) {
 	requireRefused(t, path, "symbolic link to nothing")
 }
 
-// A log has one writer under each of its names.
-func TestLogWithTwoNamesHasOneWriter(t *testing.T) {
+func TestALogWithTwoNamesHasOneWriter(t *testing.T) {
 	t.Parallel()
 	for name, link := range map[string]func(old, path string) error{"a hard link": os.Link, "a symbolic link": os.Symlink} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +177,7 @@ func TestLogWithTwoNamesHasOneWriter(t *testing.T) {
 			require.Equal(t, 1, count(t, reader))
 			require.NoError(t, reader.Close())
 			_, err = history.Open(path, history.Options{})
-			require.ErrorIs(t, err, storage.ErrLocked, "a reader that closes takes no lock away")
+			require.ErrorIs(t, err, storage.ErrLocked, "closing a reader does not release the writer's lock")
 			require.NoError(t, s.Close())
 
 			s = opened(t, other)
@@ -189,8 +188,8 @@ func TestLogWithTwoNamesHasOneWriter(t *testing.T) {
 	}
 }
 
-// The disk that powercut_test.go uses keeps the rules of the operating system's.
-func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
+// The tests of power cuts use this disk.
+func TestTheDiskInMemoryBehavesLikeThatOfTheOperatingSystem(t *testing.T) {
 	t.Parallel()
 	const moved = "/sessions/moved.jsonl"
 	disk := &historytest.Disk{}
@@ -233,7 +232,7 @@ func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// racingDisk has another writer that makes each file just before.
+// racingDisk is a disk on which another writer creates each file just before.
 type racingDisk struct{ *historytest.Disk }
 
 func (d racingDisk) Create(path string) (storage.DiskFile, error) {
@@ -243,14 +242,14 @@ func (d racingDisk) Create(path string) (storage.DiskFile, error) {
 	return d.Disk.Create(path)
 }
 
-func TestLogThatAnotherMakesMeanwhileIsTheirs(t *testing.T) {
+func TestALogThatAnotherWriterCreatesMeanwhileIsLocked(t *testing.T) {
 	t.Parallel()
 	disk := racingDisk{&historytest.Disk{}}
 	_, err := history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
 	require.ErrorIs(t, err, storage.ErrLocked)
 }
 
-// movingDisk moves the log away in the middle of a write.
+// movingDisk is a disk on which, if move is set, each write is followed by a rename of the log.
 type movingDisk struct {
 	*historytest.Disk
 	move *bool
@@ -274,7 +273,7 @@ func (f movingFile) WriteAt(data []byte, at int64) (int, error) {
 	return n, err
 }
 
-func TestAppendToALogThatMovesMeanwhileIsTakenBack(t *testing.T) {
+func TestAnAppendToALogThatIsMovedMeanwhileIsUndone(t *testing.T) {
 	t.Parallel()
 	disk := movingDisk{&historytest.Disk{}, new(bool)}
 	s, err := openOn(disk.Disk, storage.SyncAlways)
@@ -292,8 +291,7 @@ func TestAppendToALogThatMovesMeanwhileIsTakenBack(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// What is left of an attempt to save a torn end does not gather.
-func TestFailedSavingOfATornEndLeavesNoFile(t *testing.T) {
+func TestAFailedAttemptToSaveATornEndLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	disk, full := &historytest.Disk{}, errors.New("full")
 	f, err := disk.Create(onDisk)

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// inTime fails the test if a call does not return.
+// inTime fails the test if f does not return within ten seconds.
 func inTime(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -28,11 +28,11 @@ func inTime(t *testing.T, f func()) {
 	select {
 	case <-done:
 	case <-time.After(10 * time.Second):
-		t.Fatal("it waits")
+		t.Fatal("the call did not return in ten seconds")
 	}
 }
 
-func TestPipesAndDevicesAreRefusedAtOnce(t *testing.T) {
+func TestPipesAndDevicesAreRefusedWithoutBlocking(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -56,8 +56,7 @@ func TestPipesAndDevicesAreRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// A pipe that takes the place of a log while the log is being opened is not waited for.
-func TestPipeInPlaceOfALogIsNotWaitedFor(t *testing.T) {
+func TestOpeningALogThatIsReplacedByAPipeDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	path := file(t, header, hello, "")
 	log, pipe := path+".log", path+".pipe"
@@ -70,10 +69,10 @@ func TestPipeInPlaceOfALogIsNotWaitedFor(t *testing.T) {
 		for next := path + ".next"; ; {
 			for _, what := range []string{pipe, log} {
 				if os.Link(what, next) != nil || os.Rename(next, path) != nil {
-					t.Error("it cannot be swapped")
+					t.Error("the file cannot be swapped")
 					return
 				}
-				_ = os.Remove(next) // renaming a file to another name of its own does nothing
+				_ = os.Remove(next) // renaming one hard link to another of the same file does nothing
 			}
 			select {
 			case <-over:
@@ -93,7 +92,7 @@ func TestPipeInPlaceOfALogIsNotWaitedFor(t *testing.T) {
 	<-swapped
 }
 
-// Nothing is acknowledged that could not be read at the path of the log.
+// If it did not fail, the entry could not be read back from the path of the log.
 func TestAppendToALogThatIsNotAtItsPathFails(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -138,12 +137,12 @@ func TestAppendToALogThatIsNotAtItsPathFails(t *testing.T) {
 			require.ErrorContains(t, err, path)
 			require.ErrorContains(t, err, "move it back")
 			require.Equal(t, 1, count(t, s))
-			require.Equal(t, "e1:", shape(viewOf(t, s)), "it can be read still")
+			require.Equal(t, "e1:", shape(viewOf(t, s)), "it can still be read")
 		})
 	}
 }
 
-func TestLogThatIsMovedBackGoesOn(t *testing.T) {
+func TestALogThatIsMovedBackCanBeAppendedTo(t *testing.T) {
 	t.Parallel()
 	path := tempFile(t)
 	s := opened(t, path)
@@ -162,8 +161,7 @@ func TestLogThatIsMovedBackGoesOn(t *testing.T) {
 	require.NoError(t, reader.Close())
 }
 
-// A torn end is not moved out of a log that is elsewhere by then.
-func TestTornEndOfALogThatMovedIsLeftAlone(t *testing.T) {
+func TestATornEndOfALogThatWasMovedIsNotChanged(t *testing.T) {
 	t.Parallel()
 	path := file(t, header, hello, "torn")
 	f, err := storage.OpenFile(path, storage.FileOptions{})
@@ -179,9 +177,9 @@ func TestTornEndOfALogThatMovedIsLeftAlone(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// Another process that writes to a log is its only writer under its first name, a second one and the one it was renamed
-// to. It stops once its own name leads to another log.
-func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
+// The log is locked under its own name, under a hard link and after it was renamed. Once another log is at its path,
+// the next append of the writer fails.
+func TestALogHasOneWriterAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	path := tempFile(t)
 	linked, renamed := path+".linked", path+".renamed"
@@ -208,12 +206,11 @@ func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrLocked)
 	_, err = history.Open(path, history.Options{})
 	require.ErrorIs(t, err, storage.ErrLocked)
-	require.ErrorContains(t, err, "process", "the other's name went, this one's stays")
+	require.ErrorContains(t, err, "process", "the file that names this process remains")
 }
 
-// A process that is being started holds copies of all descriptors for a moment. A log that is closed can be opened all
-// the same.
-func TestClosedLogIsFreeWhileProcessesStart(t *testing.T) {
+// A process that is being started holds copies of all file descriptors for a moment, and so of locked ones.
+func TestAClosedLogIsUnlockedWhileProcessesStart(t *testing.T) {
 	t.Parallel()
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {

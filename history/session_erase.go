@@ -32,17 +32,18 @@ type Erasure struct {
 const erasedText = "[erased]"
 
 // Erase erases the content of entries for good, and appends an [Erasure], which it returns. Their ids, parents, roles
-// and the ids of calls stay, so that the tree and the rules of providers hold. Each text becomes "[erased]", or empty if
-// that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are removed.
+// and the ids of calls stay, so that the tree and the rules of providers hold. Each text becomes "[erased]", or empty
+// if that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are
+// removed.
 //
 // Word for word copies in later compactions, clearings, branch summaries and plans are erased too: whole lines of a
 // text, and pieces of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
 // that cover what is erased are listed in [Erasure.Summaries], so erase them too if they must not reveal it. Checkpoint
 // files, redactions and what was sent to models are outside the session and stay.
 //
-// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the entries.
-// Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it can be
-// called again.
+// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the
+// entries. Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
+// can be called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	if err := s.begins(ctx); err != nil {
 		return Erasure{}, err
@@ -90,8 +91,8 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	return e.erasure, err
 }
 
-// Remove removes the session with everything in it from its store, and closes it. The store must be an [storage.Eraser], else
-// the error is [ErrNotErasable].
+// Remove removes the session with everything in it from its store, and closes it. The store must be an
+// [storage.Eraser], else the error is [ErrNotErasable].
 func (s *Session) Remove(ctx context.Context) error {
 	if err := s.begins(ctx); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// windowsDisk is a disk that removes no file that is open, as Windows does.
+// windowsDisk is a disk that refuses to remove an open file, as Windows does.
 type windowsDisk struct {
 	historytest.Disk
 	mu   sync.Mutex
@@ -72,7 +72,7 @@ func (d *windowsDisk) Remove(path string) error {
 	return d.Disk.Remove(path)
 }
 
-func TestNoFileIsRemovedWhileItIsOpen(t *testing.T) {
+func TestFilesAreClosedBeforeTheyAreRemoved(t *testing.T) {
 	disk := &windowsDisk{}
 	open := func() *history.Session {
 		s, err := history.Open(onDisk, history.Options{File: storage.FileOptions{Disk: disk}})
@@ -98,7 +98,7 @@ func TestNoFileIsRemovedWhileItIsOpen(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestAnErasureBeyondTheLogIsRefused(t *testing.T) {
+func TestAnUnfinishedErasureOutsideTheLogIsRefused(t *testing.T) {
 	for _, c := range []struct{ at, size int64 }{{math.MaxInt64, 10}, {10, math.MaxInt64}, {math.MaxInt64 - 5, 10}, {-1, 1}, {1, -1}, {0, 1 << 40}} {
 		disk := &historytest.Disk{}
 		s, err := openOn(disk, storage.SyncAlways)
@@ -117,7 +117,7 @@ func TestAnErasureBeyondTheLogIsRefused(t *testing.T) {
 	}
 }
 
-// offset writes at the start of a file.
+// offset is an [io.Writer] that writes at the start of a file.
 type offset struct{ storage.DiskFile }
 
 func (o offset) Write(data []byte) (int, error) { return o.WriteAt(data, 0) }

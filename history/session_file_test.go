@@ -60,7 +60,7 @@ func everything() []chat.Message {
 	}
 }
 
-func TestReopenedSessionIsTheSame(t *testing.T) {
+func TestAReopenedSessionIsUnchanged(t *testing.T) {
 	path := tempFile(t)
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func requireChained(t testing.TB, s *history.Session) {
 	}
 }
 
-func TestEntriesAreWhatWasAppended(t *testing.T) {
+func TestEntriesReturnsTheMessagesThatWereAppended(t *testing.T) {
 	s := talk(t, everything()...)
 	require.Empty(t, s.Path())
 	require.Zero(t, s.Transcript())
@@ -130,7 +130,7 @@ func TestEntriesAreWhatWasAppended(t *testing.T) {
 	equal(t, summary("so far", "e2"), made)
 	requireChained(t, s)
 	entries[0] = history.Entry{}
-	require.Equal(t, "e1", all(t, s)[0].ID, "the caller's list is the caller's")
+	require.Equal(t, "e1", all(t, s)[0].ID, "the caller may change the list")
 }
 
 // fixed opens a session whose header, ids and times are always the same.
@@ -144,7 +144,7 @@ func fixed(t *testing.T, path string) *history.Session {
 	return s
 }
 
-// The format is read by people, models and later versions: it does not change unseen.
+// People, models and later versions read the format.
 func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 	path := tempFile(t)
 	s := fixed(t, path)
@@ -182,17 +182,17 @@ func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 	equal(t, want, all(t, old))
 }
 
-func TestTornLastLineIsSetAside(t *testing.T) {
+func TestATornLastLineIsSetAside(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		torn string
 	}{
 		{"cut within a line", welcome[:len(welcome)/2]},
 		{"cut after one byte", "{"},
-		{"cut before the end of the line", welcome},
-		{"garbage without an end", "\x00\x00\x00\x00"},
-		{"garbage with an end", "\x00\x00\x00\x00\n"},
-		{"a cut line that something ended", welcome[:40] + "\n"},
+		{"cut before the line break", welcome},
+		{"garbage without a line break", "\x00\x00\x00\x00"},
+		{"garbage with a line break", "\x00\x00\x00\x00\n"},
+		{"a cut line with a line break", welcome[:40] + "\n"},
 		{"an empty line", "\n"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -235,14 +235,14 @@ func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestTornHeaderIsSetAside(t *testing.T) {
+func TestATornHeaderIsSetAside(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		torn string
 	}{
 		{"one byte", "{"},
 		{"half", header[:len(header)/2]},
-		{"all but the end of the line", header},
+		{"all but the line break", header},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.torn)
@@ -273,8 +273,7 @@ func requireCorrupt(t testing.TB, err error, path string, line int) {
 	require.ErrorContains(t, err, path)
 }
 
-// An error says what to do, and nothing is left behind where there can be no log.
-func TestWhereThereCanBeNoLog(t *testing.T) {
+func TestAnErrorOfOpenSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	_, err := history.Open(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -294,7 +293,7 @@ func TestWhereThereCanBeNoLog(t *testing.T) {
 	require.ErrorContains(t, err, "Options.Salvage")
 }
 
-func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
+func TestALogThatCannotBeReadIsNotChanged(t *testing.T) {
 	const label = `{"type":"smell","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","smell":"x"}`
 	for _, tt := range []struct {
 		rule  string
@@ -308,13 +307,13 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		{"an empty line in the middle", []string{header, hello, "", welcome, ""}, 3, "unexpected end"},
 		{"an entry without a type", []string{header, `{"id":"e1"}`, welcome, ""}, 2, "no type"},
 		{"an entry without an id", []string{header, `{"type":"smell"}`, welcome, ""}, 2, "no id"},
-		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without a body"},
-		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without a body"},
-		{"a file that is no session", []string{"Dear diary,", "today", ""}, 1, "not the header of a session"},
-		{"a file of one line that is no session", []string{"Dear diary,", ""}, 1, "not the header of a session"},
-		{"a file of one line without an end that is no session", []string{"Dear diary,"}, 1, "header of a session"},
-		{"JSON that is no session", []string{`{"type":"module"}`, ""}, 1, `"module"`},
-		{"JSON without an end that is no session", []string{`{"type":"module"}`}, 1, "header of a session"},
+		{"a message without a body", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without a body"},
+		{"a compaction without a body", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without a body"},
+		{"a file that is not a session", []string{"Dear diary,", "today", ""}, 1, "not the header of a session"},
+		{"a file of one line that is not a session", []string{"Dear diary,", ""}, 1, "not the header of a session"},
+		{"a file of one line without a line break that is not a session", []string{"Dear diary,"}, 1, "header of a session"},
+		{"JSON that is not a session", []string{`{"type":"module"}`, ""}, 1, `"module"`},
+		{"JSON without a line break that is not a session", []string{`{"type":"module"}`}, 1, "header of a session"},
 		{"a session that lost its header", []string{hello, welcome, ""}, 1, `"message"`},
 		{"a newer format", []string{strings.Replace(header, `"version":3`, `"version":4`, 1), `{"new":true}`, ""}, 1, "format 4, this version reads 3"},
 	} {
@@ -331,13 +330,13 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile(path, []byte(header+"\n"), 0o600))
 			s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-			require.NoError(t, err, "a failed Open gives the lock back")
+			require.NoError(t, err, "a failed Open releases the lock")
 			require.NoError(t, s.Close())
 		})
 	}
 }
 
-func TestUnknownEntriesAreKeptAndNotShown(t *testing.T) {
+func TestUnknownEntriesAreKeptButNotShown(t *testing.T) {
 	const label = `{"type":"smell","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","smell":{"deep":[1.0]}}`
 	path := file(t, header, hello, label, strings.Replace(welcome, `"parent":"e1"`, `"parent":"l-7"`, 1), "")
 	before := content(t, path)
@@ -347,11 +346,11 @@ func TestUnknownEntriesAreKeptAndNotShown(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 	require.Equal(t, "e3", all(t, s)[3].ID)
 	require.True(t, strings.HasPrefix(content(t, path), before))
-	require.NoError(t, s.Compact(t.Context(), summary("so far", "l-7")), "it goes with the message after it")
+	require.NoError(t, s.Compact(t.Context(), summary("so far", "l-7")), "it is kept with the message after it")
 	require.Equal(t, "so far | e1: e2() | e3:", shape(viewOf(t, s)))
 }
 
-func TestAnIDThatIsTakenIsPassedOver(t *testing.T) {
+func TestNewIDsSkipTakenOnes(t *testing.T) {
 	path := file(t, header, strings.Replace(hello, `"e1"`, `"e2"`, 1), "")
 	s := opened(t, path)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("on"), chat.UserMessage("and on")))
@@ -370,7 +369,7 @@ func TestIDsSortByTime(t *testing.T) {
 
 	now := time.Now()
 	again, err := history.New(t.Context(), &storage.Memory{}, history.Options{Now: func() time.Time {
-		now = now.Add(-time.Hour) // a clock that is put back
+		now = now.Add(-time.Hour) // a clock that runs backwards
 		return now
 	}})
 	require.NoError(t, err)
@@ -378,7 +377,7 @@ func TestIDsSortByTime(t *testing.T) {
 	require.True(t, slices.IsSorted(ids(t, again.PathTo(t.Context(), ""))))
 }
 
-func TestOneWriterManyReaders(t *testing.T) {
+func TestALogHasOneWriterAndManyReaders(t *testing.T) {
 	path := tempFile(t)
 	writer := opened(t, path)
 	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("one")))
@@ -400,10 +399,10 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.Equal(t, before, content(t, path))
 
 	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("two")))
-	require.Equal(t, 1, count(t, reader), "a reader has what was there when it read")
+	require.Equal(t, 1, count(t, reader), "a reader has the entries as of its last refresh")
 	require.NoError(t, reader.Close())
 	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("three")), storage.ErrClosed)
-	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("three")), "a reader that closes takes no lock away")
+	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("three")), "closing a reader does not release the writer's lock")
 	_, err = history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, storage.ErrLocked)
 
@@ -412,7 +411,7 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.Equal(t, 3, count(t, next))
 }
 
-func TestClosedSessionIsOver(t *testing.T) {
+func TestMethodsOfAClosedSessionFail(t *testing.T) {
 	for where, s := range map[string]*history.Session{"in memory": {}, "in a file": opened(t, tempFile(t))} {
 		t.Run(where, func(t *testing.T) {
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
@@ -433,8 +432,7 @@ func TestClosedSessionIsOver(t *testing.T) {
 	}
 }
 
-// A body that cannot be read is an error where it is wanted, and nowhere else.
-func TestBodiesThatCannotBeReadAreLeftAlone(t *testing.T) {
+func TestAnUnreadableBodyIsAnErrorOnlyIfItIsNeeded(t *testing.T) {
 	smell := strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1)
 	_, err := history.Open(file(t, header, smell, welcome, ""), history.Options{})
 	require.ErrorContains(t, err, "line 2")
@@ -460,7 +458,7 @@ func TestBodiesThatCannotBeReadAreLeftAlone(t *testing.T) {
 	require.Equal(t, "so far | e3: e5()", shape(viewOf(t, s)))
 }
 
-func TestPathsThatCannotBeOpened(t *testing.T) {
+func TestOpeningAMissingFolderOrADirectoryIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	_, err := history.Read(filepath.Join(dir, "none.jsonl"), history.Options{})
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -473,7 +471,7 @@ func TestPathsThatCannotBeOpened(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestEmptyFileIsANewSession(t *testing.T) {
+func TestAnEmptyFileIsANewSession(t *testing.T) {
 	path := file(t)
 	_, err := history.Read(path, history.Options{})
 	requireCorrupt(t, err, path, 1)
@@ -483,7 +481,7 @@ func TestEmptyFileIsANewSession(t *testing.T) {
 	require.Equal(t, 1, lineCount(t, s))
 }
 
-func TestRelativePathIsMadeAbsolute(t *testing.T) {
+func TestARelativePathIsMadeAbsolute(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := opened(t, "session.jsonl")
 	require.True(t, filepath.IsAbs(s.Path()))
@@ -502,7 +500,7 @@ func readable(s *history.Session) []history.Entry {
 	return list
 }
 
-// requireSalvaged checks that of a log each whole line is read or told of.
+// requireSalvaged checks that Salvage reads each whole line of a log or lists it in Skipped.
 func requireSalvaged(t testing.TB, path string, readErr error) {
 	t.Helper()
 	s, err := history.Read(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: 1 << 10}})
@@ -524,8 +522,8 @@ func requireSalvaged(t testing.TB, path string, readErr error) {
 	}
 }
 
-// FuzzOpen opens whatever is in a file: either it is refused and left as it is, or what was whole is kept, the rest is
-// set aside, and the session goes on.
+// FuzzOpen opens a file of any content: either the file is refused and unchanged, or its whole lines are kept, the rest
+// is set aside, and the session can be appended to.
 func FuzzOpen(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "{", header, header + "\n", header + "\n" + hello + "\n" + welcome + "\n", header + "\n" + hello + "\n" + welcome,

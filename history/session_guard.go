@@ -29,8 +29,8 @@ func (e *StoreError) Error() string {
 // Unwrap returns what went wrong.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// CallbackError is returned if a function of [Options] panicked, ended its goroutine, or had not returned a second after
-// the context ended.
+// CallbackError is returned if a function of [Options] panicked, ended its goroutine, or had not returned a second
+// after the context ended.
 type CallbackError struct {
 	// Name of the function, such as "Options.Now".
 	Name string

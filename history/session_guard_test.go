@@ -17,18 +17,18 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// strange is a store of somebody's own whose methods do something else once they are told to.
+// strange is a store whose methods can be made to fail or to return nonsense.
 type strange struct {
 	*storage.Memory
 	mu sync.Mutex
-	do map[string]func() // by method; guarded by mu
-	// What is returned in place of what the store does.
+	do map[string]func() // called at the start of a method, by its name; guarded by mu
+	// These change the results, if set.
 	end    func(storage.Position) storage.Position
 	ends   func([]storage.Position) []storage.Position
 	stored func(storage.Stored) storage.Stored
 }
 
-func (s *strange) meets(method string) {
+func (s *strange) call(method string) {
 	s.mu.Lock()
 	do := s.do[method]
 	s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *strange) meets(method string) {
 	}
 }
 
-// set has a method do something else, nil for what it should.
+// set makes a method call do first; nil ends that.
 func (s *strange) set(method string, do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *strange) set(method string, do func()) {
 }
 
 func (s *strange) End(ctx context.Context) (storage.Position, error) {
-	s.meets("End")
+	s.call("End")
 	at, err := s.Memory.End(ctx)
 	if s.end != nil {
 		at = s.end(at)
@@ -54,7 +54,7 @@ func (s *strange) End(ctx context.Context) (storage.Position, error) {
 }
 
 func (s *strange) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
-	s.meets("Append")
+	s.call("Append")
 	ends, err := s.Memory.Append(ctx, at, lines...)
 	if s.ends != nil {
 		ends = s.ends(ends)
@@ -86,7 +86,7 @@ func (s *strange) Pick(ctx context.Context, at ...storage.Position) iter.Seq2[st
 func (s *strange) lines(method string, all iter.Seq2[storage.Stored, error]) iter.Seq2[storage.Stored, error] {
 	return func(yield func(storage.Stored, error) bool) {
 		for line, err := range all {
-			if s.meets(method); s.stored != nil {
+			if s.call(method); s.stored != nil {
 				line = s.stored(line)
 			}
 			if !yield(line, err) {
@@ -97,27 +97,27 @@ func (s *strange) lines(method string, all iter.Seq2[storage.Stored, error]) ite
 }
 
 func (s *strange) Count(ctx context.Context, from storage.Position) (int, error) {
-	s.meets("Count")
+	s.call("Count")
 	return s.Memory.Count(ctx, from)
 }
 
 func (s *strange) Replace(ctx context.Context, lines ...storage.Stored) error {
-	s.meets("Replace")
+	s.call("Replace")
 	return s.Memory.Replace(ctx, lines...)
 }
 
 func (s *strange) Remove(ctx context.Context) error {
-	s.meets("Remove")
+	s.call("Remove")
 	return s.Memory.Remove(ctx)
 }
 
 func (s *strange) Close() error {
-	s.meets("Close")
+	s.call("Close")
 	return s.Memory.Close()
 }
 
-// oddly opens a session with some entries in a store that is still as it should be.
-func oddly(t testing.TB) (*history.Session, *strange) {
+// strangeSession returns a session with two entries, and its store, which does not fail yet.
+func strangeSession(t testing.TB) (*history.Session, *strange) {
 	t.Helper()
 	store := &strange{Memory: &storage.Memory{}, do: map[string]func(){}}
 	s, err := history.New(t.Context(), store, history.Options{Cache: history.NewCache(1)})
@@ -126,7 +126,7 @@ func oddly(t testing.TB) (*history.Session, *strange) {
 	return s, store
 }
 
-// calls that reach each method of a store.
+// reaching holds, by the name of a store's method, a call of the session that calls it.
 var reaching = map[string]func(ctx context.Context, s *history.Session, store *strange) error{
 	"End": func(ctx context.Context, s *history.Session, store *strange) error {
 		_, err := history.New(ctx, store, history.Options{})
@@ -158,12 +158,12 @@ var reaching = map[string]func(ctx context.Context, s *history.Session, store *s
 	"Remove": func(ctx context.Context, s *history.Session, _ *strange) error { return s.Remove(ctx) },
 }
 
-// A store that panics, or ends the goroutine, fails with its name and that of the method. The session goes on.
-func TestAStoreThatFailsIsAnErrorWithItsName(t *testing.T) {
+// The session works again once the store does.
+func TestAStoreThatPanicsIsAnErrorThatNamesTheStoreAndItsMethod(t *testing.T) {
 	for does, do := range map[string]func(){"panicked: oh no": func() { panic("oh no") }, "ended its goroutine": runtime.Goexit} {
 		for method, reach := range reaching {
 			t.Run(method+" "+does, func(t *testing.T) {
-				s, store := oddly(t)
+				s, store := strangeSession(t)
 				store.set(method, do)
 				err := reach(t.Context(), s, store)
 				failed, ok := errors.AsType[*history.StoreError](err)
@@ -179,12 +179,12 @@ func TestAStoreThatFailsIsAnErrorWithItsName(t *testing.T) {
 	}
 }
 
-// A store that never returns is left behind a second after the context ended, and others wait no longer than theirs lasts.
-func TestAStoreThatNeverReturnsIsLeftBehind(t *testing.T) {
+// Other calls that wait for the store return when their own context ends.
+func TestACallReturnsASecondAfterItsContextIfTheStoreDoesNot(t *testing.T) {
 	for method, reach := range reaching {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, store := oddly(t)
+				s, store := strangeSession(t)
 				until := make(chan struct{})
 				store.set(method, func() { <-until })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -218,10 +218,10 @@ func TestAStoreThatNeverReturnsIsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
+func TestCloseReturnsEvenIfTheStoreDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, method := range []string{"Append", "Close"} {
-			s, store := oddly(t)
+			s, store := strangeSession(t)
 			until := make(chan struct{})
 			store.set(method, func() { <-until })
 			if method == "Append" {
@@ -235,15 +235,14 @@ func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
 			close(until)
 			synctest.Wait()
 			store.set(method, nil)
-			require.NoError(t, s.Close(), "what could not be closed is")
+			require.NoError(t, s.Close(), "the second Close closes the store")
 			_, err := store.Memory.End(t.Context())
 			require.ErrorIs(t, err, storage.ErrClosed)
 		}
 	})
 }
 
-// What a store returns that cannot be is an error that says what.
-func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
+func TestAnInvalidResultOfAStoreIsAnErrorThatQuotesIt(t *testing.T) {
 	for rule, c := range map[string]struct {
 		reach string
 		odd   func(*strange)
@@ -254,10 +253,10 @@ func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
 		"a position that is not new": {"Append", func(s *strange) {
 			s.ends = func([]storage.Position) []storage.Position { return []storage.Position{1} }
 		}, "do not grow"},
-		"lines of no length": {"Read", func(s *strange) {
+		"a line without a length": {"Read", func(s *strange) {
 			s.stored = func(l storage.Stored) storage.Stored { l.End = l.At; return l }
 		}, "it returned a line from 0 to 0"},
-		"lines that go back": {"Read", func(s *strange) {
+		"a line before the last one": {"Read", func(s *strange) {
 			s.stored = func(l storage.Stored) storage.Stored { l.At -= 5; return l }
 		}, "it returned a line from -5"},
 		"a line that was not asked for": {"Pick", func(s *strange) {
@@ -281,7 +280,7 @@ func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
 		}, "before 2 it returned a line from 2 to 3"},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			s, store := oddly(t)
+			s, store := strangeSession(t)
 			c.odd(store)
 			err := reaching[c.reach](t.Context(), s, store)
 			require.IsType(t, &history.StoreError{}, err)
@@ -290,7 +289,7 @@ func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
 	}
 }
 
-func TestAFunctionOfTheOptionsThatFailsIsAnErrorWithItsName(t *testing.T) {
+func TestAFailingFunctionOfTheOptionsIsAnErrorThatNamesIt(t *testing.T) {
 	for _, name := range []string{"Options.IDs", "Options.Now"} {
 		var do func()
 		o := history.Options{Header: history.Header{ID: "S", Time: time.Unix(0, 0)}}

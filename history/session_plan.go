@@ -114,8 +114,8 @@ type Refusal struct {
 	Summary bool `json:"summary,omitempty"`
 }
 
-// Clearing replaces old tool output, or old arguments of tool calls, by placeholders in the views after it. It holds the
-// text of each placeholder, so that a session shows the same bytes wherever it is opened.
+// Clearing replaces old tool output, or old arguments of tool calls, by placeholders in the views after it. It holds
+// the text of each placeholder, so that a session shows the same bytes wherever it is opened.
 type Clearing struct {
 	// Results that are replaced.
 	Results []Cleared `json:"results,omitempty"`

@@ -23,8 +23,8 @@ func openOn(disk *historytest.Disk, sync storage.Sync) (*history.Session, error)
 	return history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Disk: disk, Sync: sync}})
 }
 
-// surviveCuts appends and compacts, cuts the power again and again, and gives what was lost of what was acknowledged. A
-// session that does not open is lost too.
+// surviveCuts appends and compacts, cuts the power repeatedly, and returns an error if an acknowledged entry was lost
+// or the session does not open.
 func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage.Sync) (lost error) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -32,15 +32,15 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 	for range 6 {
 		s, err := openOn(disk, sync)
 		if err != nil {
-			return fmt.Errorf("it does not open: %w", err)
+			return fmt.Errorf("the session does not open: %w", err)
 		}
 		entries := readable(s)
 		if len(entries) < len(acknowledged) {
-			return fmt.Errorf("%d entries are there, %d were acknowledged", len(entries), len(acknowledged))
+			return fmt.Errorf("%d entries were read, %d were acknowledged", len(entries), len(acknowledged))
 		}
 		for i, id := range acknowledged {
 			if entries[i].ID != id {
-				return fmt.Errorf("entry %d is %s and not %s", i, entries[i].ID, id)
+				return fmt.Errorf("entry %d is %s, not %s", i, entries[i].ID, id)
 			}
 		}
 		requireChained(t, s)
@@ -67,7 +67,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 				acknowledged = append(acknowledged, e.ID)
 			}
 		}
-		if r.IntN(3) == 0 { // the power goes in the middle of an append that is not acknowledged
+		if r.IntN(3) == 0 { // the power fails during an append, which is not acknowledged
 			disk.Fail(errors.New("power"))
 			require.Error(t, s.Append(t.Context(), chat.UserMessage("never said")))
 			disk.Fail(nil)
@@ -77,16 +77,15 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 	return nil
 }
 
-func TestPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
+func TestAcknowledgedEntriesSurviveAPowerCut(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
 		require.NoError(t, surviveCuts(t, seed, &historytest.Disk{}, storage.SyncAlways), "seed %d", seed)
 	}
 }
 
-// The same on a disk whose syncs do nothing must lose something, and so must a log that does not sync: else the test
-// above would not see it.
-func TestPowerCutWithoutSyncsIsSeen(t *testing.T) {
+// Without syncs a power cut must lose entries; otherwise the test above would not notice a missing sync.
+func TestAPowerCutWithoutSyncsLosesEntries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		noSync bool
@@ -103,14 +102,14 @@ func TestPowerCutWithoutSyncsIsSeen(t *testing.T) {
 					lost++
 				}
 			}
-			t.Logf("%d of 40 lost something", lost)
+			t.Logf("%d of 40 logs lost entries", lost)
 			require.Greater(t, lost, 20)
 		})
 	}
 }
 
-// The name of a new file is durable before anything in it is acknowledged.
-func TestNewSessionOutlivesAPowerCut(t *testing.T) {
+// The name of a new file must be durable before an entry in it is acknowledged.
+func TestANewSessionSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}
 	s, err := openOn(disk, storage.SyncAlways)
@@ -123,8 +122,7 @@ func TestNewSessionOutlivesAPowerCut(t *testing.T) {
 	require.Nil(t, s.Recovered())
 }
 
-// A torn end is set aside once and for all, even where the power goes again at once.
-func TestTornEndIsSetAsideDurably(t *testing.T) {
+func TestATornEndThatWasSetAsideSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	disk := &historytest.Disk{}
 	s, err := openOn(disk, storage.SyncNever)
@@ -146,7 +144,7 @@ func TestTornEndIsSetAsideDurably(t *testing.T) {
 	require.Equal(t, 1, count(t, s))
 }
 
-func TestIntervalSyncsOnceForMany(t *testing.T) {
+func TestSyncIntervalSyncsManyAppendsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk := &historytest.Disk{}
@@ -166,7 +164,7 @@ func TestIntervalSyncsOnceForMany(t *testing.T) {
 		require.Equal(t, 1, disk.Syncs(), "nothing was written since")
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
 		require.NoError(t, s.Close())
-		require.Equal(t, 2, disk.Syncs(), "what was written last")
+		require.Equal(t, 2, disk.Syncs(), "the last append")
 		disk.PowerCut(nil)
 		s, err = openOn(disk, storage.SyncInterval)
 		require.NoError(t, err)
@@ -175,8 +173,8 @@ func TestIntervalSyncsOnceForMany(t *testing.T) {
 	})
 }
 
-// What was acknowledged may be lost where it could not be forced: whoever goes on is told.
-func TestIntervalTellsOfAFailedSync(t *testing.T) {
+// Acknowledged entries may be lost if a sync fails, so later calls return its error.
+func TestSyncIntervalReportsAFailedSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk, full := &historytest.Disk{}, errors.New("full")
@@ -192,8 +190,8 @@ func TestIntervalTellsOfAFailedSync(t *testing.T) {
 	})
 }
 
-// A write that fails leaves the session as it was, and the next goes on.
-func TestFailedAppendIsTakenBack(t *testing.T) {
+// After a write that failed the session is unchanged, and the next append succeeds.
+func TestAFailedAppendIsUndone(t *testing.T) {
 	t.Parallel()
 	disk, full := &historytest.Disk{}, errors.New("full")
 	s, err := openOn(disk, storage.SyncAlways)

@@ -77,7 +77,8 @@ func (x *examination) goOn(ctx context.Context, store storage.Store, visit func(
 	return nil
 }
 
-// examineLine returns the error of a line, a [*storage.NoEntryError] if only its parent, or the entry that it keeps, is missing.
+// examineLine returns the error of a line, a [*storage.NoEntryError] if only its parent, or the entry that it keeps, is
+// missing.
 func examineLine(s storage.Stored, known map[string]bool) error {
 	if s.At == 0 {
 		_, err := decodeHeader(s.Data)

@@ -8,8 +8,8 @@ func (s *Session) ReadOnly() bool {
 	return ok && ability(s.stored(), store.ReadOnly)
 }
 
-// Shared reports whether other processes may append to the session's store at the same time, as reported by a [storage.Sharer].
-// A file has one writer, and a store in memory belongs to this process.
+// Shared reports whether other processes may append to the session's store at the same time, as reported by a
+// [storage.Sharer]. A file has one writer, and a store in memory belongs to this process.
 func (s *Session) Shared() bool {
 	store, ok := s.stored().(storage.Sharer)
 	return ok && ability(s.stored(), store.Shared)

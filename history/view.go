@@ -65,8 +65,8 @@ func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
 type viewKey struct{ session *Session }
 
 // WithView returns a context in which elements show a given view of the session: the one at the leaf when a render
-// began, so that what is appended in the meantime does not change the prompt halfway, or the one of a compaction that is
-// being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
+// began, so that what is appended in the meantime does not change the prompt halfway, or the one of a compaction that
+// is being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
 func WithView(ctx context.Context, s *Session, v View) context.Context {
 	return context.WithValue(ctx, viewKey{s}, v.shown())
 }

@@ -11,8 +11,8 @@ import (
 // ErrNoSession is returned by an element whose Session is not set.
 var ErrNoSession = errors.New("history: the element has no Session")
 
-// Conversation shows the turns that are over, and the summaries of those that were compacted. Place it before the user's
-// message.
+// Conversation shows the turns that are over, and the summaries of those that were compacted. Place it before the
+// user's message.
 //
 // It is required unless [Conversation.Droppable] is set: if it does not fit, that is an error, which is answered by a
 // compaction, and nothing is lost silently.
@@ -34,8 +34,8 @@ type TurnStart struct {
 	Limits Limits
 }
 
-// TurnRounds shows what the agent has done in the current turn. Place it after the user's message. It is required unless
-// [TurnRounds.Droppable] is set.
+// TurnRounds shows what the agent has done in the current turn. Place it after the user's message. It is required
+// unless [TurnRounds.Droppable] is set.
 type TurnRounds struct {
 	elements.Props
 	Session *Session
@@ -81,8 +81,8 @@ func (r TurnRounds) ShowsHistory() {}
 // IgnoresBudget marks the element as one whose size does not depend on its budget.
 func (r TurnRounds) IgnoresBudget() {}
 
-// snapshotFor returns what an element with these limits shows of its session, or an error if the session is missing or a
-// limit is invalid.
+// snapshotFor returns what an element with these limits shows of its session, or an error if the session is missing or
+// a limit is invalid.
 func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {
 	if s == nil {
 		return nil, ErrNoSession

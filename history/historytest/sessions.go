@@ -309,8 +309,8 @@ func threeWritersApart(t *testing.T, opener opener) {
 	threeTalk(t, open(t, opener), open(t, opener), open(t, opener))
 }
 
-// threeTalk lets one session append messages, one compact, and one record usage, as the parts of an agent do in separate
-// processes. No append of messages conflicts with the others.
+// threeTalk lets one session append messages, one compact, and one record usage, as the parts of an agent do in
+// separate processes. No append of messages conflicts with the others.
 func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
 	t.Helper()
 	const rounds, others = 60, 30

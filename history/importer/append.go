@@ -211,7 +211,8 @@ func (a *appender) flush(ctx context.Context) error {
 	return err
 }
 
-// take adds entries. If the session refuses some, it adds each half separately, down to the single entry that is refused.
+// take adds entries. If the session refuses some, it adds each half separately, down to the single entry that is
+// refused.
 func (a *appender) take(ctx context.Context, entries []history.Entry, lines []int) error {
 	if len(entries) == 0 {
 		return nil
@@ -238,8 +239,8 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 	return fmt.Errorf("importer: line %d: %w", lines[0], err) // the entry is not the cause
 }
 
-// refused returns the forms in which a session may accept a body that it refused: its JSON, the JSON as a text, which is
-// never nested too deep, and nothing.
+// refused returns the forms in which a session may accept a body that it refused: its JSON, the JSON as a text, which
+// is never nested too deep, and nothing.
 func refused(body history.Body) []json.RawMessage {
 	var forms []json.RawMessage
 	if data, err := json.Marshal(body); err == nil {

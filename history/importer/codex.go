@@ -239,8 +239,8 @@ func (c *codexReader) context(r Record, o *object, custom history.Custom) error 
 }
 
 // compacted reads a compaction: the items that replace the conversation, or only the summary. Only a user message can
-// replace history here, so only the user's items are shown, and the encrypted summary as it is; if there are others, the
-// list is kept as written too.
+// replace history here, so only the user's items are shown, and the encrypted summary as it is; if there are others,
+// the list is kept as written too.
 func (c *codexReader) compacted(r Record, o *object) error {
 	var notes pending
 	var body history.Compaction

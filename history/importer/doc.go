@@ -11,8 +11,8 @@
 // [Read] detects the format from the content of the file, never from its name. A [Recording] is a tree of records as it
 // was recorded, branches, rewinds and sidechains included; each [Record] is an entry of package history, with the line
 // it came from and the usage that the provider reported for it. A line that cannot be read is a [*LineError], and
-// nothing else is returned, because a session with a gap is another session; [Options] can skip such lines, with a note.
-// [Recording.AppendTo] turns a recording into a session of package history.
+// nothing else is returned, because a session with a gap is another session; [Options] can skip such lines, with a
+// note. [Recording.AppendTo] turns a recording into a session of package history.
 //
 // # Formats
 //
@@ -37,8 +37,8 @@
 // # Conversion
 //
 // Texts, images, documents, thinking, tool calls and their results become their equivalents in package chat. Thinking
-// signatures and encrypted reasoning are kept byte for byte, and so is every part that only its provider understands, as
-// a [chat.Opaque]. Arguments of a call that were recorded as JSON lose their white space and keep the order of their
+// signatures and encrypted reasoning are kept byte for byte, and so is every part that only its provider understands,
+// as a [chat.Opaque]. Arguments of a call that were recorded as JSON lose their white space and keep the order of their
 // keys; those recorded as a text stay as they are. The input of a tool that takes a text and not JSON becomes
 // {"input":…}.
 //
@@ -50,12 +50,12 @@
 // it is in a [history.Custom].
 //
 // Nothing is dropped silently. What a recorder stores with a message is in the message's data; what it recorded for
-// itself, or of an unknown type, is a [history.Custom] with the original line; and what has no place at all, such as the
-// signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged (invalid UTF-8, half a
+// itself, or of an unknown type, is a [history.Custom] with the original line; and what has no place at all, such as
+// the signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged (invalid UTF-8, half a
 // surrogate pair) is an error of its line.
 //
 // # Limits
 //
-// A line may have [MaxLine] bytes, and a list 131,072 parts, so that the memory needed is a small multiple of the input.
-// A recording is read as a whole.
+// A line may have [MaxLine] bytes, and a list 131,072 parts, so that the memory needed is a small multiple of the
+// input. A recording is read as a whole.
 package importer

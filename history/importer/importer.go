@@ -54,8 +54,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("importer: line %d: %v",
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Read reads a recorded session to its end and detects its format from its content. It returns a [*LineError] for a line
-// that it cannot read, or the reader's own error, wrapped; the recording is then nil.
+// Read reads a recorded session to its end and detects its format from its content. It returns a [*LineError] for a
+// line that it cannot read, or the reader's own error, wrapped; the recording is then nil.
 func Read(r io.Reader) (*Recording, error) { return Options{}.Read(r) }
 
 // format reads the lines of one format into a builder. A line that returns an error may have added records and notes,

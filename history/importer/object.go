@@ -198,7 +198,8 @@ func (o *object) number(name string) string {
 	return string(o.field(name, kindNumber))
 }
 
-// maxCount is the largest count that is accepted. No model takes as many tokens, and the sum of a few still fits an int.
+// maxCount is the largest count that is accepted. No model takes as many tokens, and the sum of a few still fits an
+// int.
 const maxCount = 1 << 29
 
 // count returns a whole number from 0 to maxCount, and 0 if it is missing or null.

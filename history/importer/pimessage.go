@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// message reads a message by its role; entry is the object that contains it. If the role is unknown, the line is kept as
-// it is.
+// message reads a message by its role; entry is the object that contains it. If the role is unknown, the line is kept
+// as it is.
 func (p *piReader) message(r *Record, entry, o *object, raw []byte, notes *pending) error {
 	role := o.text("role")
 	if o.err != nil {

@@ -5,11 +5,11 @@
 //	sessions := &postgres.Sessions{Pool: pool, Tenant: "acme"}
 //	session, err := sessions.Open(ctx, "42", history.Options{})
 //
-// Open a session for a request and close it afterwards. In the database, it is one row in promptree_sessions and one row
-// in promptree_lines for each of its lines. Opening reads from the leaf back to what the newest compaction keeps. An
-// append is one statement and one round trip, whatever the length of the session. Two replicas may have the same session
-// open: an append at a position that is taken is a [*storage.ConflictError] and writes nothing, so nothing is lost or
-// duplicated.
+// Open a session for a request and close it afterwards. In the database, it is one row in promptree_sessions and one
+// row in promptree_lines for each of its lines. Opening reads from the leaf back to what the newest compaction keeps.
+// An append is one statement and one round trip, whatever the length of the session. Two replicas may have the same
+// session open: an append at a position that is taken is a [*storage.ConflictError] and writes nothing, so nothing is
+// lost or duplicated.
 //
 // Appended lines are as durable as the database's synchronous_commit says.
 //

@@ -209,8 +209,8 @@ func (s *Store) insert(ctx context.Context, db querier, at storage.Position, lin
 	return key, err
 }
 
-// Lines are read in pages of firstLines, later up to pageLines. A page has at most lineBytes for each of its lines, or is
-// one larger line.
+// Lines are read in pages of firstLines, later up to pageLines. A page has at most lineBytes for each of its lines, or
+// is one larger line.
 const (
 	firstLines = 32
 	pageLines  = 512

@@ -14,7 +14,7 @@ import (
 type Disk interface {
 	// Open opens an existing regular file, for reading only or for reading and writing. It does not follow a symbolic
 	// link and does not block. A file has one writer, whatever its names are, until that one closes it or dies: the
-	// error is a [*LockedError] if there is another writer, and an [fs.ErrNotExist] if there is no such file.
+	// error is a [*LockedError] if there is another writer, and an [fs.ErrNotExist] if the file does not exist.
 	Open(path string, readOnly bool) (DiskFile, error)
 	// Create creates a file that only its owner may read, and opens it for writing. The error is an [fs.ErrExist] if
 	// anything is at the path, a symbolic link included.
@@ -63,8 +63,8 @@ func openLog(d Disk, path string, readOnly bool) (DiskFile, error) {
 	return file, nil
 }
 
-// saveTorn copies the torn end of a log to a new file beside it, and returns its path once it is durable. The name is the
-// first of log.torn, log.torn.1, log.torn.2, … that is free.
+// saveTorn copies the torn end of a log to a new file beside it, and returns its path once it is durable. The name is
+// the first of log.torn, log.torn.1, log.torn.2, … that is free.
 func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err error) {
 	path = log + ".torn"
 	side, err := d.Create(path)
@@ -148,7 +148,7 @@ func openedFile(f *os.File, lock bool) (DiskFile, error) {
 	return osFile{f, info, lock}, nil
 }
 
-// checkRegular returns an error if what is at a path cannot be a log.
+// checkRegular returns an error unless the file at a path is regular.
 func checkRegular(path string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():

@@ -28,10 +28,9 @@ const (
 type FileOptions struct {
 	// Sync says when appended lines are forced to the disk. Defaults to [SyncAlways].
 	Sync Sync
-	// SyncEvery is the maximum time that appended lines are not forced to the disk with [SyncInterval]. Defaults to a
-	// second.
+	// SyncEvery is the maximum time between an append and its sync with [SyncInterval]. Defaults to one second.
 	SyncEvery time.Duration
-	// MaxLine is the maximum length, in bytes, of a line that is read or written, and so the memory that one takes.
+	// MaxLine is the maximum length, in bytes, of a line that is read or written. It limits the memory used for one line.
 	// Defaults to 64 MiB.
 	MaxLine int64
 	// Disk that holds the file. Defaults to that of the operating system.
@@ -64,7 +63,7 @@ func (o FileOptions) withDefaults() (FileOptions, error) {
 
 // File is a [Store] in a file of one JSON object per line that is only ever appended to. It has one writer at a
 // time, enforced by a lock on the file, whatever its name; others may read it at the same time. Its positions are
-// offsets in bytes. It keeps nothing of the file in memory: an id is looked up from the end back.
+// offsets in bytes. It keeps no lines in memory: an id is searched for from the end of the file backwards.
 type File struct {
 	path     string
 	options  FileOptions
@@ -85,9 +84,9 @@ type File struct {
 
 // OpenFile opens the file for writing and creates it if it is missing; an empty file becomes a log. A torn end, as a
 // crash leaves it, is ignored; before the first Append it is moved to a new file, of the same name with ".torn", or
-// ".torn.1" and so on if that is taken. While the log is open, a file of the same name with ".writer" names the process.
-// The error is a [*LockedError] if another writer has the log open, and a [*CorruptError] if it is not a session. Files
-// that are refused, and files beside the log that promptree did not create, are left as they are.
+// ".torn.1" and so on if that is taken. While the log is open, a file of the same name with ".writer" names the
+// process. The error is a [*LockedError] if another writer has the log open, and a [*CorruptError] if it is not a
+// session. Files that are refused, and files beside the log that promptree did not create, are left as they are.
 func OpenFile(path string, o FileOptions) (f *File, err error) {
 	if f, err = newFile(path, o); err != nil {
 		return nil, err
@@ -173,7 +172,8 @@ func (f *File) state(ctx context.Context) (int64, error) {
 	return f.end, nil
 }
 
-// End returns the end of the last complete line, in bytes. In a file that is only read it finds what was appended since.
+// End returns the end of the last complete line, in bytes. In a file that is only read it finds what was appended
+// since.
 func (f *File) End(ctx context.Context) (Position, error) {
 	end, err := f.state(ctx)
 	if err != nil || !f.ReadOnly() {
@@ -181,7 +181,7 @@ func (f *File) End(ctx context.Context) (Position, error) {
 	}
 	size, err := f.file.Size()
 	if err == nil && (size < end || f.checkPosition(end, size) != nil) {
-		end = 0 // the writer took back what ended there
+		end = 0 // the writer undid the append that ended there
 	}
 	if err == nil {
 		end, err = f.wholeLines(end, size)
@@ -205,8 +205,8 @@ func (f *File) readError(err error) error {
 	return fmt.Errorf("storage: reading %s: %w", f.path, err)
 }
 
-// Append adds lines and returns once they are as durable as [Sync] says. If that fails, what was written of them is
-// taken back. The error is [ErrMoved] if the file is no longer at its path.
+// Append adds lines and returns once they are as durable as [Sync] says. If that fails, the lines that were written are
+// removed. The error is [ErrMoved] if the file is no longer at its path.
 func (f *File) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
 	if err := CheckLines(lines); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (f *File) Append(ctx context.Context, at Position, lines ...Line) ([]Positi
 	if err != nil {
 		err = fmt.Errorf("storage: writing to %s: %w", f.path, err)
 	} else {
-		err = f.checkPath() // else acknowledged lines could not be read back
+		err = f.checkPath() // otherwise acknowledged lines could not be read back
 	}
 	if err != nil {
 		if undo := f.file.Truncate(end); undo != nil {

@@ -47,7 +47,7 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	for _, l := range lines {
 		size := int64(l.End-l.At) - 1
 		if l.At <= 0 || int64(l.End) > end || int64(len(l.Data)) > size || bytes.IndexByte(l.Data, '\n') >= 0 {
-			return fmt.Errorf("storage: %d bytes cannot stand in place of the line from %d to %d", len(l.Data), l.At, l.End)
+			return fmt.Errorf("storage: %d bytes cannot replace the line from %d to %d", len(l.Data), l.At, l.End)
 		}
 		if err := f.checkPosition(int64(l.At), end); err != nil {
 			return err

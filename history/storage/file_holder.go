@@ -44,11 +44,11 @@ func (e *LockedError) Error() string {
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
 // holderSuffix ends the name of the file beside a log that names its writer, for the [LockedError] of others. The file
-// is not the lock, so errors with it are ignored. A file of that name is left alone unless it is byte for byte as
-// promptree writes it.
+// is not the lock, so errors of reading or writing it are ignored. A file of that name is left alone unless it is byte
+// for byte as promptree writes it.
 const holderSuffix = ".writer"
 
-// maxHolder is the maximum number of bytes that are read of such a file.
+// maxHolder is the maximum number of bytes that are read from that file.
 const maxHolder = 1 << 10
 
 // thisProcess returns this process as a holder.
@@ -66,7 +66,7 @@ func (h Holder) line() []byte {
 	return append(line, '\n')
 }
 
-// readHolder returns the writer that the file beside a log names. ok reports whether there is such a file.
+// readHolder returns the writer that the file beside a log names. ok reports whether the file exists and is valid.
 func readHolder(d Disk, log string) (h Holder, ok bool) {
 	f, err := d.Open(log+holderSuffix, true)
 	if err != nil {

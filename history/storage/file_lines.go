@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// The number of bytes that are read at once: at first, and when reading many lines.
+// Bytes per read: the first is firstRead, and each one after it doubles, up to mostRead.
 const (
 	firstRead = 1 << 13
 	mostRead  = 1 << 18
@@ -156,8 +156,8 @@ func (f *File) corrupt(at int64, err error) error {
 	return &CorruptError{Path: f.path, Line: n + 1, Err: err}
 }
 
-// wholeLines returns the end of the last complete line between two offsets, of which from is at the end of a line. Lines
-// at the very end that are not JSON count as torn too, except for the header.
+// wholeLines returns the end of the last complete line between two offsets; a line must end at from. Lines at the end
+// that are not JSON count as torn too, except for the header.
 func (f *File) wholeLines(from, to int64) (int64, error) {
 	end, err := lastBreak(f.file, from, to)
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
@@ -196,11 +196,11 @@ type fileLines struct {
 	max    int64  // maximum bytes of a line
 	buffer []byte // the bytes read last
 	start  int64  // offset of the buffer in the file
-	size   int    // of the previous read
+	size   int    // bytes requested by the previous read
 }
 
-// next returns the line at an offset, and the offset after it. No line extends beyond end. A line that is too long is an
-// error with the offset after it; with every other error the offset is 0.
+// next returns the line at an offset, and the offset after it. No line extends beyond end. A line that is too long is
+// an error with the offset after it; with every other error the offset is 0.
 func (l *fileLines) next(at, end int64) ([]byte, int64, error) {
 	if at < l.start || at > l.start+int64(len(l.buffer)) {
 		l.buffer, l.start = l.buffer[:0], at
@@ -264,8 +264,8 @@ func (l *fileLines) more(end int64) error {
 	return err
 }
 
-// previous returns the line that ends at an offset, with its line break, and the offset of its start. A line that is too
-// long is an error with that offset.
+// previous returns the line that ends at an offset, with its line break, and the offset of its start. A line that is
+// too long is an error with that offset.
 func (l *fileLines) previous(end int64) ([]byte, int64, error) {
 	if end <= l.start || end > l.start+int64(len(l.buffer)) {
 		l.buffer, l.start = l.buffer[:0], end
@@ -315,9 +315,9 @@ func (l *fileLines) skipBack(end int64) ([]byte, int64, error) {
 	return nil, 0, &LineTooLongError{Bytes: end - 1, Max: l.max}
 }
 
-// ParseLine returns the line that is written as raw, a JSON object whose fields "type", "id" and "parent" are its kind, id
-// and parent. The line's Data is raw itself. What else the object holds is not checked if those fields come first, as
-// promptree writes them. The error says that raw is not JSON, or has no type or no id.
+// ParseLine returns the line that is written as raw, a JSON object whose fields "type", "id" and "parent" are its kind,
+// id and parent. The line's Data is raw itself. What else the object holds is not checked if those fields come first,
+// as promptree writes them. The error says that raw is not JSON, or has no type or no id.
 func ParseLine(raw []byte) (Line, error) {
 	l := Line{Data: raw}
 	var ok bool

@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-func TestALineIsParsedWhereverItsFieldsStand(t *testing.T) {
+func TestALineIsParsedWhateverTheOrderOfItsFields(t *testing.T) {
 	for name, raw := range map[string]string{
 		"as promptree writes it":       `{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","custom":{"id":"x"}}`,
 		"the parent after the time":    `{"type":"custom","id":"e2","time":"2026-01-02T03:04:05Z","parent":"e1"}`,
@@ -34,7 +34,7 @@ func TestALineWithoutATypeOrAnIDIsNotParsed(t *testing.T) {
 	}
 }
 
-func TestLinesThatNoStoreCouldReturnAreRefused(t *testing.T) {
+func TestCheckLinesRefusesIncompleteLines(t *testing.T) {
 	good := storage.Line{ID: "e1", Kind: "custom", Data: []byte("{}")}
 	require.NoError(t, storage.CheckLines([]storage.Line{good, good}))
 	for name, change := range map[string]func(*storage.Line){

@@ -74,8 +74,8 @@ func (f *File) open(readOnly bool) (err error) {
 	return nil
 }
 
-// checkHeader returns an error unless the file starts with the header of a session or a torn one. Another file is left
-// alone.
+// checkHeader returns an error unless the file starts with the header of a session, whole or torn, so that a
+// file of another program is never changed.
 func (f *File) checkHeader(size int64) error {
 	var err error
 	if f.end > 0 {
@@ -105,8 +105,8 @@ func (f *File) checkHeader(size int64) error {
 	return nil
 }
 
-// entryFollows reports whether one of the three lines from a position on is an entry, which shows that the file is a log
-// whatever its header is.
+// entryFollows reports whether one of the three lines from a position on is an entry, which shows that the file is a
+// log whatever its header is.
 func (f *File) entryFollows(at int64) bool {
 	lines := fileLines{file: f.file, max: f.options.MaxLine}
 	for range 3 {
@@ -155,8 +155,8 @@ func tornHeader(raw []byte) bool {
 	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
-// Mend moves a torn end out of the log now; otherwise the first Append does. Call it once everything before the torn end is
-// known to be readable. It does nothing if there is no torn end.
+// Mend moves a torn end out of the log now; otherwise the first Append does. Call it once everything before the torn
+// end is known to be readable. It does nothing if there is no torn end.
 func (f *File) Mend() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()

@@ -16,7 +16,7 @@ import (
 type Store interface {
 	// End returns the position after the last line, including lines that others appended, and 0 if there are none.
 	End(ctx context.Context) (Position, error)
-	// Append adds lines at a position, which is the end as the caller knows it: all of them or, if it fails, none. It
+	// Append adds lines at a position, which the caller believes to be the end: all of them or, if it fails, none. It
 	// returns the position after each of them once they are as durable as the store promises. If the position is not the
 	// end the error is a [*ConflictError]. The store does not keep the slices.
 	Append(ctx context.Context, at Position, lines ...Line) ([]Position, error)
@@ -26,7 +26,7 @@ type Store interface {
 	Read(ctx context.Context, from Position) iter.Seq2[Stored, error]
 	// Back returns the line with an id before a position, or with "" the last line before it, then the line of its
 	// parent, and so on to the root. If several lines have an id, the one nearest to the position counts. A missing line
-	// is a [*NoEntryError]. Every error is the last value, including that of a line on the way that cannot be read. The
+	// is a [*NoEntryError]. An error, such as that of a line on the way that cannot be read, ends the sequence. The
 	// position may be beyond the end.
 	Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error]
 	// Close closes the store. From then on its other methods fail with [ErrClosed]. Closing twice does nothing.
