@@ -70,7 +70,7 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 	return got
 }
 
-// The copy has other positions.
+// Positions in the copy differ.
 func TestACopiedSessionIsTheSameAndContinuesTheSameWay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(12)) {
@@ -130,7 +130,7 @@ func userLine(id, parent string) storage.Line {
 	return lineAs("message", id, parent, `{"role":"user","content":[{"type":"text","text":"`+id+`"}]}`)
 }
 
-// With Salvage the line is left out or mended instead. No reference leads in a circle.
+// With Salvage the line is left out or repaired instead, and references never form a cycle.
 func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 	t.Parallel()
 	compaction := func(id, parent, cut string) storage.Line {
@@ -183,8 +183,8 @@ func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 	}
 }
 
-// Others may have written it: references may be wrong, and lists of any length.
-func TestWhateverACompactionCarriesTheSessionWorks(t *testing.T) {
+// Another program may have written the compaction, so its references may be wrong and its lists of any length.
+func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
 	t.Parallel()
 	var refs, preambles, refusals, calls []string
 	for i := range 20_000 {

@@ -16,12 +16,12 @@ import (
 // for word. The zero value keeps the newest message or round and nothing else. Each field moves the cut further back,
 // or limits it; they may be combined.
 //
-// Whatever the rule:
+// These hold for every rule:
 //
 //  1. Only what the view shows counts: what the latest compaction on the path covers is not covered again, and what was
 //     cleared counts as its placeholder.
 //  2. The cut is at an entry that the model sees: a user's message, a shell command, an assistant's message, a custom
-//     message, a branch summary. It is never at a tool result, nor at anything that says nothing to the model.
+//     message, a branch summary. It is never at a tool result or at an entry that says nothing to the model.
 //  3. The cut is never between a call and its result, however late that came and whatever was said in between, and so
 //     never within parallel calls.
 //  4. What is kept is never empty. If the newest message or round alone exceeds a limit it is kept all the same, and
@@ -86,7 +86,7 @@ type CutPoint struct {
 }
 
 // Covered returns the units that this cut newly covers. They include the start of the turn that is cut, although a view
-// goes on to show it, but not the units in Head.
+// still shows it, but not the units in Head.
 func (p CutPoint) Covered() []Unit { return p.Units[min(p.head, p.At):p.At] }
 
 // Kept returns the units that are kept.

@@ -13,11 +13,11 @@
 //	defer session.Close()
 //	err = session.Append(ctx, chat.UserMessage("Why does the build fail?"))
 //
-// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions]
-// takes less for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused,
-// and told who the first is; readers are not. If the file is removed, renamed or replaced meanwhile, Append fails with
-// [storage.ErrMoved]. Nothing is ever rewritten, so the file is also the transcript in which an agent looks up what a
-// compaction left out.
+// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions] can
+// trade that for speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer
+// gets a [*storage.LockedError] that names the first; readers are always let in. If the file is removed, renamed or
+// replaced meanwhile, Append fails with [storage.ErrMoved]. Nothing is ever rewritten, so the file is also the
+// transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
 //
@@ -27,19 +27,19 @@
 //	session.Add(ctx, history.Entry{Body: history.ModelChange{Model: "gpt-4o"}})
 //
 // A model sees messages, what the user ran in a shell ([Shell]), what the application says in the user's place
-// ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). The others, such as a [Label], a
-// [Todos] or the [Usage] of a request, only the session knows; [Session.Latest] finds the newest of a kind. An entry of
-// a kind that a later version wrote is kept as it is.
+// ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). It does not see the others, such as
+// a [Label], a [Todos] or the [Usage] of a request; [Session.Latest] finds the newest of a kind. An entry of a kind
+// that a later version wrote is kept as it is.
 //
 // # The tree
 //
-// Each entry follows another, its parent. Usually that is the entry appended before it, the leaf. To go back is to
-// continue from an earlier entry:
+// Each entry follows another, its parent. Usually that is the entry appended before it, the leaf. To go back, continue
+// from an earlier entry:
 //
 //	err := session.Branch(ctx, id)                                // an undo
-//	err = session.Append(ctx, chat.UserMessage("Rather this.")) // begins a new branch after that entry
+//	err = session.Append(ctx, chat.UserMessage("Rather this.")) // starts a new branch after that entry
 //
-// The entries left behind stay as another branch, to which Branch can return, and [Session.Abandoned] returns them for
+// The entries after it stay as another branch, to which Branch can return, and [Session.Abandoned] returns them for
 // a summary:
 //
 //	old := session.Leaf()
@@ -85,8 +85,8 @@
 // show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from
 // [ViewIn].
 //
-// They are required unless Droppable is set: history that does not fit is an error, which package summarize answers
-// with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget; see
+// The elements are required unless Droppable is set: history that does not fit is an error, which package summarize
+// answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget; see
 // [Round.Messages].
 //
 // What they show is cached from one render to the next for the same window and tokenizer, unless the tokenizer learns,
@@ -107,7 +107,7 @@
 //
 // Package summarize does this whenever a prompt does not fit.
 //
-// # Less without a model
+// # Saving tokens without a model
 //
 // These change what is shown or sent; the session keeps every word:
 //
@@ -121,8 +121,8 @@
 //
 // # Secrets
 //
-// [Options.Redact] is your own function that is called with each text before it is written, and returns what is written
-// instead:
+// [Options.Redact] is a function of yours. It is called with each text before the text is written, and returns the
+// replacement:
 //
 //	key := regexp.MustCompile(`sk-[A-Za-z0-9]{20,}`)
 //	session, err := history.Open(path, history.Options{
@@ -130,10 +130,10 @@
 //	})
 //
 // It sees everything that people, models, tools and the application say, including data and arguments; [Passage] lists
-// the exceptions. What it replaced is neither in the log nor in what is made from the session: views, plans and
-// summaries. [Entry.Redacted] lists the places.
+// the exceptions. The original text is neither in the log nor in anything that is made from the session: views, plans
+// and summaries. [Entry.Redacted] lists the places.
 //
-// # Sessions of others
+// # Sessions of other agents
 //
 // Package importer reads what pi and oh-my-pi, Claude Code and the Codex CLI recorded, and lists of messages of OpenAI
 // and Anthropic, into a session.
@@ -166,8 +166,9 @@
 //		err = session.Refresh(ctx) // and look at what was said
 //	}
 //
-// What is said is added directly after what the session has read, or not at all. Labels, usage, plans, clearings and
-// the like are added after whatever was appended in the meantime, and so is a compaction, unless its entry is gone.
+// Messages are added directly after the last entry that the session has read, or not at all. Labels, usage, plans,
+// clearings and the like are added after whatever was appended in the meantime, and so is a compaction, unless its
+// entry is gone.
 //
 // # Erasure
 //

@@ -98,7 +98,7 @@ type Header struct {
 	Redacted []string `json:"redacted,omitempty"`
 }
 
-// Message is what a user, an assistant or a tool said.
+// Message is a message of a user, an assistant or a tool.
 type Message struct {
 	chat.Message
 	// Data that the application stores with it. The model does not see it.
@@ -120,8 +120,8 @@ type Shell struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// CustomMessage is what the application, not the user, tells the model: a reminder, a hook's finding. The model sees it
-// as the user's words.
+// CustomMessage is a message from the application, not the user, to the model: a reminder, a hook's finding. The model
+// sees it as the user's words.
 type CustomMessage struct {
 	// Name of the part of the application that it is from.
 	Name string `json:"name"`
@@ -143,12 +143,12 @@ type Compaction struct {
 	// LastCovered is the id of the last entry that is covered if FirstKept is "", so that what was appended while the
 	// summary was made stays. "" covers everything said so far.
 	LastCovered string `json:"lastCovered,omitempty"`
-	// Thinking is covered thinking with which the model goes on: it is put at the start of the first assistant message
+	// Thinking is covered thinking from which the model continues: it is put at the start of the first assistant message
 	// shown after Messages if that belongs to the turn that is cut and has no thinking of its own. A provider that
 	// checks thinking requires some at the start of a loop of tool calls. Each element is signed or encrypted, and kept
 	// byte for byte.
 	Thinking []chat.Thinking `json:"thinking,omitempty"`
-	// TokensBefore is what the prompt needed before the compaction, and TokensAfter what it takes after.
+	// TokensBefore is the size of the prompt before the compaction, and TokensAfter its size afterwards.
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	TokensAfter  int `json:"tokensAfter,omitempty"`
 	// Plan is the id of the [Plan] that the compaction ends, "" if there was none.
@@ -162,8 +162,8 @@ type Compaction struct {
 	Summary
 }
 
-// BranchSummary describes what was done on a branch that was left. Its parent is the entry at which the work goes on,
-// and the model sees it as the user's words.
+// BranchSummary describes what was done on a branch that was left. Its parent is the entry from which the work
+// continues, and the model sees it as the user's words.
 type BranchSummary struct {
 	// From is the last entry of the branch that was left.
 	From string `json:"from"`
@@ -239,7 +239,7 @@ type Todo struct {
 
 // Usage records what a provider reported for a request.
 type Usage struct {
-	// Of is the id of the entry that answered the request. "" stands for the parent.
+	// Of is the id of the entry that answered the request. "" means the parent.
 	Of    string `json:"of,omitempty"`
 	Model string `json:"model,omitempty"`
 	chat.Usage

@@ -23,9 +23,9 @@ import (
 // each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of
 // tools and in entries of unknown types. Empty texts are not passed.
 //
-// What holds a session together is never passed: ids, types, roles and times; the names of tools, models, policies,
-// fields and parts of the application; levels, states and counts; digests, media types and signatures; and thinking
-// that is encrypted.
+// Values that hold a session together are never passed: ids, types, roles and times; the names of tools, models,
+// policies, fields and parts of the application; levels, states and counts; digests, media types and signatures; and
+// thinking that is encrypted.
 type Passage struct {
 	// Text that is about to be written.
 	Text string
@@ -40,7 +40,7 @@ type Passage struct {
 }
 
 // RedactError is returned for an entry, or a header, for which [Options.Redact] panicked, ended its goroutine, had not
-// returned a second after the context ended, or returned what cannot be written. Nothing is written.
+// returned a second after the context ended, or returned a text that cannot be written. Nothing is written.
 type RedactError struct {
 	// Path of the field that was passed; see [Passage].
 	Path string

@@ -48,10 +48,10 @@ type Options struct {
 	Header Header
 	// MaxLine is the maximum length, in bytes, of a line that is written to any store. Defaults to File.MaxLine.
 	MaxLine int64
-	// Redact, if set, is called with each text before it is written and returns what is written instead, so that a
-	// secret reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] lists
-	// what it is called with, and [Entry.Redacted] lists what was changed. It is not applied to what is in the store
-	// already.
+	// Redact, if set, is called with each text before it is written and returns what is written instead, so that a secret
+	// reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] lists the texts
+	// that it is called with, and [Entry.Redacted] the places that it changed. Texts that are in the store already are not
+	// changed.
 	//
 	//   - JSON stays JSON: strings, numbers and keys are passed one by one, and a number that is changed becomes a string.
 	//   - An image or a document that is changed becomes a text.
@@ -66,8 +66,8 @@ type Options struct {
 	// parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
 	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The log
 	// keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log, and is
-	// refused all the same. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed.
-	// Off by default.
+	// still refused. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed. Off by
+	// default.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
 	// sort by time, half of them random, so that two writers do not choose the same.
@@ -226,7 +226,7 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 // Now returns the time by the session's clock ([Options.Now]), which is given to entries without a time of their own.
 func (s *Session) Now(ctx context.Context) (time.Time, error) {
 	if s.options.Now != nil {
-		return called(ctx, "Options.Now", s.options.Now)
+		return callOption(ctx, "Options.Now", s.options.Now)
 	}
 	return time.Now(), nil
 }

@@ -68,9 +68,9 @@ func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	return s.add(ctx, entries, false)
 }
 
-// stands reports whether the entry of a node is still in the store. A writer removes a line that it could not write
+// isStored reports whether the entry of a node is still in the store. A writer removes a line that it could not write
 // completely.
-func (r *reader) stands(ctx context.Context, n node) bool {
+func (r *reader) isStored(ctx context.Context, n node) bool {
 	for line, err := range r.store.Read(ctx, n.at) {
 		return err == nil && (line.ID == n.id || n.id == "")
 	}
@@ -88,18 +88,18 @@ func (s *Session) Refresh(ctx context.Context) error {
 	if err != nil || r.store == nil {
 		return err
 	}
-	if s.ReadOnly() && !r.stands(ctx, p.last()) { // the writer removed it
+	if s.ReadOnly() && !r.isStored(ctx, p.last()) { // the writer removed it
 		if end, err = r.store.End(ctx); err != nil {
 			return err
 		}
-		return s.readAnew(ctx, r, end)
+		return s.reload(ctx, r, end)
 	}
 	news, err := s.readOn(ctx, r, p, end)
 	if err != nil {
 		return err
 	}
 	if news.erased {
-		return s.readAnew(ctx, r, news.end)
+		return s.reload(ctx, r, news.end)
 	}
 	s.advance(news.path, end, news.end)
 	return nil
@@ -150,7 +150,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 			return nil, err
 		}
 		if s.advance(news.path, end, news.end); news.erased {
-			if err := s.readAnew(ctx, r, news.end); err != nil {
+			if err := s.reload(ctx, r, news.end); err != nil {
 				return nil, err
 			}
 		}
@@ -486,7 +486,7 @@ func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 // draw returns an id from the caller's source, or one that was drawn before and not used.
 func (a *adding) draw(ctx context.Context) (string, error) {
 	if len(a.s.spare) == 0 {
-		return called(ctx, "Options.IDs", a.s.options.IDs)
+		return callOption(ctx, "Options.IDs", a.s.options.IDs)
 	}
 	id := a.s.spare[0]
 	a.s.spare = a.s.spare[1:]

@@ -53,7 +53,7 @@ type Ref struct {
 	At storage.Position `json:"at,omitempty"`
 }
 
-// Carry returns what a compaction that covers the path to an entry would carry forward; "" stands for the leaf.
+// Carry returns what a compaction that covers the path to an entry, the leaf for "", would carry forward.
 func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
 	r, p, err := s.pathTo(ctx, id)
 	if err != nil {

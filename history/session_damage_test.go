@@ -144,8 +144,8 @@ func (d *damaged) names(line int) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(d.lost)), func(id string) bool { return bytes.Contains(all[line-1], []byte(`"`+id+`"`)) })
 }
 
-// check records an error that the damage does not explain, and reports whether the call succeeded. The argument of lists
-// the ids that were passed to the call.
+// check records an error that the damage does not explain, and reports whether the call succeeded. The argument of
+// lists the ids that were passed to the call.
 func (d *damaged) check(what string, salvage bool, err error, of ...string) bool {
 	if err == nil {
 		return true

@@ -84,7 +84,7 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 	if err != nil {
 		return Erasure{}, err
 	}
-	if err := s.readAnew(ctx, r, end); err != nil {
+	if err := s.reload(ctx, r, end); err != nil {
 		return Erasure{}, err
 	}
 	_, err = s.add(ctx, []Entry{{Body: e.erasure}}, false)
@@ -117,13 +117,13 @@ func (s *Session) Remove(ctx context.Context) error {
 	return nil
 }
 
-// readAnew drops what is cached of a session in which something was erased, and reads it again. The caller holds
+// reload drops the cached entries of a session in which something was erased, and reads it again. The caller holds
 // writing.
-func (s *Session) readAnew(ctx context.Context, r *reader, end storage.Position) error {
+func (s *Session) reload(ctx context.Context, r *reader, end storage.Position) error {
 	r.cache.forget(r.key)
-	anew := *r
-	anew.key = sessions.Add(1) // concurrent readers may still store what they read under the old key
-	p, err := anew.open(ctx, end, "")
+	fresh := *r
+	fresh.key = sessions.Add(1) // concurrent readers may still store what they read under the old key
+	p, err := fresh.open(ctx, end, "")
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *Session) readAnew(ctx context.Context, r *reader, end storage.Position)
 	s.views.last = nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.key, s.path, s.end = anew.key, p, end
+	s.key, s.path, s.end = fresh.key, p, end
 	return nil
 }
 

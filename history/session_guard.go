@@ -42,8 +42,8 @@ func (e *CallbackError) Error() string { return fmt.Sprintf("history: %s: %v", e
 // Unwrap returns what went wrong.
 func (e *CallbackError) Unwrap() error { return e.Err }
 
-// called calls a function of the options.
-func called[T any](ctx context.Context, name string, f func() T) (T, error) {
+// callOption calls a function of the options.
+func callOption[T any](ctx context.Context, name string, f func() T) (T, error) {
 	value, err := callback.Call(ctx, func(context.Context) (T, error) { return f(), nil })
 	if err != nil {
 		err = &CallbackError{Name: name, Err: err}
@@ -54,7 +54,7 @@ func called[T any](ctx context.Context, name string, f func() T) (T, error) {
 // guardedStore wraps a store that is not promptree's own and may misbehave.
 type guardedStore struct{ storage.Store }
 
-// guarded returns a store whose methods always return. Those of our own stores do.
+// guarded wraps a store so that its methods always return. Those of our own stores do, so they are not wrapped.
 func guarded(s storage.Store) storage.Store {
 	switch s.(type) {
 	case *storage.File, *storage.Memory:
@@ -135,7 +135,7 @@ func (g guardedStore) Read(ctx context.Context, from storage.Position) iter.Seq2
 		at := from
 		g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Read(ctx, from) }, func(s storage.Stored) error {
 			if s.At < at || s.End <= s.At {
-				return fmt.Errorf("behind %d it returned a line from %d to %d", at, s.At, s.End)
+				return fmt.Errorf("after %d it returned a line from %d to %d", at, s.At, s.End)
 			}
 			at = s.End
 			return nil
@@ -149,7 +149,7 @@ func (g guardedStore) Back(ctx context.Context, before storage.Position, id stri
 		g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Back(ctx, before, id) }, func(s storage.Stored) error {
 			switch {
 			case root:
-				return fmt.Errorf("behind the root it returned the entry %q", s.ID)
+				return fmt.Errorf("after the root it returned the entry %q", s.ID)
 			case s.At >= next || s.End <= s.At:
 				return fmt.Errorf("before %d it returned a line from %d to %d", next, s.At, s.End)
 			case wanted != "" && s.ID != wanted:
@@ -181,7 +181,7 @@ type stored struct {
 
 // lines returns the lines that a method yields, each checked. The method runs in a goroutine of its own, which waits
 // while a line is used, because its data is valid only until the next line is requested.
-func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[storage.Stored, error], look func(storage.Stored) error) iter.Seq2[storage.Stored, error] {
+func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[storage.Stored, error], check func(storage.Stored) error) iter.Seq2[storage.Stored, error] {
 	return func(yield func(storage.Stored, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
 		lines, next, done := make(chan stored), make(chan bool), make(chan error, 1)
@@ -222,7 +222,7 @@ func (g guardedStore) lines(ctx context.Context, method string, read func(contex
 			s, more, err := await(ctx, lines, done)
 			returned = !more
 			if more && s.err == nil {
-				if err = look(s.line); err != nil {
+				if err = check(s.line); err != nil {
 					err = g.wrong(method, err)
 				}
 			}
@@ -238,7 +238,7 @@ func (g guardedStore) lines(ctx context.Context, method string, read func(contex
 	}
 }
 
-// await waits for the next line, or for the last.
+// await returns the next line, and false if there are no more.
 func await(ctx context.Context, lines <-chan stored, done <-chan error) (s stored, more bool, err error) {
 	select {
 	case s := <-lines:
@@ -247,14 +247,14 @@ func await(ctx context.Context, lines <-chan stored, done <-chan error) (s store
 		return stored{}, false, err
 	case <-ctx.Done():
 	}
-	patience := time.NewTimer(callback.Grace)
-	defer patience.Stop()
+	grace := time.NewTimer(callback.Grace)
+	defer grace.Stop()
 	select {
 	case s := <-lines:
 		return s, true, nil
 	case err := <-done:
 		return stored{}, false, err
-	case <-patience.C:
+	case <-grace.C:
 		return stored{}, false, &callback.LeftError{Cause: context.Cause(ctx)}
 	}
 }

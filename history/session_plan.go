@@ -29,10 +29,11 @@ type Plan struct {
 	Preamble string `json:"preamble,omitempty"`
 	// Thinking that is put before what is kept ([Compaction.Thinking]).
 	Thinking []chat.Thinking `json:"thinking,omitempty"`
-	// Used is what the policy measured, in tokens; Limit is the number at which it compacts, 0 if it has none.
+	// Used is the number of tokens that the policy measured; Limit is the number at which it compacts, 0 if it has none.
 	Used  int `json:"used,omitempty"`
 	Limit int `json:"limit,omitempty"`
-	// Base is what both refer to, in tokens: the context window, or what the policy lowers it to.
+	// Base is the size, in tokens, to which Used and Limit refer: the context window, or a smaller one that the policy
+	// sets.
 	Base int `json:"base,omitempty"`
 	// TokensBefore is the size of the prompt's messages.
 	TokensBefore int `json:"tokensBefore,omitempty"`

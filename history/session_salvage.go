@@ -52,7 +52,7 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 		return s.lines, nil
 	}
 	var tooMany *storage.CorruptError // the first one that exceeds the list
-	err = s.examined.goOn(ctx, s.Store, func(line storage.Stored, before string, wrong *storage.CorruptError) {
+	err = s.examined.resume(ctx, s.Store, func(line storage.Stored, before string, wrong *storage.CorruptError) {
 		switch {
 		case wrong != nil && !missing(wrong.Err) && len(s.skipped) < mostSkipped:
 			s.skipped = append(s.skipped, wrong)

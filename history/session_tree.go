@@ -264,8 +264,8 @@ func (r *reader) latest(ctx context.Context, n node, of EntryType) (Entry, bool,
 	return Entry{}, false, nil
 }
 
-// Ancestor returns the last entry that the paths to two entries share, "" if they share none. For either, "" stands for
-// the leaf.
+// Ancestor returns the last entry that the paths to two entries share, "" if they share none. For either, "" means the
+// leaf.
 func (s *Session) Ancestor(ctx context.Context, a, b string) (string, error) {
 	f, err := s.fork(ctx, a, b)
 	return f.common.id, err

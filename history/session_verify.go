@@ -25,7 +25,7 @@ func Verify(ctx context.Context, store storage.Store) ([]*storage.CorruptError, 
 // error of the line, nil if there is none.
 func examine(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
 	x := examination{known: map[string]bool{}}
-	if err := x.goOn(ctx, store, visit); err != nil {
+	if err := x.resume(ctx, store, visit); err != nil {
 		return err
 	}
 	if x.lines == 0 {
@@ -50,8 +50,8 @@ type examination struct {
 	end    storage.Position
 }
 
-// goOn examines the lines that follow.
-func (x *examination) goOn(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
+// resume examines the lines that follow.
+func (x *examination) resume(ctx context.Context, store storage.Store, visit func(line storage.Stored, before string, wrong *storage.CorruptError)) error {
 	for s, err := range store.Read(ctx, x.end) {
 		if err != nil && s.End == 0 {
 			return err

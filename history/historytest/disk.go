@@ -39,7 +39,7 @@ type diskFile struct {
 var ErrPowerCut = errors.New("historytest: the power was cut")
 
 // PowerCut drops everything that was not synced: new names, and what was written to files. For a file to which bytes
-// were appended, keep returns how many of them reach the disk all the same; nil means none. Open files are closed, and
+// were appended, keep returns how many of them still reach the disk; nil means none. Open files are closed, and
 // so lose their locks.
 func (d *Disk) PowerCut(keep func(appended int) int) {
 	d.mu.Lock()
@@ -111,7 +111,7 @@ func (d *Disk) Open(path string, readOnly bool) (storage.DiskFile, error) {
 	return h, nil
 }
 
-// Create makes a file.
+// Create creates a file.
 func (d *Disk) Create(path string) (storage.DiskFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -35,7 +35,7 @@ func line(n, parent int, text string) storage.Line {
 	return l
 }
 
-// lines returns a header and enattempt of different sizes, one of them large and one not UTF-8, each a child of the one
+// lines returns a header and entries of different sizes, one of them large and one not UTF-8, each a child of the one
 // before.
 func lines(count int) []storage.Line {
 	list := []storage.Line{header()}
@@ -189,7 +189,7 @@ func wrongPositions(t *testing.T, opener opener) {
 	}
 }
 
-// tree appends a header and enattempt on several branches, and returns the parent of each.
+// tree appends a header and entries on several branches, and returns the parent of each.
 func tree(t testing.TB, store storage.Store) (parents []int, end storage.Position) {
 	t.Helper()
 	parents = []int{0, 0, 1, 2, 2, 4, 3, 6, 0, 8, 7}

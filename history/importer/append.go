@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// AppendTo adds the recording to a session as the tree that it is, and leaves the session at the recording's leaf. The
+// AppendTo adds the recording, with all its branches, to a session, and leaves the session at the recording's leaf. The
 // session may be new and have the recording's Header; in a session with entries, the recording starts a new root.
 //
 // Records keep their ids, unless the session has an entry with that id. Usage that was reported with a message, and its

@@ -35,7 +35,7 @@ type Record struct {
 	history.Entry
 	// Line that holds the record, from 1; the first one if several were put together.
 	Line int
-	// Recorded is what the recorder calls it, such as "message" or "event_msg.turn_aborted".
+	// Recorded is the recorder's name for it, such as "message" or "event_msg.turn_aborted".
 	Recorded string
 	// Usage that the provider reported with an assistant message, zero if none was recorded.
 	Usage chat.Usage
@@ -73,7 +73,7 @@ const (
 	Unreadable NoteKind = "unreadable"
 )
 
-// Note describes something that no record shows as it was.
+// Note describes a part of a recording that is missing from its records, or changed in them.
 type Note struct {
 	// Line at which it first occurred.
 	Line int
@@ -81,7 +81,7 @@ type Note struct {
 	Count int
 	// Kind is the reason.
 	Kind NoteKind
-	// What it is about: the path of a field such as "message.stopReason", a type, or the error of a line.
+	// What the note is about: the path of a field such as "message.stopReason", a type, or the error of a line.
 	What string
 }
 

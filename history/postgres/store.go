@@ -175,8 +175,8 @@ func (s *Store) conflict(ctx context.Context, at storage.Position) error {
 	return &storage.ConflictError{At: at, End: end}
 }
 
-// idleInTransaction is how long the server lets a transaction with hooks wait for its process. A process that is paused
-// or cut off blocks the session's row for that long, and its append is not written.
+// idleInTransaction is the maximum time that the server lets a transaction with hooks wait for its process. A process
+// that is paused or cut off blocks the session's row for that long, and its append is not written.
 const idleInTransaction = "10s"
 
 // insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
