@@ -97,6 +97,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
 		TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan", ".refused.model", ".refused.request"},
 		TypeRefusal:        {".model"},
+		TypeErasure:        {".copies", ".entries", ".summaries"},
 		"later":            {"", ".id", ".parent"},
 	}
 	index := regexp.MustCompile(`\[\d+\]`)
