@@ -29,10 +29,10 @@ func slowly(after time.Duration, step models.Step) models.Step {
 	}
 }
 
-// backgroundDesk returns a desk with about the given number of tokens of history. It is compacted in the background at
+// backgroundFixture returns a fixture with about the given number of tokens of history. It is compacted in the background at
 // 80% of the budget.
-func backgroundDesk(t testing.TB, tokens int) desk {
-	d := newDesk(t, chat.UserMessage(task))
+func backgroundFixture(t testing.TB, tokens int) fixture {
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, (tokens-40)/4)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	d.Policy.Background = summarize.Background{Wait: 0.95, Apply: 0.65}
@@ -42,7 +42,7 @@ func backgroundDesk(t testing.TB, tokens int) desk {
 
 func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		before := d.Messages() // does not wait
@@ -85,7 +85,7 @@ func TestARenderWaitsForABackgroundSummaryOnlyNearTheLimit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := backgroundDesk(t, 3400)
+				d := backgroundFixture(t, 3400)
 				d.Answers(slowly(30*time.Second, models.SaySummary("Made meanwhile.")))
 				d.Messages()
 				d.Say(round(5, c.more)...)
@@ -101,7 +101,7 @@ func TestARenderWaitsForABackgroundSummaryOnlyNearTheLimit(t *testing.T) {
 
 func TestWaitReturnsOnceTheSummaryIsReadyOrItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		require.NoError(t, d.Wait(t.Context()), "there is nothing to wait for")
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		d.Messages()
@@ -117,7 +117,7 @@ func TestWaitReturnsOnceTheSummaryIsReadyOrItsContextEnds(t *testing.T) {
 
 func TestABackgroundSummaryThatIsNotNeededIsDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Answers(models.SaySummary("Made in vain."))
 		d.Messages()
 		synctest.Wait()
@@ -132,7 +132,7 @@ func TestABackgroundSummaryThatIsNotNeededIsDiscarded(t *testing.T) {
 
 func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3300)
+		d := backgroundFixture(t, 3300)
 		d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
 		d.Messages()
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing
 
 func TestABackgroundFailureIsRetriedAfterRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3300)
+		d := backgroundFixture(t, 3300)
 		d.Policy.RetryAfter = time.Hour
 		d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}), models.SaySummary("Now."))
 		d.Messages()
@@ -168,7 +168,7 @@ func TestABackgroundFailureIsRetriedAfterRetryAfter(t *testing.T) {
 
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		ended := make(chan error, 1)
 		d.Answers(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			<-ctx.Done()
@@ -194,7 +194,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 
 func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("All the same.")))
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := d.Render(ctx, prompt(d.Session))
@@ -207,7 +207,7 @@ func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 
 func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Answers(slowly(2*time.Minute, models.SaySummary("At last.")))
 		d.Messages()
 		d.Say(round(5, 900)...)
@@ -223,7 +223,7 @@ func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 
 func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutAndIsThenCompacted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Policy.Background.Timeout = 10 * time.Second
 		d.Answers(slowly(time.Hour, models.SaySummary("At last.")), models.SaySummary("In its place."))
 		d.Messages()
@@ -237,7 +237,7 @@ func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutAndIsThenCompacted(t *testing.
 
 func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
 		d.Messages()
 		require.NoError(t, d.Session.Branch(t.Context(), "e3"))
@@ -264,7 +264,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 		{"to an entry from which the prompt does not fit", "e3", append([]chat.Message{chat.UserMessage("Rather this.")}, rounds(20, 26, roundTokens)...), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Target.ContextWindow = 2 * budget
 			d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				if err := errors.Join(d.Session.Branch(ctx, c.to), d.Session.Append(ctx, c.late...)); err != nil {
@@ -294,7 +294,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 
 func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
 		d.Answers(models.SaySummary("one"))
 		d.Messages()
@@ -317,7 +317,7 @@ func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *t
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, overflowing()...)
+				d := newFixture(t, overflowing()...)
 				d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
 				d.Policy.Background.Always, d.Policy.Overflow.LastResort = true, c.resort
 				d.Target.Model = &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
@@ -335,7 +335,7 @@ func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *t
 
 func TestAForcedModeStillForksInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := copilotDesk(t)
+		d := copilotFixture(t)
 		fork := summarize.ForkPrompt()
 		fork.Background = true
 		d.Policy.Ask.Prompts = []summarize.Prompt{fork, summarize.FullPrompt(), summarize.SimplePrompt()}

@@ -35,7 +35,7 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 		{"if the model fails the session stays where it is", true, nil, models.Fail(errors.New("down")), 1, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, chat.UserMessage(task))
+			d := newFixture(t, chat.UserMessage(task))
 			d.Say(rounds(1, 3, 200)...)
 			d.Policy.Branch = ohmypi.Policy().Branch
 			d.Policy.Branch.On = c.on
@@ -78,7 +78,7 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 }
 
 func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	d.Checkpoints = &checkpoints.Folder{Dir: dir}
 	d.Policy.Place.Checkpoints = true
@@ -116,7 +116,7 @@ func TestTitleOfASummary(t *testing.T) {
 }
 
 func TestACheckpointThatCannotBeWrittenDoesNotStopTheCompaction(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	d.Checkpoints = &checkpoints.Folder{Dir: file}

@@ -22,9 +22,9 @@ var cached = sizing.Prices{
 	Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 100,
 }
 
-// pricedDesk returns a desk with a model whose prices are known, and two tools.
-func pricedDesk(t *testing.T) desk {
-	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 2, 200)...)...)
+// pricedFixture returns a fixture with a model whose prices are known, and two tools.
+func pricedFixture(t *testing.T) fixture {
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 2, 200)...)...)
 	d.Target.Prices, d.Target.Name = cached, "m"
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: words(20)}, {Name: "write", Description: words(20)}}
 	return d
@@ -32,7 +32,7 @@ func pricedDesk(t *testing.T) desk {
 
 // send renders a prompt and appends the next round, with the usage that a provider reports whose count is 1.5 times
 // ours.
-func send(d desk, prompt elements.Node) {
+func send(d fixture, prompt elements.Node) {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), prompt)
 	require.NoError(d.T, err)
@@ -48,11 +48,11 @@ func send(d desk, prompt elements.Node) {
 }
 
 // foretold returns the measurement of the prompt, which another compactor of the session must agree with.
-func foretold(d desk, prompt elements.Node) summarize.Measurement {
+func foretold(d fixture, prompt elements.Node) summarize.Measurement {
 	d.T.Helper()
 	var m [2]summarize.Measurement
 	for i := range m {
-		other := deskOf(d.T, d.Session)
+		other := fixtureOf(d.T, d.Session)
 		other.Target, other.Policy = d.Target, d.Policy
 		if i == 0 {
 			other = d
@@ -67,7 +67,7 @@ func foretold(d desk, prompt elements.Node) summarize.Measurement {
 
 func TestTheCachedTokensOfAPromptArePredicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := pricedDesk(t)
+		d := pricedFixture(t)
 		first := foretold(d, prompt(d.Session))
 		require.False(t, first.Cold, "no usage was reported for the answers in the session, and the newest answer is recent")
 		require.Zero(t, first.Foretold.CacheRead)
@@ -97,7 +97,7 @@ func TestAMeasurementUsesTheSessionsClock(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)
-	d := deskOf(t, s, chat.UserMessage(task))
+	d := fixtureOf(t, s, chat.UserMessage(task))
 	d.Say(rounds(1, 2, 200)...)
 	d.Target.Prices = cached
 	send(d, prompt(s))
@@ -116,53 +116,53 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 	}
 	for _, tt := range []struct {
 		rule   string
-		change func(d desk) elements.Node
+		change func(d fixture) elements.Node
 		want   sizing.Change // ChangeNone: there is no event
 		why    string
 	}{
-		{"more history breaks nothing", func(d desk) elements.Node { return prompt(d.Session) }, sizing.ChangeNone, ""},
-		{"a clock in the system prompt", func(d desk) elements.Node { return clock("It is 12:01.", d.Session) }, sizing.ChangeSystem, "such as a clock"},
-		{"tools in another order", func(d desk) elements.Node {
+		{"more history breaks nothing", func(d fixture) elements.Node { return prompt(d.Session) }, sizing.ChangeNone, ""},
+		{"a clock in the system prompt", func(d fixture) elements.Node { return clock("It is 12:01.", d.Session) }, sizing.ChangeSystem, "such as a clock"},
+		{"tools in another order", func(d fixture) elements.Node {
 			d.Target.Tools[0], d.Target.Tools[1] = d.Target.Tools[1], d.Target.Tools[0]
 			return prompt(d.Session)
 		}, sizing.ChangeToolOrder, "list them in a fixed order"},
-		{"another tool", func(d desk) elements.Node {
+		{"another tool", func(d fixture) elements.Node {
 			d.Target.Tools[0].Description += " It reads."
 			return prompt(d.Session)
 		}, sizing.ChangeTools, "keep them for the whole session"},
-		{"context in front of the history", func(d desk) elements.Node {
+		{"context in front of the history", func(d fixture) elements.Node {
 			tree := prompt(d.Session)
 			return append(elements.Nodes{tree[0], elements.UserMessage{Children: elements.Nodes{elements.Text("retrieved")}}}, tree[1:]...)
 		}, sizing.ChangeMessages, "context in front of the history"},
-		{"a clearing causes no event, since the compactor made it", func(d desk) elements.Node {
+		{"a clearing causes no event, since the compactor made it", func(d fixture) elements.Node {
 			d.Policy.Clear = a3s.Policy().Clear
 			d.Policy.Clear.Rule.Keep, d.Policy.Clear.Always = 1, true
 			d.T.Cleanup(func() { require.Contains(d.T, kinds(*d.Heard), "cleared") })
 			return prompt(d.Session)
 		}, sizing.ChangeNone, ""},
-		{"a compaction causes no event either", func(d desk) elements.Node {
+		{"a compaction causes no event either", func(d fixture) elements.Node {
 			d.Answers(models.SaySummary("What was done."))
 			_, err := d.Compact(d.T.Context(), "")
 			require.NoError(d.T, err)
 			*d.Heard = nil
 			return prompt(d.Session)
 		}, sizing.ChangeNone, ""},
-		{"another model has a cache of its own", func(d desk) elements.Node {
+		{"another model has a cache of its own", func(d fixture) elements.Node {
 			d.Target.Name = "other"
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
-		{"a cache that expired cannot be broken", func(d desk) elements.Node {
+		{"a cache that expired cannot be broken", func(d fixture) elements.Node {
 			time.Sleep(time.Hour)
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
-		{"without prices nothing is predicted", func(d desk) elements.Node {
+		{"without prices nothing is predicted", func(d fixture) elements.Node {
 			d.Target.Prices = sizing.Prices{}
 			return clock("It is 12:01.", d.Session)
 		}, sizing.ChangeNone, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := pricedDesk(t)
+				d := pricedFixture(t)
 				for range 4 {
 					send(d, prompt(d.Session))
 				}
@@ -190,9 +190,9 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 	}
 }
 
-// carryDesk returns a desk whose policy compacts by the carry rule alone.
-func carryDesk(t *testing.T) desk {
-	d := pricedDesk(t)
+// carryFixture returns a fixture whose policy compacts by the carry rule alone.
+func carryFixture(t *testing.T) fixture {
+	d := pricedFixture(t)
 	d.Target.Budget, d.Target.ContextWindow = 100_000, 110_000
 	d.Policy.Trigger = summarize.Trigger{{Carry: 1}}
 	d.Policy.Cut, d.Policy.Place.Max, d.Policy.Place.Share = history.Cut{Tokens: 500}, 300, 0.2
@@ -202,7 +202,7 @@ func carryDesk(t *testing.T) desk {
 
 func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := carryDesk(t)
+		d := carryFixture(t)
 		send(d, prompt(d.Session)) // a first request is cold
 		var before summarize.Measurement
 		for n := range 200 {
@@ -233,7 +233,7 @@ func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T
 func TestTheCarryRuleCompactsEarlierIfTheCacheIsCold(t *testing.T) {
 	for _, loss := range []float64{0, 100} {
 		synctest.Test(t, func(t *testing.T) {
-			d := carryDesk(t)
+			d := carryFixture(t)
 			d.Policy.Trigger[0].Loss = loss
 			d.Say(rounds(3, 40, 200)...)
 			d.Policy.Off = true
@@ -283,22 +283,22 @@ func TestAConditionWithCarry(t *testing.T) {
 }
 
 func TestInvalidPricesAreRefused(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Prices.Output = -1
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.ErrorContains(t, err, "summarize: Target.Prices: sizing: Prices.Rates.Output is -1")
 }
 
-// clearDesk returns a desk whose policy clears by the carry rule, and compacts nothing.
-func clearDesk(t *testing.T) desk {
-	d := carryDesk(t)
+// clearFixture returns a fixture whose policy clears by the carry rule, and compacts nothing.
+func clearFixture(t *testing.T) fixture {
+	d := carryFixture(t)
 	d.Policy.Trigger = nil
 	d.Policy.Clear = summarize.Clear{Carry: 1, Rule: history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}}
 	return d
 }
 
 // cleared returns the number of clearings that d heard of.
-func cleared(d desk) (n int) {
+func cleared(d fixture) (n int) {
 	for _, e := range *d.Heard {
 		if e.Kind == summarize.EventCleared {
 			n++
@@ -309,7 +309,7 @@ func cleared(d desk) (n int) {
 
 func TestOutputIsClearedInBatchesOnceCarryingItHasCostWhatTheCacheBreakCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := clearDesk(t)
+		d := clearFixture(t)
 		last, gaps := 0, []int(nil)
 		for n := range 120 {
 			before := cleared(d)
@@ -368,7 +368,7 @@ func TestTheCheapestModelWritesTheSummary(t *testing.T) {
 		{"not a model without prices", sizing.Prices{}, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			d := carryDesk(t)
+			d := carryFixture(t)
 			asked := ""
 			d.Models = map[string]summarize.Target{"other": {Prices: tt.other, Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 				asked = "other"

@@ -34,9 +34,9 @@ const (
 	nonsense fault = "nonsense"
 )
 
-// faultyDesk is a desk with one function that misbehaves while faulty is set.
-type faultyDesk struct {
-	desk
+// faultyFixture is a fixture with one function that misbehaves while faulty is set.
+type faultyFixture struct {
+	fixture
 	fault   fault
 	faulty  atomic.Bool
 	called  atomic.Bool // the function was called while it was faulty
@@ -44,7 +44,7 @@ type faultyDesk struct {
 }
 
 // misbehave is called first in the faulty function. It reports whether the function must return nonsense.
-func (d *faultyDesk) misbehave() bool {
+func (d *faultyFixture) misbehave() bool {
 	if !d.faulty.Load() {
 		return false
 	}
@@ -63,7 +63,7 @@ func (d *faultyDesk) misbehave() bool {
 // faultyTokenizer counts as quarter does while it is not faulty.
 type faultyTokenizer struct {
 	quarter
-	d *faultyDesk
+	d *faultyFixture
 }
 
 func (t *faultyTokenizer) CountMessage(m chat.Message) int {
@@ -83,7 +83,7 @@ func (t *faultyTokenizer) CountTools(tools []chat.Tool) int {
 // faultyHandler is a handler of logs, which it drops.
 type faultyHandler struct {
 	slog.Handler
-	d *faultyDesk
+	d *faultyFixture
 }
 
 func (h faultyHandler) Enabled(context.Context, slog.Level) bool { return true }
@@ -95,7 +95,7 @@ func (h faultyHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-type faultyTracer struct{ d *faultyDesk }
+type faultyTracer struct{ d *faultyFixture }
 
 func (t faultyTracer) TraceStart(context.Context, summarize.Work) context.Context {
 	t.d.misbehave()
@@ -108,15 +108,15 @@ func (t faultyTracer) TraceEnd(context.Context, *render.Result, error) { t.d.mis
 // error about nonsense that the function returns, "" if it cannot return any.
 var faultyFunctions = []struct {
 	name, complaint string
-	set             func(d *faultyDesk)
+	set             func(d *faultyFixture)
 }{
-	{"OnEvent", "", func(d *faultyDesk) {
+	{"OnEvent", "", func(d *faultyFixture) {
 		hear := d.OnEvent
 		d.OnEvent = func(e summarize.Event) { hear(e); d.misbehave() }
 	}},
-	{"Logger", "", func(d *faultyDesk) { d.Logger = slog.New(faultyHandler{slog.DiscardHandler, d}) }},
-	{"Tracer", "", func(d *faultyDesk) { d.Tracer = faultyTracer{d} }},
-	{"hook BeforeCompact", "the summary of a hook: the answer cannot be used: it is empty", func(d *faultyDesk) {
+	{"Logger", "", func(d *faultyFixture) { d.Logger = slog.New(faultyHandler{slog.DiscardHandler, d}) }},
+	{"Tracer", "", func(d *faultyFixture) { d.Tracer = faultyTracer{d} }},
+	{"hook BeforeCompact", "the summary of a hook: the answer cannot be used: it is empty", func(d *faultyFixture) {
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
 			if d.misbehave() {
 				i.Summary = &history.Summary{Text: " \xff\u200b"[:1]}
@@ -124,34 +124,34 @@ var faultyFunctions = []struct {
 			return i, nil
 		}
 	}},
-	{"hook AfterCompact", "connection refused", func(d *faultyDesk) {
+	{"hook AfterCompact", "connection refused", func(d *faultyFixture) {
 		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { return d.errIfFaulty() }
 	}},
-	{"hook Interrupt", "connection refused", func(d *faultyDesk) { d.Hooks.Interrupt = func(context.Context) error { return d.errIfFaulty() } }},
-	{"hook Workspace", "connection refused", func(d *faultyDesk) {
+	{"hook Interrupt", "connection refused", func(d *faultyFixture) { d.Hooks.Interrupt = func(context.Context) error { return d.errIfFaulty() } }},
+	{"hook Workspace", "connection refused", func(d *faultyFixture) {
 		d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, d.errIfFaulty() }
 	}},
-	{"hook BeforeBranch", "connection refused", func(d *faultyDesk) {
+	{"hook BeforeBranch", "connection refused", func(d *faultyFixture) {
 		d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
 			return summarize.Intervention{}, d.errIfFaulty()
 		}
 	}},
-	{"hook AfterBranch", "connection refused", func(d *faultyDesk) {
+	{"hook AfterBranch", "connection refused", func(d *faultyFixture) {
 		d.Hooks.AfterBranch = func(context.Context, string, string, *history.BranchSummary) error { return d.errIfFaulty() }
 	}},
-	{"Prompt.Request", "it returned a prompt without a message", func(d *faultyDesk) {
+	{"Prompt.Request", "it returned a prompt without a message", func(d *faultyFixture) {
 		ask := &d.Policy.Ask.Prompts[0]
 		ask.Request = d.tree(ask.Request)
 		d.Policy.Branch.Prompt = summarize.BranchPrompt()
 		d.Policy.Branch.Prompt.Request = d.tree(d.Policy.Branch.Prompt.Request)
 	}},
-	{"Prompt.Prefix", "it returned a prompt without a message", func(d *faultyDesk) {
+	{"Prompt.Prefix", "it returned a prompt without a message", func(d *faultyFixture) {
 		d.Policy.Ask.Prompts[0].Prefix = d.tree(d.Policy.Ask.Prompts[0].Prefix)
 	}},
-	{"Prompt.Title", "it returned a prompt without a message", func(d *faultyDesk) {
+	{"Prompt.Title", "it returned a prompt without a message", func(d *faultyFixture) {
 		d.Policy.Ask.Prompts[0].Title = d.tree(d.Policy.Ask.Prompts[0].Title)
 	}},
-	{"Prompt.Merge", "it is empty", func(d *faultyDesk) {
+	{"Prompt.Merge", "it is empty", func(d *faultyFixture) {
 		merge := d.Policy.Ask.Prompts[0].Merge
 		d.Policy.Ask.Prompts[0].Merge = func(history, prefix string) string {
 			if d.misbehave() {
@@ -160,7 +160,7 @@ var faultyFunctions = []struct {
 			return merge(history, prefix)
 		}
 	}},
-	{"Prompt.Read", "it is empty", func(d *faultyDesk) {
+	{"Prompt.Read", "it is empty", func(d *faultyFixture) {
 		read := func(r chat.Response) (string, error) {
 			if d.misbehave() {
 				return " ", nil
@@ -170,10 +170,10 @@ var faultyFunctions = []struct {
 		d.Policy.Ask.Prompts[0].Read, d.Policy.Branch.Prompt = read, summarize.BranchPrompt()
 		d.Policy.Branch.Prompt.Read = read
 	}},
-	{"Ask.Checks[0]", "connection refused", func(d *faultyDesk) {
+	{"Ask.Checks[0]", "connection refused", func(d *faultyFixture) {
 		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { return d.errIfFaulty() }}
 	}},
-	{"Place.Replacement", "it must return one or more user messages", func(d *faultyDesk) {
+	{"Place.Replacement", "it must return one or more user messages", func(d *faultyFixture) {
 		d.Policy.Place.Replacement = func(m summarize.Material) elements.Node {
 			if d.misbehave() {
 				return elements.SystemMessage{Children: elements.Nodes{elements.Text("Obey.")}}
@@ -181,19 +181,19 @@ var faultyFunctions = []struct {
 			return summarize.ConversationSummary(m)
 		}
 	}},
-	{"Place.FileTools", "", func(d *faultyDesk) {
+	{"Place.FileTools", "", func(d *faultyFixture) {
 		d.Policy.Place.FileTools = history.FileTools{"read": func(string) history.Files { d.misbehave(); return history.Files{} }}
 	}},
-	{"Clear.Rule", "", func(d *faultyDesk) {
+	{"Clear.Rule", "", func(d *faultyFixture) {
 		d.Policy.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {
 			d.misbehave()
 			return "[cleared]"
 		}}}
 	}},
-	{"Runner", "connection refused", func(d *faultyDesk) {
+	{"Runner", "connection refused", func(d *faultyFixture) {
 		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return d.errIfFaulty() })
 	}},
-	{"model gpt", `a message of the role "user"`, func(d *faultyDesk) {
+	{"model gpt", `a message of the role "user"`, func(d *faultyFixture) {
 		working := d.Target.Model
 		d.Target.Model = chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 			if d.misbehave() {
@@ -202,11 +202,11 @@ var faultyFunctions = []struct {
 			return working.Generate(ctx, req)
 		})
 	}},
-	{"Target.Tokenizer", "it counted", func(d *faultyDesk) { d.Target.Tokenizer = &faultyTokenizer{d: d} }},
+	{"Target.Tokenizer", "it counted", func(d *faultyFixture) { d.Target.Tokenizer = &faultyTokenizer{d: d} }},
 }
 
 // errIfFaulty is the body of a function whose only result is an error.
-func (d *faultyDesk) errIfFaulty() error {
+func (d *faultyFixture) errIfFaulty() error {
 	if d.misbehave() {
 		return errDown
 	}
@@ -214,7 +214,7 @@ func (d *faultyDesk) errIfFaulty() error {
 }
 
 // tree returns a function of a prompt that returns no tree while it is faulty.
-func (d *faultyDesk) tree(working func(summarize.Material) elements.Node) func(summarize.Material) elements.Node {
+func (d *faultyFixture) tree(working func(summarize.Material) elements.Node) func(summarize.Material) elements.Node {
 	return func(m summarize.Material) elements.Node {
 		if d.misbehave() {
 			return nil
@@ -223,14 +223,14 @@ func (d *faultyDesk) tree(working func(summarize.Material) elements.Node) func(s
 	}
 }
 
-// compactingCalls are a compactor's calls that may compact. Each sets faulty once the desk is prepared.
-var compactingCalls = map[string]func(ctx context.Context, d *faultyDesk) error{
-	"render": func(ctx context.Context, d *faultyDesk) error {
+// compactingCalls are a compactor's calls that may compact. Each sets faulty once the fixture is prepared.
+var compactingCalls = map[string]func(ctx context.Context, d *faultyFixture) error{
+	"render": func(ctx context.Context, d *faultyFixture) error {
 		d.faulty.Store(true)
 		_, err := d.Render(ctx, prompt(d.Session))
 		return err
 	},
-	"background": func(ctx context.Context, d *faultyDesk) error {
+	"background": func(ctx context.Context, d *faultyFixture) error {
 		d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
@@ -239,21 +239,21 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyDesk) error{
 		_, then := d.Render(ctx, prompt(d.Session))
 		return errors.Join(first, waited, then)
 	},
-	"recover": func(ctx context.Context, d *faultyDesk) error {
+	"recover": func(ctx context.Context, d *faultyFixture) error {
 		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
 		_, err := d.Recover(ctx, prompt(d.Session), &chat.ContextLimitError{Limit: 4000, Tokens: 4500}, "")
 		return err
 	},
-	"switch model": func(ctx context.Context, d *faultyDesk) error {
+	"switch model": func(ctx context.Context, d *faultyFixture) error {
 		small := d.Target
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
 		_, err := d.SwitchModel(ctx, prompt(d.Session), small)
 		return err
 	},
-	"on demand": func(ctx context.Context, d *faultyDesk) error {
+	"on demand": func(ctx context.Context, d *faultyFixture) error {
 		d.Target.Budget = 100_000
 		if _, err := d.Render(ctx, prompt(d.Session)); err != nil {
 			return err
@@ -262,17 +262,17 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyDesk) error{
 		_, err := d.Compact(ctx, "")
 		return err
 	},
-	"after turn": func(ctx context.Context, d *faultyDesk) error {
+	"after turn": func(ctx context.Context, d *faultyFixture) error {
 		d.faulty.Store(true)
 		_, err := d.AfterTurn(ctx, prompt(d.Session))
 		return err
 	},
-	"navigate": func(ctx context.Context, d *faultyDesk) error {
+	"navigate": func(ctx context.Context, d *faultyFixture) error {
 		d.faulty.Store(true)
 		_, err := d.Navigate(ctx, "e1", summarize.Navigation{Summarise: true})
 		return err
 	},
-	"close": func(ctx context.Context, d *faultyDesk) error {
+	"close": func(ctx context.Context, d *faultyFixture) error {
 		d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
@@ -296,7 +296,7 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", f.name, call, do), func(t *testing.T) {
 					ran++
 					synctest.Test(t, func(t *testing.T) {
-						d := newFaultyDesk(t, do)
+						d := newFaultyFixture(t, do)
 						f.set(d)
 						ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 						defer cancel()
@@ -333,8 +333,8 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 	}
 }
 
-func newFaultyDesk(t *testing.T, do fault) *faultyDesk {
-	d := &faultyDesk{desk: newDesk(t, chat.UserMessage("The first question.")), fault: do, release: make(chan struct{})}
+func newFaultyFixture(t *testing.T, do fault) *faultyFixture {
+	d := &faultyFixture{fixture: newFixture(t, chat.UserMessage("The first question.")), fault: do, release: make(chan struct{})}
 	d.Say(rounds(1, 2, roundTokens)...)
 	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
 	d.Say(rounds(3, 6, roundTokens)...)
@@ -347,7 +347,7 @@ func newFaultyDesk(t *testing.T, do fault) *faultyDesk {
 }
 
 // requireNamed checks that a returned error or an event names the function, or has its complaint.
-func requireNamed(t *testing.T, d *faultyDesk, name, complaint string, told []error) {
+func requireNamed(t *testing.T, d *faultyFixture, name, complaint string, told []error) {
 	t.Helper()
 	for _, e := range *d.Heard {
 		told = append(told, e.Err)
@@ -378,7 +378,7 @@ func requireNamed(t *testing.T, d *faultyDesk, name, complaint string, told []er
 }
 
 // closed returns the error that Close would return about a listener that hangs.
-func (d *faultyDesk) closed(t *testing.T) error {
+func (d *faultyFixture) closed(t *testing.T) error {
 	t.Helper()
 	if d.fault != hangs {
 		return nil
@@ -387,10 +387,10 @@ func (d *faultyDesk) closed(t *testing.T) error {
 }
 
 // requireWorking checks that another compactor compacts the session, and that d renders.
-func requireWorking(t *testing.T, d *faultyDesk) {
+func requireWorking(t *testing.T, d *faultyFixture) {
 	t.Helper()
 	require.NoError(t, chat.Validate(append(viewOf(t, d.Session).Messages(), chat.UserMessage("on"))))
-	other := deskOf(t, d.Session)
+	other := fixtureOf(t, d.Session)
 	other.Target.Model = models.Offline{Tokenizer: quarter{}}
 	before := len(compactions(d.Session))
 	other.Say(chat.UserMessage("And then?"))
@@ -409,7 +409,7 @@ func requireWorking(t *testing.T, d *faultyDesk) {
 
 func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, release := newDesk(t, overflowing()...), make(chan struct{})
+		d, release := newFixture(t, overflowing()...), make(chan struct{})
 		d.Target.Name = "gpt"
 		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			<-release
@@ -425,7 +425,7 @@ func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 		close(release)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		d, release := copilotDesk(t), make(chan struct{})
+		d, release := copilotFixture(t), make(chan struct{})
 		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Done.")(ctx, r)
@@ -442,7 +442,7 @@ func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 
 func TestTheLoggerReportsAnOnEventThatPanics(t *testing.T) {
 	var log strings.Builder
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Logger, d.OnEvent = slog.New(slog.NewTextHandler(&log, nil)), func(summarize.Event) { panic("boom") }
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()
@@ -452,7 +452,7 @@ func TestTheLoggerReportsAnOnEventThatPanics(t *testing.T) {
 func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Policy, d.Target.Model = p, down(&chat.TransientError{Err: errDown})
 			d.Policy.Clear, d.Policy.Overflow.LastResort, d.Policy.Ask.Names = summarize.Clear{}, summarize.ResortError, nil
 			begun := time.Now()
@@ -471,7 +471,7 @@ func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
 }
 
 func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Model = down((*chat.ContextLimitError)(nil))
 	wrong, ok := errors.AsType[*summarize.CallbackError](error(d.Fails()))
 	require.True(t, ok)
@@ -480,7 +480,7 @@ func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T
 }
 
 func TestANilModelIsReportedAsUnknown(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Ask.Names, d.Models = []string{"none"}, map[string]summarize.Target{"none": {}}
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()

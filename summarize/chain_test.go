@@ -25,17 +25,17 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 				continue // its request shows no earlier summary
 			}
 			t.Run(name+", "+replacement, func(t *testing.T) {
-				m := stuff()
+				m := firstMaterial()
 				m.Room, m.Words = 10_000, 8_000
 				answer := special
 				var chain []string
 				for range 20 {
 					m.Summary = plaintext.Untagged(answer)
-					placed, err := stands(t, r, m)
+					placed, err := renderReplacement(t, r, m)
 					require.NoError(t, err)
 					m.Previous, m.PreviousSummary = placed, m.Summary
 					m.Sent = append(m.System[:1:1], append(placed[:len(placed):len(placed)], m.Covered...)...)
-					shown := tags.FindStringSubmatch(text(requested(t, p.Request(m))))
+					shown := tags.FindStringSubmatch(text(mustRenderRequest(t, p.Request(m))))
 					require.NotNil(t, shown)
 					response := chat.Response{Message: chat.AssistantMessage("<analysis>\nhm\n</analysis>\n<summary>\n" + shown[2] + "\n</summary>")}
 					if p.Read == nil {

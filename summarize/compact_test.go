@@ -22,7 +22,7 @@ import (
 )
 
 func TestPromptThatFitsAsksNoModel(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, roundTokens)...)
 	got := d.Messages()
 	equal(t, said(d.Session), got[1:])
@@ -32,7 +32,7 @@ func TestPromptThatFitsAsksNoModel(t *testing.T) {
 }
 
 func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Budget = count(quarter{}, append(said(d.Session), chat.SystemMessage("You are a coding agent.")))
 	d.Messages()
 	require.Empty(t, d.Requests())
@@ -44,7 +44,7 @@ func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
 }
 
 func TestOverflowIsSummarisedOnce(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("Five files were read."))
 	all := said(d.Session)
 
@@ -120,7 +120,7 @@ func TestTheNewestRoundsAreKeptWordForWord(t *testing.T) {
 		shown: []int{24}, asked: []int{11, 12, 13, 21, 22, 23}, users: []string{"Question 2?"},
 	}} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, c.messages...)
+			d := newFixture(t, c.messages...)
 			d.Target.ContextWindow = 2 * budget
 			d.Policy.Cut.Share = c.share
 			d.Answers(models.SaySummary("It went well."))
@@ -141,7 +141,7 @@ func TestTheNewestRoundsAreKeptWordForWord(t *testing.T) {
 }
 
 func TestFullModeSendsTheConversationWithItsToolsAndAsksForEightSections(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
@@ -180,7 +180,7 @@ func hint(t testing.TB, request string) int {
 }
 
 func TestARequestWithoutToolsHasNoToolChoice(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy = summarize.Policy{}
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
@@ -191,7 +191,7 @@ func TestARequestWithoutToolsHasNoToolChoice(t *testing.T) {
 
 func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 	long := round(1, 3*budget) // cut to half of the window in the prompt
-	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
+	d := newFixture(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
 	d.Target.ContextWindow = 10 * budget
 	d.Answers(models.SaySummary("short"))
 	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, PromptBudget: budget, Tokenizer: quarter{}})
@@ -203,7 +203,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 }
 
 func TestRequestShowsRoundsByTheLimitsOfThePolicy(t *testing.T) {
-	d := newDesk(t, append(overflowing(), round(7, roundTokens)...)...)
+	d := newFixture(t, append(overflowing(), round(7, roundTokens)...)...)
 	d.Policy.Place.Limits = history.Limits{Results: 0.05}
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
@@ -218,7 +218,7 @@ func TestARequestIsValidThoughTheHistoryHasMissingResultsAndBlankMessages(t *tes
 	interrupted := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 		{ID: "a", Name: "read", Arguments: `{"path":"a"}`}, {ID: "b", Name: "read", Arguments: `{"path":"b"}`},
 	}}
-	d := newDesk(t, chat.UserMessage("Go on."), interrupted, chat.ToolResult("b", "text of b"), chat.UserMessage(" "),
+	d := newFixture(t, chat.UserMessage("Go on."), interrupted, chat.ToolResult("b", "text of b"), chat.UserMessage(" "),
 		chat.Message{Role: chat.RoleAssistant}, chat.UserMessage(task))
 	d.Say(rounds(1, 6, roundTokens)...)
 	d.Answers(models.SaySummary("short"))
@@ -227,7 +227,7 @@ func TestARequestIsValidThoughTheHistoryHasMissingResultsAndBlankMessages(t *tes
 }
 
 func TestTheSecondSummaryCoversTheFirst(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("The first summary."), models.SaySummary("The second summary."))
 	d.Messages()
 	d.Say(rounds(7, 11, roundTokens)...)
@@ -248,7 +248,7 @@ func TestTheSecondSummaryCoversTheFirst(t *testing.T) {
 }
 
 func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("one"), models.SaySummary("two"))
 	d.Messages()
 	d.Say(chat.AssistantMessage("It builds."), chat.UserMessage("And now the tests."))
@@ -261,14 +261,14 @@ func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 }
 
 func TestASummaryIsOneUserMessageInWhichOnlyOurTagsAreEscaped(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(models.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
 	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.Messages()[1].Text())
 }
 
 func TestTheBreadcrumbNamesTheTranscriptItsLinesAndACallThatReadsIt(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d := deskOf(t, opened(t, "session.jsonl"), overflowing()...)
+	d := fixtureOf(t, opened(t, "session.jsonl"), overflowing()...)
 	d.Say(rounds(7, 12, 200)...)
 	d.Target.ContextWindow = 2 * budget
 	d.Policy.Place.ReadTool = "view"
@@ -300,15 +300,15 @@ func TestTheBreadcrumbNamesTheTranscriptItsLinesAndACallThatReadsIt(t *testing.T
 
 func TestASummaryCanLackABreadcrumb(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		desk func(testing.TB, ...chat.Message) desk
-		no   bool
+		name    string
+		fixture func(testing.TB, ...chat.Message) fixture
+		no      bool
 	}{
-		{"a session in memory has no transcript", newDesk, false},
-		{"a policy can leave the breadcrumb out", newFileDesk, true},
+		{"a session in memory has no transcript", newFixture, false},
+		{"a policy can leave the breadcrumb out", newFileFixture, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := c.desk(t, overflowing()...)
+			d := c.fixture(t, overflowing()...)
 			d.Policy.Place.NoBreadcrumb = c.no
 			d.Answers(models.SaySummary("short"))
 			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.Messages()[1].Text())
@@ -317,7 +317,7 @@ func TestASummaryCanLackABreadcrumb(t *testing.T) {
 }
 
 func TestSummaryIsWrittenOnce(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
 	first := d.Messages()
 	for n := 7; n < 10; n++ {
@@ -329,10 +329,10 @@ func TestSummaryIsWrittenOnce(t *testing.T) {
 	path := d.Session.Path()
 	read, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
-	equal(t, want, deskOf(t, read).Messages())
+	equal(t, want, fixtureOf(t, read).Messages())
 	require.NoError(t, d.Session.Close())
 
-	again := deskOf(t, opened(t, path))
+	again := fixtureOf(t, opened(t, path))
 	equal(t, want, again.Messages())
 	require.Empty(t, again.Requests())
 	again.Say(chat.UserMessage("Thanks."))
@@ -340,7 +340,7 @@ func TestSummaryIsWrittenOnce(t *testing.T) {
 }
 
 func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	d.Target.ContextWindow = 2 * budget
 	d.Answers(models.SaySummary("one"), models.SaySummary("two"))
 	d.Messages()
@@ -352,7 +352,7 @@ func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
 }
 
 func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, roundTokens)...)
 	context := elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(words(1000))}}
 	r, err := d.Render(t.Context(), prompt(d.Session, context))
@@ -393,7 +393,7 @@ func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {
 		{"history that is required in a limit of its own", overflowing(), elements.TokenLimit{Max: 100, Children: elements.Nodes{required(200)}}, summarize.ErrNoRoom},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newFileDesk(t, c.messages...)
+			d := newFileFixture(t, c.messages...)
 			before := content(t, d.Session.Path())
 			root := prompt(d.Session, c.more)
 			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: quarter{}})
@@ -419,7 +419,7 @@ func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {
 }
 
 func TestSmallRoomIsUsed(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	more := elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(budget - roundTokens - 300))}}
 	d.Answers(models.SaySummary("short"))
 	r, err := d.Render(t.Context(), prompt(d.Session, more))
@@ -433,7 +433,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 
 // The newest round alone exceeds Cut.Share, and no less can be kept. So the summary gets the little room that is left.
 func TestSmallRoomIsUsedIfTheNewestRoundExceedsCutShare(t *testing.T) {
-	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
 	d.Policy.Cut.Share, d.Policy.Place.Share, d.Policy.Place.Max = 0.01, 0.9, 100_000
 	d.Answers(models.SaySummary("Short."))
 	require.NoError(t, chat.Validate(d.Messages()))
@@ -452,7 +452,7 @@ func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 		{"100 tokens of words in any case", summarize.Policy{Place: summarize.Place{Share: 0.001}}, 115},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Policy = c.policy
 			const frame = 15 // tokens of the message, its tags and the space between them
 			d.Answers(models.SaySummary(words(c.room - frame)))
@@ -460,7 +460,7 @@ func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 			r := d.Request()
 			require.Equal(t, c.room-frame-4, hint(t, r.Messages[len(r.Messages)-1].Text()))
 
-			d = newDesk(t, overflowing()...)
+			d = newFixture(t, overflowing()...)
 			d.Policy = c.policy
 			d.Answers(models.SaySummary(words(c.room-frame+1)), models.SaySummary("short"))
 			d.Messages()
@@ -470,7 +470,7 @@ func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 }
 
 func TestAnElementsErrorIsReturnedAndNothingIsCompacted(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	_, err := d.Render(t.Context(), prompt(d.Session, elements.Text("outside of a message")))
 	require.ErrorIs(t, err, render.ErrOutsideMessage)
 	_, failed := errors.AsType[*summarize.FailedError](err)
@@ -482,7 +482,7 @@ func TestASessionIsCompactedByTheCountsOfOpenAIsTokenizer(t *testing.T) {
 	counter := tiktoken.O200k()
 	for _, tokens := range []int{1500, 2500, 5000} {
 		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
-			d := newFileDesk(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))
+			d := newFileFixture(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))
 			d.Target.Tokenizer, d.Target.Budget, d.Target.Model = counter, tokens, models.Offline{Tokenizer: counter}
 			for n := 1; n <= 40; n++ {
 				d.Messages()
@@ -498,7 +498,7 @@ func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 		tokens int
 		over   bool
 	}{{1000, true}, {3000, false}} {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Say(round(7, 2000)...)
 		d.Policy.Cut.Tokens = c.tokens
 		d.Always(models.SaySummary("Done."))
@@ -509,7 +509,7 @@ func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 }
 
 func TestOnlyTheFilesOfCoveredRoundsAreListed(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 8, roundTokens)...)
 	d.Policy.Cut.Rounds = 2
 	d.Policy.Place.Replacement = ohmypi.Replacement

@@ -19,7 +19,7 @@ import (
 
 func TestTwoConcurrentRendersCompactOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		second := make(chan []chat.Message, 1)
 		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			go func() {
@@ -40,7 +40,7 @@ func TestTwoConcurrentRendersCompactOnce(t *testing.T) {
 
 func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		enough := errors.New("enough of this")
 		d.Answers(func(_ context.Context, r chat.Request) (chat.Response, error) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -62,7 +62,7 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 }
 
 func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
 	_, ok := errors.AsType[*summarize.CallbackError](error(d.Fails()))
 	require.True(t, ok)
@@ -71,7 +71,7 @@ func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 }
 
 func TestManyConcurrentRendersCompactOnce(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	var asked atomic.Int32
 	d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		asked.Add(1)
@@ -101,7 +101,7 @@ func TestManyConcurrentRendersCompactOnce(t *testing.T) {
 }
 
 func TestConcurrentRendersEachAskAModelThatIsDownOnce(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	var asked atomic.Int32
 	d.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		asked.Add(1)
@@ -122,7 +122,7 @@ func TestConcurrentRendersEachAskAModelThatIsDownOnce(t *testing.T) {
 }
 
 func TestMessagesAppendedByAfterCompactMayNotFit(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Hooks.AfterCompact = func(context.Context, history.Entry) error {
 		return d.Session.Append(t.Context(), rounds(50, 55, roundTokens)...)
 	}
@@ -132,7 +132,7 @@ func TestMessagesAppendedByAfterCompactMayNotFit(t *testing.T) {
 }
 
 func TestRendersWhileOthersAppendStayValidAndLoseNoMessage(t *testing.T) {
-	d := newFileDesk(t, chat.UserMessage(task))
+	d := newFileFixture(t, chat.UserMessage(task))
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	const writers, each = 4, 15
 	var group sync.WaitGroup

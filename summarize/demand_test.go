@@ -19,9 +19,9 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// roomy returns a desk with a few rounds, which fit.
-func roomy(t testing.TB) desk {
-	d := newDesk(t, chat.UserMessage(task))
+// roomy returns a fixture with a few rounds, which fit.
+func roomy(t testing.TB) fixture {
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 400)...)
 	return d
 }
@@ -45,7 +45,7 @@ func TestCompactIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, summarize.ErrNoPrompt)
 	})
 	t.Run("with fewer messages than the policy requires", func(t *testing.T) {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Policy.Trigger = copilotcli.Policy().Trigger
 		d.Messages()
 		_, err := d.Compact(t.Context(), "")
@@ -88,7 +88,7 @@ func TestCompactIsRefused(t *testing.T) {
 
 func TestCompactInterruptsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		interrupted := 0
 		d.Hooks.Interrupt = func(context.Context) error { interrupted++; return nil }
 		d.Answers(slowly(time.Hour, models.SaySummary("too slow")), models.SaySummary("as asked"))
@@ -116,7 +116,7 @@ func TestAfterTurnContinuesADoneAgentAsThePolicySays(t *testing.T) {
 		{"the agent is at work", chat.UserMessage("And now?"), "Continue if you have next steps.", false, "And now?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, chat.UserMessage(task))
+			d := newFixture(t, chat.UserMessage(task))
 			d.Say(rounds(1, 4, 850)...)
 			d.Say(c.last)
 			d.Policy.Trigger = summarize.Trigger{{Reserve: 800, Above: true}}
@@ -135,7 +135,7 @@ func TestAfterTurnContinuesADoneAgentAsThePolicySays(t *testing.T) {
 }
 
 // smaller returns the target of d with another name and a smaller budget.
-func smaller(d desk, budget int) summarize.Target {
+func smaller(d fixture, budget int) summarize.Target {
 	t := d.Target
 	t.Name, t.Budget, t.ContextWindow = "smaller", budget, 0
 	return t
@@ -191,7 +191,7 @@ func TestMemoryPressureCompactsOnlyIfThePolicySaysSo(t *testing.T) {
 
 func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Messages()
@@ -220,7 +220,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 }
 
 func TestRecoverUsesTheProvidersCount(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	sent := d.Messages()
@@ -231,7 +231,7 @@ func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	require.LessOrEqual(t, 2*r.Tokens, 4000)
 
 	// Another compactor of the session uses the ratio too.
-	again := deskOf(t, d.Session)
+	again := fixtureOf(t, d.Session)
 	again.Policy = d.Policy
 	again.Say(rounds(6, 9, 700)...)
 	_, err = again.Render(t.Context(), prompt(d.Session))
@@ -258,7 +258,7 @@ func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
 func (s status) StatusCode() int { return int(s) }
 
 func TestTruncationIsTheLastGuard(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
 	d.Answers(models.Say("no"), models.Say("no"))
 	got := d.Messages()
@@ -273,7 +273,7 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 }
 
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
 	d.Answers(models.SaySummary("What went before."))
 	d.Messages()
@@ -287,7 +287,7 @@ func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 }
 
 func TestNothingIsCompactedIfClearingSuffices(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 850)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
 	d.Policy.Clear.Rule = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}

@@ -20,7 +20,7 @@ import (
 )
 
 // requireSound checks that the prompt fits and is valid, or that the error says why it does not fit.
-func requireSound(t *testing.T, d desk, label string, number any) {
+func requireSound(t *testing.T, d fixture, label string, number any) {
 	t.Helper()
 	d.Always(models.SaySummary(words(60)))
 	r, err := d.Render(t.Context(), prompt(d.Session))
@@ -67,7 +67,7 @@ func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T)
 			}
 			return
 		}
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy = p
 		requireSound(t, d, field, number)
 	})
@@ -78,7 +78,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 		for _, threshold := range []float64{0, 1} {
 			for _, share := range []float64{0, 1} {
 				extremes.Each(summarize.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target summarize.Target) {
-					d := newDesk(t, overflowing()...)
+					d := newFixture(t, overflowing()...)
 					d.Policy = p
 					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
 					d.Target.Budget, d.Target.ContextWindow = target.Budget, target.ContextWindow
@@ -90,7 +90,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 					requireSound(t, d, name+": "+field, number)
 				})
 				for _, large := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
-					d := newDesk(t, overflowing()...)
+					d := newFixture(t, overflowing()...)
 					d.Policy = p
 					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
 					d.Target.Budget, d.Target.ContextWindow = large, large
@@ -108,14 +108,14 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {
 			return // JSON has no such numbers
 		}
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy = policies.All()["a3s"]
 		_, err := d.Session.Add(t.Context(), history.Entry{Body: u})
 		require.NoError(t, err)
 		requireSound(t, d, field, number)
 	})
 	extremes.Each(chat.Usage{Input: 1, Output: 1, CacheRead: 1, CacheWrite: 1, CacheWriteLong: 1}, func(field string, number any, u chat.Usage) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Always(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("<summary>" + words(60) + "</summary>"), Usage: u}, nil
 		})

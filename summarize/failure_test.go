@@ -61,7 +61,7 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			model := down(errDown)
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Policy, d.Target.Model = p, model
 			d.Policy.Overflow.LastResort, d.Policy.Clear = summarize.ResortError, summarize.Clear{}
 			require.ErrorIs(t, d.Fails(), errDown)
@@ -71,7 +71,7 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 }
 
 func TestABadRequestIsRetriedInSimpleMode(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(models.Fail(status(400)), models.SaySummary("Simple."))
 	require.Contains(t, text(d.Messages()), "Simple.")
 }
@@ -79,7 +79,7 @@ func TestABadRequestIsRetriedInSimpleMode(t *testing.T) {
 func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.T) {
 	for _, err := range []error{errDown, status(401), status(404), status(400), &chat.TransientError{Err: errDown}, context.DeadlineExceeded} {
 		first, second := down(err), down(err)
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt*"}, Model: "first"}}
 		d.Policy.Ask.Names = []string{"second", "unknown"}
 		d.Target.Name = "openai/gpt-4o"
@@ -94,7 +94,7 @@ func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.
 
 func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 	model := down(errDown)
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Target.Budget = model, 1_000_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
 	d.Say(rounds(0, 3, 400)...)
@@ -114,7 +114,7 @@ func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 
 func TestAPauseIsReadFromTheSession(t *testing.T) {
 	model := down(errDown)
-	d := newFileDesk(t, chat.UserMessage(task))
+	d := newFileFixture(t, chat.UserMessage(task))
 	d.Target.Budget = 1_000_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
 	d.Say(rounds(0, 3, 400)...)
@@ -133,7 +133,7 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 	t.Run("but no model that refused the same request", func(t *testing.T) {
 		model := down(status(401))
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
 			d.Fails()
@@ -145,7 +145,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 	})
 	t.Run("with a model whose failure was transient", func(t *testing.T) {
 		model := down(&chat.TransientError{Err: errDown})
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
 			d.Fails()
@@ -156,7 +156,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		model := &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			return models.Say("")(ctx, req)
 		}}
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
 			d.Fails()
@@ -171,7 +171,7 @@ func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, context.Cause(ctx)
 		}}
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Model = hangs
 		d.Policy = copilotchat.Policy()
 		d.Policy.Overflow.LastResort, d.Policy.Background.Wait = summarize.ResortError, 0.95
@@ -197,7 +197,7 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, context.Cause(ctx)
 		}}
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Model = hangs
 		d.Policy = copilotchat.Policy()
 		d.Say(rounds(1, 5, 660)...)
@@ -216,7 +216,7 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 
 func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
 	model := saying("Made in the background.")
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Policy = model, copilotchat.Policy()
 	d.Say(rounds(1, 5, 660)...)
 	d.Messages()
@@ -230,7 +230,7 @@ func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
 
 func TestRecoverUsesASummaryThatIsReadyAndCompactsNoFurther(t *testing.T) {
 	model := saying("Made in the background.")
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Policy = model, copilotchat.Policy()
 	d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnContextLimit})
 	d.Say(rounds(1, 5, 660)...)
@@ -245,7 +245,7 @@ func TestRecoverUsesASummaryThatIsReadyAndCompactsNoFurther(t *testing.T) {
 
 func TestHooksOfABackgroundCompactionDoNotDelayRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Model, d.Policy = saying("Done."), copilotchat.Policy()
 		slow := func(ctx context.Context) error {
 			select {
@@ -274,7 +274,7 @@ func TestHooksOfABackgroundCompactionDoNotDelayRender(t *testing.T) {
 
 func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Hooks.Timeout = 3 * time.Second
 		release := make(chan struct{})
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
@@ -303,7 +303,7 @@ func TestATitleNeverDelaysTheCompaction(t *testing.T) {
 				return chat.Response{}, context.Cause(ctx)
 			}
 		}}
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Policy, d.Target.Model = ohmypi.Policy(), model
 		d.Policy.Clear = summarize.Clear{}
 		d.Say(rounds(1, 6, roundTokens)...)
@@ -323,7 +323,7 @@ func TestATitleNeverDelaysTheCompaction(t *testing.T) {
 func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
 		t.Run("a model "+name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, models.SaySummary("Done."), models.SaySummary("Done."))
 			d.Fails()
 			d.Say(round(7, 50)...)
@@ -332,7 +332,7 @@ func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 			require.Contains(t, text(r.Messages), "Done.")
 		})
 		t.Run("a model in the background "+name, func(t *testing.T) {
-			d := newDesk(t, chat.UserMessage(task))
+			d := newFixture(t, chat.UserMessage(task))
 			d.Policy = copilotchat.Policy()
 			d.Answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil })
 			d.Say(rounds(1, 5, 660)...)
@@ -343,13 +343,13 @@ func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 			require.Equal(t, summarize.PendingNone, pending)
 		})
 		t.Run("a listener "+name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.OnEvent = func(summarize.Event) { misbehave() }
 			d.Answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.Messages()), "Done.")
 		})
 		t.Run("a hook "+name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 				misbehave()
 				return summarize.Intervention{}, nil
@@ -361,7 +361,7 @@ func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 }
 
 func TestAVetoIsAnEventAndIsExplained(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 		return summarize.Intervention{Cancel: true}, nil
 	}
@@ -390,7 +390,7 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		for _, window := range []int{8_000, 16_000, 32_000, 128_000} {
 			model := provider(window, 1, "## Goal\n"+words(150), true)
-			d := newDesk(t, chat.UserMessage(task))
+			d := newFixture(t, chat.UserMessage(task))
 			d.Target.Model, d.Target.ContextWindow = model, window
 			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(window / 16)}}
 			d.Target.Budget = window - quarter{}.CountTools(d.Target.Tools) - window/16
@@ -409,7 +409,7 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 func TestARequestRefusedAsTooLargeIsRepeatedInSmallerPieces(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		model := provider(4_000, 2, "Done.", named)
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Model = model
 		d.Say(rounds(1, 12, 350)...)
 		require.Contains(t, text(d.Messages()), "Done.")
@@ -432,7 +432,7 @@ func TestARequestRefusedAsTooLargeIsRepeatedInSmallerPieces(t *testing.T) {
 func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		agent := provider(4_000, 2, "Answer.", named)
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		d.Say(rounds(1, 8, 450)...)
@@ -464,7 +464,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 }
 
 func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Budget = 100_000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Target.Model = saying("Done.")
@@ -484,7 +484,7 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
-		d := newDesk(t, chat.UserMessage("请修复构建。"))
+		d := newFixture(t, chat.UserMessage("请修复构建。"))
 		d.Policy, d.Target.Model = p, saying(long)
 		d.Policy.Overflow.LastResort, d.Policy.Ask.Names, d.Policy.Clear = summarize.ResortError, nil, summarize.Clear{}
 		for n := range 60 {
@@ -496,7 +496,7 @@ func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
 }
 
 func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	hangs := make(chan struct{})
 	d.Target.Model = chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 		close(hangs)
@@ -513,7 +513,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 
 	killed := t.TempDir() + "/killed.jsonl" // as kill -9 would have left it
 	writeFile(t, killed, data[:at])
-	again := deskOf(t, opened(t, killed))
+	again := fixtureOf(t, opened(t, killed))
 	again.Answers(models.SaySummary("Done after all."))
 	require.Contains(t, text(again.Messages()), "Done after all.")
 	require.Contains(t, content(t, killed), `nobody carries the plan out any more`)
@@ -521,7 +521,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 
 // A request that was refused is not sent again as it was.
 func TestRecoveryThatMadeNothingSmallerIsAnError(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, roundTokens)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Target.Model = down(errDown)
@@ -531,7 +531,7 @@ func TestRecoveryThatMadeNothingSmallerIsAnError(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.ErrorIs(t, recovery.Err, errDown)
 
-	again := deskOf(t, d.Session)
+	again := fixtureOf(t, d.Session)
 	again.Policy.Trigger, again.Target.Model = d.Policy.Trigger, saying("Done.")
 	r, err := again.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}, "")
 	require.NoError(t, err)

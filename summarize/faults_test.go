@@ -65,7 +65,7 @@ func TestAFaultOfTheModelLosesNothingAndTheNextRenderWorks(t *testing.T) {
 	} {
 		t.Run(f.name+", in the foreground", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, overflowing()...)
+				d := newFixture(t, overflowing()...)
 				d.Answers(f.step, f.step)
 				d.Fails()
 				equal(t, overflowing(), said(d.Session))
@@ -78,7 +78,7 @@ func TestAFaultOfTheModelLosesNothingAndTheNextRenderWorks(t *testing.T) {
 		})
 		t.Run(f.name+", in the background", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := backgroundDesk(t, 3400)
+				d := backgroundFixture(t, 3400)
 				d.Answers(f.step, f.step)
 				before := d.Messages()
 				time.Sleep(time.Hour)
@@ -104,7 +104,7 @@ func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {
 	}
 	t.Run("in the foreground", func(t *testing.T) {
 		store, s := open(t)
-		d := deskOf(t, s, overflowing()...)
+		d := fixtureOf(t, s, overflowing()...)
 		store.fill(true)
 		d.Answers(models.SaySummary("one"), models.SaySummary("two"))
 		require.ErrorIs(t, d.Fails(), syscall.ENOSPC)
@@ -118,7 +118,7 @@ func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {
 	t.Run("in the background", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store, s := open(t)
-			d := deskOf(t, s, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
+			d := fixtureOf(t, s, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
 			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
 			d.Answers(models.SaySummary("one"))
 			before := d.Messages()
@@ -151,7 +151,7 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 				defer mu.Unlock()
 				snapshots = append(snapshots, content(t, path))
 			}
-			d := deskOf(t, s, overflowing()...)
+			d := fixtureOf(t, s, overflowing()...)
 			for i := range policy.Ask.Prompts {
 				policy.Ask.Prompts[i].Title = nil // a title is made afterwards
 			}
@@ -183,7 +183,7 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 			for _, text := range slices.Compact(snapshots) {
 				copied := filepath.Join(t.TempDir(), "session.jsonl")
 				require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
-				again := deskOf(t, opened(t, copied))
+				again := fixtureOf(t, opened(t, copied))
 				again.Policy, again.Target.Model = policy, chat.ModelFunc(answer)
 				equal(t, overflowing(), said(again.Session))
 				made := len(compactions(again.Session))
@@ -202,7 +202,7 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 
 func TestTheTwoSummariesOfASplitTurnAreMadeConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, chat.UserMessage("The first question."))
+		d := newFixture(t, chat.UserMessage("The first question."))
 		d.Say(rounds(1, 2, 700)...)
 		d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
 		d.Say(rounds(3, 6, 700)...)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // Names of package compacttest that nearly every test uses.
 type (
 	quarter = compacttest.Quarter
-	desk    = compacttest.Desk
+	fixture = compacttest.Fixture
 )
 
 const (
@@ -48,13 +48,17 @@ const (
 var (
 	count, words, output, outputs, round, rounds = compacttest.Count, compacttest.Words, compacttest.Output, compacttest.Outputs, compacttest.Round, compacttest.Rounds
 
-	prompt, newDesk, newFileDesk, deskOf, overflowing = compacttest.Prompt, compacttest.New, compacttest.NewFile, compacttest.Of, compacttest.Overflowing
+	prompt, newFixture, newFileFixture, fixtureOf, overflowing = compacttest.Prompt, compacttest.New, compacttest.NewFile, compacttest.Of, compacttest.Overflowing
 
 	entries, viewOf, compactions, said, kept = compacttest.Entries, compacttest.ViewOf, compacttest.Compactions, compacttest.Said, compacttest.Kept
 
 	kinds, opened, content, equal, text, stopped, writeFile = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.WriteFile
 
-	stuff, again, done, asks, requested, written, stands, stand = compacttest.Stuff, compacttest.Again, compacttest.Done, compacttest.Asks, compacttest.Requested, compacttest.Written, compacttest.Stands, compacttest.Stand
+	firstMaterial, secondMaterial, summarizedMaterial = compacttest.FirstMaterial, compacttest.SecondMaterial, compacttest.SummarizedMaterial
 
-	shown, whole, toolUse, failing, talk, mentionsLog, marked = compacttest.Shown, compacttest.Whole, compacttest.ToolUse, compacttest.Failing, compacttest.Talk, compacttest.MentionsLog, compacttest.Marked
+	renderRequest, mustRenderRequest, format = compacttest.RenderRequest, compacttest.MustRenderRequest, compacttest.Format
+
+	renderReplacement, formatReplacement = compacttest.RenderReplacement, compacttest.FormatReplacement
+
+	shown, whole, toolUse, failing, talk, mentionsLog, marksIn = compacttest.Shown, compacttest.Whole, compacttest.ToolUse, compacttest.Failing, compacttest.Talk, compacttest.MentionsLog, compacttest.MarksIn
 )

@@ -214,7 +214,7 @@ func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 		require.GreaterOrEqual(t, len(compactions(s)), made+done, "acknowledged compactions are there")
 		requireSaid(t, s)
 
-		d := deskOf(t, s)
+		d := fixtureOf(t, s)
 		d.Policy, d.Target.Model = inBackground(), chat.ModelFunc(sawUpTo)
 		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
@@ -382,7 +382,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 		}
 		points += len(list)
 
-		d := deskOf(t, s)
+		d := fixtureOf(t, s)
 		d.Policy, d.Target.Model, d.Checkpoints = everything(), chat.ModelFunc(sawUpTo), checkpointsOf(path)
 		require.Equal(t, summarize.PendingNone, d.PendingNow(), "no process carries the plan out")
 		d.Messages()

@@ -26,7 +26,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 			event  string
 		}{{summarize.ResortError, ""}, {summarize.ResortTruncate, "truncated"}, {summarize.ResortDrop, "let go"}} {
 			t.Run(name+", "+string(c.resort), func(t *testing.T) {
-				d := newDesk(t, overflowing()...)
+				d := newFixture(t, overflowing()...)
 				d.Target.Model = down(errDown)
 				d.Policy.Overflow.LastResort = c.resort
 				change(&d.Policy)
@@ -47,7 +47,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 }
 
 func TestAForkDeclaresToolsAsTheAgentsRequestDid(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	model := saying("Done.")
 	d.Target.Model = model
@@ -61,7 +61,7 @@ func TestAForkDeclaresToolsAsTheAgentsRequestDid(t *testing.T) {
 }
 
 func TestAnAnswerToAForkThatCallsAToolIsNotASummary(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	d.Answers(func(context.Context, chat.Request) (chat.Response, error) {
 		m := chat.AssistantMessage("")
@@ -77,7 +77,7 @@ func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 	for _, c := range []struct {
 		input, want int
 	}{{1000, 5}, {2000, 3}} {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget = 20_000
 		d.Policy = summarize.Policy{
 			Measure: summarize.Measure{By: summarize.ByReport}, Trigger: summarize.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
@@ -93,7 +93,7 @@ func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 }
 
 func TestAPromptThatShowsAnotherSessionIsAnError(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	other := numbered.Session()
 	require.NoError(t, other.Append(t.Context(), overflowing()...))
 	_, err := d.Render(t.Context(), prompt(other))

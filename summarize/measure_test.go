@@ -38,7 +38,7 @@ func eachPolicy(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
 
 func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
-		d := newDesk(t)
+		d := newFixture(t)
 		d.Policy, d.Target.Budget, d.Target.ContextWindow = p, 10_000, 10_000
 		for turn := range 4 {
 			d.Say(chat.UserMessage(task))
@@ -57,7 +57,7 @@ func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
 }
 
 func TestDroppableHistoryCountsTowardsTheTrigger(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.99}}
 	tree := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
@@ -80,7 +80,7 @@ func lastLine(e summarize.Explanation) string {
 
 func TestInstructionsWithoutAPriorityAreNotPrunedBeforeHistoryIsCompacted(t *testing.T) {
 	for _, rounds := range []int{1, 2, 3, 4, 5, 6, 7, 8} {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		for n := range rounds {
 			d.Say(round(n, 600)...)
 		}
@@ -96,7 +96,7 @@ func TestInstructionsWithoutAPriorityAreNotPrunedBeforeHistoryIsCompacted(t *tes
 }
 
 func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(words(3990)))
+	d := newFixture(t, chat.UserMessage(words(3990)))
 	d.Policy.Overflow.LastResort = summarize.ResortDrop
 	tree := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
@@ -109,7 +109,7 @@ func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 }
 
 // reported appends an answer and its usage: the input that the provider reported, beside our own count.
-func reported(d desk, model string, input, counted int) {
+func reported(d fixture, model string, input, counted int) {
 	d.T.Helper()
 	_, err := d.Session.Add(context.Background(),
 		history.Entry{Body: history.Message{Message: chat.AssistantMessage("Done.")}},
@@ -122,38 +122,38 @@ func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		by   summarize.MeasureBy
-		say  func(d desk)
+		say  func(d fixture)
 		want float64
 	}{
-		{"1 if nothing was reported", summarize.ByReport, func(d desk) {}, 1},
-		{"above 1", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
-		{"below 1", summarize.ByReport, func(d desk) { reported(d, "m", 800, 1000) }, 0.8},
-		{"at least 0.5", summarize.ByReport, func(d desk) { reported(d, "m", 100, 1000) }, 0.5},
-		{"at most 4", summarize.ByReport, func(d desk) { reported(d, "m", 9000, 1000) }, 4},
-		{"1 if our own count is what the policy measures by", summarize.ByCount, func(d desk) { reported(d, "m", 1500, 1000) }, 1},
-		{"1 if we count more", summarize.ByLarger, func(d desk) { reported(d, "m", 800, 1000) }, 1},
-		{"above 1 if the provider counts more", summarize.ByLarger, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
-		{"of the newest report", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
-		{"not of a report about another model", summarize.ByReport, func(d desk) { reported(d, "other", 1500, 1000) }, 1},
-		{"not of a report before a switch of models", summarize.ByReport, func(d desk) {
+		{"1 if nothing was reported", summarize.ByReport, func(d fixture) {}, 1},
+		{"above 1", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"below 1", summarize.ByReport, func(d fixture) { reported(d, "m", 800, 1000) }, 0.8},
+		{"at least 0.5", summarize.ByReport, func(d fixture) { reported(d, "m", 100, 1000) }, 0.5},
+		{"at most 4", summarize.ByReport, func(d fixture) { reported(d, "m", 9000, 1000) }, 4},
+		{"1 if our own count is what the policy measures by", summarize.ByCount, func(d fixture) { reported(d, "m", 1500, 1000) }, 1},
+		{"1 if we count more", summarize.ByLarger, func(d fixture) { reported(d, "m", 800, 1000) }, 1},
+		{"above 1 if the provider counts more", summarize.ByLarger, func(d fixture) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"of the newest report", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
+		{"not of a report about another model", summarize.ByReport, func(d fixture) { reported(d, "other", 1500, 1000) }, 1},
+		{"not of a report before a switch of models", summarize.ByReport, func(d fixture) {
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.ModelChange{Model: "m"}})
 			require.NoError(d.T, err)
 		}, 1},
-		{"not of a report before a compaction", summarize.ByReport, func(d desk) {
+		{"not of a report before a compaction", summarize.ByReport, func(d fixture) {
 			reported(d, "m", 1500, 1000)
 			require.NoError(d.T, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
 		}, 1},
-		{"not of a report before a clearing", summarize.ByReport, func(d desk) {
+		{"not of a report before a clearing", summarize.ByReport, func(d fixture) {
 			d.Say(round(1, 200)...)
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
 			require.NoError(d.T, err)
 		}, 1},
-		{"1 if the report has no count of ours", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 0) }, 1},
+		{"1 if the report has no count of ours", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 0) }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, chat.UserMessage(task))
+			d := newFixture(t, chat.UserMessage(task))
 			d.Policy.Measure.By, d.Target.Name = c.by, "m"
 			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(40)}}
 			c.say(d)
@@ -170,7 +170,7 @@ func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 }
 
 func TestUsageOfARequestHoldsOurOwnCountOfIt(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Tools = "m", []chat.Tool{{Name: "read"}}
 	r, err := d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestAThresholdLowersTheBaseOfRatiosOnlyIfThePolicySaysSo(t *testing.T) {
 		lowered bool
 		want    int
 	}{{true, 5000}, {false, 10_000}} {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
 		d.Policy.Measure = summarize.Measure{LoweredBase: c.lowered, Threshold: 0.5}
 		d.Messages()
@@ -193,7 +193,7 @@ func TestAThresholdLowersTheBaseOfRatiosOnlyIfThePolicySaysSo(t *testing.T) {
 }
 
 func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 12, 500)...)
 	d.Target.Budget, d.Target.ContextWindow = 8_000, 10_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
@@ -203,12 +203,12 @@ func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
 }
 
 // reopened closes the session of d and opens it again, as another process would.
-func reopened(t *testing.T, d desk) desk {
+func reopened(t *testing.T, d fixture) fixture {
 	t.Helper()
 	path := d.Session.Path()
 	require.NoError(t, d.Close())
 	require.NoError(t, d.Session.Close())
-	again := deskOf(t, opened(t, path))
+	again := fixtureOf(t, opened(t, path))
 	again.Target, again.Policy = d.Target, d.Policy
 	again.Target.Model = again.Script
 	return again
@@ -225,7 +225,7 @@ func read(t testing.TB, path string) *history.Session {
 
 func TestJitterDependsOnTheSessionAndItsLeafAlone(t *testing.T) {
 	seen := map[float64]bool{}
-	d := newFileDesk(t, chat.UserMessage(task))
+	d := newFileFixture(t, chat.UserMessage(task))
 	for n := range 200 {
 		d.Messages()
 		j := d.Explain(t.Context()).Measurement.Jitter
@@ -246,7 +246,7 @@ func TestJitterDependsOnTheSessionAndItsLeafAlone(t *testing.T) {
 
 func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
 	dir := t.TempDir()
-	d := deskOf(t, opened(t, filepath.Join(dir, "s.jsonl")), chat.UserMessage(task))
+	d := fixtureOf(t, opened(t, filepath.Join(dir, "s.jsonl")), chat.UserMessage(task))
 	d.Policy = a3s.Policy()
 	d.Policy.Clear.Rule.Keep = 1500
 	d.Say(rounds(1, 5, 700)...)
@@ -259,7 +259,7 @@ func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
 }
 
 func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = a3s.Policy()
 	d.Policy.Clear.Rule.Keep = 700
 	d.Say(rounds(1, 5, 700)...)
@@ -273,7 +273,7 @@ func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {
 }
 
 func TestOldOutputIsClearedBeforeASummaryIsBegunInTheBackground(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = stagewise.Policy()
 	d.Policy.Ask.Names = nil
 	d.Policy.Clear.Rule = a3s.Policy().Clear.Rule
@@ -285,11 +285,11 @@ func TestOldOutputIsClearedBeforeASummaryIsBegunInTheBackground(t *testing.T) {
 }
 
 func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
-	d := newFileDesk(t, chat.UserMessage(task))
+	d := newFileFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
 	path := d.Session.Path()
 	require.NoError(t, d.Session.Close())
-	r := deskOf(t, read(t, path))
+	r := fixtureOf(t, read(t, path))
 	r.Policy = a3s.Policy()
 	r.Policy.Clear.Rule.Keep = 700
 	before := r.Messages()
@@ -298,7 +298,7 @@ func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
 }
 
 func TestACustomHistoryElementSeesTheCurrentView(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}}, ownHistory{session: d.Session},

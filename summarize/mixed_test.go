@@ -97,7 +97,7 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 				ended[end.Plan] = true
 			}
 		}
-		d := deskOf(t, s)
+		d := fixtureOf(t, s)
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		d.Say(chat.UserMessage("And then?"))
 		d.Messages()

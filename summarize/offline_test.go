@@ -18,7 +18,7 @@ import (
 func TestADigestOfADigestKeepsRequestsFilesAndErrors(t *testing.T) {
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
-			d := newFileDesk(t, sessiontest.Workday()...)
+			d := newFileFixture(t, sessiontest.Workday()...)
 			d.Target.Model, d.Policy.Ask.Mode = models.Offline{Tokenizer: quarter{}}, mode
 			var got []string
 			for n := 1; len(got) < 4; n++ {
@@ -57,7 +57,7 @@ func TestADigestKeepsASummaryThatAnotherModelWrote(t *testing.T) {
 	const foreign = "1. Conversation Overview: the user wants <b>speed</b> & no  fuss.\n\n- item one\n  * nested\n\n8. Continuation Plan: measure."
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
-			d := newFileDesk(t, overflowing()...)
+			d := newFileFixture(t, overflowing()...)
 			d.Policy.Ask.Mode = mode
 			d.Answers(models.SaySummary(foreign))
 			d.Messages()
@@ -101,7 +101,7 @@ func TestADigestInSimpleModeQuotesNoToolOutput(t *testing.T) {
 func TestOurTagsInADigestAreEscaped(t *testing.T) {
 	const trap = "Why is </conversation-summary> printed, and <conversation-summary>, and </summary>, and <summary>, and </analysis>, and <transcript path=x>?"
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
-		d := newDesk(t, append(overflowing(), chat.UserMessage(trap))...)
+		d := newFixture(t, append(overflowing(), chat.UserMessage(trap))...)
 		d.Target.Model, d.Policy.Ask.Mode = models.Offline{Tokenizer: quarter{}}, mode
 		d.Say(rounds(7, 20, 600)...)
 		d.Target.ContextWindow = 5 * budget
@@ -114,7 +114,7 @@ func TestOurTagsInADigestAreEscaped(t *testing.T) {
 }
 
 func TestADigestKeepsACompactionThatTheCallerMade(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	require.NoError(t, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("In short: all is well.")}, FirstKept: "e10"}))
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	d.Say(rounds(7, 10, roundTokens)...)
@@ -124,11 +124,11 @@ func TestADigestKeepsACompactionThatTheCallerMade(t *testing.T) {
 func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
-			m := stuff()
+			m := firstMaterial()
 			m.PreviousSummary = "## The user said\n- Start a <project>.\n## Files\n- main.go"
 			m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\n" + m.PreviousSummary + "\n</conversation-summary>")}
 			m.Sent = append(append(m.System, m.Previous...), m.Covered...)
-			response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, p.Request(m))})
+			response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: mustRenderRequest(t, p.Request(m))})
 			require.NoError(t, err)
 			read := p.Read
 			if read == nil {
@@ -147,10 +147,10 @@ func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
 }
 
 func TestADigestOfACompactHistoryListsErrorsAndFiles(t *testing.T) {
-	m := stuff()
+	m := firstMaterial()
 	m.Covered = append([]chat.Message{chat.UserMessage("Hi.\n[not: a note]")}, failing(toolUse("bash", `{"command":"go vet"}`, "exit status 1"))...)
 	m.Covered = append(m.Covered, failing(toolUse("read", `{"path":"a.go"}`, "no such file"))...)
-	response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, stagewise.Briefing{}.Prompt().Request(m))})
+	response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: mustRenderRequest(t, stagewise.Briefing{}.Prompt().Request(m))})
 	require.NoError(t, err)
 	digest := response.Message.Text()
 	require.Contains(t, digest, "## Errors\n- shell: go vet → exit 1: exit status 1\n- read: a.go: no such file\n")

@@ -18,7 +18,7 @@ import (
 
 func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy = p
 		d.Policy.Cut = history.Cut{} // some policies' cut keeps more than the budget
 		d.Target.ContextWindow = 2 * budget
@@ -30,7 +30,7 @@ func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 }
 
 func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
@@ -44,7 +44,7 @@ func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
 }
 
 func TestACompactionOnDemandIsTriedAgainAfterAFailure(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 500)...)
 	d.Messages()
 	d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now it works."))
@@ -55,7 +55,7 @@ func TestACompactionOnDemandIsTriedAgainAfterAFailure(t *testing.T) {
 }
 
 func TestAPolicyThatOnlyForksFailsInTheForegroundWithTheReason(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
 	d.Policy.Ask.Mode = summarize.ModeFork
@@ -63,8 +63,8 @@ func TestAPolicyThatOnlyForksFailsInTheForegroundWithTheReason(t *testing.T) {
 }
 
 func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
-	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
-	again := deskOf(t, read(t, d.Session.Path()))
+	d := newFileFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
+	again := fixtureOf(t, read(t, d.Session.Path()))
 	again.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}}
 	for range 3 {
 		again.Messages()
@@ -74,15 +74,15 @@ func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
 }
 
 func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
-	require.Equal(t, summarize.OutcomePlaced, anotherDesk(t, d, d.Script).Explain(t.Context()).Outcome)
+	require.Equal(t, summarize.OutcomePlaced, anotherFixture(t, d, d.Script).Explain(t.Context()).Outcome)
 	whole := content(t, d.Session.Path())
 	last := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(whole[:last+30]), 0o600)) // the process was killed while it wrote
-	again := deskOf(t, opened(t, path))
+	again := fixtureOf(t, opened(t, path))
 	require.Empty(t, compactions(again.Session))
 	require.NotEqual(t, summarize.OutcomePlaced, again.Explain(t.Context()).Outcome)
 }

@@ -24,7 +24,7 @@ func ownCompaction(text string, parts ...chat.Opaque) models.Step {
 
 func TestAProvidersOwnCompactionIsKeptUnchangedBesideTheSummary(t *testing.T) {
 	own := chat.Opaque{Value: json.RawMessage(`{"type":"compaction","encrypted_content":"<é>"}`), Tokens: 40}
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	d.Answers(ownCompaction("The build was mended.", own))
 	messages := d.Messages()
 	require.Equal(t, own, messages[1].Content[len(messages[1].Content)-1])
@@ -32,7 +32,7 @@ func TestAProvidersOwnCompactionIsKeptUnchangedBesideTheSummary(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	writeFile(t, path, content(t, d.Session.Path()))
-	reopened := deskOf(t, opened(t, path))
+	reopened := fixtureOf(t, opened(t, path))
 	equal(t, messages, reopened.Messages())
 
 	d.Say(rounds(7, 12, roundTokens)...)
@@ -50,7 +50,7 @@ func TestAProvidersOwnCompactionThatIsInvalidOrTooLargeIsLeftOut(t *testing.T) {
 		"not JSON":                 {{Value: json.RawMessage(`{"type":`), Tokens: 4}},
 		"an empty part":            {{}},
 	} {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Answers(ownCompaction("The build was mended.", parts...))
 		messages := d.Messages()
 		require.Len(t, messages[1].Content, 1, name)

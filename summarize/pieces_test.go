@@ -28,7 +28,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 		{800, 60, 75}, {1000, 60, 75}, {1500, 60, 75}, {1500, 150, 30}, {2500, 60, 75}, {3999, 60, 75}, {3000, 300, 15}, {5000, 60, 75},
 	} {
 		t.Run(fmt.Sprintf("%d rounds of %d tokens in %d", c.rounds, c.tokens, c.window), func(t *testing.T) {
-			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, c.rounds, c.tokens)...)...)
+			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, c.rounds, c.tokens)...)...)
 			d.TakesIn(c.window)
 			d.Answers(numberedSummaries(c.rounds)...)
 			d.Messages()
@@ -69,7 +69,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 }
 
 func TestTheFirstPieceShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
+	d := newFileFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("Summary 0."))
 	d.TakesIn(2 * budget)
 	d.Messages()
@@ -87,7 +87,7 @@ func TestTheFirstPieceShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
 }
 
 func TestAnUnusableAnswerToAPieceEndsTheMode(t *testing.T) {
-	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
 	d.Answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
 	d.Messages()
@@ -97,7 +97,7 @@ func TestAnUnusableAnswerToAPieceEndsTheMode(t *testing.T) {
 }
 
 func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
-	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
 	d.Target.Model = saying("## One\n" + words(700) + "\n\n## Two\n" + words(800))
 	d.Messages()
@@ -105,7 +105,7 @@ func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
 }
 
 func TestACancelledPieceLeavesTheViewAsItWas(t *testing.T) {
-	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d := newFileFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	before := viewOf(t, d.Session)
 	d.TakesIn(1500)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestARoundLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
-			d := newDesk(t, messages...)
+			d := newFixture(t, messages...)
 			d.TakesIn(1500)
 			d.Answers(numberedSummaries(10)...)
 			d.Messages()
@@ -149,7 +149,7 @@ func TestARoundLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
 	for _, window := range []int{1200, 1500, 2000, 3000} {
 		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
-			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 			d.TakesIn(window)
 			d.Policy.Place.Share = 0.1
 			var requests []chat.Request
@@ -170,7 +170,7 @@ func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
 }
 
 func TestAPieceIsAsLargeAsFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 1200)...) // one fits into a piece
 	d.Say(rounds(5, 60, 50)...)
 	d.TakesIn(2000)
@@ -207,7 +207,7 @@ func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 			for try := 0; made == ""; try++ {
 				require.Less(t, try, 40)
 				s := opened(t, path)
-				d := deskOf(t, s)
+				d := fixtureOf(t, s)
 				d.Target.Model = model
 				d.TakesIn(900)
 				if _, err := d.Render(t.Context(), prompt(s)); err == nil {

@@ -48,7 +48,7 @@ func TestAnInvalidPolicyIsRefusedByTheNameOfTheField(t *testing.T) {
 		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			d.Policy = c.policy
 			_, err := d.Render(t.Context(), prompt(d.Session))
 			require.Equal(t, fmt.Sprint(err), fmt.Sprint(c.policy.Validate()), "Validate returns the same error")
@@ -76,7 +76,7 @@ func TestAnIncompleteCompactorIsRefusedByTheNameOfTheField(t *testing.T) {
 		{"a context window below 0", func(c *summarize.Compactor) { c.Target.ContextWindow = -1 }, "Target.ContextWindow is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			session := d.Session
 			c.change(d.Compactor)
 			_, err := d.Render(t.Context(), prompt(session))
@@ -86,7 +86,7 @@ func TestAnIncompleteCompactorIsRefusedByTheNameOfTheField(t *testing.T) {
 			require.Empty(t, d.Requests())
 		})
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	d.Target.Tokenizer = nil
 	_, err := d.Render(t.Context(), nil)
 	require.ErrorIs(t, err, render.ErrNoTokenizer)

@@ -32,25 +32,25 @@ func TestPromptsMatchTheirGoldenFiles(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, name, string(p.Mode))
-			golden.Equal(t, "prompt_"+name+".txt", written(requested(t, p.Request(stuff()))))
-			golden.Equal(t, "prompt_"+name+"_again.txt", written(requested(t, p.Request(again()))))
+			golden.Equal(t, "prompt_"+name+".txt", format(mustRenderRequest(t, p.Request(firstMaterial()))))
+			golden.Equal(t, "prompt_"+name+"_again.txt", format(mustRenderRequest(t, p.Request(secondMaterial()))))
 		})
 	}
 	handoff := ohmypi.Handoff{}.Prompt()
-	golden.Equal(t, "prompt_handoff_prefix.txt", written(requested(t, handoff.Prefix(again()))))
-	m := again()
+	golden.Equal(t, "prompt_handoff_prefix.txt", format(mustRenderRequest(t, handoff.Prefix(secondMaterial()))))
+	m := secondMaterial()
 	m.Summary = "## Goal\n\nFix the <build>."
-	golden.Equal(t, "prompt_handoff_title.txt", written(requested(t, handoff.Title(m))))
+	golden.Equal(t, "prompt_handoff_title.txt", format(mustRenderRequest(t, handoff.Title(m))))
 }
 
 func TestEveryPromptHasTheInstructionsTheContextAndTheRoom(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
-			got := text(requested(t, p.Request(again())))
+			got := text(mustRenderRequest(t, p.Request(secondMaterial())))
 			for _, want := range []string{"Mind the flags.", "The client is Ada.", "You may not call tools.", "1500 tokens"} {
 				require.Contains(t, got, want)
 			}
-			require.Contains(t, text(requested(t, p.Request(stuff()))), "room for 1500 tokens")
+			require.Contains(t, text(mustRenderRequest(t, p.Request(firstMaterial()))), "room for 1500 tokens")
 		})
 	}
 }
@@ -58,7 +58,7 @@ func TestEveryPromptHasTheInstructionsTheContextAndTheRoom(t *testing.T) {
 // A request that does not fit is an error, and is then made in pieces. A prompt that packs leaves out the oldest work
 // instead.
 func TestARequestFitsOrIsAnError(t *testing.T) {
-	m := stuff()
+	m := firstMaterial()
 	for n := range 30 {
 		m.Covered = append(m.Covered, rounds(10*n+10, 10*n+12, 60)...)
 		m.Covered = append(m.Covered, chat.UserMessage(fmt.Sprintf("More of %d.", n)))
@@ -69,11 +69,11 @@ func TestARequestFitsOrIsAnError(t *testing.T) {
 	all["handoff, packed"] = ohmypi.Handoff{Packs: true}.Prompt()
 	for name, p := range all {
 		t.Run(name, func(t *testing.T) {
-			size := count(quarter{}, requested(t, p.Request(m)))
+			size := count(quarter{}, mustRenderRequest(t, p.Request(m)))
 			packs := p.Mode == summarize.ModeSimple || p.Mode == summarize.ModeBranch || strings.HasSuffix(name, "packed")
 			fits := 0
 			for window := size; window > size/3; window -= 37 {
-				_, err := asks(t, p.Request(m), window)
+				_, err := renderRequest(t, p.Request(m), window)
 				if err == nil {
 					fits++
 					continue
@@ -92,8 +92,8 @@ func TestARequestFitsOrIsAnError(t *testing.T) {
 func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 	p := summarize.ForkPrompt()
 	require.True(t, p.Tools, "tools are declared as in the agent's request")
-	m := stuff()
-	got := requested(t, p.Request(m))
+	m := firstMaterial()
+	got := mustRenderRequest(t, p.Request(m))
 	equal(t, m.Sent, got[:len(got)-1])
 	require.Equal(t, chat.RoleUser, got[len(got)-1].Role)
 	require.Contains(t, got[len(got)-1].Text(), "<summary> block")
@@ -103,7 +103,7 @@ func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 	require.Equal(t, "All is well.", summary)
 
 	m.Sent = nil
-	equal(t, requested(t, summarize.FullPrompt().Request(m)), requested(t, p.Request(m)))
+	equal(t, mustRenderRequest(t, summarize.FullPrompt().Request(m)), mustRenderRequest(t, p.Request(m)))
 }
 
 func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
@@ -143,12 +143,12 @@ func (s scaled) CountText(text string) int { return s.by * s.quarter.CountText(t
 
 func TestEveryPromptNamesTheLanguage(t *testing.T) {
 	for name, p := range prompts() {
-		require.Contains(t, text(requested(t, p.Request(stuff()))), "Write in the language of the conversation", name)
+		require.Contains(t, text(mustRenderRequest(t, p.Request(firstMaterial()))), "Write in the language of the conversation", name)
 	}
 	handoff := ohmypi.Handoff{}.Prompt()
-	require.Contains(t, text(requested(t, handoff.Prefix(stuff()))), "Write in the language of the conversation")
-	require.Contains(t, text(requested(t, handoff.Title(done()))), "in the language in which they are written")
-	require.Contains(t, text(requested(t, summarize.ShortenRequest(stuff(), "## A\n\nx"))), "Write in the language in which the summary is written")
+	require.Contains(t, text(mustRenderRequest(t, handoff.Prefix(firstMaterial()))), "Write in the language of the conversation")
+	require.Contains(t, text(mustRenderRequest(t, handoff.Title(summarizedMaterial()))), "in the language in which they are written")
+	require.Contains(t, text(mustRenderRequest(t, summarize.ShortenRequest(firstMaterial(), "## A\n\nx"))), "Write in the language in which the summary is written")
 }
 
 // Requests that show messages leave out pictures, documents, thinking and anything that only a provider reads.
@@ -169,9 +169,9 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 	}
 	for _, name := range []string{"full", "fork", "conversation-compaction"} {
 		t.Run(name, func(t *testing.T) {
-			m := stuff()
+			m := firstMaterial()
 			m.Sent, m.Covered = nil, covered
-			got := requested(t, prompts()[name].Request(m)) // checks that it is valid
+			got := mustRenderRequest(t, prompts()[name].Request(m)) // checks that it is valid
 			for _, message := range got {
 				for _, part := range message.Content {
 					require.IsType(t, chat.Text(""), part)
@@ -248,10 +248,10 @@ func path(entries []history.Entry) iter.Seq2[history.Entry, error] {
 }
 
 func TestInstructionsReplaceThoseOfTheBranchPrompt(t *testing.T) {
-	m := stuff()
-	require.Contains(t, text(requested(t, summarize.BranchPrompt().Request(m))), "need not be tried or found out again")
+	m := firstMaterial()
+	require.Contains(t, text(mustRenderRequest(t, summarize.BranchPrompt().Request(m))), "need not be tried or found out again")
 	m.Instructions = "Only the names."
-	got := text(requested(t, summarize.BranchPrompt().Request(m)))
+	got := text(mustRenderRequest(t, summarize.BranchPrompt().Request(m)))
 	require.Contains(t, got, "Only the names.")
 	require.NotContains(t, got, "need not be tried")
 }

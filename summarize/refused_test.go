@@ -15,7 +15,7 @@ import (
 
 // The model refused the request, not the rounds in it.
 func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Say(round(1, 2400)...)
 	d.Say(rounds(2, 5, roundTokens)...)
 	d.Policy.Ask.Names = []string{"small"}
@@ -39,7 +39,7 @@ func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
 
 // The arguments of a call may be most of a round, as for a file that is written.
 func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	write := chat.AssistantMessage("I write it.")
 	write.ToolCalls = []chat.ToolCall{{ID: "w", Name: "write", Arguments: `{"path":"a.go","text":"` + words(2400) + `"}`}}
 	d.Say(write, chat.ToolResult("w", "Written."))
@@ -61,7 +61,7 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 
 // An empty answer to one piece does not mean that a request for more would fail.
 func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
-	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(900)
 	d.Answers(models.Say(""), models.Say(""))
 	d.Fails()

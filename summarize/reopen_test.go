@@ -30,10 +30,10 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 			t.Run(name+" "+strconv.Itoa(seed), func(t *testing.T) {
 				dir := t.TempDir()
 				r := rand.New(rand.NewPCG(uint64(seed), 7))
-				d := deskOf(t, opened(t, filepath.Join(dir, "session.jsonl")), chat.UserMessage(task))
+				d := fixtureOf(t, opened(t, filepath.Join(dir, "session.jsonl")), chat.UserMessage(task))
 				n := 0
 				var model chat.ModelFunc = models.Offline{Tokenizer: quarter{}}.Generate
-				configure := func(d desk) {
+				configure := func(d fixture) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
 					d.Policy = policies.All()[name]
@@ -65,7 +65,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					require.NoError(t, os.WriteFile(path, []byte(content(t, d.Session.Path())), 0o600))
 					copied, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 					require.NoError(t, err)
-					again := deskOf(t, copied)
+					again := fixtureOf(t, copied)
 					configure(again)
 
 					here, hereErr := d.Render(t.Context(), prompt(d.Session))
@@ -92,7 +92,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 }
 
 // explained returns the explanation without the time and the text of the error.
-func explained(d desk) summarize.Explanation {
+func explained(d fixture) summarize.Explanation {
 	e := d.Explain(context.Background())
 	e.Measurement.Time, e.Err = time.Time{}, ""
 	return e

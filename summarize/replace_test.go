@@ -32,8 +32,8 @@ func replacements() map[string]summarize.Replacement {
 func TestReplacementsMatchTheirGoldenFiles(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
-			golden.Equal(t, "replace_"+name+".txt", stand(t, r, done()))
-			golden.Equal(t, "replace_"+name+"_bare.txt", stand(t, r, summarize.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
+			golden.Equal(t, "replace_"+name+".txt", formatReplacement(t, r, summarizedMaterial()))
+			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, summarize.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
 		})
 	}
 }
@@ -41,11 +41,11 @@ func TestReplacementsMatchTheirGoldenFiles(t *testing.T) {
 func TestEveryReplacementFitsItsRoomOrIsAnError(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
-			m := done()
-			size := quarter{}.CountText(stand(t, r, m))
+			m := summarizedMaterial()
+			size := quarter{}.CountText(formatReplacement(t, r, m))
 			tooSmall := 0
 			for m.Room = size; m.Room > 0; m.Room-- {
-				messages, err := stands(t, r, m)
+				messages, err := renderReplacement(t, r, m)
 				if err != nil {
 					require.ErrorContains(t, err, "cannot be removed")
 					tooSmall = max(tooSmall, m.Room)
@@ -71,10 +71,10 @@ func TestEveryReplacementFitsItsRoomOrIsAnError(t *testing.T) {
 func TestSummaryCannotCloseItsTag(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
-			m := done()
-			before := strings.Count(stand(t, r, m), "<")
+			m := summarizedMaterial()
+			before := strings.Count(formatReplacement(t, r, m), "<")
 			m.Summary = "You wrote `</conversation-summary>` and `</previous-chat-history>`, a `<plan>`, `<transcript path=\"x\">` and <div>.\n\n" + m.Summary
-			got := stand(t, r, m)
+			got := formatReplacement(t, r, m)
 			require.Contains(t, got, "You wrote `<\\/conversation-summary>` and `<\\/previous-chat-history>`, a `<\\plan>`, `<\\transcript path=\"x\">` and <div>.")
 			require.Equal(t, before+5, strings.Count(got, "<"))
 		})
@@ -89,7 +89,7 @@ func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
 		}
 		for name, r := range replacements() {
 			t.Run(promptName+", "+name, func(t *testing.T) {
-				d := newFileDesk(t, overflowing()...)
+				d := newFileFixture(t, overflowing()...)
 				d.Policy = summarize.Policy{
 					Ask:   summarize.Ask{Prompts: []summarize.Prompt{p}, Checks: []summarize.Check{summarize.NotEmpty, summarize.AtLeast(5)}},
 					Place: summarize.Place{Replacement: r},
@@ -127,7 +127,7 @@ func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
 
 // Optional parts, such as copies of user messages, are left out before a compaction is refused as no smaller.
 func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
+	d := newFixture(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
 	d.Say(chat.UserMessage("And now?"))
 	d.Policy = copilotcli.Policy()
 	d.Policy.Trigger, d.Policy.Place.Max = nil, 230

@@ -81,7 +81,7 @@ func marks(messages []chat.Message) map[int]bool {
 
 // replayed is a session that is replayed under a policy. It records what its requests for summaries show.
 type replayed struct {
-	desk
+	fixture
 	path string
 
 	mu       sync.Mutex
@@ -141,7 +141,7 @@ func TestALongSessionIsCompactedManyTimesUnderEveryPolicy(t *testing.T) {
 // replay renders and checks the prompt before each assistant message, as it would have been sent.
 func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window int, policy summarize.Policy) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	r := &replayed{desk: deskOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
+	r := &replayed{fixture: fixtureOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
 	r.Target.Tokenizer, r.Target.Budget, r.Policy, r.Target.Model = counter, window, policy, chat.ModelFunc(r.answer)
 	var unsaid []chat.Message // are appended before the next render
 	var asked chat.Message    // the user's latest message

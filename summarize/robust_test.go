@@ -23,7 +23,7 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := summarize.FullPrompt()
 			p.Title = func(summarize.Material) elements.Node { panic("boom") }
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Policy.Ask.Prompts = []summarize.Prompt{p}
 			d.Answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.Messages()), "Done.")
@@ -32,12 +32,12 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 		})
 	})
 	t.Run("a replacement", func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy.Place.Replacement = func(summarize.Material) elements.Node { panic("boom") }
 		require.ErrorContains(t, d.Fails(), "Place.Replacement: it panicked: boom")
 	})
 	t.Run("a placeholder", func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy.Clear.Rule = history.ClearRule{Keep: 100, Placeholder: func(history.ClearedOutput) string { panic("boom") }}
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.ErrorContains(t, err, "Clear.Rule: it panicked: boom")
@@ -51,7 +51,7 @@ func TestAConnectionErrorIsRetriedByTheNextRender(t *testing.T) {
 		}
 		return models.SaySummary("It is back.")(ctx, req)
 	}}
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Model = model
 	d.Fails()
 	require.Contains(t, text(d.Messages()), "It is back.")
@@ -59,7 +59,7 @@ func TestAConnectionErrorIsRetriedByTheNextRender(t *testing.T) {
 
 func TestARequestRefusedAsTooLargeWithoutNumbersIsNotRepeated(t *testing.T) {
 	model := down(&chat.ContextLimitError{Err: errors.New("413 status code (no body)")})
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Model = model
 	asked := map[string]int{}
 	for range 6 {
@@ -82,7 +82,7 @@ func TestAbortEndsARenderThatWaits(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, context.Cause(ctx)
 		}}
-		d := copilotDesk(t)
+		d := copilotFixture(t)
 		d.Target.Model = hangs
 		d.Messages()
 		d.Say(round(9, 1200)...)
@@ -102,7 +102,7 @@ func TestAbortEndsARenderThatWaits(t *testing.T) {
 
 func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Policy.Ask.Names = []string{"hangs"}
 		d.Models = map[string]summarize.Target{"hangs": {Model: &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
 			<-ctx.Done()
@@ -115,7 +115,7 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 
 func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Policy, d.Target.Budget = p, 100_000
 		d.Policy.Clear, d.Policy.Ask.Names = summarize.Clear{}, nil
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
@@ -128,7 +128,7 @@ func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
 }
 
 func TestFailuresAddNoEntriesOnceNoModelIsLeftToAsk(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Model = down(status(401))
 	for range 3 {
 		d.Fails()
@@ -141,7 +141,7 @@ func TestFailuresAddNoEntriesOnceNoModelIsLeftToAsk(t *testing.T) {
 }
 
 func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Budget = "m", 40_000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Say(rounds(1, 3, 300)...)
@@ -157,7 +157,7 @@ func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 }
 
 func TestANewMessageEndsASeriesOfRefusals(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Target.Budget = 6000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
@@ -185,7 +185,7 @@ func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 		}
 		return models.SaySummary("Done.")(ctx, req)
 	}}
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Place: summarize.Place{Max: 200}, Ask: summarize.Ask{Names: []string{"late"}}}
 	d.Models = map[string]summarize.Target{"late": {Model: late}}
 	d.Target.Model, d.Target.Budget = own, 100_000
@@ -198,7 +198,7 @@ func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 
 func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := copilotDesk(t)
+		d := copilotFixture(t)
 		release := make(chan struct{})
 		d.Target.Model = &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 			return models.SaySummary(fmt.Sprintf("Summary %d.", n))(ctx, req)
@@ -206,7 +206,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		var plan string
 		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 		d.Messages()
-		late := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+		late := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Too late.")(ctx, req)
 		}})
@@ -233,7 +233,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 
 func TestAListenerThatHangsIsNotCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		told, release := 0, make(chan struct{})
 		d.OnEvent = func(summarize.Event) { told++; <-release }
 		d.Answers(models.SaySummary("Done."))
@@ -250,7 +250,7 @@ func TestAListenerThatHangsIsNotCalledAgain(t *testing.T) {
 
 func TestAHookMayNotHideMessagesThatWereNotSummarised(t *testing.T) {
 	for _, id := range []string{"e999", "e14"} {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Policy.Cut = history.Cut{Rounds: 3}
 		d.Say(rounds(1, 7, 650)...)
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {

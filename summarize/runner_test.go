@@ -23,17 +23,17 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// anotherDesk returns another compactor of the same session, as a worker or a replica has one.
-func anotherDesk(t *testing.T, d desk, model chat.Model) desk {
-	other := deskOf(t, d.Session)
+// anotherFixture returns another compactor of the same session, as a worker or a replica has one.
+func anotherFixture(t *testing.T, d fixture, model chat.Model) fixture {
+	other := fixtureOf(t, d.Session)
 	other.Target, other.Policy = d.Target, d.Policy
 	other.Target.Model = model
 	return other
 }
 
-// copilotDesk returns a desk with the policy of Copilot Chat, and enough history for a summary in the background.
-func copilotDesk(t *testing.T) desk {
-	d := newDesk(t, chat.UserMessage(task))
+// copilotFixture returns a fixture with the policy of Copilot Chat, and enough history for a summary in the background.
+func copilotFixture(t *testing.T) fixture {
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
 	d.Say(rounds(1, 5, 660)...)
@@ -41,7 +41,7 @@ func copilotDesk(t *testing.T) desk {
 }
 
 func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	var plans []string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, s *history.Session, plan string) error {
 		plans = append(plans, plan)
@@ -56,7 +56,7 @@ func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, summarize.PendingElsewhere, pending)
 
-	worker := anotherDesk(t, d, saying("Made by the worker."))
+	worker := anotherFixture(t, d, saying("Made by the worker."))
 	require.NoError(t, worker.CarryOut(t.Context(), plans[0], nil))
 	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0], nil), summarize.ErrPlanEnded)
 	require.Contains(t, text(d.Messages()), "Made by the worker.")
@@ -64,7 +64,7 @@ func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
 }
 
 func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
@@ -86,7 +86,7 @@ func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
 	require.Contains(t, text(preamble.Body.(history.Preamble).System), "You are a coding agent.")
 
 	model := saying("Done.")
-	worker := anotherDesk(t, d, model) // whose target has no tools
+	worker := anotherFixture(t, d, model) // whose target has no tools
 	worker.Target.Tools = nil
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
@@ -104,13 +104,13 @@ func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
 func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		d := copilotDesk(t)
+		d := copilotFixture(t)
 		d.Target.Model = &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Made by the first.")(ctx, req)
 		}}
 		d.Messages()
-		other := anotherDesk(t, d, down(errDown))
+		other := anotherFixture(t, d, down(errDown))
 		other.Messages()
 		require.Empty(t, *other.Heard, "the other starts nothing")
 		other.Say(rounds(10, 11, 600)...)
@@ -134,7 +134,7 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 }
 
 func TestARunnerThatFailsEndsThePlan(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
 	d.Messages()
 	end, ok, err := d.Session.Latest(t.Context(), history.TypePlanEnd)
@@ -146,7 +146,7 @@ func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 
 func TestAPlanThatNoWorkerTakesIsDroppedAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := copilotDesk(t)
+		d := copilotFixture(t)
 		d.Target.Model = saying("Done here.")
 		given := 0
 		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { given++; return nil })
@@ -161,7 +161,7 @@ func TestAPlanThatNoWorkerTakesIsDroppedAfterItsTime(t *testing.T) {
 }
 
 func TestRenderOptionsArePassedOn(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Options = render.Options{LowWater: 0.5}
 	full, err := d.Render(t.Context(), prompt(d.Session, documents(20, 300)))
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func TestRenderOptionsArePassedOn(t *testing.T) {
 
 func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
 	old, next := saying("From the model that answered so far."), saying("From the new one.")
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = copilotcli.Policy()
 	d.Target.Model, d.Target.Name, d.Target.Budget = old, "old", 100_000
 	d.Say(rounds(1, 8, 660)...)
@@ -193,7 +193,7 @@ func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
 }
 
 func TestASwitchThatFailsChangesNothing(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = copilotcli.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
 	d.Target.Model, d.Target.Name, d.Target.Budget = down(errDown), "old", 100_000
@@ -208,7 +208,7 @@ func TestASwitchThatFailsChangesNothing(t *testing.T) {
 
 func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 	var told []summarize.Event
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}}
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
@@ -248,7 +248,7 @@ func TestAnEventIsPrintedInWordsWithoutItsEmptyFields(t *testing.T) {
 }
 
 func TestEventsHaveEachKeyOnce(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	var log strings.Builder
 	d.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	var told []summarize.Event
@@ -282,12 +282,12 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 }
 
 func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
-	d := backgroundDesk(t, 3400)
+	d := backgroundFixture(t, 3400)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // leaves plans to another process
 	d.Messages()
 	plan, _, err := d.Session.Latest(t.Context(), history.TypePlan)
 	require.NoError(t, err)
-	other := deskOf(t, d.Session)
+	other := fixtureOf(t, d.Session)
 	other.Policy = d.Policy
 	other.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
 	require.Error(t, other.CarryOut(t.Context(), plan.ID, nil))
@@ -297,7 +297,7 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 }
 
 func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
-	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.Policy = copilotchat.Policy()
 	d.Policy.Ask.Attempts = 1
 	var plan string
@@ -316,7 +316,7 @@ func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
 		return models.SaySummary(fmt.Sprintf("Summary %d.", answered))(ctx, r)
 	}}
 	for {
-		worker := anotherDesk(t, d, model)
+		worker := anotherFixture(t, d, model)
 		worker.TakesIn(900)
 		asked := false
 		err := worker.CarryOut(t.Context(), plan, func(err error) bool {
@@ -354,11 +354,11 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 		{"a model that panics", func(context.Context, chat.Request) (chat.Response, error) { panic("out of order") }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := copilotDesk(t)
+			d := copilotFixture(t)
 			var plan string
 			d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 			d.Messages()
-			worker := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
+			worker := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
 			asked := false
 			require.Error(t, worker.CarryOut(t.Context(), plan, func(error) bool { asked = true; return true }))
 			require.Equal(t, c.retried, asked)
@@ -371,13 +371,13 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 
 func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 	for _, again := range []bool{true, false} {
-		d := copilotDesk(t)
+		d := copilotFixture(t)
 		var plan string
 		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 		d.Messages()
 		stopped := errors.New("the worker stops")
 		ctx, stop := context.WithCancelCause(t.Context())
-		worker := anotherDesk(t, d, &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+		worker := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
 			stop(stopped)
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
@@ -387,18 +387,18 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 			require.Contains(t, kinds(*worker.Heard), "cancelled")
 			continue
 		}
-		require.NoError(t, anotherDesk(t, d, saying("Made by another.")).CarryOut(t.Context(), plan, nil))
+		require.NoError(t, anotherFixture(t, d, saying("Made by another.")).CarryOut(t.Context(), plan, nil))
 		require.Contains(t, text(d.Messages()), "Made by another.")
 	}
 }
 
 func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.ForkPrompt(), summarize.FullPrompt()}
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	d.Messages()
-	worker := anotherDesk(t, d, saying("Done."))
+	worker := anotherFixture(t, d, saying("Done."))
 	worker.Policy = d.Policy
 	var fork summarize.Event
 	worker.OnEvent = func(e summarize.Event) {
@@ -412,7 +412,7 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 }
 
 func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
-	d := copilotDesk(t)
+	d := copilotFixture(t)
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	titled := summarize.FullPrompt()
@@ -421,7 +421,7 @@ func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
 	}
 	d.Policy.Ask.Prompts = []summarize.Prompt{titled}
 	d.Messages()
-	worker := anotherDesk(t, d, saying("Done."))
+	worker := anotherFixture(t, d, saying("Done."))
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.NoError(t, worker.Close())
 	_, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)

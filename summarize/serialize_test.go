@@ -93,7 +93,7 @@ func TestOldMessagesOfTheAssistantAreDroppedAndTheUsersStay(t *testing.T) {
 				}
 				require.LessOrEqual(t, r.Tokens, budget)
 				got := text(r.Messages)
-				if m := marked(got, c.marks...); len(seen) == 0 || m != seen[len(seen)-1] {
+				if m := marksIn(got, c.marks...); len(seen) == 0 || m != seen[len(seen)-1] {
 					seen = append(seen, m)
 				}
 				require.Equal(t, budget < size, strings.Contains(got, "[This is not all"))

@@ -21,7 +21,7 @@ func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 	for _, window := range []int{4000, 8000, 16_000} {
 		eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 			t.Run(fmt.Sprint(window), func(t *testing.T) {
-				d := newDesk(t)
+				d := newFixture(t)
 				d.Policy, d.Target.Budget, d.Target.ContextWindow = p, window, window
 				d.Policy.Ask.Names = nil
 				d.Target.Model = models.Offline{Tokenizer: quarter{}}

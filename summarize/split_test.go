@@ -18,10 +18,10 @@ import (
 
 var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
 
-// newSplitDesk returns a desk whose history is cut within its second turn.
-func newSplitDesk(t testing.TB) desk {
+// newSplitFixture returns a fixture whose history is cut within its second turn.
+func newSplitFixture(t testing.TB) fixture {
 	t.Helper()
-	d := newDesk(t, chat.UserMessage("The first question."))
+	d := newFixture(t, chat.UserMessage("The first question."))
 	d.Say(rounds(1, 2, roundTokens)...)
 	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
 	d.Say(rounds(3, 6, roundTokens)...)
@@ -34,7 +34,7 @@ func newSplitDesk(t testing.TB) desk {
 // Each request names its part of the room, and answers that fill their parts are taken.
 func TestTheTwoSummariesOfASplitTurnShareTheRoomOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSplitDesk(t)
+		d := newSplitFixture(t)
 		var mu sync.Mutex
 		var rooms []int
 		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -72,7 +72,7 @@ func TestTheTwoSummariesOfASplitTurnShareTheRoomOfOne(t *testing.T) {
 
 // In little room two summaries would be too short to be of use.
 func TestASplitTurnHasOneSummaryInLittleRoom(t *testing.T) {
-	d := newSplitDesk(t)
+	d := newSplitFixture(t)
 	d.Policy.Place.Max = 250
 	d.Answers(models.Say("Of all."), models.Say("I did it."))
 	require.Contains(t, d.Messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")

@@ -84,7 +84,7 @@ func replayPrompts(t *testing.T, p summarize.Policy, tries int, model *counting)
 	if race {
 		said = said[:120]
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	d.Policy, d.Target.Budget, d.Target.Model = p, window, model
 	answer, refused := model.answer, map[string]bool{}
 	model.answer = func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {

@@ -44,7 +44,7 @@ func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
 }
 
 func TestAPolicyThatIsOffCompactsOnlyOnDemand(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Off = true
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	_, over := errors.AsType[*render.BudgetExceededError](err)
@@ -58,7 +58,7 @@ func TestAPolicyThatIsOffCompactsOnlyOnDemand(t *testing.T) {
 
 func TestAForkBeginsWithTheRequestBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Say(rounds(1, 4, 820)...)
 		d.Target.Tools = []chat.Tool{{Name: "read"}}
 		d.Policy = copilotchat.Policy()
@@ -89,7 +89,7 @@ func TestRequestsFollowTheQuirksOfTheModel(t *testing.T) {
 		{"gemini-3-pro", false, false, false},
 	} {
 		t.Run(c.model, func(t *testing.T) {
-			d := newDesk(t, chat.UserMessage(task), search, chat.ToolResult("s", "found"))
+			d := newFixture(t, chat.UserMessage(task), search, chat.ToolResult("s", "found"))
 			d.Say(rounds(1, 6, roundTokens)...)
 			d.Target.Name = c.model
 			d.Target.ContextWindow = 2 * budget
@@ -119,7 +119,7 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 		{"a routed model that fails", "gpt-5", models.Fail(errors.New("down")), "of its own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Target.Name = c.agent
 			d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
 			d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
@@ -131,7 +131,7 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 
 func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 	t.Run("hooks that fail block nothing", func(t *testing.T) {
-		d := newDesk(t, overflowing()...)
+		d := newFixture(t, overflowing()...)
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
 		}
@@ -140,8 +140,8 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 		d.Messages()
 		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.Heard))
 	})
-	decide := func(t *testing.T, decision summarize.Intervention, steps ...models.Step) desk {
-		d := newDesk(t, overflowing()...)
+	decide := func(t *testing.T, decision summarize.Intervention, steps ...models.Step) fixture {
+		d := newFixture(t, overflowing()...)
 		d.Hooks.BeforeCompact = func(_ context.Context, on summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
 			require.Equal(t, summarize.OnBudgetExceeded, on)
 			require.NotEmpty(t, m.Covered)
@@ -206,7 +206,7 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 					if p.Clear.Rule.Keep > 0 {
 						p.Clear.Rule.Keep, p.Clear.Rule.Saves = 600, 100 // the session is small
 					}
-					d := newDesk(t, chat.UserMessage(task))
+					d := newFixture(t, chat.UserMessage(task))
 					d.Policy, d.Target.Model = p, offline
 					d.Target.ContextWindow = budget + 1 // whatever the reserve
 					for i := 1; i <= 6; i++ {
@@ -231,7 +231,7 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 }
 
 // waitFor waits until no summary is being made in the background.
-func waitFor(d desk) {
+func waitFor(d fixture) {
 	for d.PendingNow() == summarize.PendingRunning {
 		time.Sleep(50 * time.Microsecond)
 	}
@@ -240,7 +240,7 @@ func waitFor(d desk) {
 func TestTheSystemMessageAndTheUsersRequestStayThroughFiveCompactionsOfEachPolicy(t *testing.T) {
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
-			d := newFileDesk(t, chat.UserMessage(task))
+			d := newFileFixture(t, chat.UserMessage(task))
 			d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
 			if p.Cut.Tokens > 0 {
 				d.Policy.Cut.Tokens = 800
@@ -285,7 +285,7 @@ func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
 	const window = 4000
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, chat.UserMessage(task))
+			d := newFixture(t, chat.UserMessage(task))
 			d.Say(rounds(1, 10*window/100, 100)...)
 			d.Policy, d.Target.Budget = p, 11*window
 			for i := range d.Policy.Ask.Prompts {

@@ -73,7 +73,7 @@ func TestTheLastThinkingThatIsCoveredStaysAfterTheSummary(t *testing.T) {
 		{"nothing for a model without a name", "-", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			d := newFileDesk(t, chat.UserMessage(task))
+			d := newFileFixture(t, chat.UserMessage(task))
 			for _, list := range c.said {
 				d.Say(list...)
 			}
@@ -109,7 +109,7 @@ func TestTheLastThinkingThatIsCoveredStaysAfterTheSummary(t *testing.T) {
 
 func TestThinkingStaysFromCompactionToCompactionUntilTheModelThinksAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	d := deskOf(t, opened(t, path), chat.UserMessage(task))
+	d := fixtureOf(t, opened(t, path), chat.UserMessage(task))
 	d.Target.Name, d.Target.ContextWindow = "claude-opus-4-5", 2*budget
 	first, second := thought("first", 40), thought("second", 40)
 	d.Say(thinking(1, roundTokens, first)...)
@@ -144,7 +144,7 @@ func TestThinkingStaysFromCompactionToCompactionUntilTheModelThinksAgain(t *test
 
 // Nearly all of the covered history is thinking that stays, so the compaction would save nothing.
 func TestThinkingThatStaysIsNotCountedAsSaved(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name = "claude-sonnet-4-5"
 	d.Say(thinking(1, 20, thought("long", 1500))...)
 	d.Say(round(2, 20)...)
@@ -157,7 +157,7 @@ func TestThinkingThatStaysIsNotCountedAsSaved(t *testing.T) {
 }
 
 func TestTheSummaryHasTheRoomThatIsLeftBesideTheThinking(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.ContextWindow = "claude-sonnet-4-5", 2*budget
 	d.Say(thinking(1, 2000, thought("long", 1500))...)
 	d.Say(round(2, 2000)...)
@@ -177,7 +177,7 @@ func TestTheSummaryHasTheRoomThatIsLeftBesideTheThinking(t *testing.T) {
 
 func TestABackgroundCompactionKeepsTheLastThinking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, chat.UserMessage(task))
+		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Name, d.Policy.Ask.Quirks = "claude-sonnet-4-5", copilotchat.Policy().Ask.Quirks
 		d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
 		last := thought("last", 40)

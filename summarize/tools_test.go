@@ -33,7 +33,7 @@ func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 		var requests []chat.Request
 		var sent []chat.Message
 		for _, inPrompt := range []bool{false, true} {
-			d := newDesk(t, overflowing()...)
+			d := newFixture(t, overflowing()...)
 			d.Policy = p
 			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}, {On: summarize.OnBudgetExceeded}}
 			d.Target.ContextWindow = 4_000 + d.Target.Tokenizer.CountTools([]chat.Tool{needed})
@@ -63,7 +63,7 @@ func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 }
 
 func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	tree := elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)}
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
@@ -81,14 +81,14 @@ func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
 }
 
 func TestToolsInThePromptAndInTheTargetAreAnError(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Tools = []chat.Tool{needed}
 	_, err := d.Render(t.Context(), elements.Nodes{toolsAt(new(1), offered), prompt(d.Session)})
 	require.ErrorIs(t, err, summarize.ErrTools)
 }
 
 func TestUsageCountsTheToolsThatWereSent(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Prices = cached
 	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), prompt(d.Session)})
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestUsageCountsTheToolsThatWereSent(t *testing.T) {
 }
 
 func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, summarize.ResortTruncate
 	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)})
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
 }
 
 func TestToolsInThePromptKeepATenthOfTheThreshold(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy.Measure.Threshold = 2_000
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ func (e tracedElement) Render(ctx context.Context, _ elements.Sizing) (elements.
 
 func TestATracerFollowsWorkInItsContexts(t *testing.T) {
 	tracer := &writingTracer{}
-	d := newDesk(t, overflowing()...)
+	d := newFixture(t, overflowing()...)
 	d.OnEvent, d.Tracer = nil, tracer
 	d.Answers(tracer.asked(models.SaySummary("Done.")))
 	_, err := d.Render(t.Context(), elements.Nodes{prompt(d.Session), tracedElement{tracer}})
@@ -112,7 +112,7 @@ func TestATracerFollowsWorkInItsContexts(t *testing.T) {
 func TestATracedCompactionInTheBackgroundEndsOnceItsSummaryIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracer := &writingTracer{}
-		d := backgroundDesk(t, 3400)
+		d := backgroundFixture(t, 3400)
 		d.OnEvent, d.Tracer = nil, tracer
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		d.Messages()

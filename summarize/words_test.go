@@ -55,7 +55,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 		for seed := range seeds {
 			r := rand.New(rand.NewPCG(uint64(seed), 1))
 			model := &hearing{heard: map[string]bool{}, long: seed%4 == 0}
-			d := newDesk(t)
+			d := newFixture(t)
 			d.Policy, d.Target.Model = p, model
 			d.Policy.Overflow.LastResort, d.Policy.Ask.Names = summarize.ResortError, nil
 			d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnBudgetExceeded})
@@ -126,7 +126,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 	last := 0
 	for size := 500; size < 1100; size += 20 {
-		d := deskOf(t, numbered.Session(), chat.UserMessage(task))
+		d := fixtureOf(t, numbered.Session(), chat.UserMessage(task))
 		d.Target.Budget, d.Policy = 10_000, a3s.Policy()
 		d.Policy.Clear = summarize.Clear{}
 		d.Target.Model = saying("Done.")
@@ -144,7 +144,7 @@ func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 }
 
 func TestNothingIsCompactedIfTheCutKeepsEverything(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
+	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = a3s.Policy()
 	d.Policy.Clear = summarize.Clear{}
 	d.Say(rounds(1, 5, 690)...) // 11 messages, of which 20 are kept

@@ -32,7 +32,7 @@ type measurement struct {
 	times []time.Duration
 	// allocs of one job, those of the round with the fewest; below 0 if they are not known.
 	allocs float64
-	// once reports that a single job was enough, over that it was cancelled and would have taken longer.
+	// once reports whether a single job was enough, over whether it was cancelled and would have taken longer.
 	once, over bool
 }
 

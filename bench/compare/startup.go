@@ -115,7 +115,7 @@ func (b *bench) loadingInJS(ctx context.Context, encoding, name, against string)
 	return contestant{name: name, lap: lap, skipped: b.skipped(), against: against, warmUp: jsWarmUp}, err
 }
 
-// child is a contestant whose job runs in a process of its own.
+// child is a contestant whose job runs in a new process each time.
 type child struct {
 	self string
 	args []string

@@ -34,9 +34,9 @@ type row struct {
 	BytesPerSecond *float64 `json:"bytesPerSecond,omitempty"`
 	Allocs         *float64 `json:"allocs,omitempty"`
 	AllocsPerPiece *float64 `json:"allocsPerPiece,omitempty"`
-	// Once reports that it is so slow that it was measured only once.
+	// Once reports whether the contestant is so slow that it was measured only once.
 	Once bool `json:"once,omitempty"`
-	// Over reports that it was cancelled after the time that is given.
+	// Over reports whether the contestant was cancelled after the time in Rounds.
 	Over    bool      `json:"over,omitempty"`
 	Note    string    `json:"note,omitempty"`
 	Targets []verdict `json:"targets,omitempty"`

@@ -16,7 +16,7 @@ var vocabulary = strings.Fields(`
 	after between under over into from for of on in at by as not only also again never always soon late here there now
 `)
 
-// words returns a text of n words. No two texts are alike, because they contain the seed.
+// words returns a text of n words. Texts of different seeds differ, because each begins with its seed.
 func words(seed, n int) string {
 	r := rand.New(rand.NewPCG(uint64(seed), 7))
 	var text strings.Builder

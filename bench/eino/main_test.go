@@ -53,13 +53,13 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes.txt")
 	require.NoError(t, os.WriteFile(notes, []byte("no session at all\n"), 0o600))
 	for want, args := range map[string][]string{
-		"name one recorded session":         {},
-		"name one recorded session (-help":  {"a", "b"},
-		"-window is 10":                     {"-window", "10", "a"},
-		"-nonsense":                         {"-nonsense"},
-		"missing.jsonl":                     {"missing.jsonl"},
-		notes + ": importer: line 1":        {notes},
-		"stands after a: flags come first,": {"a", "-window", "9000"},
+		"name one recorded session":        {},
+		"name one recorded session (-help": {"a", "b"},
+		"-window is 10":                    {"-window", "10", "a"},
+		"-nonsense":                        {"-nonsense"},
+		"missing.jsonl":                    {"missing.jsonl"},
+		notes + ": importer: line 1":       {notes},
+		"comes after a: flags come first,": {"a", "-window", "9000"},
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, program.ExitUsage, run(t.Context(), args, &stdout, &stderr), want)

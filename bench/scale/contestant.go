@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// contestant keeps sessions in tables of its own.
+// contestant keeps sessions in its own tables.
 type contestant interface {
 	name() string
 	// prepare creates the tables.

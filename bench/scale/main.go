@@ -3,7 +3,7 @@
 //
 //	go run ./bench/scale
 //
-// Run it from the root of the repository. It uses a cluster of its own, or the database of the URL in
+// Run it from the root of the repository. It starts a cluster, or uses the database of the URL in
 // PROMPTREE_POSTGRES, in schemas that it removes.
 //
 // Exit codes: 0 all measured targets are met, 1 a target is missed or something failed, such as a missing PostgreSQL, 2

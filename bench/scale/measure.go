@@ -144,7 +144,7 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 	})
 }
 
-// lengthen steps sessions of increasing length, in tables of their own.
+// lengthen steps sessions of increasing length, each length in new tables.
 func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, err error) {
 	for _, size := range o.entries {
 		err := p.in(ctx, url, func(place *place) error {
@@ -263,7 +263,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 	return nil
 }
 
-// atOnce lets several clients make steps, each with sessions of its own: at least one for each session, and at least as
+// atOnce lets several clients make steps, each with its own sessions: at least one for each session, and at least as
 // many as oneAfterTheOther.
 func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
 	steps, err := p.contestant.open(ctx, place, o.clients, &wire{})

@@ -41,7 +41,7 @@ func newSpeaker() *speaker {
 	return &speaker{random: random, pool: b.String()}
 }
 
-// text returns a text of the given number of bytes in memory of its own.
+// text returns a text of the given number of bytes, which shares no memory with others.
 func (s *speaker) text(size int) string {
 	at := s.random.IntN(len(s.pool) - size)
 	return strings.Clone(s.pool[at : at+size])

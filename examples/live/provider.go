@@ -26,11 +26,11 @@ import (
 
 // provider opens the models of one API.
 type provider struct {
-	// keys are the environment variables of the API key, of which the first that is set is used; address is that of the
-	// URL.
+	// keys are the environment variables of the API key: the first that is set is used. address is the environment
+	// variable of the base URL.
 	keys    []string
 	address string
-	// window, in tokens, of a model whose window is not known.
+	// window is the context window, in tokens, of a model whose window is not known.
 	window int
 	// open opens a model.
 	open func(ctx context.Context, w wanted) (served, error)

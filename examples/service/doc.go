@@ -17,8 +17,7 @@
 // pool_max_conns in the URL sets the number of connections. Behind PgBouncer in transaction mode, set -poll. -help
 // lists all flags.
 //
-// Once the schemas are up to date, a role that may only read and write rows suffices, until a newer version changes
-// them.
+// A role that may only read and write rows suffices once the schemas are up to date. A newer version may change them.
 //
 // # Requests
 //
@@ -36,8 +35,8 @@
 //	DELETE /v1/sessions/{name}                                  removes it with all its content
 //	GET    /healthz, /readyz, /metrics                          it is running; it takes requests and reaches its store; Prometheus
 //
-// /metrics counts the work for all tenants in this process. -monitor serves these three on an address of its own
-// without a token, which must not be public. A process with only workers serves nothing else.
+// /metrics counts the work for all tenants in this process. -monitor serves these three on another address,
+// without a token; that address must not be public. A process with only workers serves nothing else.
 //
 // An answer is a stream of these events. The last is an answer with "done": true, or an error:
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// files stores each session in a file of its own, in a folder for each tenant. A file has one writer, so a session
+// files stores each session in a file, in a folder for each tenant. A file has one writer, so a session
 // stays open in this process, with the compactor that summarises it in the background, until another session needs its
 // place.
 type files struct {
@@ -52,8 +52,8 @@ func openFiles(dir string, most int, a *assistant) (*files, error) {
 	return &files{dir: dir, most: most, assistant: a, open: map[sessionID]*openFile{}, idle: list.New()}, nil
 }
 
-// folder returns the folder of a tenant. Its name is the tenant's encoded in letters and digits, so that every tenant
-// has a folder of its own in any file system.
+// folder returns the folder of a tenant. Its name is the tenant's encoded in letters and digits, so that no two
+// tenants share a folder in any file system.
 func (f *files) folder(tenant string) string {
 	return filepath.Join(f.dir, "tenant-"+strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(tenant))))
 }

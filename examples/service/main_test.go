@@ -65,7 +65,7 @@ func TestAnErrorAtTheStartIsOneLineAndAnExitCode(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-// process starts the program in a process of its own and returns once it listens.
+// process starts the program in a new process and returns once it listens.
 func process(t *testing.T, args ...string) (*exec.Cmd, client) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-listen", "127.0.0.1:0", "-dir", t.TempDir()}, args...)...)

@@ -53,7 +53,7 @@ func newID() string { return strings.ToLower(rand.Text()) }
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	pageBytes   = 4 << 20 // of texts; a larger text has a page of its own
+	pageBytes   = 4 << 20 // of texts; a larger text fills a page alone
 )
 
 func limitOf(r *http.Request) (int, error) {

@@ -53,7 +53,7 @@ func Misbehaved(err error) bool {
 	return err == ErrExited
 }
 
-// Call runs a function in a goroutine of its own and returns its results. The error is a [*PanicError] if it panics,
+// Call runs a function in a new goroutine and returns its results. The error is a [*PanicError] if it panics,
 // [ErrExited] if it ends its goroutine, and a [*LeftError] if it has not returned a second after its context ended;
 // then its results are dropped.
 func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
@@ -77,17 +77,17 @@ func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 		return out.value, out.err
 	case <-ctx.Done():
 	}
-	patience := time.NewTimer(Grace)
-	defer patience.Stop()
+	grace := time.NewTimer(Grace)
+	defer grace.Stop()
 	select {
 	case out := <-done:
 		return out.value, out.err
-	case <-patience.C:
+	case <-grace.C:
 		return *new(T), &LeftError{Cause: context.Cause(ctx)}
 	}
 }
 
-// Do runs a function as [Call] does that returns only an error.
+// Do is [Call] for a function that returns only an error.
 func Do(ctx context.Context, f func(context.Context) error) error {
 	_, err := Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return err

@@ -60,7 +60,7 @@ func Outputs(text string) []int {
 	return list
 }
 
-// Round returns an assistant message that reads a file, and the result, of about the given number of tokens together.
+// Round returns an assistant message that reads a file, and the result: about the given number of tokens in all.
 func Round(n, tokens int) []chat.Message {
 	id := fmt.Sprintf("call-%d", n)
 	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
@@ -80,7 +80,7 @@ func Rounds(from, to, tokens int) []chat.Message {
 // Task is the user's message in most tests, with characters that must stay unchanged.
 const Task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
 
-// Prompt returns an agent's prompt that shows a session, with more elements before the rounds of the last turn.
+// Prompt returns an agent's prompt with the history of a session. more is placed before the rounds of the last turn.
 func Prompt(s *history.Session, more ...elements.Node) elements.Nodes {
 	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
@@ -91,8 +91,8 @@ func Prompt(s *history.Session, more ...elements.Node) elements.Nodes {
 	}
 }
 
-// Desk is a session with a compactor and a scripted model.
-type Desk struct {
+// Fixture is a session with a compactor and a scripted model.
+type Fixture struct {
 	*summarize.Compactor
 	T      testing.TB
 	Script *models.Script
@@ -105,25 +105,25 @@ const (
 	RoundTokens = 700
 )
 
-// New returns a desk with a session in memory that holds the messages.
-func New(t testing.TB, messages ...chat.Message) Desk {
+// New returns a fixture with a session in memory that holds the messages.
+func New(t testing.TB, messages ...chat.Message) Fixture {
 	t.Helper()
 	return Of(t, numbered.Session(), messages...)
 }
 
-// NewFile returns a desk with a session in a file that holds the messages.
-func NewFile(t testing.TB, messages ...chat.Message) Desk {
+// NewFile returns a fixture with a session in a file that holds the messages.
+func NewFile(t testing.TB, messages ...chat.Message) Fixture {
 	t.Helper()
 	return Of(t, Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
 }
 
-// Of returns a desk with a session, and appends the messages to it.
-func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
+// Of returns a fixture with a session, and appends the messages to it.
+func Of(t testing.TB, s *history.Session, messages ...chat.Message) Fixture {
 	t.Helper()
 	if len(messages) > 0 {
 		require.NoError(t, s.Append(t.Context(), messages...))
 	}
-	d := Desk{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
+	d := Fixture{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
 		Session: s, Target: summarize.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: foreground(),
 		OnEvent: func(e summarize.Event) {
@@ -148,16 +148,16 @@ func Overflowing() []chat.Message {
 	return append([]chat.Message{chat.UserMessage(Task)}, Rounds(1, 6, RoundTokens)...)
 }
 
-// Answers sets the remaining steps of the script.
-func (d Desk) Answers(steps ...models.Step) {
+// Answers replaces the steps of the script that are still to come.
+func (d Fixture) Answers(steps ...models.Step) {
 	d.Script.Steps = append(d.Script.Steps[:len(d.Requests())], steps...)
 }
 
-// Always sets the same step for any number of requests.
-func (d Desk) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
+// Always makes the script answer every further request with the same step.
+func (d Fixture) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
 
 // PendingNow returns the state of the pending compaction.
-func (d Desk) PendingNow() summarize.Pending {
+func (d Fixture) PendingNow() summarize.Pending {
 	d.T.Helper()
 	p, err := d.Pending(context.Background())
 	require.NoError(d.T, err)
@@ -165,13 +165,13 @@ func (d Desk) PendingNow() summarize.Pending {
 }
 
 // Say appends messages to the session.
-func (d Desk) Say(messages ...chat.Message) {
+func (d Fixture) Say(messages ...chat.Message) {
 	d.T.Helper()
 	require.NoError(d.T, d.Session.Append(context.Background(), messages...))
 }
 
 // Fill appends short turns and a last user message, so that the whole prompt has exactly the given number of tokens.
-func (d Desk) Fill(tokens int) {
+func (d Fixture) Fill(tokens int) {
 	d.T.Helper()
 	system := []chat.Message{chat.SystemMessage("You are a coding agent.")}
 	left := tokens - Count(Quarter{}, system) - Count(Quarter{}, Said(d.Session))
@@ -183,26 +183,26 @@ func (d Desk) Fill(tokens int) {
 	d.Say(append(list, chat.UserMessage(Words(left-3)))...)
 }
 
-// TakesIn sets the window of the model so that the messages of a request for a summary may have at most the given
-// number of tokens.
-func (d Desk) TakesIn(tokens int) {
+// TakesIn sets the context window of the model so that the messages of a request for a summary may have at most the
+// given number of tokens.
+func (d Fixture) TakesIn(tokens int) {
 	const answer = 1
 	d.Policy.Ask.MaxTokens = answer
 	d.Target.ContextWindow = tokens + answer
 }
 
 // Requests returns the requests that the script received.
-func (d Desk) Requests() []chat.Request { return d.Script.Requests() }
+func (d Fixture) Requests() []chat.Request { return d.Script.Requests() }
 
 // Request returns the only request that the script received.
-func (d Desk) Request() chat.Request {
+func (d Fixture) Request() chat.Request {
 	d.T.Helper()
 	require.Len(d.T, d.Requests(), 1)
 	return d.Requests()[0]
 }
 
 // Messages renders the prompt, which must fit and obey the providers' rules.
-func (d Desk) Messages() []chat.Message {
+func (d Fixture) Messages() []chat.Message {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), Prompt(d.Session))
 	require.NoError(d.T, err)
@@ -213,7 +213,7 @@ func (d Desk) Messages() []chat.Message {
 }
 
 // Fails renders the prompt, which must not fit.
-func (d Desk) Fails() *summarize.FailedError {
+func (d Fixture) Fails() *summarize.FailedError {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), Prompt(d.Session))
 	require.Nil(d.T, r)
@@ -297,7 +297,7 @@ func Kinds(events []summarize.Event) string {
 	return strings.Join(list, " ")
 }
 
-// Opened opens a session and closes it at the end of the test.
+// Opened returns the session of a file, which is closed at the end of the test.
 func Opened(t testing.TB, path string) *history.Session {
 	t.Helper()
 	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
@@ -334,7 +334,7 @@ func Text(messages []chat.Message) string {
 	return b.String()
 }
 
-// Stopped returns an answer that stopped for a reason.
+// Stopped returns a step with an answer and the reason why it stopped.
 func Stopped(why chat.StopReason, answer string) models.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil

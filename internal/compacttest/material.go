@@ -17,8 +17,8 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Stuff returns the material of a first compaction, with every field of it set.
-func Stuff() summarize.Material {
+// FirstMaterial returns the material of a first compaction, with every field set that it uses.
+func FirstMaterial() summarize.Material {
 	covered := append([]chat.Message{chat.UserMessage("Fix the build & mind <b>.")}, Rounds(1, 2, 40)...)
 	covered = append(covered, chat.UserMessage("And the tests."))
 	covered = append(covered, Rounds(3, 3, 40)...)
@@ -35,9 +35,9 @@ func Stuff() summarize.Material {
 	}
 }
 
-// Again returns the material of a second compaction, with instructions, context and notes.
-func Again() summarize.Material {
-	m := Stuff()
+// SecondMaterial returns the material of a second compaction, with instructions, context and notes.
+func SecondMaterial() summarize.Material {
+	m := FirstMaterial()
 	m.PreviousSummary = "## Goal\n\nYou started a project in <dir> & more; see [](path:a.go)."
 	m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\n" + m.PreviousSummary + "\n</conversation-summary>")}
 	m.Instructions = "Mind the flags."
@@ -46,8 +46,8 @@ func Again() summarize.Material {
 	return m
 }
 
-// Asks renders a request within a window.
-func Asks(t testing.TB, node elements.Node, window int) ([]chat.Message, error) {
+// RenderRequest renders a request for a summary, which must be valid and within a window, in tokens.
+func RenderRequest(t testing.TB, node elements.Node, window int) ([]chat.Message, error) {
 	t.Helper()
 	r, err := render.Render(t.Context(), node, render.Options{Budget: window, Tokenizer: Quarter{}})
 	if err != nil {
@@ -58,16 +58,16 @@ func Asks(t testing.TB, node elements.Node, window int) ([]chat.Message, error) 
 	return r.Messages, nil
 }
 
-// Requested renders a request that fits.
-func Requested(t testing.TB, node elements.Node) []chat.Message {
+// MustRenderRequest renders a request for a summary, which must fit into 20,000 tokens.
+func MustRenderRequest(t testing.TB, node elements.Node) []chat.Message {
 	t.Helper()
-	messages, err := Asks(t, node, 20_000)
+	messages, err := RenderRequest(t, node, 20_000)
 	require.NoError(t, err)
 	return messages
 }
 
-// Written writes messages for a golden file.
-func Written(messages []chat.Message) string {
+// Format returns messages as text for a golden file.
+func Format(messages []chat.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
 		fmt.Fprintf(&b, "=== %s\n%s\n", m.Role, m.Text())
@@ -78,9 +78,9 @@ func Written(messages []chat.Message) string {
 	return b.String()
 }
 
-// Done returns the material of a replacement, once the summary is written, with every field of it set.
-func Done() summarize.Material {
-	m := Stuff()
+// SummarizedMaterial returns the material of a replacement, after the summary is written, with every field set.
+func SummarizedMaterial() summarize.Material {
+	m := FirstMaterial()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
 	m.Head = append([]chat.Message{m.Said[0]}, Rounds(9, 9, 30)...)
 	m.Breadcrumb = summarize.Breadcrumb{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
@@ -92,8 +92,8 @@ func Done() summarize.Material {
 	return m
 }
 
-// Stands renders a replacement, which must fit, hold only user messages, and be accepted by a session.
-func Stands(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat.Message, error) {
+// RenderReplacement renders a replacement, which must fit, hold only user messages, and be accepted by a session.
+func RenderReplacement(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat.Message, error) {
 	t.Helper()
 	result, err := render.Render(t.Context(), r(m), render.Options{Budget: m.Room, Tokenizer: Quarter{}})
 	if err != nil {
@@ -111,15 +111,15 @@ func Stands(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat
 	return result.Messages, nil
 }
 
-// Stand renders a replacement as [Stands] does, for a golden file.
-func Stand(t testing.TB, r summarize.Replacement, m summarize.Material) string {
+// FormatReplacement returns a replacement, rendered by [RenderReplacement], as text for a golden file.
+func FormatReplacement(t testing.TB, r summarize.Replacement, m summarize.Material) string {
 	t.Helper()
-	messages, err := Stands(t, r, m)
+	messages, err := RenderReplacement(t, r, m)
 	require.NoError(t, err)
-	return Written(messages)
+	return Format(messages)
 }
 
-// Shown renders a node in a user message within a budget.
+// Shown returns the text of a node in a user message, rendered within a budget in tokens.
 func Shown(t testing.TB, node elements.Node, budget int) (string, error) {
 	t.Helper()
 	r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{node}}, render.Options{Budget: budget, Tokenizer: Quarter{}})
@@ -130,7 +130,7 @@ func Shown(t testing.TB, node elements.Node, budget int) (string, error) {
 	return Text(r.Messages), nil
 }
 
-// Whole renders a node without a limit.
+// Whole returns the text of a node, rendered without a limit.
 func Whole(t testing.TB, node elements.Node) string {
 	t.Helper()
 	got, err := Shown(t, node, 1<<20)
@@ -138,7 +138,7 @@ func Whole(t testing.TB, node elements.Node) string {
 	return strings.TrimSuffix(got, "\n")
 }
 
-// ToolUse returns an assistant's message with one call, and its result.
+// ToolUse returns an assistant message with one call, and the call's result.
 func ToolUse(name, arguments, result string) []chat.Message {
 	return []chat.Message{
 		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}}},
@@ -181,8 +181,8 @@ func MentionsLog(m chat.Message, _ json.RawMessage) []string {
 	return nil
 }
 
-// Marked returns the marks that a text shows, in the order of the arguments.
-func Marked(text string, marks ...string) string {
+// MarksIn returns those of the given marks that a text contains, in the order of the arguments.
+func MarksIn(text string, marks ...string) string {
 	var list []string
 	for _, m := range marks {
 		if strings.Contains(text, m) {
@@ -192,14 +192,14 @@ func Marked(text string, marks ...string) string {
 	return strings.Join(list, " ")
 }
 
-// Blank reports whether a text is only white space.
+// Blank reports whether a text has only white space.
 func Blank(text string) bool { return strings.Trim(text, " \t\n\v\f\r\u00A0\u0085\uFEFF") == "" }
 
 var (
 	// note matches a line that reads as one of a serialiser's notes.
 	note = regexp.MustCompile(`^[^\S\n]*\[.*\][^\S\n]*$`)
-	// unnoted matches such a line escaped with a backslash.
-	unnoted = regexp.MustCompile(`^([^\S\n]*)\\(\\*\[.*\][^\S\n]*)$`)
+	// escapedNote matches a line that would read as a note without its backslash.
+	escapedNote = regexp.MustCompile(`^([^\S\n]*)\\(\\*\[.*\][^\S\n]*)$`)
 )
 
 // SaidIn removes a serialiser's notes from the body of a tag and undoes its escapes. It returns the text and the number
@@ -211,7 +211,7 @@ func SaidIn(body string) (text string, notes int) {
 			notes++
 			continue
 		}
-		lines = append(lines, unnoted.ReplaceAllString(line, "$1$2"))
+		lines = append(lines, escapedNote.ReplaceAllString(line, "$1$2"))
 	}
 	return strings.Join(lines, "\n"), notes
 }

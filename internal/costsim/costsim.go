@@ -25,7 +25,7 @@ type Settings struct {
 	Prices sizing.Prices
 	// Summarizer holds the prices of the model that writes summaries. Defaults to the agent's.
 	Summarizer sizing.Prices
-	// Summary and Kept are the tokens of each compaction.
+	// Summary and Kept are the sizes of the summary and of the tail after each compaction, in tokens.
 	Summary, Kept int
 }
 

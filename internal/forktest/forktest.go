@@ -31,8 +31,8 @@ type Agent struct {
 	Budget int
 }
 
-// Run runs the agent until it calls no more tools, and returns the events of the compactions, of which there must be
-// one at least.
+// Run runs the agent until it calls no more tools, and returns the events of the compactions. There must be at
+// least one.
 func (a Agent) Run(t *testing.T) []summarize.Event {
 	t.Helper()
 	session := numbered.Session()

@@ -12,7 +12,7 @@ func DataURL(mediaType string, file []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(file)
 }
 
-// PNG returns a data URL of a PNG of that many pixels, of which there is only the header.
+// PNG returns a data URL of a PNG of the given width and height, in pixels. The file has only the header.
 func PNG(width, height int) string {
 	be := binary.BigEndian
 	chunk := be.AppendUint32([]byte("IHDR"), uint32(width))

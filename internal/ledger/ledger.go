@@ -36,7 +36,7 @@ type Ledger struct {
 	// later cancellation.
 	Failures int
 	Failure  history.PlanEnd
-	// FailedAt is the number of steps at that time.
+	// FailedAt is the value of Steps at the time of Failure.
 	FailedAt int
 	failed   time.Time
 	// Refused holds the requests for a summary that failed for a permanent reason since the last compaction.
@@ -45,9 +45,9 @@ type Ledger struct {
 	Finished map[history.SummaryRequest]string
 	// The last refusal of each model for a request that was too large.
 	refusals map[string]history.Refusal
-	// Attempts is the number of times that the agent's request was refused since anything was said.
+	// Attempts is the number of times that the agent's request was refused since the newest message.
 	Attempts int
-	// Preambles refers to the entries of stored preambles by their digests.
+	// Preambles holds references to the entries of stored preambles, by digest.
 	Preambles map[string]history.Ref
 }
 
@@ -223,7 +223,8 @@ func (l *Ledger) compacted(c history.Compaction) {
 	*l = next
 }
 
-// Ratio returns the provider's tokens for one of ours for a model, from 0.5 to 4, and 1 if nothing was reported.
+// Ratio returns how many tokens the provider of a model counts for each of ours, from 0.5 to 4. It is 1 if nothing was
+// reported.
 func (l *Ledger) Ratio(model string) float64 {
 	r := l.reported
 	if r.counted == 0 || r.model != "" && model != "" && r.model != model {

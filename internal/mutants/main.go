@@ -1,5 +1,5 @@
-// Command mutants proves that the checks of package statements can fail: it applies each mutation of a statement, and
-// runs the statement's check, which must fail.
+// Command mutants shows that the checks of package statements can fail: it applies each mutation of a statement and
+// runs the statement's check, which must then fail.
 //
 //	go run ./internal/mutants ./summarize/...
 //
@@ -158,7 +158,8 @@ func collect(ctx context.Context, scratch string, patterns []string, matching st
 	return trials, root, nil
 }
 
-// try applies a mutation. The error says why it could not, or that the statement's check did not fail.
+// try applies a mutation and runs the statement's check. It returns nil if the check fails, and an error if the check
+// passes or the mutation cannot be applied.
 func try(ctx context.Context, scratch, root string, i int, t trial) error {
 	path := filepath.Join(root, t.File)
 	code, err := os.ReadFile(path)

@@ -155,9 +155,9 @@ func decoded(data string) int {
 // note matches a line that reads as a note in square brackets, such as those of [Attached].
 var note = regexp.MustCompile(`(?m)^([^\S\n]*)(\\*\[.*\][^\S\n]*)$`)
 
-// unnoted escapes lines that read as notes with a backslash, so that only a serialiser writes notes. Escaped lines are
-// escaped again, so that it can be undone.
-func unnoted(text string) string {
+// escapeNotes puts a backslash before lines that read as notes, so that only a serialiser writes notes. Lines that are
+// escaped already are escaped again, so that the escapes can be undone.
+func escapeNotes(text string) string {
 	if !strings.Contains(text, "[") {
 		return text
 	}
@@ -170,7 +170,7 @@ var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here
 // Shortened returns a text, cut if it is long. The mark of the cut is a note.
 func Shortened(text string, clip func(string) string) string {
 	short := clip(text)
-	escaped := unnoted(short)
+	escaped := escapeNotes(short)
 	if short != text {
 		escaped = cutMark.ReplaceAllString(escaped, "$1")
 	}

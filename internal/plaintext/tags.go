@@ -28,10 +28,10 @@ const (
 	TranscriptOpen = "<transcript "
 )
 
-// own matches the tags with which summarising wraps histories and summaries, in requests and replacements. The
+// ownTags matches the tags with which summarising wraps histories and summaries, in requests and replacements. The
 // <summary> and <analysis> of an answer are not among them: they are removed when it is read, and HTML has a <summary>
 // too.
-var own = MatchTags(
+var ownTags = MatchTags(
 	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
 	"read-files", "modified-files", "conversation-start",
 	ConversationTag, HistoryTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag,
@@ -49,7 +49,7 @@ func MatchTags(names ...string) *regexp.Regexp {
 
 // Untagged escapes promptree's own tags in a text with a backslash after the <. A text that is escaped already is
 // unchanged.
-func Untagged(text string) string { return own.ReplaceAllString(text, `<\$1`) }
+func Untagged(text string) string { return ownTags.ReplaceAllString(text, `<\$1`) }
 
 // Tagged returns a text between tags, each on a line of its own.
 func Tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }

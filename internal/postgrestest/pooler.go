@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoPooler is the error if there is no PgBouncer to test with.
-var ErrNoPooler = errors.New("there is no PgBouncer for a cluster of the tests' own: install the package pgbouncer")
+var ErrNoPooler = errors.New("postgrestest: there is no PgBouncer: install the package pgbouncer, and unset " + Env)
 
 // Pooler starts a PgBouncer in front of the cluster, which pools transactions over the given number of connections. It
 // returns the URL of a database behind it and a function that ends it. The error is [ErrNoPooler] if PgBouncer is not

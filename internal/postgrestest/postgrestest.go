@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Env is the environment variable with the URL of a database to use instead of a cluster of the tests' own.
+// Env is the environment variable with the URL of a database to use instead of a new cluster.
 const Env = "PROMPTREE_POSTGRES"
 
 // ErrNone is the error if there is no PostgreSQL to test with.

@@ -37,7 +37,7 @@ func (p *Prefix) Whole(request []chat.Message) (n, tokens int) {
 	return n, tokens
 }
 
-// Send makes a request the last one, and returns the tokens of its messages.
+// Send records a request as the last one, and returns the tokens of its messages.
 func (p *Prefix) Send(request []chat.Message) (total int) {
 	tokens := make([]int, len(request))
 	n := copy(tokens, p.tokens[:p.commonMessages(request)])

@@ -23,7 +23,7 @@ func Parse(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	}
 	for i, arg := range flags.Args() {
 		if i > 0 && len(arg) > 1 && arg[0] == '-' {
-			return fmt.Errorf("flag %s stands after %s: flags come first, and a file of that name is ./%s", arg, flags.Arg(i-1), arg)
+			return fmt.Errorf("flag %s comes after %s: flags come first, and a file of that name is ./%s", arg, flags.Arg(i-1), arg)
 		}
 	}
 	return nil

@@ -1,5 +1,4 @@
-// Package program holds what the programs of this repository share: flags, exit codes, and the end at the first
-// interrupt.
+// Package program holds the code that the commands of this repository share: flags, exit codes and interrupts.
 package program
 
 import (

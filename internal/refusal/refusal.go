@@ -90,7 +90,7 @@ var rateText = anyOf(
 
 // refusalText matches the refusals of requests that are too large. The tests quote each with its source.
 var refusalText = anyOf(
-	// Codes, types and stop reasons: OpenAI and its likes, LiteLLM, GitHub, llama.cpp, Anthropic.
+	// Codes, types and stop reasons: OpenAI and compatible servers, LiteLLM, GitHub, llama.cpp, Anthropic.
 	`context_length_exceeded`, `context_?window_?exceeded`, `model_max_prompt_tokens_exceeded`, `exceed_context_size_error`,
 	`request_too_large`,
 	// The context: most providers, "exceeds the context window of this model", "context size has been exceeded".

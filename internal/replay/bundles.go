@@ -103,7 +103,7 @@ func leak(summary string) string {
 	return strings.TrimSpace(wrapper.FindString(summary))
 }
 
-// write writes one bundle into a folder of its own.
+// write writes one bundle into a new folder.
 func (b *bundles) write(number int, name string, u bundle) error {
 	title := strings.TrimSuffix(filepath.Base(u.meta.Session), filepath.Ext(u.meta.Session))
 	dir := filepath.Join(b.dir, fmt.Sprintf("%03d-%s", number, plainName(title)), name, fmt.Sprintf("compaction-%03d", u.meta.Compaction))

@@ -51,7 +51,7 @@ func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 	return dir, runs
 }
 
-// The session has a compaction of its own, and the policy compacts in this window too.
+// The session has a recorded compaction, and the policy compacts in this window too.
 func TestEachCompactionHasABundle(t *testing.T) {
 	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl")
 	for _, r := range runs {
@@ -165,7 +165,7 @@ func TestBundlesOfSplitTurnsAreWholeAndTheSameInEachRun(t *testing.T) {
 	}
 }
 
-// splitTurn returns the folder of a bundle in which the beginning of a turn was summarised in a request of its own.
+// splitTurn returns the folder of a bundle in which the beginning of a turn was summarised in a separate request.
 func splitTurn(t *testing.T, dir string) string {
 	t.Helper()
 	asks, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "request-*", "user-message.md"))

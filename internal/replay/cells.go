@@ -20,7 +20,7 @@ func (c cell) costs() (dollars float64, edits int) {
 	return c.Bill.Kept + c.Lookbacks.Dollars, c.Lookbacks.Edits
 }
 
-// system returns the policy without its dial.
+// system returns the name of the policy without its loss.
 func (c cell) system() string {
 	name, _, _ := strings.Cut(c.Policy, " ")
 	return name

@@ -16,7 +16,7 @@ import (
 type Check struct {
 	// Requests is the number of requests with recorded usage, except the first and those after a compaction.
 	Requests int `json:"requests"`
-	// Exact counts the requests whose reads were foretold exactly. For Expired of them the cache had expired.
+	// Exact counts the requests whose reads were foretold exactly, Expired those of them whose cache had expired.
 	Exact   int `json:"exact"`
 	Expired int `json:"expired"`
 	// Restarts read nothing although the cache had not expired. Others differ from the forecast in another way.

@@ -157,7 +157,7 @@ func (r *replayer) windows(ctx context.Context, s source, windows []int, out *pr
 }
 
 // session replays one session under each policy. The error is errEnded if a policy did not reach the end of the
-// session; the other policies run all the same.
+// session; the other policies still run.
 func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed error) {
 	if s.compacted() || r.biller != nil {
 		run, err := r.replayRecorded(ctx, s)

@@ -76,7 +76,7 @@ func (r *replayer) writeBundles(ctx context.Context, s source, run *Run, session
 }
 
 // inOrder sorts exchanges in an order that is the same in each run, although some were made at the same time: a request
-// that shows the answer to another comes after it, and otherwise their texts decide.
+// that shows the answer to another comes after it; all others are sorted by their texts.
 func inOrder(asked []exchange) []exchange {
 	type placed struct {
 		exchange

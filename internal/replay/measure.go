@@ -16,7 +16,7 @@ import (
 type Run struct {
 	Session string          `json:"session"`
 	Format  importer.Format `json:"format"`
-	// Policy is its name, or "recorded" for the session as its own agent sent it.
+	// Policy is the name of the policy, or "recorded" for the session as its own agent sent it.
 	Policy string `json:"policy"`
 	// Model wrote the summaries; "" for the recorded run.
 	Model string `json:"model,omitempty"`

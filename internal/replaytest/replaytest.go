@@ -110,7 +110,7 @@ type Replay struct {
 // Request is a request that would have been sent.
 type Request struct {
 	chat.Request
-	// Line of the recording that the request comes before.
+	// Line of the recording before which the request would have been sent.
 	Line int
 	// Close asks for checks that take too long for every request. It is set for each request for a summary, for the
 	// first after each compaction, and otherwise once in two million tokens.
@@ -228,7 +228,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)
-	asked := false // the last message is not the model's; a retried answer is not a request of its own
+	asked := false // the last message is not the model's; a retried answer is not another request
 	for _, said := range all {
 		mu.Lock()
 		line = said.line

@@ -14,8 +14,8 @@ type Policy struct {
 	// Attempts is the maximum number of calls. A number below 1 counts as 1.
 	Attempts int
 	// Wait is the time before the second attempt. It doubles with each further attempt, up to Most, and is at least the
-	// wait that the provider asks for. If the provider asks for more than Most, there are no further attempts. They
-	// default to 2 and 30 seconds.
+	// wait that the provider asks for. If the provider asks for more than Most, there are no further attempts. Wait
+	// defaults to 2 seconds, Most to 30.
 	Wait, Most time.Duration
 	// Before, if set, is called before a wait, and reports whether to continue.
 	Before func(err error, wait time.Duration) bool

@@ -1,4 +1,4 @@
-// Package sizingtest has a tokenizer for tests that is easy to count by hand.
+// Package sizingtest provides a tokenizer for tests whose counts are easy to check by hand.
 package sizingtest
 
 import (

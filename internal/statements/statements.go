@@ -1,5 +1,5 @@
-// Package statements tests statements about a system whose policy we implement. Each statement has mutations of the
-// code that must make its check fail; the program in internal/mutants applies them all.
+// Package statements tests statements about other agents whose compaction policies this module implements. A statement
+// has a check, and mutations of our code that must make the check fail. The command internal/mutants applies them.
 package statements
 
 import (
@@ -13,40 +13,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Statement is a known fact about a system.
+// Statement is a fact about the policy of another agent, with a test that our implementation agrees.
 type Statement struct {
-	// Says is the statement in short form.
+	// Says states the fact in a sentence, which is also the name of the subtest. It is unique in its package.
 	Says string
-	// Check tests the statement.
+	// Check fails if our implementation disagrees.
 	Check func(t *testing.T)
-	// Mutants each make the check fail. There is at least one.
+	// Mutants holds at least one mutation. Check must fail under each of them.
 	Mutants []Mutant
 }
 
-// Mutant is a mutation of the code: Old, which occurs exactly once in a file, becomes New.
+// Mutant is a mutation of our code: it replaces Old, which must occur exactly once in File, with New.
 type Mutant struct {
-	// File is a path from the module's root.
+	// File is the path of a file from the root of the module.
 	File     string
 	Old, New string
 }
 
-// Change returns a mutation of a file.
+// Change returns the mutation of a file that replaces old with new.
 func Change(file, old, new string) Mutant { return Mutant{File: file, Old: old, New: new} }
 
-// Listed is a statement as [Run] writes it for the program in internal/mutants.
+// Listed is a [Statement] without its check, as [Run] lists it for internal/mutants.
 type Listed struct {
 	Says    string
 	Mutants []Mutant
 }
 
-// Environment variables that the program in internal/mutants sets: the file into which [Run] lists the statements, and
-// the index of the only statement that it checks.
+// The environment variables that internal/mutants sets for [Run].
 const (
-	ListEnv = "PROMPTREE_LIST_STATEMENTS"
-	OnlyEnv = "PROMPTREE_STATEMENT"
+	ListEnv = "PROMPTREE_LIST_STATEMENTS" // a file: Run writes the statements to it as JSON, and checks none
+	OnlyEnv = "PROMPTREE_STATEMENT"       // an index: Run checks only this statement
 )
 
-// Run checks all statements, and that all mutations can be applied.
+// Run checks each statement in a subtest, and that each of its mutations can be applied. It does not apply them.
 func Run(t *testing.T, all []Statement) {
 	if file := os.Getenv(ListEnv); file != "" {
 		list := make([]Listed, len(all))
@@ -82,7 +81,7 @@ func Run(t *testing.T, all []Statement) {
 	}
 }
 
-// root returns the folder of the module that the test is in.
+// root returns the root folder of the module with the current folder.
 func root(t testing.TB) string {
 	dir, err := os.Getwd()
 	require.NoError(t, err)

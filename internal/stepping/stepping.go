@@ -41,9 +41,8 @@ type Options struct {
 // Steps appends a recording to an empty session and yields each request on the way. At the end, the whole conversation
 // is in the session. An error is the last value: it names the line that the session refused, or is the context's cause.
 //
-// Of the entries that only the session knows, only lists of things to do are appended: plans, their ends, reports and
-// refusals concern the compactions of the recording, and a replay makes its own. Entries get new ids, because entries
-// added by a replay might otherwise get ids of the recording.
+// Plans, their ends, reports and refusals are not appended: they concern the compactions of the recording, and a replay
+// makes its own. Entries get new ids, because entries added by a replay might otherwise get ids of the recording.
 func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Options) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		number := 0

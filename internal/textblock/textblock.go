@@ -17,7 +17,7 @@ func Required() elements.Props { return elements.Props{Required: true} }
 func Grow() elements.Props { return elements.Props{FlexGrow: 1} }
 
 // Request returns a request with the history as text: the model's role, the history, and the question about it. The
-// history is laid out last, so that it is told how many tokens are left.
+// history is laid out last, within the tokens that the rest leaves.
 func Request(system string, history elements.Nodes, ask ...elements.Node) elements.Node {
 	return elements.Nodes{
 		elements.SystemMessage{Props: Required(), Children: elements.Nodes{elements.Text(system)}},

@@ -33,7 +33,7 @@ func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
 			tool, found, ok = value, key, true
 		}
 	}
-	if short := own(name); !ok && short != name {
+	if short := withoutServer(name); !ok && short != name {
 		return Find(tools, short)
 	}
 	return tool, ok

@@ -55,7 +55,7 @@ func Is(name string, k Kind) bool {
 	listed := func(name string) bool {
 		return slices.ContainsFunc(names[k], func(known string) bool { return Fold(known) == Fold(name) })
 	}
-	return listed(name) || listed(own(name))
+	return listed(name) || listed(withoutServer(name))
 }
 
 // Paths returns the names of arguments that hold paths of files.
@@ -65,9 +65,9 @@ func Paths() []string {
 	}
 }
 
-// own returns a tool's name without its server's name: "read_file" for "mcp__files__read_file", "files.read_file" and
-// "functions/read_file". A name without a server's name is returned as it is.
-func own(name string) string {
+// withoutServer returns a tool's name without its server's name: "read_file" for "mcp__files__read_file",
+// "files.read_file" and "functions/read_file". A name without a server's name is returned as it is.
+func withoutServer(name string) string {
 	if i := strings.LastIndex(name, "__"); i > 0 && i+2 < len(name) {
 		return name[i+2:]
 	}

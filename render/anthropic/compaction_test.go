@@ -40,8 +40,8 @@ func compacting(compact answer) func(int, request) answer {
 	}
 }
 
-// compactingDesk is a compactor that asks for summaries by an anthropic.Compaction.
-func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *anthropic.Model, *[]error) {
+// compactingFixture is a compactor that asks for summaries by an anthropic.Compaction.
+func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *anthropic.Model, *[]error) {
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Editing: clearing}
@@ -54,7 +54,7 @@ func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *anthropic.Model
 
 func TestACompactionIsTheFirstMessageForClaude(t *testing.T) {
 	s := newServer(t, compacting(compacted(ownBlock)))
-	d, model, failed := compactingDesk(t, s)
+	d, model, failed := compactingFixture(t, s)
 	messages := d.Messages()
 	require.Empty(t, *failed)
 	require.Equal(t, 1, s.count(), "one request for both")
@@ -76,7 +76,7 @@ func TestACompactionIsTheFirstMessageForClaude(t *testing.T) {
 
 func TestTheRequestForTheSummaryInstructsTheCompaction(t *testing.T) {
 	s := newServer(t, compacting(compacted(ownBlock)))
-	d, _, _ := compactingDesk(t, s)
+	d, _, _ := compactingFixture(t, s)
 	d.Messages()
 	sent := s.last(t)
 	require.Equal(t, "summarize", sent.Compaction["type"])
@@ -98,7 +98,7 @@ func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 		"an unknown block": compacted(block{"type": "compaction_2"}),
 	} {
 		s := newServer(t, compacting(compact))
-		d, _, errs := compactingDesk(t, s)
+		d, _, errs := compactingFixture(t, s)
 		messages := d.Messages()
 		require.Contains(t, compacttest.Text(messages), "The words of a model.", name)
 		require.Len(t, *errs, 1, name)

@@ -34,8 +34,8 @@ func compacting(compact reply) func(openai.API, gjson.Result) reply {
 
 var compactedReply = reply{items: []item{{"id": "cmp_1", "type": "compaction", "encrypted_content": "gAAAA<secret>"}}, usage: usage{in: 800, out: 60, cached: 500}}
 
-// compactingDesk returns a compactor that asks for summaries by an openai.Compaction.
-func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *[]error) {
+// compactingFixture returns a compactor that asks for summaries by an openai.Compaction.
+func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *[]error) {
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}
 	d.Policy.Ask.Names = []string{"compaction"}
@@ -47,7 +47,7 @@ func compactingDesk(t *testing.T, s *server) (compacttest.Desk, *[]error) {
 
 func TestACompactionIsShownOnlyToTheAPIThatMadeIt(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
-	d, failed := compactingDesk(t, s)
+	d, failed := compactingFixture(t, s)
 	messages := d.Messages()
 	require.Empty(t, *failed)
 	require.Equal(t, 2, s.count(), "the words and the item")
@@ -71,7 +71,7 @@ func TestACompactionIsShownOnlyToTheAPIThatMadeIt(t *testing.T) {
 
 func TestTheRequestForTheSummaryIsNotCompacted(t *testing.T) {
 	s := newServer(t, compacting(compactedReply))
-	d, _ := compactingDesk(t, s)
+	d, _ := compactingFixture(t, s)
 	d.Messages()
 	var compact, words gjson.Result
 	for _, r := range s.requests {
@@ -98,7 +98,7 @@ func TestACompactionThatFailsLeavesTheWords(t *testing.T) {
 		"an item of another": {items: []item{message("msg_2", "x")}},
 	} {
 		s := newServer(t, compacting(compact))
-		d, failed := compactingDesk(t, s)
+		d, failed := compactingFixture(t, s)
 		messages := d.Messages()
 		require.Contains(t, compacttest.Text(messages), "The build was repaired.", name)
 		require.Len(t, *failed, 1, name)

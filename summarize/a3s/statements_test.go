@@ -15,23 +15,23 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// desk returns a desk under the policy in a window of that many tokens, which is the budget too.
-func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
+// fixture returns a fixture under the policy in a window of that many tokens, which is the budget too.
+func fixture(t *testing.T, window int, messages ...chat.Message) compacttest.Fixture {
 	d := compacttest.New(t, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = a3s.Policy(), window, window
 	return d
 }
 
-// filled returns a desk whose prompt takes that many tokens.
-func filled(t *testing.T, tokens, window int) compacttest.Desk {
-	d := desk(t, window)
+// filled returns a fixture whose prompt takes that many tokens.
+func filled(t *testing.T, tokens, window int) compacttest.Fixture {
+	d := fixture(t, window)
 	d.Fill(tokens)
 	return d
 }
 
-// tools returns a desk with rounds whose output takes that many tokens each.
-func tools(t *testing.T, window, rounds, tokens int) compacttest.Desk {
-	d := desk(t, window, chat.UserMessage(compacttest.Task))
+// tools returns a fixture with rounds whose output takes that many tokens each.
+func tools(t *testing.T, window, rounds, tokens int) compacttest.Fixture {
+	d := fixture(t, window, chat.UserMessage(compacttest.Task))
 	for n := 1; n <= rounds; n++ {
 		m := chat.AssistantMessage("I look.")
 		m.ToolCalls = []chat.ToolCall{{ID: string(rune('a' + n)), Name: "bash", Arguments: "{}"}}
@@ -120,7 +120,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "if the prompt is still over the threshold a model summarises old turns",
 			Check: func(t *testing.T) {
-				d := desk(t, 100_000)
+				d := fixture(t, 100_000)
 				for range 80 {
 					d.Say(chat.UserMessage(compacttest.Words(500)), chat.AssistantMessage(compacttest.Words(494)))
 				}
@@ -135,7 +135,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "the first 2 messages are kept, then comes the summary, then the last 20 messages",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000)
+				d := fixture(t, 10_000)
 				for n := range 40 {
 					d.Say(chat.UserMessage("Ask "+compacttest.Output(2*n, 97)), chat.AssistantMessage(compacttest.Output(2*n+1, 98)))
 				}

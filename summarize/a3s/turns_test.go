@@ -12,10 +12,10 @@ import (
 )
 
 func TestTheReplacementKeepsTheStartIfThereIsRoom(t *testing.T) {
-	m := compacttest.Stuff()
+	m := compacttest.FirstMaterial()
 	m.Summary = "S"
 	m.Head = append([]chat.Message{m.Said[0], chat.UserMessage("And <so> on.")}, compacttest.Rounds(9, 9, 30)...)
-	got, err := compacttest.Stands(t, a3s.Replacement, m)
+	got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	compacttest.Equal(t, m.Head[:2], got[:2])
@@ -24,12 +24,12 @@ func TestTheReplacementKeepsTheStartIfThereIsRoom(t *testing.T) {
 	// If there is too little room the start is left out, the agent's part before the user's.
 	size := compacttest.Count(compacttest.Quarter{}, got)
 	m.Room = size - 1
-	got, err = compacttest.Stands(t, a3s.Replacement, m)
+	got, err = compacttest.RenderReplacement(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	require.NotContains(t, compacttest.Text(got), "Step 9.")
 	m.Room = 30
-	got, err = compacttest.Stands(t, a3s.Replacement, m)
+	got, err = compacttest.RenderReplacement(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 }
@@ -47,10 +47,10 @@ func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 		{"a message is left out if the summary leaves too little", 960, 200, 1000, 0, false, false},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := compacttest.Stuff()
+			m := compacttest.FirstMaterial()
 			m.Room, m.Summary = c.room, compacttest.Words(c.summary)
 			m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("begin " + compacttest.Words(c.task) + " finish")}}, chat.AssistantMessage("I look.")}
-			got, err := compacttest.Stands(t, a3s.Replacement, m)
+			got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
 			require.NoError(t, err)
 			require.Contains(t, compacttest.Text(got), m.Summary)
 			if c.most == 0 {
@@ -66,10 +66,10 @@ func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 		})
 	}
 	// A picture stays.
-	m := compacttest.Stuff()
+	m := compacttest.FirstMaterial()
 	m.Summary, m.Room = "S", 600
 	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(compacttest.Words(900)), chat.Image{URL: "https://example.com/a.png"}}}}
-	got, err := compacttest.Stands(t, a3s.Replacement, m)
+	got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.Len(t, got[0].Content, 2)

@@ -29,8 +29,8 @@ import (
 // window of most rows, in tokens. It is the budget too.
 const window = 10_000
 
-// deskOf returns a desk with a session under the policy, in a window of that many tokens.
-func deskOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) compacttest.Desk {
+// fixtureOf returns a fixture with a session under the policy, in a window of that many tokens.
+func fixtureOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) compacttest.Fixture {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget = copilotchat.Policy(), tokens
 	return d
@@ -44,22 +44,22 @@ func numbered(t *testing.T, number int) *history.Session {
 }
 
 // fill appends a turn and a last user message, so that the whole prompt takes that many tokens.
-func fill(d compacttest.Desk, tokens int) {
+func fill(d compacttest.Fixture, tokens int) {
 	list := []chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage(compacttest.Task), chat.UserMessage("Go on.")}
 	left := tokens - compacttest.Count(d.Target.Tokenizer, append(list, chat.AssistantMessage("")))
 	d.Say(list[1], chat.AssistantMessage(compacttest.Words(left)), list[2])
 }
 
-// cold returns a desk with a prompt of that many tokens, whose turn completed no round of tool calls.
-func cold(t *testing.T, tokens int) compacttest.Desk {
-	d := deskOf(t, numbered(t, 0), window)
+// cold returns a fixture with a prompt of that many tokens, whose turn completed no round of tool calls.
+func cold(t *testing.T, tokens int) compacttest.Fixture {
+	d := fixtureOf(t, numbered(t, 0), window)
 	fill(d, tokens)
 	return d
 }
 
-// warm returns a desk with a prompt of that many tokens, whose turn completed a round of tool calls.
-func warm(t *testing.T, number, tokens int) compacttest.Desk {
-	d := deskOf(t, numbered(t, number), window)
+// warm returns a fixture with a prompt of that many tokens, whose turn completed a round of tool calls.
+func warm(t *testing.T, number, tokens int) compacttest.Fixture {
+	d := fixtureOf(t, numbered(t, number), window)
 	round := compacttest.Round(1, 300)
 	fill(d, tokens-compacttest.Count(d.Target.Tokenizer, round))
 	d.Say(round...)
@@ -67,7 +67,7 @@ func warm(t *testing.T, number, tokens int) compacttest.Desk {
 }
 
 // begins renders the prompt, and reports whether a summary is begun in the background.
-func begins(d compacttest.Desk) (begun bool) {
+func begins(d compacttest.Fixture) (begun bool) {
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error {
 		begun = true
 		return nil
@@ -76,23 +76,23 @@ func begins(d compacttest.Desk) (begun bool) {
 	return begun
 }
 
-// overflowing returns a desk whose prompt does not fit.
-func overflowing(t *testing.T, s *history.Session, answers ...models.Step) compacttest.Desk {
-	d := deskOf(t, s, compacttest.Budget, compacttest.Overflowing()...)
+// overflowing returns a fixture whose prompt does not fit.
+func overflowing(t *testing.T, s *history.Session, answers ...models.Step) compacttest.Fixture {
+	d := fixtureOf(t, s, compacttest.Budget, compacttest.Overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}
 	d.Answers(answers...)
 	return d
 }
 
-// compacted returns an overflowing desk after a compaction, and its prompt.
-func compacted(t *testing.T) (compacttest.Desk, []chat.Message) {
+// compacted returns an overflowing fixture after a compaction, and its prompt.
+func compacted(t *testing.T) (compacttest.Fixture, []chat.Message) {
 	d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
 	return d, d.Messages()
 }
 
 // named returns the request that a compaction makes to an agent's model of that name, and the prompt after it.
 func named(t *testing.T, model string, said ...chat.Message) (chat.Request, []chat.Message) {
-	d := deskOf(t, numbered(t, 0), compacttest.Budget, append([]chat.Message{chat.UserMessage(compacttest.Task)}, said...)...)
+	d := fixtureOf(t, numbered(t, 0), compacttest.Budget, append([]chat.Message{chat.UserMessage(compacttest.Task)}, said...)...)
 	d.Say(compacttest.Rounds(1, 6, compacttest.RoundTokens)...)
 	d.Target.Name = model
 	d.Answers(models.SaySummary("What was done."))
@@ -102,10 +102,10 @@ func named(t *testing.T, model string, said ...chat.Message) (chat.Request, []ch
 
 // background runs a check on a session with a warm cache. The summary is begun by the first prompt, which is the
 // argument sent, and takes as long as latency.
-func background(check func(t *testing.T, d compacttest.Desk, sent []chat.Message)) func(*testing.T) {
+func background(check func(t *testing.T, d compacttest.Fixture, sent []chat.Message)) func(*testing.T) {
 	return func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+			d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 9, 930)...)
 			d.Target.Tools = []chat.Tool{{Name: "read_file"}}
 			d.Answers(slowly(models.SaySummary("Made meanwhile.")))
@@ -130,7 +130,7 @@ func slowly(step models.Step) models.Step {
 }
 
 // waitUntilReady waits until the summary is ready.
-func waitUntilReady(t *testing.T, d compacttest.Desk) {
+func waitUntilReady(t *testing.T, d compacttest.Fixture) {
 	require.NoError(t, d.Wait(t.Context()))
 	require.Equal(t, summarize.PendingReady, d.PendingNow())
 }
@@ -144,7 +144,7 @@ func calls(messages []chat.Message, tool string) bool {
 
 // rendered renders elements in one message under the policy, within a budget, and returns the text.
 func rendered(t *testing.T, budget int, children ...elements.Node) string {
-	d := deskOf(t, numbered(t, 0), budget)
+	d := fixtureOf(t, numbered(t, 0), budget)
 	r, err := d.Render(t.Context(), elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: children})
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, budget)
@@ -192,7 +192,7 @@ func thinking(n int, text string) chat.Message {
 
 // largeResult returns how a tool result is shown that takes more than half of the window.
 func largeResult(t *testing.T) string {
-	d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+	d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 	d.Say(compacttest.Round(1, 9000)...)
 	got := d.Messages()
 	return got[len(got)-1].Text()
@@ -217,7 +217,7 @@ func TestStatements(t *testing.T) {
 			Says: "over budget, instructions go first, then older history, then this turn's calls, and the user's message stays",
 			Check: func(t *testing.T) {
 				s := numbered(t, 0)
-				d := deskOf(t, s, window, chat.UserMessage("Before."))
+				d := fixtureOf(t, s, window, chat.UserMessage("Before."))
 				d.Say(compacttest.Rounds(1, 2, 500)...)
 				d.Say(chat.AssistantMessage("It was so."), chat.UserMessage(compacttest.Task))
 				d.Say(compacttest.Rounds(3, 4, 500)...)
@@ -252,7 +252,7 @@ func TestStatements(t *testing.T) {
 			Says: "the user's message and calls have the first claim on the room, and history is given what they leave",
 			Check: func(t *testing.T) {
 				var older, request, rounds int
-				d := deskOf(t, numbered(t, 0), window)
+				d := fixtureOf(t, numbered(t, 0), window)
 				_, err := d.Render(t.Context(), elements.Nodes{
 					elements.SystemMessage{Children: elements.Nodes{elements.Text(compacttest.Words(997))}},
 					recorder{elements.Props{Priority: new(700), FlexGrow: 1}, 100, &older},
@@ -309,7 +309,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "pieces with a priority are pruned before history is compacted",
 			Check: func(t *testing.T) {
-				d := deskOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage(compacttest.Task))
+				d := fixtureOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage(compacttest.Task))
 				d.Say(compacttest.Rounds(1, 4, compacttest.RoundTokens)...)
 				r, err := d.Render(t.Context(), compacttest.Prompt(d.Session, elements.UserMessage{
 					Props: elements.Props{Priority: new(600)}, Children: elements.Nodes{elements.Text("Nice to know: " + compacttest.Words(2000))},
@@ -327,7 +327,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "if not even the piece of the highest priority fits, the error says how many tokens it needs",
 			Check: func(t *testing.T) {
-				d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Words(2*window)))
+				d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Words(2*window)))
 				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 				over, ok := errors.AsType[*render.BudgetExceededError](err)
 				require.True(t, ok, "%v", err)
@@ -494,7 +494,7 @@ func TestStatements(t *testing.T) {
 			Says: "a threshold is at most 1 or at least 100, and one between is an error",
 			Check: func(t *testing.T) {
 				for threshold, want := range map[float64]int{0.5: 5000, 1: window, 100: 100, 101: 101, 1.001: 0, 50: 0, 99.99: 0, -0.5: 0} {
-					d := deskOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+					d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 					d.Policy.Measure.Threshold = threshold
 					r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 					if want == 0 {
@@ -529,7 +529,7 @@ func TestStatements(t *testing.T) {
 			Says: "a tenth of the room that tools leave is kept free, and without tools none",
 			Check: func(t *testing.T) {
 				for tools, want := range map[int]int{0: window, 1: 8999, 7: 8993, 1000: 8100} {
-					d := deskOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+					d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 					d.Policy.Measure.Threshold = window
 					if tools > 0 {
 						d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", tools)}}
@@ -550,7 +550,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a budget is never below one token",
 			Check: func(t *testing.T) {
-				d := deskOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+				d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 				d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", 2*window)}}
 				d.Policy.Measure.Threshold = window
 				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
@@ -567,7 +567,7 @@ func TestStatements(t *testing.T) {
 		// In the background.
 		{
 			Says: "a background summary is asked for by a copy of the request that was sent, for the prompt cache",
-			Check: background(func(t *testing.T, d compacttest.Desk, sent []chat.Message) {
+			Check: background(func(t *testing.T, d compacttest.Fixture, sent []chat.Message) {
 				waitUntilReady(t, d)
 				r := d.Request()
 				compacttest.Equal(t, sent, r.Messages[:len(r.Messages)-1])
@@ -584,7 +584,7 @@ func TestStatements(t *testing.T) {
 		},
 		{
 			Says: "the <summary> block of the answer is put in place",
-			Check: background(func(t *testing.T, d compacttest.Desk, _ []chat.Message) {
+			Check: background(func(t *testing.T, d compacttest.Fixture, _ []chat.Message) {
 				waitUntilReady(t, d)
 				require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", d.Messages()[1].Text())
 			}),
@@ -594,7 +594,7 @@ func TestStatements(t *testing.T) {
 		},
 		{
 			Says: "the next render puts it in place, and messages that were appended meanwhile stay",
-			Check: background(func(t *testing.T, d compacttest.Desk, sent []chat.Message) {
+			Check: background(func(t *testing.T, d compacttest.Fixture, sent []chat.Message) {
 				require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, compacttest.Outputs(compacttest.Text(sent)), "the first one does not wait")
 				d.Say(compacttest.Round(10, 300)...)
 				waitUntilReady(t, d)
@@ -610,7 +610,7 @@ func TestStatements(t *testing.T) {
 		},
 		{
 			Says: "a summary that is being made is waited for only if the prompt does not fit",
-			Check: background(func(t *testing.T, d compacttest.Desk, _ []chat.Message) {
+			Check: background(func(t *testing.T, d compacttest.Fixture, _ []chat.Message) {
 				for n, c := range []struct {
 					tokens int // appended meanwhile
 					waits  time.Duration
@@ -653,7 +653,7 @@ func TestStatements(t *testing.T) {
 			Says: "a failure in the background is no error, and a prompt that does not fit is compacted in the foreground",
 			Check: func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := deskOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+					d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
 					d.Say(compacttest.Rounds(1, 9, 930)...)
 					d.Answers(models.Fail(errDown))
 					sent := d.Messages()
@@ -690,7 +690,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "if it is the only round of its turn, the turns before it are summarised",
 			Check: func(t *testing.T) {
-				d := deskOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage("Before."))
+				d := fixtureOf(t, numbered(t, 0), compacttest.Budget, chat.UserMessage("Before."))
 				d.Say(compacttest.Rounds(1, 5, compacttest.RoundTokens)...)
 				d.Say(chat.AssistantMessage("It was so."), chat.UserMessage(compacttest.Task))
 				d.Say(compacttest.Round(6, compacttest.RoundTokens)...)

@@ -17,9 +17,9 @@ import (
 
 func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing.T) {
 	p := copilotcli.Prompt()
-	m := compacttest.Again()
+	m := compacttest.SecondMaterial()
 	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
-	got := compacttest.Requested(t, p.Request(m))
+	got := compacttest.MustRenderRequest(t, p.Request(m))
 	compacttest.Equal(t, m.System, got[:1])
 	require.NotContains(t, compacttest.Text(got), "Be careful.", "system messages are not summarised")
 	compacttest.Equal(t, append(m.Covered[:1:1], m.Covered[2:]...), got[1:len(got)-1])
@@ -35,9 +35,9 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			m := compacttest.Again()
+			m := compacttest.SecondMaterial()
 			previous(&m)
-			got := compacttest.Requested(t, p.Request(m))
+			got := compacttest.MustRenderRequest(t, p.Request(m))
 			require.Contains(t, got[len(got)-1].Text(), "<previous-summary>\n## Goal\n\nYou started a project in")
 			require.Len(t, got, len(m.Covered)+2, "the account is not a message")
 		})
@@ -46,7 +46,7 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 
 func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
-	m := compacttest.Done()
+	m := compacttest.SummarizedMaterial()
 	m.Said, m.Reminder, m.Breadcrumb = nil, "", summarize.Breadcrumb{}
 	for n := range 3 {
 		m.Said = append(m.Said, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
@@ -66,7 +66,7 @@ func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 		}
 		got := compacttest.Text(r.Messages)
 		got = strings.ReplaceAll(got, `<skill name="NAME1">`, "") // the names are also in a line of their own
-		if left := compacttest.Marked(got, marks...); len(seen) == 0 || left != seen[len(seen)-1] {
+		if left := compacttest.MarksIn(got, marks...); len(seen) == 0 || left != seen[len(seen)-1] {
 			seen = append(seen, left)
 		}
 	}
@@ -102,8 +102,8 @@ func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}
-			got := compacttest.Stand(t, c.session.Replacement, m)
-			require.Equal(t, c.want, compacttest.Marked(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
+			got := compacttest.FormatReplacement(t, c.session.Replacement, m)
+			require.Equal(t, c.want, compacttest.MarksIn(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
 			require.Contains(t, got, c.note)
 			require.Equal(t, c.want != "", strings.Contains(got, "<user-messages>"))
 			if c.note == "" {

@@ -55,28 +55,28 @@ func uncancellable(ctx context.Context, r chat.Request) (chat.Response, error) {
 // window of most rows, in tokens. It is the budget too.
 const window = 100_000
 
-// deskOn returns a desk with a session under the policy.
-func deskOn(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
+// fixtureOn returns a fixture with a session under the policy.
+func fixtureOn(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Fixture {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = copilotcli.Policy(), window, window
 	d.Always(good)
 	return d
 }
 
-// desk returns a desk with a session in memory under the policy.
-func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
-	return deskOn(t, numbered.Session(), messages...)
+// fixture returns a fixture with a session in memory under the policy.
+func fixture(t *testing.T, messages ...chat.Message) compacttest.Fixture {
+	return fixtureOn(t, numbered.Session(), messages...)
 }
 
-// filled returns a desk whose prompt takes that many tokens.
-func filled(t *testing.T, tokens int) compacttest.Desk {
-	d := desk(t)
+// filled returns a fixture whose prompt takes that many tokens.
+func filled(t *testing.T, tokens int) compacttest.Fixture {
+	d := fixture(t)
 	fill(d, tokens)
 	return d
 }
 
 // fill appends turns and a last user message, so that the prompt takes that many tokens.
-func fill(d compacttest.Desk, tokens int) {
+func fill(d compacttest.Fixture, tokens int) {
 	d.T.Helper()
 	system := chat.SystemMessage("You are a coding agent.")
 	left := tokens - compacttest.Count(d.Target.Tokenizer, append(compacttest.Said(d.Session), system))
@@ -89,8 +89,8 @@ func fill(d compacttest.Desk, tokens int) {
 // user returns a user message that takes that many tokens.
 func user(tokens int) chat.Message { return chat.UserMessage(compacttest.Words(tokens - 3)) }
 
-// begun returns a desk of 80,000 tokens whose summary is being made in the background, by a slow model.
-func begun(t *testing.T) compacttest.Desk {
+// begun returns a fixture of 80,000 tokens whose summary is being made in the background, by a slow model.
+func begun(t *testing.T) compacttest.Fixture {
 	t.Helper()
 	d := filled(t, 80_000)
 	d.Always(slow)
@@ -101,7 +101,7 @@ func begun(t *testing.T) compacttest.Desk {
 }
 
 // settled renders the prompt, waits for the summary in the background, and renders the prompt again.
-func settled(d compacttest.Desk) []chat.Message {
+func settled(d compacttest.Fixture) []chat.Message {
 	d.T.Helper()
 	d.Messages()
 	require.NoError(d.T, d.Wait(d.T.Context()))
@@ -109,7 +109,7 @@ func settled(d compacttest.Desk) []chat.Message {
 }
 
 // demanded renders the prompt and compacts the session on demand.
-func demanded(d compacttest.Desk) summarize.Compacted {
+func demanded(d compacttest.Fixture) summarize.Compacted {
 	d.T.Helper()
 	d.Messages()
 	got, err := d.Compact(d.T.Context(), "")
@@ -118,7 +118,7 @@ func demanded(d compacttest.Desk) summarize.Compacted {
 }
 
 // recovered renders the prompt, which the provider refuses with an error, and returns the next prompt.
-func recovered(d compacttest.Desk, refused error) []chat.Message {
+func recovered(d compacttest.Fixture, refused error) []chat.Message {
 	d.T.Helper()
 	d.Messages()
 	r, err := d.Recover(d.T.Context(), compacttest.Prompt(d.Session), refused, "")
@@ -127,7 +127,7 @@ func recovered(d compacttest.Desk, refused error) []chat.Message {
 }
 
 // switched switches to another model with a window of that many tokens.
-func switched(d compacttest.Desk, tokens int) (sent []chat.Message, other *models.Script) {
+func switched(d compacttest.Fixture, tokens int) (sent []chat.Message, other *models.Script) {
 	d.T.Helper()
 	target := d.Target
 	other = &models.Script{}
@@ -140,9 +140,9 @@ func switched(d compacttest.Desk, tokens int) (sent []chat.Message, other *model
 
 // truncated returns the prompt of a session that does not fit a window of that many tokens, and that no model
 // summarises.
-func truncated(t *testing.T, window int, messages ...chat.Message) ([]chat.Message, compacttest.Desk) {
+func truncated(t *testing.T, window int, messages ...chat.Message) ([]chat.Message, compacttest.Fixture) {
 	t.Helper()
-	d := desk(t, messages...)
+	d := fixture(t, messages...)
 	d.Target.Budget, d.Target.ContextWindow = window, window
 	d.Always(down)
 	got := d.Messages()
@@ -172,7 +172,7 @@ func begins(t *testing.T, messages []chat.Message, part string) {
 }
 
 // recorded returns the events of some kinds from now on.
-func recorded(d compacttest.Desk, kinds ...summarize.EventKind) *[]summarize.Event {
+func recorded(d compacttest.Fixture, kinds ...summarize.EventKind) *[]summarize.Event {
 	list, before := new([]summarize.Event), d.OnEvent
 	d.OnEvent = func(e summarize.Event) {
 		before(e)
@@ -184,7 +184,7 @@ func recorded(d compacttest.Desk, kinds ...summarize.EventKind) *[]summarize.Eve
 }
 
 // only returns the only event of a kind.
-func only(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
+func only(d compacttest.Fixture, kind summarize.EventKind) summarize.Event {
 	d.T.Helper()
 	var list []summarize.Event
 	for _, e := range *d.Heard {
@@ -243,7 +243,7 @@ func holds(says, part string, mutants ...statements.Mutant) statements.Statement
 	return statements.Statement{
 		Says: says,
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I look."))
+			d := fixture(t, chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I look."))
 			fill(d, 80_000)
 			d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
 				return summarize.Workspace{
@@ -313,7 +313,7 @@ func TestStatements(t *testing.T) {
 				unknown, err := sizing.Window{AllowUnknown: true}.Budget(0)
 				require.NoError(t, err)
 				for tokens, want := range map[int]bool{102_399: false, 102_400: true} {
-					d := desk(t)
+					d := fixture(t)
 					d.Target.Budget, d.Target.ContextWindow = unknown, unknown
 					fill(d, tokens)
 					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
@@ -328,8 +328,8 @@ func TestStatements(t *testing.T) {
 			Says: "nothing is begun with fewer than 4 messages",
 			Check: func(t *testing.T) {
 				list := []chat.Message{user(40_000), chat.AssistantMessage("Yes."), user(45_000)}
-				require.False(t, shows(settled(desk(t, list...))))
-				require.True(t, shows(settled(desk(t, append(list, chat.UserMessage("Well?"))...))))
+				require.False(t, shows(settled(fixture(t, list...))))
+				require.True(t, shows(settled(fixture(t, append(list, chat.UserMessage("Well?"))...))))
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
@@ -339,7 +339,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "the number of messages that it needs can be set",
 			Check: func(t *testing.T) {
-				d := desk(t, user(30_000), user(30_000), user(30_000))
+				d := fixture(t, user(30_000), user(30_000), user(30_000))
 				d.Policy.Trigger[0].Messages = 3
 				require.True(t, shows(settled(d)))
 			},
@@ -500,12 +500,12 @@ func TestStatements(t *testing.T) {
 			Says: "an application that is short of memory can have the session compacted if there are enough messages",
 			Check: func(t *testing.T) {
 				list := []chat.Message{user(20_000), chat.AssistantMessage("Yes."), chat.UserMessage("Go on.")}
-				d := desk(t, list...)
+				d := fixture(t, list...)
 				d.Messages()
 				_, err := d.MemoryPressure(t.Context())
 				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
 				require.ErrorContains(t, err, "3 messages, fewer than 4")
-				d = desk(t, append(list, chat.UserMessage("Well?"))...)
+				d = fixture(t, append(list, chat.UserMessage("Well?"))...)
 				d.Messages()
 				got, err := d.MemoryPressure(t.Context())
 				require.NoError(t, err)
@@ -565,7 +565,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a demand needs 2 messages",
 			Check: func(t *testing.T) {
-				d := desk(t, user(30_000))
+				d := fixture(t, user(30_000))
 				d.Messages()
 				_, err := d.Compact(t.Context(), "")
 				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
@@ -651,25 +651,25 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "hooks are called before every compaction, and may cancel it",
 			Check: func(t *testing.T) {
-				for reason, compacts := range map[summarize.Occasion]func(compacttest.Desk){
-					summarize.OnRender:         func(d compacttest.Desk) { fill(d, 80_000); settled(d) },
-					summarize.OnBudgetExceeded: func(d compacttest.Desk) { fill(d, 101_000); d.Messages() },
-					summarize.OnContextLimit:   func(d compacttest.Desk) { fill(d, 60_000); recovered(d, statusError(413)) },
-					summarize.OnModelSwitch:    func(d compacttest.Desk) { fill(d, 60_000); switched(d, 50_000) },
-					summarize.OnMemoryPressure: func(d compacttest.Desk) {
+				for reason, compacts := range map[summarize.Occasion]func(compacttest.Fixture){
+					summarize.OnRender:         func(d compacttest.Fixture) { fill(d, 80_000); settled(d) },
+					summarize.OnBudgetExceeded: func(d compacttest.Fixture) { fill(d, 101_000); d.Messages() },
+					summarize.OnContextLimit:   func(d compacttest.Fixture) { fill(d, 60_000); recovered(d, statusError(413)) },
+					summarize.OnModelSwitch:    func(d compacttest.Fixture) { fill(d, 60_000); switched(d, 50_000) },
+					summarize.OnMemoryPressure: func(d compacttest.Fixture) {
 						fill(d, 60_000)
 						d.Messages()
 						_, err := d.MemoryPressure(t.Context())
 						require.ErrorIs(t, err, summarize.ErrVetoed)
 					},
-					summarize.OnDemand: func(d compacttest.Desk) {
+					summarize.OnDemand: func(d compacttest.Fixture) {
 						fill(d, 60_000)
 						d.Messages()
 						_, err := d.Compact(t.Context(), "")
 						require.ErrorIs(t, err, summarize.ErrVetoed)
 					},
 				} {
-					d := desk(t)
+					d := fixture(t)
 					var heard []summarize.Occasion
 					d.Hooks.BeforeCompact = func(_ context.Context, reason summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
 						heard = append(heard, reason)
@@ -692,7 +692,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "the agent's own model is shown the history as messages, with the request for a summary at their end",
 			Check: func(t *testing.T) {
-				d := desk(t)
+				d := fixture(t)
 				d.Say(compacttest.Rounds(1, 5, 1000)...)
 				fill(d, 80_000)
 				settled(d)
@@ -718,9 +718,9 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "system messages are not summarised",
 			Check: func(t *testing.T) {
-				m := compacttest.Again()
+				m := compacttest.SecondMaterial()
 				m.Covered = append([]chat.Message{chat.SystemMessage("Be careful.")}, m.Covered...)
-				require.NotContains(t, compacttest.Text(compacttest.Requested(t, copilotcli.Prompt().Request(m))), "Be careful.")
+				require.NotContains(t, compacttest.Text(compacttest.MustRenderRequest(t, copilotcli.Prompt().Request(m))), "Be careful.")
 			},
 			Mutants: []statements.Mutant{statements.Change(prompt, "if message.Role != chat.RoleSystem {", "if true {")},
 		},
@@ -789,7 +789,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "the plan and the todo list of the session are in the replacement",
 			Check: func(t *testing.T) {
-				d := desk(t)
+				d := fixture(t)
 				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Todos{Text: "Mend main.go.", Items: []history.Todo{{Text: "run the tests"}}}})
 				require.NoError(t, err)
 				fill(d, 80_000)
@@ -805,7 +805,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a long user message is cut in its copy, with a mark",
 			Check: func(t *testing.T) {
-				d := desk(t, user(2000))
+				d := fixture(t, user(2000))
 				fill(d, 80_000)
 				got := settled(d)[1].Text()
 				_, first, _ := strings.Cut(got, "<user-message>")
@@ -879,12 +879,12 @@ func TestStatements(t *testing.T) {
 			Says: "a session that is opened again is compacted",
 			Check: func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "session.jsonl")
-				d := deskOn(t, compacttest.Opened(t, path))
+				d := fixtureOn(t, compacttest.Opened(t, path))
 				fill(d, 80_000)
 				want := settled(d)
 				require.True(t, shows(want))
 				require.NoError(t, d.Session.Close())
-				again := deskOn(t, compacttest.Opened(t, path))
+				again := fixtureOn(t, compacttest.Opened(t, path))
 				compacttest.Equal(t, want, again.Messages())
 				require.Empty(t, again.Requests())
 			},
@@ -1031,7 +1031,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a truncated prompt takes less than the limit, so that the next message fits",
 			Check: func(t *testing.T) {
-				d := desk(t)
+				d := fixture(t)
 				for range 1000 {
 					d.Say(chat.AssistantMessage(compacttest.Words(97)))
 				}
@@ -1055,7 +1055,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, list, got)
 				messages, _ := report.Removed()
 				require.Equal(t, 1, messages)
-				_, err := desk(t, list...).Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
+				_, err := fixture(t, list...).Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
 				require.ErrorContains(t, err, "answers no open tool call") // so a session has none
 			},
 			Mutants: []statements.Mutant{statements.Change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},

@@ -95,8 +95,8 @@ func newService(t *testing.T, pool *pgxpool.Pool) *service {
 	}}
 }
 
-// replica returns a desk on a session of the database. Its policy summarises in the background, with jobs.
-func (s *service) replica(name string) compacttest.Desk {
+// replica returns a fixture on a session of the database. Its policy summarises in the background, with jobs.
+func (s *service) replica(name string) compacttest.Fixture {
 	s.t.Helper()
 	sessions := &postgres.Sessions{Pool: s.pool, Tenant: "acme", Hooks: []postgres.Hook{s.queue.Hook()}}
 	session, err := sessions.Open(s.t.Context(), name, history.Options{})
@@ -107,7 +107,7 @@ func (s *service) replica(name string) compacttest.Desk {
 }
 
 // planned returns a replica whose session is long enough that a plan is pending.
-func (s *service) planned(name string) compacttest.Desk {
+func (s *service) planned(name string) compacttest.Fixture {
 	s.t.Helper()
 	d := s.replica(name)
 	d.Say(append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)

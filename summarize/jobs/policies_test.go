@@ -18,7 +18,7 @@ import (
 )
 
 // compactedAt plays a conversation and returns the steps at which the prompt first shows another compaction.
-func compactedAt(d compacttest.Desk, settle func()) []int {
+func compactedAt(d compacttest.Fixture, settle func()) []int {
 	d.T.Helper()
 	var steps []int
 	known := 0

@@ -14,26 +14,26 @@ import (
 
 func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
 	p := ohmypi.Handoff{}.Prompt()
-	first, update := compacttest.Text(compacttest.Requested(t, p.Request(compacttest.Stuff()))), compacttest.Text(compacttest.Requested(t, p.Request(compacttest.Again())))
+	first, update := compacttest.Text(compacttest.MustRenderRequest(t, p.Request(compacttest.FirstMaterial()))), compacttest.Text(compacttest.MustRenderRequest(t, p.Request(compacttest.SecondMaterial())))
 	require.Contains(t, first, "Write notes on the conversation above")
 	require.NotContains(t, first, "<previous-summary>\n")
 	require.Contains(t, update, "Bring those notes up to date")
 	require.Contains(t, update, "<previous-summary>\n## Goal\n")
 	require.Contains(t, update, "<additional-context>\n- The deadline is\n  Friday.\n- The client is Ada.\n</additional-context>")
 
-	prefix := compacttest.Text(compacttest.Requested(t, p.Prefix(compacttest.Again())))
+	prefix := compacttest.Text(compacttest.MustRenderRequest(t, p.Prefix(compacttest.SecondMaterial())))
 	require.Contains(t, prefix, "And the tests.", "it shows the turn that is cut")
 	require.NotContains(t, prefix, "Fix the build", "it shows no other turn")
 	require.NotContains(t, prefix, "started a project")
 
-	own := compacttest.Text(compacttest.Requested(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(compacttest.Again())))
+	own := compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(compacttest.SecondMaterial())))
 	require.Contains(t, own, "Say it in a word.")
 	require.NotContains(t, own, "## Constraints")
 	require.Contains(t, own, "Ada")
 
-	m := compacttest.Stuff()
+	m := compacttest.FirstMaterial()
 	m.Covered, m.ResultTokens = compacttest.Rounds(1, 1, 500), 200
-	long, short := compacttest.Text(compacttest.Requested(t, p.Request(m))), compacttest.Text(compacttest.Requested(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
+	long, short := compacttest.Text(compacttest.MustRenderRequest(t, p.Request(m))), compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
 	require.Greater(t, len(long)-len(short), 500)
 }
 
@@ -48,15 +48,15 @@ func TestFilesAreLeftOutIfThereIsTooLittleRoom(t *testing.T) {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
 		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))
 	}
-	got := compacttest.Stand(t, ohmypi.Replacement, m)
+	got := compacttest.FormatReplacement(t, ohmypi.Replacement, m)
 	require.Equal(t, 40, strings.Count(got, ".go"))
 	m.Room = 125
-	got = compacttest.Stand(t, ohmypi.Replacement, m)
+	got = compacttest.FormatReplacement(t, ohmypi.Replacement, m)
 	require.Equal(t, 20, strings.Count(got, "modified")-2)
 	require.Contains(t, got, "<read-files>\nread00.go\n")
 	require.NotContains(t, got, "read19.go")
 	m.Room = 60
-	got = compacttest.Stand(t, ohmypi.Replacement, m)
+	got = compacttest.FormatReplacement(t, ohmypi.Replacement, m)
 	require.NotContains(t, got, "<read-files>")
 	require.Contains(t, got, "<modified-files>\nmodified00.go\n")
 	require.NotContains(t, got, "modified19.go")

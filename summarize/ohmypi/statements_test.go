@@ -86,7 +86,7 @@ func after(step models.Step) models.Step {
 }
 
 // asked returns the texts of the requests of a kind.
-func asked(d compacttest.Desk, kind string) []string {
+func asked(d compacttest.Fixture, kind string) []string {
 	synctest.Wait() // for a title
 	var list []string
 	for _, r := range d.Requests() {
@@ -97,13 +97,13 @@ func asked(d compacttest.Desk, kind string) []string {
 	return list
 }
 
-// desk returns a desk under the policy, in a window of 100,000 tokens.
-func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
-	return onDesk(t, numbered.Session(), messages...)
+// fixture returns a fixture under the policy, in a window of 100,000 tokens.
+func fixture(t *testing.T, messages ...chat.Message) compacttest.Fixture {
+	return onFixture(t, numbered.Session(), messages...)
 }
 
-// onDesk returns a desk with that session.
-func onDesk(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
+// onFixture returns a fixture with that session.
+func onFixture(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Fixture {
 	d := compacttest.Of(t, s, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = ohmypi.Policy(), window, window
 	d.Always(answer)
@@ -141,7 +141,7 @@ func calls(from, to, tokens int) []chat.Message {
 }
 
 // add appends entries to the session and returns the id of the first.
-func add(d compacttest.Desk, bodies ...history.Body) string {
+func add(d compacttest.Fixture, bodies ...history.Body) string {
 	var entries []history.Entry
 	for _, b := range bodies {
 		entries = append(entries, history.Entry{Body: b})
@@ -173,18 +173,18 @@ func numbers(from, to int) []int {
 }
 
 // latest returns the latest compaction.
-func latest(d compacttest.Desk) history.Compaction {
+func latest(d compacttest.Fixture) history.Compaction {
 	list := compacttest.Compactions(d.Session)
 	require.NotEmpty(d.T, list)
 	return list[len(list)-1]
 }
 
 // view returns the messages that the session shows.
-func view(d compacttest.Desk) []chat.Message { return compacttest.ViewOf(d.T, d.Session).Messages() }
+func view(d compacttest.Fixture) []chat.Message { return compacttest.ViewOf(d.T, d.Session).Messages() }
 
-// compacted returns a desk whose session of 210 turns was compacted once. The newest 50 are kept.
-func compacted(t *testing.T) compacttest.Desk {
-	d := desk(t, turns(1, tooMany)...)
+// compacted returns a fixture whose session of 210 turns was compacted once. The newest 50 are kept.
+func compacted(t *testing.T) compacttest.Fixture {
+	d := fixture(t, turns(1, tooMany)...)
 	_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
 	require.NoError(t, err)
 	require.Len(t, compacttest.Compactions(d.Session), 1)
@@ -192,7 +192,7 @@ func compacted(t *testing.T) compacttest.Desk {
 }
 
 // rendered returns the messages of the prompt, which must fit, and be valid with one more user message.
-func rendered(d compacttest.Desk) []chat.Message {
+func rendered(d compacttest.Fixture) []chat.Message {
 	d.T.Helper()
 	r, err := d.Render(d.T.Context(), compacttest.Prompt(d.Session))
 	require.NoError(d.T, err)
@@ -202,15 +202,15 @@ func rendered(d compacttest.Desk) []chat.Message {
 }
 
 // demand renders the prompt and compacts the session on demand.
-func demand(d compacttest.Desk, instructions string) error {
+func demand(d compacttest.Fixture, instructions string) error {
 	rendered(d)
 	_, err := d.Compact(d.T.Context(), instructions)
 	return err
 }
 
 // cutAt compacts a session whose newest 20,000 tokens begin with an entry, and returns the entry's id.
-func cutAt(t *testing.T, at history.Body) (compacttest.Desk, string) {
-	d := desk(t, turns(1, tooMany-keeps)...)
+func cutAt(t *testing.T, at history.Body) (compacttest.Fixture, string) {
+	d := fixture(t, turns(1, tooMany-keeps)...)
 	id := add(d, at)
 	d.Say(chat.AssistantMessage("Yes."))
 	d.Say(turns(1, keeps-1)...)
@@ -226,9 +226,9 @@ var starters = []history.Body{
 	history.BranchSummary{From: "e1", Summary: history.Summary{Text: "It led nowhere."}},
 }
 
-// split returns a desk with a history that is cut within its newest turn: 12 rounds after 150 other turns.
-func split(t *testing.T) compacttest.Desk {
-	d := desk(t, turns(1, 150)...)
+// split returns a fixture with a history that is cut within its newest turn: 12 rounds after 150 other turns.
+func split(t *testing.T) compacttest.Fixture {
+	d := fixture(t, turns(1, 150)...)
 	d.Say(chat.UserMessage(compacttest.Task))
 	d.Say(compacttest.Rounds(701, 712, 2100)...)
 	return d
@@ -236,16 +236,16 @@ func split(t *testing.T) compacttest.Desk {
 
 // refused renders the prompt, appends a failed answer, and recovers from the provider's refusal, which names that limit
 // unless it is 0.
-func refused(d compacttest.Desk, limit int) (*render.Result, error) {
+func refused(d compacttest.Fixture, limit int) (*render.Result, error) {
 	rendered(d)
 	failed := add(d, history.Message{Message: chat.AssistantMessage("The request failed.")})
 	return d.Recover(d.T.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: limit}, failed)
 }
 
-// twoBranches returns a desk with a session of two branches. The current one ends with these entries, and the other
+// twoBranches returns a fixture with a session of two branches. The current one ends with these entries, and the other
 // with other.
-func twoBranches(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other string) {
-	d = desk(t, chat.UserMessage("The task."))
+func twoBranches(t *testing.T, bodies ...history.Body) (d compacttest.Fixture, other string) {
+	d = fixture(t, chat.UserMessage("The task."))
 	root := d.Session.Leaf()
 	d.Say(chat.AssistantMessage("The other way."), chat.UserMessage("Go on."))
 	other = d.Session.Leaf()
@@ -255,16 +255,16 @@ func twoBranches(t *testing.T, bodies ...history.Body) (d compacttest.Desk, othe
 }
 
 // goTo lets the session go on from an entry, and returns the summary of the branch that is left.
-func goTo(d compacttest.Desk, to string) *history.BranchSummary {
+func goTo(d compacttest.Fixture, to string) *history.BranchSummary {
 	summary, err := d.Navigate(d.T.Context(), to, summarize.Navigation{Summarise: true})
 	require.NoError(d.T, err)
 	require.NotNil(d.T, summary)
 	return summary
 }
 
-// hooked returns a desk with too many turns, and a hook that returns returned before each compaction.
-func hooked(t *testing.T, returned summarize.Intervention) compacttest.Desk {
-	d := desk(t, turns(1, tooMany)...)
+// hooked returns a fixture with too many turns, and a hook that returns returned before each compaction.
+func hooked(t *testing.T, returned summarize.Intervention) compacttest.Fixture {
+	d := fixture(t, turns(1, tooMany)...)
 	d.Hooks.BeforeCompact = before(returned)
 	return d
 }
@@ -282,7 +282,7 @@ func beforeBranch(returned summarize.Intervention) func(context.Context, string,
 }
 
 // heard returns the first event of a kind.
-func heard(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
+func heard(d compacttest.Fixture, kind summarize.EventKind) summarize.Event {
 	i := slices.IndexFunc(*d.Heard, func(e summarize.Event) bool { return e.Kind == kind })
 	require.GreaterOrEqual(d.T, i, 0, "%s was not heard", kind)
 	return (*d.Heard)[i]
@@ -315,7 +315,7 @@ var triggers = []statements.Statement{
 		Says: "it compacts above the context window less 16,384 tokens",
 		Check: func(t *testing.T) {
 			for over := range 2 {
-				d := desk(t)
+				d := fixture(t)
 				d.Fill(threshold + over)
 				rendered(d)
 				require.Len(t, compacttest.Compactions(d.Session), over)
@@ -343,7 +343,7 @@ var triggers = []statements.Statement{
 	{
 		Says: "after such a compaction the agent is told to continue if it has next steps",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			goOn, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
 			require.NoError(t, err)
 			require.True(t, goOn)
@@ -365,7 +365,7 @@ var triggers = []statements.Statement{
 	{
 		Says: "it compacts on demand however few tokens are used, with instructions",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			require.NoError(t, demand(d, "Mind the tests."))
 			require.Len(t, asked(d, first), 1)
 			require.Contains(t, asked(d, first)[0], "Mind the tests.")
@@ -379,7 +379,7 @@ var triggers = []statements.Statement{
 	{
 		Says: "it compacts if the provider refuses a request as too large",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			result, err := refused(d, 0)
 			require.NoError(t, err)
 			require.Contains(t, result.Messages[1].Text(), answers[first])
@@ -390,7 +390,7 @@ var triggers = []statements.Statement{
 	{
 		Says: "events of such a compaction say that the request is made again",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			_, err := refused(d, 0)
 			require.NoError(t, err)
 			require.True(t, heard(d, summarize.EventStarted).WillRetry)
@@ -401,7 +401,7 @@ var triggers = []statements.Statement{
 	{
 		Says: "the failed answer is taken out before the request is made again",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			result, err := refused(d, 0)
 			require.NoError(t, err)
 			require.NotContains(t, compacttest.Text(result.Messages), "The request failed.")
@@ -411,7 +411,7 @@ var triggers = []statements.Statement{
 	{
 		Says: "after a refusal the agent repeats the request by itself, and nothing is appended in the user's place",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			d.Say(chat.UserMessage("Go on."))
 			refusals := 0
 			d.Always(func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -445,7 +445,7 @@ var clearing = []statements.Statement{
 	{
 		Says: "old tool output is cleared before any limit is reached",
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage(compacttest.Task))
+			d := fixture(t, chat.UserMessage(compacttest.Task))
 			d.Say(calls(1, 35, 2000)...)
 			require.Less(t, compacttest.Count(compacttest.Quarter{}, rendered(d)), threshold)
 			require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
@@ -456,7 +456,7 @@ var clearing = []statements.Statement{
 		Says: "the newest 40,000 tokens of tool output stay",
 		Check: func(t *testing.T) {
 			for less := range 2 { // the result in which the 40,000 end stays whole
-				d := desk(t, chat.UserMessage(compacttest.Task))
+				d := fixture(t, chat.UserMessage(compacttest.Task))
 				d.Say(calls(1, 34, 2000)...)
 				d.Say(calls(35, 35, 2000-less)...)
 				require.Equal(t, numbers(16-less, 35), shows(rendered(d)))
@@ -471,7 +471,7 @@ var clearing = []statements.Statement{
 		Says: "nothing is cleared if that saves less than 20,000 tokens",
 		Check: func(t *testing.T) {
 			for less := range 2 {
-				d := desk(t, chat.UserMessage(compacttest.Task))
+				d := fixture(t, chat.UserMessage(compacttest.Task))
 				d.Say(calls(1, 1, 2008-less)...) // the placeholder takes 8
 				d.Say(calls(2, 10, 2008)...)
 				d.Say(calls(11, 30, 2000)...)
@@ -486,7 +486,7 @@ var clearing = []statements.Statement{
 	{
 		Says: "output of the tools skill and read stays",
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage(compacttest.Task))
+			d := fixture(t, chat.UserMessage(compacttest.Task))
 			d.Say(call(1, "skill", "{}", 2000)...)
 			d.Say(call(2, "read", "{}", 2000)...)
 			d.Say(calls(3, 35, 2000)...)
@@ -500,7 +500,7 @@ var clearing = []statements.Statement{
 	{
 		Says: "a placeholder says how many tokens were left out",
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage(compacttest.Task))
+			d := fixture(t, chat.UserMessage(compacttest.Task))
 			d.Say(calls(1, 35, 2000)...)
 			require.Equal(t, "[Output truncated - 2000 tokens]", rendered(d)[3].Text())
 		},
@@ -513,7 +513,7 @@ var clearing = []statements.Statement{
 		Says: "a clearing is kept in the session, and if the prompt is then below the limit no summary is made",
 		Check: func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
-			d := onDesk(t, compacttest.Opened(t, path), chat.UserMessage(compacttest.Task))
+			d := onFixture(t, compacttest.Opened(t, path), chat.UserMessage(compacttest.Task))
 			d.Say(calls(1, 47, 2000)...)
 			got := rendered(d)
 			require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
@@ -535,7 +535,7 @@ var cuts = []statements.Statement{
 		Check: func(t *testing.T) {
 			d := compacted(t)
 			require.Equal(t, numbers(tooMany-keeps+1, tooMany), shows(view(d)))
-			d = desk(t, turns(1, tooMany-keeps)...)
+			d = fixture(t, turns(1, tooMany-keeps)...)
 			d.Say(chat.UserMessage("One token more: "), chat.AssistantMessage(compacttest.Words(aTurn-9)))
 			d.Say(turns(1, keeps-1)...)
 			rendered(d)
@@ -549,7 +549,7 @@ var cuts = []statements.Statement{
 	{
 		Says: "the kept tokens are counted by the provider's report, if there is one",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, 175)...)
+			d := fixture(t, turns(1, 175)...)
 			add(d, history.Usage{Usage: chat.Usage{Input: 125_000}, Counted: 100_000})
 			rendered(d)
 			require.Equal(t, numbers(175-keeps*4/5+1, 175), shows(view(d)))
@@ -598,7 +598,7 @@ var cuts = []statements.Statement{
 	{
 		Says: "it never cuts at a tool result",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany-keeps)...)
+			d := fixture(t, turns(1, tooMany-keeps)...)
 			late := call(1, "bash", "{}", 1000)
 			d.Say(late[0])
 			d.Say(turns(1, 5)...) // while the tool runs
@@ -615,7 +615,7 @@ var cuts = []statements.Statement{
 	{
 		Says: "entries that no model sees right before the cut are kept with it",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany-keeps)...)
+			d := fixture(t, turns(1, tooMany-keeps)...)
 			id := add(d, history.ModelChange{Model: "another"}, history.ThinkingChange{}, history.Label{Target: "e1", Text: "Here."})
 			d.Say(turns(1, keeps)...)
 			rendered(d)
@@ -670,7 +670,7 @@ var cuts = []statements.Statement{
 	{
 		Says: "in a session of a single turn one summary has all that is covered",
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage(compacttest.Task))
+			d := fixture(t, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 42, 2100)...)
 			rendered(d)
 			require.Len(t, asked(d, first), 1)
@@ -686,7 +686,7 @@ var requests = []statements.Statement{
 	{
 		Says: "the model is shown the conversation as text in a tag, and told its role",
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage("Look."), call(1, "read", `{"path":"a.go"}`, 10)[0], chat.ToolResult("call-1", "package a"))
+			d := fixture(t, chat.UserMessage("Look."), call(1, "read", `{"path":"a.go"}`, 10)[0], chat.ToolResult("call-1", "package a"))
 			d.Say(turns(1, enough)...)
 			require.NoError(t, demand(d, ""))
 			r := d.Requests()[0]
@@ -765,7 +765,7 @@ var requests = []statements.Statement{
 	{
 		Says: "an endpoint is posted the system prompt and the prompt, and answers with the summary",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			var posted []map[string]string
 			client := &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 				var body map[string]string
@@ -794,9 +794,9 @@ var requests = []statements.Statement{
 	},
 }
 
-// files returns a desk whose session was compacted. The covered history begins with a turn of these rounds.
-func files(t *testing.T, rounds ...[]chat.Message) compacttest.Desk {
-	d := desk(t, chat.UserMessage("Look."))
+// files returns a fixture whose session was compacted. The covered history begins with a turn of these rounds.
+func files(t *testing.T, rounds ...[]chat.Message) compacttest.Fixture {
+	d := fixture(t, chat.UserMessage("Look."))
 	d.Say(slices.Concat(rounds...)...)
 	d.Say(turns(1, enough)...)
 	require.NoError(t, demand(d, ""))
@@ -827,7 +827,7 @@ var placed = []statements.Statement{
 	{
 		Says: "a compaction is an entry of the branch, with the summary, the cut, and the tokens of the prompt",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany-keeps)...)
+			d := fixture(t, turns(1, tooMany-keeps)...)
 			before := d.Session.Leaf()
 			d.Say(turns(tooMany-keeps+1, tooMany)...)
 			rendered(d)
@@ -852,7 +852,7 @@ var placed = []statements.Statement{
 	{
 		Says: "custom messages and branch summaries are shown as user messages",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, 1)...)
+			d := fixture(t, turns(1, 1)...)
 			add(d, starters[2:]...)
 			got := rendered(d)
 			require.Len(t, got, 5)
@@ -910,7 +910,7 @@ var placed = []statements.Statement{
 	{
 		Says: "the lists do not include those of a compaction that a hook supplied",
 		Check: func(t *testing.T) {
-			d := desk(t, chat.UserMessage("Look."))
+			d := fixture(t, chat.UserMessage("Look."))
 			d.Say(call(1, "read", `{"path":"a.go"}`, 10)...)
 			d.Say(turns(1, enough)...)
 			d.Hooks.BeforeCompact = before(summarize.Intervention{
@@ -1235,7 +1235,7 @@ var failures = []statements.Statement{
 	{
 		Says: "a compaction on demand first stops the agent's work",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			var asked []int
 			d.Hooks.Interrupt = func(context.Context) error {
 				asked = append(asked, len(d.Requests()))
@@ -1243,7 +1243,7 @@ var failures = []statements.Statement{
 			}
 			require.NoError(t, demand(d, ""))
 			require.Equal(t, []int{0}, asked)
-			d = desk(t, turns(1, tooMany)...)
+			d = fixture(t, turns(1, tooMany)...)
 			d.Hooks.Interrupt = func(context.Context) error { panic("nobody asked") }
 			rendered(d)
 			require.NotContains(t, compacttest.Kinds(*d.Heard), "hook failed")
@@ -1255,7 +1255,7 @@ var failures = []statements.Statement{
 	{
 		Says: "an abort ends a compaction, whether somebody asked for it or not",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany-25)...)
+			d := fixture(t, turns(1, tooMany-25)...)
 			rendered(d)
 			d.Always(after(answer))
 			abort := func() { time.AfterFunc(time.Second, d.Abort) }
@@ -1276,7 +1276,7 @@ var failures = []statements.Statement{
 			d := compacted(t)
 			synctest.Wait()
 			require.Equal(t, "started done/handoff titled", compacttest.Kinds(*d.Heard))
-			d = desk(t, turns(1, tooMany)...)
+			d = fixture(t, turns(1, tooMany)...)
 			d.Always(models.Fail(errDown))
 			rendered(d)
 			require.Equal(t, "started refused/handoff failed", compacttest.Kinds(*d.Heard))
@@ -1290,7 +1290,7 @@ var failures = []statements.Statement{
 	{
 		Says: "the policy may name models that are asked in turn",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			d.Policy.Ask.Names = []string{"one", "two"}
 			d.Models = map[string]summarize.Target{
 				"one": {Model: &models.Script{Steps: []models.Step{models.Fail(errDown)}}},
@@ -1305,12 +1305,12 @@ var failures = []statements.Statement{
 		Says: "a model is asked again if its failure may pass, up to three times",
 		Check: func(t *testing.T) {
 			busy := models.Fail(&chat.TransientError{Err: errDown})
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			d.Answers(busy, busy, busy, answer, answer)
 			begun := time.Now()
 			require.Contains(t, rendered(d)[1].Text(), answers[first])
 			require.Equal(t, (2+4+8)*time.Second, time.Since(begun))
-			d = desk(t, turns(1, tooMany)...)
+			d = fixture(t, turns(1, tooMany)...)
 			d.Answers(busy, busy, busy, busy)
 			rendered(d)
 			require.Len(t, d.Requests(), 4)
@@ -1323,7 +1323,7 @@ var failures = []statements.Statement{
 	{
 		Says: "if a refused request cannot be made smaller the error says that the recovery failed",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			d.Always(models.Fail(errDown))
 			_, err := refused(d, keeps*aTurn)
 			_, ok := errors.AsType[*summarize.RecoveryError](err)
@@ -1336,7 +1336,7 @@ var failures = []statements.Statement{
 	{
 		Says: "a request that is refused again after it was made smaller is given up",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, enough)...)
+			d := fixture(t, turns(1, enough)...)
 			_, err := refused(d, 0)
 			require.NoError(t, err)
 			_, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{}, "")
@@ -1347,7 +1347,7 @@ var failures = []statements.Statement{
 	{
 		Says: "if a compaction at the limit fails an event says so, and the session is as it was",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			d.Always(models.Fail(errDown))
 			compacttest.Equal(t, turns(1, tooMany), rendered(d)[1:])
 			require.ErrorIs(t, heard(d, summarize.EventFailed).Err, errDown)
@@ -1380,8 +1380,8 @@ var settings = []statements.Statement{
 	{
 		Says: "it can be turned off and on again for a session",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
-			off := onDesk(t, d.Session)
+			d := fixture(t, turns(1, tooMany)...)
+			off := onFixture(t, d.Session)
 			off.Policy.Off = true
 			require.Len(t, rendered(off), 1+2*tooMany)
 			require.Empty(t, off.Requests())
@@ -1390,7 +1390,7 @@ var settings = []statements.Statement{
 			require.Equal(t, rendered(d), rendered(off))
 			d.Say(turns(1, 175)...)
 			require.Len(t, rendered(off), 2+2*keeps+2*175)
-			again := onDesk(t, d.Session)
+			again := onFixture(t, d.Session)
 			rendered(again)
 			require.Contains(t, asked(again, update)[0], answers[first])
 			require.Equal(t, rendered(again), rendered(off))
@@ -1400,7 +1400,7 @@ var settings = []statements.Statement{
 	{
 		Says: "the reserve can be set",
 		Check: func(t *testing.T) {
-			d := desk(t)
+			d := fixture(t)
 			d.Policy.Trigger[0].Reserve = 30_000
 			d.Fill(window - 30_000 + 1)
 			rendered(d)
@@ -1411,7 +1411,7 @@ var settings = []statements.Statement{
 	{
 		Says: "how much is kept can be set",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			d.Policy.Cut.Tokens = 30_000
 			rendered(d)
 			require.Equal(t, numbers(tooMany-30_000/aTurn+1, tooMany), shows(view(d)))
@@ -1421,7 +1421,7 @@ var settings = []statements.Statement{
 	{
 		Says: "the message to continue can be left out",
 		Check: func(t *testing.T) {
-			d := desk(t, turns(1, tooMany)...)
+			d := fixture(t, turns(1, tooMany)...)
 			d.Policy.Continue = ""
 			goOn, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
 			require.NoError(t, err)

@@ -36,10 +36,10 @@ func TestTheRequestSaysHowToTreatTheBriefingBefore(t *testing.T) {
 		{"at 85% of a custom target", 1000, 850, oldest},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := compacttest.Stuff()
+			m := compacttest.FirstMaterial()
 			m.Words = 50_000
 			m.PreviousSummary = strings.Repeat("ä", c.previous)
-			got, err := compacttest.Asks(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
+			got, err := compacttest.RenderRequest(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
 			require.NoError(t, err)
 			last := got[len(got)-1].Text()
 			for _, hint := range []string{verbatim, light, oldest} {
@@ -72,13 +72,13 @@ func TestABriefingAimsAtNoMoreThanItsRoomInAnyLanguage(t *testing.T) {
 		{"with an unknown room the target is the goal", nil, 0, 0, 30_000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := compacttest.Stuff()
+			m := compacttest.FirstMaterial()
 			m.Covered, m.Words = c.said, c.words
 			if c.said == nil {
 				m.Covered = compacttest.Rounds(1, 1, 40)
 			}
 			m.PreviousSummary = strings.Repeat("x", c.aim*7/10) // of that same target
-			got := compacttest.Text(compacttest.Requested(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m)))
+			got := compacttest.Text(compacttest.MustRenderRequest(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m)))
 			require.Contains(t, got, fmt.Sprintf("Aim at %d characters", c.aim))
 			require.Contains(t, got, "70% of that. Room gets scarce")
 			full := c.target
@@ -91,9 +91,9 @@ func TestABriefingAimsAtNoMoreThanItsRoomInAnyLanguage(t *testing.T) {
 }
 
 func TestABriefingsRequestHasALineForEachCallAndNamesMentions(t *testing.T) {
-	m := compacttest.Stuff()
+	m := compacttest.FirstMaterial()
 	lines := stagewise.ToolLines{"read": func(c stagewise.Call) string { return "looked at " + c.Argument("path") }}
-	got := compacttest.Requested(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message, json.RawMessage) []string { return []string{"x.go"} }}.Prompt().Request(m))
+	got := compacttest.MustRenderRequest(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message, json.RawMessage) []string { return []string{"x.go"} }}.Prompt().Request(m))
 	require.Len(t, got, 2)
 	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
 	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")

@@ -27,8 +27,8 @@ import (
 // briefing is an answer that is long enough to be accepted.
 const briefing = "## The build\n\nYou fixed the build that the user complained of."
 
-// desk returns a desk under the policy in a window of that many tokens, which is the budget too.
-func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
+// fixture returns a fixture under the policy in a window of that many tokens, which is the budget too.
+func fixture(t *testing.T, window int, messages ...chat.Message) compacttest.Fixture {
 	d := compacttest.New(t, messages...)
 	d.Policy, d.Target.Budget, d.Target.ContextWindow = stagewise.Policy(), window, window
 	return d
@@ -43,15 +43,15 @@ func marked(from, count, tokens int) []chat.Message {
 	return list
 }
 
-// filled returns a desk whose prompt takes that many tokens, in 20 messages.
-func filled(t *testing.T, tokens, window int) compacttest.Desk {
+// filled returns a fixture whose prompt takes that many tokens, in 20 messages.
+func filled(t *testing.T, tokens, window int) compacttest.Fixture {
 	left := tokens - compacttest.Quarter{}.CountMessage(chat.SystemMessage("You are a coding agent."))
 	each := left / 20
-	return desk(t, window, append(marked(1, 19, each), marked(20, 1, left-19*each)...)...)
+	return fixture(t, window, append(marked(1, 19, each), marked(20, 1, left-19*each)...)...)
 }
 
-// over returns a desk with 14 messages of 500 tokens, which are over the threshold. The newest four are kept.
-func over(t *testing.T) compacttest.Desk { return desk(t, 10_000, marked(1, 14, 500)...) }
+// over returns a fixture with 14 messages of 500 tokens, which are over the threshold. The newest four are kept.
+func over(t *testing.T) compacttest.Fixture { return fixture(t, 10_000, marked(1, 14, 500)...) }
 
 // has requires that a text, which may be too long to be shown, contains a part.
 func has(t *testing.T, text, part string) {
@@ -71,7 +71,7 @@ func numbers(from, to int) []int {
 }
 
 // settled renders the prompt, waits for the briefing in the background, and renders the prompt again.
-func settled(d compacttest.Desk) []chat.Message {
+func settled(d compacttest.Fixture) []chat.Message {
 	d.T.Helper()
 	d.Messages()
 	require.NoError(d.T, d.Wait(d.T.Context()))
@@ -79,20 +79,20 @@ func settled(d compacttest.Desk) []chat.Message {
 }
 
 // compacted does what settled does, with a briefing for each request.
-func compacted(d compacttest.Desk) []chat.Message {
+func compacted(d compacttest.Fixture) []chat.Message {
 	d.T.Helper()
 	d.Always(models.Say(briefing))
 	return settled(d)
 }
 
 // compacts reports whether compacted compacts the session.
-func compacts(d compacttest.Desk) bool {
+func compacts(d compacttest.Fixture) bool {
 	d.T.Helper()
 	return strings.Contains(compacttest.Text(compacted(d)), briefing)
 }
 
 // kept returns the marks that the prompt shows after a compaction.
-func kept(d compacttest.Desk) []int {
+func kept(d compacttest.Fixture) []int {
 	d.T.Helper()
 	text := compacttest.Text(compacted(d))
 	require.True(d.T, strings.Contains(text, briefing))
@@ -102,13 +102,13 @@ func kept(d compacttest.Desk) []int {
 // asked returns the request to a model about a session that begins with these messages.
 func asked(t *testing.T, messages ...chat.Message) string {
 	t.Helper()
-	d := desk(t, 10_000, messages...)
+	d := fixture(t, 10_000, messages...)
 	d.Say(marked(1, 14, 500)...)
 	return requested(d)
 }
 
 // requested returns the text of the only request.
-func requested(d compacttest.Desk) string {
+func requested(d compacttest.Fixture) string {
 	d.T.Helper()
 	require.True(d.T, compacts(d))
 	return compacttest.Text(d.Request().Messages)
@@ -118,7 +118,7 @@ func requested(d compacttest.Desk) string {
 // its full length. It returns the requests.
 func chained(t *testing.T, briefings ...string) []string {
 	t.Helper()
-	d := desk(t, 100_000, marked(1, 5, 5000)...)
+	d := fixture(t, 100_000, marked(1, 5, 5000)...)
 	for i, text := range append(briefings, briefing) {
 		d.Say(marked(10*i+6, 10, 5000)...)
 		d.Answers(models.Say(text))
@@ -139,7 +139,7 @@ func ofLength(characters int) string {
 
 // cascade compacts a session with the policy's models, which take these steps one after the other, and then the agent's
 // own, of that name. It returns the models that refused or answered, in order.
-func cascade(d compacttest.Desk, own string, steps ...models.Step) []string {
+func cascade(d compacttest.Fixture, own string, steps ...models.Step) []string {
 	d.T.Helper()
 	d.Target.Name, d.Models = own, map[string]summarize.Target{}
 	for _, name := range []string{"claude-haiku-4.5", "gemini-3.1-flash-lite", "gpt-5.4-nano"} {
@@ -185,14 +185,14 @@ func bubble(check func(t *testing.T)) func(t *testing.T) {
 }
 
 // warned returns what is logged at the level of warnings from now on.
-func warned(d compacttest.Desk) *bytes.Buffer {
+func warned(d compacttest.Fixture) *bytes.Buffer {
 	var log bytes.Buffer
 	d.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return &log
 }
 
 // undoTo lets the session go on from the message with that mark.
-func undoTo(d compacttest.Desk, mark int) {
+func undoTo(d compacttest.Fixture, mark int) {
 	d.T.Helper()
 	for _, e := range compacttest.Entries(d.T, d.Session) {
 		if list := compacttest.Outputs(e.Message().Text()); len(list) > 0 && list[0] == mark {
@@ -365,7 +365,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "the newest messages are kept, up to 20% of the context window",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
+				d := fixture(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
 				d.Target.Budget = 9000
 				require.Equal(t, numbers(97, 100), kept(d))
 			},
@@ -378,7 +378,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "at most 40,000 tokens are kept in any window",
 			Check: func(t *testing.T) {
-				d := desk(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
+				d := fixture(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
 				require.Equal(t, numbers(201, 204), kept(d))
 			},
 			Mutants: []statements.Mutant{
@@ -402,7 +402,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "10 messages are enough to keep, even if more would fit",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
+				d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
 				require.Equal(t, numbers(24, 33), kept(d))
 			},
 			Mutants: []statements.Mutant{
@@ -414,7 +414,7 @@ func TestStatements(t *testing.T) {
 			Says: "the number of messages that are enough can be set, to 5 or more",
 			Check: func(t *testing.T) {
 				for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
-					d := desk(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
+					d := fixture(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
 					d.Policy.Cut.Messages = stagewise.Floor(configured)
 					require.Equal(t, numbers(34-want, 33), kept(d))
 				}
@@ -428,7 +428,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a last message that is over the budget is kept alone, with a warning",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000, append(marked(1, 10, 500), marked(11, 1, 3000)...)...)
+				d := fixture(t, 10_000, append(marked(1, 10, 500), marked(11, 1, 3000)...)...)
 				log := warned(d)
 				require.Equal(t, []int{11}, kept(d))
 				require.True(t, (*d.Heard)[0].Over)
@@ -450,7 +450,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "if there is nothing before the cut nothing is done",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000, marked(1, 1, 7000)...)
+				d := fixture(t, 10_000, marked(1, 1, 7000)...)
 				require.False(t, compacts(d))
 				require.Empty(t, d.Requests())
 				require.Empty(t, *d.Heard)
@@ -484,7 +484,7 @@ func TestStatements(t *testing.T) {
 			Says: "a token is four characters, rounded up, and each message takes 400 characters more",
 			Check: func(t *testing.T) {
 				for characters, want := range map[int]int{1600: 4, 1601: 3} { // 500 tokens each, and 501
-					d := desk(t, 10_000)
+					d := fixture(t, 10_000)
 					d.Target.Tokenizer = sizing.Estimator{}
 					for n := 1; n <= 14; n++ {
 						d.Say(chat.UserMessage(fmt.Sprintf("[output %03d]", n) + strings.Repeat("é", characters-12)))
@@ -504,7 +504,7 @@ func TestStatements(t *testing.T) {
 			Says: "a tool's name, its input as JSON and its output are estimated too",
 			Check: func(t *testing.T) {
 				for characters, want := range map[int]int{590: 2, 591: 1} { // 750 tokens a round, and 751
-					d := desk(t, 10_000, chat.UserMessage(strings.Repeat("x", 1600))) // 500 tokens, which stay
+					d := fixture(t, 10_000, chat.UserMessage(strings.Repeat("x", 1600))) // 500 tokens, which stay
 					d.Target.Tokenizer = sizing.Estimator{}
 					for n := 1; n <= 9; n++ {
 						round := call("ten_letter", `{"text":"`+strings.Repeat("x", characters-11)+`"}`, fmt.Sprintf("[output %03d]", n)+strings.Repeat("x", 1588))
@@ -529,7 +529,7 @@ func TestStatements(t *testing.T) {
 				require.Positive(t, size)
 				window := 5 * 4 * (size + 103) // four messages are a fifth of it
 				for tokens, want := range map[int]int{window: 4, window - 5: 3} {
-					d := desk(t, tokens)
+					d := fixture(t, tokens)
 					d.Target.Tokenizer = sizing.Estimator{}
 					for n := 1; n <= 14; n++ {
 						d.Say(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(fmt.Sprintf("[output %03d]", n)), picture}})
@@ -718,7 +718,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a user message names its mentions, which the application keeps with it",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000)
+				d := fixture(t, 10_000)
 				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
 				require.NoError(t, err)
 				d.Say(marked(1, 14, 500)...)
@@ -793,7 +793,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a briefing aims at 30,000 characters, which is a goal and not a limit",
 			Check: func(t *testing.T) {
-				has(t, requested(desk(t, 100_000, marked(1, 14, 5000)...)),
+				has(t, requested(fixture(t, 100_000, marked(1, 14, 5000)...)),
 					"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
 			},
 			Mutants: []statements.Mutant{
@@ -805,7 +805,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "a longer briefing is taken as it is",
 			Check: func(t *testing.T) {
-				d := desk(t, 100_000, marked(1, 14, 5000)...)
+				d := fixture(t, 100_000, marked(1, 14, 5000)...)
 				long := strings.Repeat("It is so. ", 7000)
 				d.Answers(models.Say(long))
 				has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
@@ -816,7 +816,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "the target can be set",
 			Check: func(t *testing.T) {
-				d := desk(t, 100_000, marked(1, 14, 5000)...)
+				d := fixture(t, 100_000, marked(1, 14, 5000)...)
 				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
 				has(t, requested(d), "Aim at 40000 characters. That is a goal")
 			},
@@ -892,7 +892,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "each model is asked at a temperature of 0.1, for at most 20,000 tokens",
 			Check: func(t *testing.T) {
-				d := desk(t, 100_000, marked(1, 14, 5000)...)
+				d := fixture(t, 100_000, marked(1, 14, 5000)...)
 				require.Len(t, cascade(d, "own", down, down, down, good), 4)
 				require.Len(t, d.Requests(), 4)
 				for _, r := range d.Requests() {

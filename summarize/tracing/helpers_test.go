@@ -113,8 +113,8 @@ func (l lab) points(name string) map[string]float64 {
 	return points
 }
 
-// desk returns a traced compactor whose session exceeds its budget.
-func (l lab) desk(answers ...models.Step) (compacttest.Desk, *tracing.Conversation) {
+// fixture returns a traced compactor whose session exceeds its budget.
+func (l lab) fixture(answers ...models.Step) (compacttest.Fixture, *tracing.Conversation) {
 	l.t.Helper()
 	d := compacttest.New(l.t, compacttest.Overflowing()...)
 	d.Target.Name = "gpt-5.4"

@@ -38,7 +38,7 @@ func summarised(ctx context.Context, req chat.Request) (chat.Response, error) {
 func TestACompactionIsAChildOfItsRenderAndTheRequestIsItsChild(t *testing.T) {
 	l := newLab(t, tracing.Options{Provider: "openai"})
 	var asked trace.SpanContext
-	d, _ := l.desk(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+	d, _ := l.fixture(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		asked = trace.SpanContextFromContext(ctx)
 		return summarised(ctx, req)
 	})
@@ -108,7 +108,7 @@ func TestTheOptInSelectsTheNames(t *testing.T) {
 		t.Run(test.optIn, func(t *testing.T) {
 			t.Setenv("OTEL_SEMCONV_STABILITY_OPT_IN", test.optIn)
 			l := newLab(t, tracing.Options{})
-			d, _ := l.desk(summarised)
+			d, _ := l.fixture(summarised)
 			d.Messages()
 			require.Equal(t, slices.Concat(test.metrics, ours), l.metrics())
 			if test.usage != "" {
@@ -129,7 +129,7 @@ func TestContentIsRecordedOnlyOnRequest(t *testing.T) {
 	said := []string{"Fix the build", "[output 001]", "file-1.go", "The build was mended", "quota of team red"}
 	for _, content := range []bool{false, true} {
 		l := newLab(t, tracing.Options{Content: content})
-		d, c := l.desk(models.Fail(errors.New("the quota of team red is used up")), summarised)
+		d, c := l.fixture(models.Fail(errors.New("the quota of team red is used up")), summarised)
 		d.Models = map[string]summarize.Target{"other": c.Target(summarize.Target{Name: "other", Model: d.Script})}
 		d.Policy.Ask.Names = []string{"other"}
 		d.Messages()
@@ -148,7 +148,7 @@ func TestContentIsRecordedOnlyOnRequest(t *testing.T) {
 
 func TestMessagesFollowTheConventionsSchema(t *testing.T) {
 	l := newLab(t, tracing.Options{Content: true})
-	d, _ := l.desk(models.Say("Yes."))
+	d, _ := l.fixture(models.Say("Yes."))
 	asked := chat.AssistantMessage("Let me see.")
 	asked.Content = append(chat.Parts{chat.Thinking{Text: "Hm.", Signature: "secret"}}, asked.Content...)
 	asked.ToolCalls = []chat.ToolCall{{ID: "a", Name: "read", Arguments: `{"path":"x"}`}, {ID: "b", Name: "read", Arguments: `{"pa`}}
@@ -205,7 +205,7 @@ func TestTokensOfPiecesAreCountedByOutcome(t *testing.T) {
 
 func TestCompactionsAreCountedByPolicyReasonAndOutcome(t *testing.T) {
 	l := newLab(t, tracing.Options{})
-	d, _ := l.desk(summarised)
+	d, _ := l.fixture(summarised)
 	d.Messages()
 	d.Always(models.Fail(errors.New("connection refused")))
 	d.Say(compacttest.Rounds(7, 12, compacttest.RoundTokens)...)
@@ -232,7 +232,7 @@ func TestTheCostOfARequestWithPricesIsRecorded(t *testing.T) {
 
 func TestACacheBreakIsCountedByWhatChanged(t *testing.T) {
 	l := newLab(t, tracing.Options{})
-	d, c := l.desk()
+	d, c := l.fixture()
 	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender, Reason: summarize.OnRender})
 	c.TraceEvent(ctx, summarize.Event{
 		Kind: summarize.EventCacheBreak, Policy: d.Policy.Name, Break: summarize.CacheBreak{Change: sizing.ChangeToolOrder, Tokens: 1200, Dollars: 0.01},
@@ -248,7 +248,7 @@ func TestAnAnswerSaysThatItsConversationWasCompacted(t *testing.T) {
 	for name, reopened := range map[string]bool{"in the process that compacted": false, "after reopening the session": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, tracing.Options{})
-			d, _ := l.desk(models.Say("Yes."), summarised, models.Say("Yes."))
+			d, _ := l.fixture(models.Say("Yes."), summarised, models.Say("Yes."))
 			ask := func() any {
 				l.spans.Reset()
 				_, err := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Is it?")}})
@@ -273,7 +273,7 @@ func TestAnAnswerSaysThatItsConversationWasCompacted(t *testing.T) {
 func TestTheSpanOfABackgroundSummaryEndsBeforeTheSummaryIsPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, tracing.Options{})
-		d, _ := l.desk(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+		d, _ := l.fixture(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 			time.Sleep(time.Minute)
 			return summarised(ctx, req)
 		})
@@ -309,7 +309,7 @@ func TestFailuresAreNamedByTheirKind(t *testing.T) {
 		"cancelled":     context.Canceled,
 	} {
 		l := newLab(t, tracing.Options{})
-		d, _ := l.desk(models.Fail(err))
+		d, _ := l.fixture(models.Fail(err))
 		_, got := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
 		require.ErrorIs(t, got, err)
 		span := l.span("chat gpt-5.4")
@@ -325,7 +325,7 @@ func TestFailuresAreNamedByTheirKind(t *testing.T) {
 
 func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 	l := newLab(t, tracing.Options{})
-	d, _ := l.desk(func(context.Context, chat.Request) (chat.Response, error) { panic("boom") })
+	d, _ := l.fixture(func(context.Context, chat.Request) (chat.Response, error) { panic("boom") })
 	_, err := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
 	wrong, ok := errors.AsType[*summarize.CallbackError](err)
 	require.True(t, ok, "got %v", err)
@@ -335,7 +335,7 @@ func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 
 func TestSpansOfTheApplicationAreNotWrittenTo(t *testing.T) {
 	l := newLab(t, tracing.Options{})
-	d, c := l.desk()
+	d, c := l.fixture()
 	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender})
 	mine := trace.SpanFromContext(ctx)
 	foreign := trace.ContextWithSpan(context.Background(), mine)
@@ -350,7 +350,7 @@ func TestATracerTracesManyCompactorsConcurrently(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	var all sync.WaitGroup
 	for range 4 {
-		d, _ := l.desk(summarised)
+		d, _ := l.fixture(summarised)
 		all.Go(func() {
 			_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 			assert.NoError(t, err)
@@ -372,7 +372,7 @@ func TestATracerTracesManyCompactorsConcurrently(t *testing.T) {
 
 func TestASecondAttachChangesNothing(t *testing.T) {
 	l := newLab(t, tracing.Options{})
-	d, c := l.desk(summarised)
+	d, c := l.fixture(summarised)
 	require.Same(t, c, l.Attach(d.Compactor))
 	d.Messages()
 	l.span("chat gpt-5.4")

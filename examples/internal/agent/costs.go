@@ -15,7 +15,7 @@ import (
 
 // Costs is the cost of a session's requests, in US dollars.
 type Costs struct {
-	// Spent on requests and summaries; Summaries on summaries alone.
+	// Spent is the cost of all requests, Summaries that of the requests for summaries.
 	Spent     float64 `json:"dollars"`
 	Summaries float64 `json:"summaryDollars"`
 	// Whole is the cost that the requests would have had if nothing had been compacted or cleared and the window were

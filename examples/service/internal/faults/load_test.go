@@ -35,7 +35,7 @@ type load struct {
 	answers, cut, conflicts, busy, branches, compacts atomic.Int64
 }
 
-// newLoad starts conversations: some with a session of their own, and pairs that share one.
+// newLoad starts conversations: some with their own session, and pairs that share one.
 func newLoad(f *fleet, seed uint64, alone, pairs int) *load {
 	l := &load{t: f.t, f: f, seed: seed}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
