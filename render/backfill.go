@@ -60,9 +60,9 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 	}
 }
 
-// without rewinds to before the removal with index from, and makes that one and the later ones again, except those that
-// are back. No earlier one is back. It reports whether everything that is back is in the tree, and stops as soon as
-// piece from is not.
+// without rewinds to before the removal with index from, and repeats that removal and the later ones, except those of
+// pieces that are back. No piece with an earlier removal is back. It reports whether everything that is back is in the
+// tree, and stops as soon as piece from is not.
 func (f *fitting) without(base tree.Step, removals []removal, from int, back []bool) bool {
 	f.rewind(base + tree.Step(from))
 	there := func(i int) bool { return f.state.Attached(removals[i].node, tree.None) }

@@ -101,7 +101,7 @@ func TestBackfillPutsBackSmallerPiecesThatFit(t *testing.T) {
 	}
 }
 
-// On random trees.
+// The trees are random.
 func TestBackfillOnlyAdds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

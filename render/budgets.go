@@ -80,7 +80,7 @@ type run struct {
 	fits    map[int]tree.Step // by target, the first step at which the prompt fits, as far as that is known
 }
 
-// sharedRun returns the run that fits to a budget share; nil if each fit must have one of its own. A limit above the
+// sharedRun returns the run that is shared by all fits to a budget, nil if fits cannot share a run. A limit above the
 // whole budget is skipped, so budgets on the two sides of a limit have different runs.
 func (l *Layout) sharedRun(ctx context.Context, w *guard.Watch, budget int) (*run, error) {
 	const remembered = 16

@@ -308,7 +308,7 @@ func TestSkippingRemovesNothingThatMayFitAfterGrowth(t *testing.T) {
 func TestLineBreaksBetweenChunksAreCountedAgainFewTimes(t *testing.T) {
 	const n = 4000
 	for name, priority := range map[string]func(i int) int{
-		"the first goes first": func(i int) int { return i }, "the last goes first": func(i int) int { return n - i },
+		"the first is removed first": func(i int) int { return i }, "the last is removed first": func(i int) int { return n - i },
 	} {
 		var m elements.UserMessage
 		bytes := 0

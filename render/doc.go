@@ -17,12 +17,12 @@
 //
 // # The rules of pruning
 //
-// If a prompt, or the contents of a [elements.TokenLimit], is too large, pieces are removed one at a time until the
+// If a prompt, or the contents of an [elements.TokenLimit], is too large, pieces are removed one at a time until the
 // exact count fits. These rules choose the next piece from the tree that is left. They are those of @vscode/prompt-tsx
 // 0.4, except for rule 7.
 //
 //  1. In the container, the child with the lowest priority is chosen, then the child with the lowest priority in that,
-//     and so on, until something is found that is removed whole: a text, another part, a tool, a [elements.Chunk], or
+//     and so on, until something is found that is removed whole: a text, another part, a tool, an [elements.Chunk], or
 //     an element without children.
 //  2. An unset priority is the highest. Text, line breaks and opaque values have the priority of the element around
 //     them. An element that passes its priority on has 0 if its own is not set.
@@ -40,8 +40,8 @@
 //  8. An element in which only white space is left is removed, with the white space. So is a message, unless it still
 //     calls tools.
 //  9. If an element of a group ([elements.KeepWith]), or a call linked to a group, is removed, so are all elements of
-//     the group, wherever they are, and the tool calls linked to it; then everything that this leaves empty, and the
-//     groups in that, in turn.
+//     the group, wherever they are, and the tool calls linked to the group. Everything that this leaves empty is
+//     removed next, with its own groups, and so on.
 //  10. If a message or a tool in a chunk is removed, for a limit inside the chunk or with a group, the whole chunk is.
 //
 // With [Options.Compatible] the rules are exactly those of prompt-tsx: a Chunk with PassPriority loses its own rule, a
@@ -64,11 +64,11 @@
 //
 // # Trimming
 //
-// A [elements.TextChunk] with a break need not be removed whole. If its removal is the one that brings the exact count
+// An [elements.TextChunk] with a break need not be removed whole. If its removal is the one that brings the exact count
 // within the limit or the budget (with a low water: its target), then:
 //
 //   - It is put back, with everything removed along with it, and cut at the last break at which the exact count fits.
-//     For a text that is cut from its start or its middle, this is mirrored. A mark counts.
+//     For a text that is cut from its start or its middle, this is mirrored. The tokens of its mark count.
 //   - If fewer than its Least tokens would be left, 16 by default, it is removed.
 //   - So at most one text is trimmed for each limit, and the order of removal does not change. Without a low water, the
 //     text at a smaller budget is a prefix of the text at a larger budget with the same limits.
@@ -134,7 +134,7 @@
 // drop, or to find the largest prompt under a price. Only expandables are rendered again.
 //
 // The order of removal does not depend on the budget; only how far pruning must go does. So fits share one pruning,
-// which continues, or goes back, from where the previous fit ended. That takes a tokenizer whose counts add up
+// which continues, or goes back, from where the previous fit ended. Sharing needs a tokenizer whose counts add up
 // ([chat.Joiner], which those in sizing/tiktoken implement), and a tree without expandables.
 //
 // [Result.Survey] returns for every piece the budget from which on it is kept, and for a text that may be trimmed its
@@ -157,7 +157,7 @@
 //
 //	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
 //	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
-//	priority     that decided, a number; missing if there is none, which is the highest
+//	priority     the one that decided, a number; missing if there is none, which is the highest
 //	decidedBy    path of the element that was chosen for removal, if it is another
 //	group        name of the group that the piece belongs to
 //	tokens       of the piece by itself
@@ -263,14 +263,14 @@
 //	internal/transfer  a draft as JSON, in the form of prompt-tsx, and back
 //	internal/layout    elements, rendered from the root down to a draft: flex groups, shares, text that is cut
 //
-// All that layout knows of a type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element
-// takes its struct, that case and a test.
+// Layout handles each type of package elements in a case of builtinOf (internal/layout/kinds.go). A new element needs
+// its struct, that case and a test.
 //
 // Package render itself is built on them:
 //
 //	fit.go       keeps the limits and the budget
 //	grow.go      grows expandables
-//	skip.go      removes, uncounted, pieces that must go whatever they count
+//	skip.go      removes pieces without counting them, as long as the rest is certainly too large
 //	trim.go      shortens the last text that would be removed
 //	backfill.go  puts pieces back
 //	budgets.go   prunes once for many budgets
@@ -284,18 +284,19 @@
 // that may have been freed, and counts the messages again only once the rest may fit.
 //
 // Costs: layout is one pass over the tree. A text is counted at layout if an element is told what budget is left after
-// it, else when pruning first needs its count, and never if it is certain to be removed. A second pass writes the tree,
-// and each pruning that fits do not share starts with a pass. After that, each removed piece costs a look at the head
-// of a sorted list on each level above it, and counting a few bytes where its neighbours meet, or else its part of some
-// ten more passes over what is left of its message: n pieces take n·(depth + log n).
+// the text; otherwise it is counted when pruning first needs its count, and never if it is certain to be removed. A
+// second pass writes the tree, and each pruning that fits do not share starts with a pass. After that, each removed
+// piece costs a look at the head of a sorted list on each level above it. A removed text also costs the count of a few
+// bytes where its neighbours meet; other removals share some ten more passes over what is left of their message. So n
+// pieces take n·(depth + log n).
 //
-// With a tokenizer that is no [chat.Joiner], each of these passes counts the whole message: 10 to 32 times for a
-// message of 1,000 to 10,000 pieces, in the tests. The same holds for any tokenizer if a message stands in a message
+// With a tokenizer that is not a [chat.Joiner], each of these passes counts the whole message: 10 to 32 times for a
+// message of 1,000 to 10,000 pieces, in the tests. The same holds for any tokenizer if a message is inside another
 // ([Options.Compatible]). Each part or call that is removed takes two counts of a message that holds nothing else.
 //
 // Layout and fitting each run on a goroutine of their own, for which the caller waits, because elements and tokenizers
-// are others' code (internal/guard). Elements of the caller's own types that share a flex group render in parallel;
-// nothing else does.
+// are the caller's code (internal/guard). Elements of the caller's own types that share a flex group render in
+// parallel; nothing else does.
 //
 // The tree and the data about it take memory in proportion to the tree, some 250 bytes a text chunk, the layout
 // included.

@@ -128,7 +128,7 @@ func exported(err error) error {
 // BudgetExceededError is the error of a prompt that does not fit although nothing more may be removed. Find it with
 // errors.AsType.
 type BudgetExceededError struct {
-	// Budget that was to be kept, in tokens: that of the prompt or of the limit.
+	// Budget that could not be kept, in tokens: that of the prompt or of the limit.
 	Budget int
 	// Needed is the number of tokens that are left once everything that may be removed is.
 	Needed int

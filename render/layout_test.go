@@ -528,7 +528,7 @@ func TestPanicIsAnError(t *testing.T) {
 	require.NotEmpty(t, err.Stack)
 }
 
-// Also if elements run concurrently, where no caller could recover from it.
+// The same holds if elements run concurrently, where no caller could recover from the panic.
 func TestPanicOfATokenizerIsAnError(t *testing.T) {
 	sour := tokens(func(s string) int {
 		if s == "sour" {
@@ -691,7 +691,7 @@ func TestExpandablesGrowIntoTheRestOfTheBudget(t *testing.T) {
 	}
 }
 
-// Each is offered the tokens that are left and those of its first rendering.
+// Each expandable is offered the tokens that are left and those of its first rendering.
 func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string

@@ -14,7 +14,7 @@ import (
 )
 
 // Outline is a prompt as a tree after pruning: its elements, messages and pieces, with the outcome of each. It holds
-// all that a page needs to show a prompt.
+// everything that a page needs to show a prompt.
 type Outline struct {
 	// Name of the element as in paths, with its number among siblings; "" for a piece that is not an element itself.
 	Name string `json:"name,omitempty"`
@@ -153,8 +153,8 @@ func (l *Layout) counted(r *Result) *Outline {
 func (o *Outline) WriteJSON(w io.Writer) error { return writeJSON(w, o) }
 
 // Fold returns a table for people of the elements down to a depth, 0 for the root alone. A line has the kept, trimmed
-// and dropped tokens, and for messages their count as sent. An element that holds only a text has one line. So have
-// successive siblings with the same name, priority and outcome.
+// and dropped tokens, and for messages their count as sent. An element that holds only a text has one line. Successive
+// siblings with the same name, priority and outcome share a line.
 func (o *Outline) Fold(depth int) string {
 	if o == nil {
 		return ""

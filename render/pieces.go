@@ -14,11 +14,11 @@ var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonC
 // run lists the pieces in a node.
 func (r *reporter) run(root tree.ID) *reporter {
 	t, order := r.fit.state.Tree, r.fit.order
-	r.tree, r.mayGo = t, map[*elements.Group]bool{}
+	r.tree, r.removable = t, map[*elements.Group]bool{}
 	if t.Grouped > 0 && order.Held(tree.Root) {
 		for i := range t.Nodes {
 			if g := t.GroupOf(tree.ID(i)); g != nil && !order.Locked(tree.ID(i)) {
-				r.mayGo[g] = true
+				r.removable[g] = true
 			}
 		}
 	}
@@ -31,15 +31,15 @@ func (r *reporter) run(root tree.ID) *reporter {
 
 // reporter lists pieces, with the outcome of each after a step, and with the texts that were trimmed then.
 type reporter struct {
-	fit     *fitting
-	tree    *tree.Tree
-	at      tree.Step
-	trimmed map[tree.ID]*tree.Trimmed
-	mayGo   map[*elements.Group]bool // groups that may be removed, with the calls linked to them
-	report  Report
-	states  []pieceState // of each piece of the report
-	outline *Outline
-	sent    []*Outline // of each message that is sent
+	fit       *fitting
+	tree      *tree.Tree
+	at        tree.Step
+	trimmed   map[tree.ID]*tree.Trimmed
+	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
+	report    Report
+	states    []pieceState // of each piece of the report
+	outline   *Outline
+	sent      []*Outline // of each message that is sent
 }
 
 // pieceState holds the step at which a piece was removed, 0 if it was not, and its node if it is a text or part, else
@@ -100,7 +100,7 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		if c.KeepWith != nil {
 			of.group = c.KeepWith.Name
 		}
-		required := locked || r.fit.order.Pinned(n) && !r.mayGo[c.KeepWith]
+		required := locked || r.fit.order.Pinned(n) && !r.removable[c.KeepWith]
 		of.outline = in.outline.call(c.ToolCall)
 		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, tree.None)
 	}

@@ -353,7 +353,7 @@ func TestPruneOrderFollowsTheRules(t *testing.T) {
 	}
 }
 
-// In prompt-tsx it is an error, because pruning goes on in the removed limit and finds nothing.
+// In prompt-tsx this prompt is an error, because pruning continues in the removed limit and finds nothing.
 func TestALimitThatIsRemovedWithItsChunkIsKept(t *testing.T) {
 	root := elements.Nodes{
 		elements.Chunk{Children: elements.Nodes{elements.TokenLimit{Max: 2, Children: elements.Nodes{
@@ -366,14 +366,14 @@ func TestALimitThatIsRemovedWithItsChunkIsKept(t *testing.T) {
 	require.IsType(t, &render.BudgetExceededError{}, err)
 }
 
-// Also in a LegacyPrioritization.
+// The chunk is removed whole in a LegacyPrioritization too.
 func TestAChunkInAGrownExpandableIsRemovedWhole(t *testing.T) {
 	grown := elements.Expandable{Value: growsTo(elements.Chunk{Children: elements.Nodes{chunk(1, "aa"), chunk(3, "bb")}})}
 	root := userAt(9, elements.LegacyPrioritization{Children: elements.Nodes{grown, chunk(2, "c")}}, line("d"))
 	require.Equal(t, []string{"c", "d"}, marks(rendered(t, root, 9).Messages))
 }
 
-// In prompt-tsx they do not.
+// In prompt-tsx these chunks and groups do not stay together.
 func TestChunksAndGroupsStayTogetherWhateverTheirProperties(t *testing.T) {
 	group := &elements.Group{}
 	keep := func(priority int, children ...elements.Node) elements.KeepWith {
@@ -476,7 +476,7 @@ func TestChunksAndGroupsStayTogetherWhateverTheirProperties(t *testing.T) {
 	}
 }
 
-// Rule 8.
+// This is rule 8 of the package's page.
 func TestPruningRemovesEmptiedElements(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -537,7 +537,7 @@ func TestPruningRemovesEmptiedElements(t *testing.T) {
 	}
 }
 
-func TestBlankMessagesGoBeforeTheUsers(t *testing.T) {
+func TestBlankMessagesAreRemovedBeforeTheUsers(t *testing.T) {
 	group := &elements.Group{}
 	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("b", group)}, Children: elements.Nodes{elements.Text("  "), line("\n")}},

@@ -46,8 +46,8 @@ type Options struct {
 	//     LegacyPrioritization, and one in which a message is removed for a limit. With a tool call, the group that it
 	//     is linked to is removed.
 	//   - In the last flex group, elements that ask for a share get what the others leave ([elements.Sizing]).
-	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to go. See Trimming on the
-	//     package's page.
+	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to be removed. See Trimming
+	//     on the package's page.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	Compatible bool
 	// Validate checks the messages and tools that are left with [chat.ValidateRequest], whose [*chat.ValidationError]
@@ -55,10 +55,10 @@ type Options struct {
 	// tool's, and that the parameters of tools are JSON objects. Off by default, because a prompt may be only part of a
 	// request.
 	Validate bool
-	// KeepUnranked requires all pieces without a priority, neither their own nor one of an element around them, so that
-	// only pieces with a priority are removed. A priority of 2^53−1 or more, the highest, counts as none; so does the 0
-	// of an element with PassPriority. A TokenLimit is still kept, by pruning any piece in it that is not Required. Off
-	// by default.
+	// KeepUnranked requires each piece if neither the piece nor an element around it has a priority, so that only
+	// pieces with a priority are removed. A priority of 2^53−1 or more, the highest, counts as none; so does the 0 of
+	// an element with PassPriority. A TokenLimit is still kept, by pruning any piece in it that is not Required. Off by
+	// default.
 	KeepUnranked bool
 	// History says whether the contents of elements with the marker [elements.ShowsHistory] are required. Defaults to
 	// HistoryAsGiven.
@@ -103,7 +103,7 @@ type Result struct {
 	// Tokens of the messages and tools by the tokenizer's count, at most the budget. A message of only white space is
 	// counted but not sent.
 	Tokens int
-	// Budget that was kept.
+	// Budget that the prompt was fitted to.
 	Budget int
 	// Metadata of the elements that are left, and all global metadata.
 	Metadata elements.Metadata
@@ -149,7 +149,7 @@ type listing struct {
 // returned. After a second the render ends anyway: the error names the element that has not returned, and its goroutine
 // is left behind.
 //
-// Same tree, same budget, same tokenizer: same messages.
+// The same tree, budget and tokenizer always give the same messages.
 func Render(ctx context.Context, root elements.Node, opts Options) (*Result, error) {
 	laidOut, err := Lay(ctx, root, opts)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 // bytesPerToken is a rough average for English and code.
 const bytesPerToken = 4
 
-// skip removes pieces from a container, uncounted, as long as the rest is certainly more than limit. It goes on until
-// the rest is about as large as the limit, by an estimate, and then goes back until a lower bound of the rest is above
-// the limit. So most texts that must be removed are never counted, which matters if a prompt is far too large. The rest
-// is counted and pruned step by step.
+// skip removes pieces from a container without counting them, as long as the rest is certainly more than limit. It
+// continues until the rest is, by an estimate, about as large as the limit, and then goes back until a lower bound of
+// the rest is above the limit. So most texts that must be removed are never counted, which matters if a prompt is far
+// too large. The rest is counted and pruned step by step.
 func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 	if !f.count.Joins() || f.recording != nil {
 		return
@@ -82,7 +82,7 @@ func (f *fitting) backtrack(container tree.ID, limit, lowerBound int, first tree
 // rewind undoes all steps after one.
 func (f *fitting) rewind(to tree.Step) { f.count.Restored(f.order.Rewind(to)) }
 
-// outermostRemoved reports whether no node between a removed node and the container had gone by a step too.
+// outermostRemoved reports whether no node between a removed node and the container had been removed by a step too.
 func (f *fitting) outermostRemoved(n, container tree.ID, at tree.Step) bool {
 	for n = f.state.Tree.Nodes[n].Parent; n != container; n = f.state.Tree.Nodes[n].Parent {
 		if n == tree.None || f.state.Drop(n).By(at) {
@@ -92,7 +92,7 @@ func (f *fitting) outermostRemoved(n, container tree.ID, at tree.Step) bool {
 	return true
 }
 
-// removeAll removes everything from a container that may be removed, uncounted.
+// removeAll removes everything from a container that may be removed, without counting.
 func (f *fitting) removeAll(ctx context.Context, container tree.ID) {
 	for ctx.Err() == nil {
 		if n, _, _ := f.step(container); n == tree.None {

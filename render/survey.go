@@ -29,7 +29,7 @@ type Survey struct {
 
 // Survey returns the budgets from which on the pieces are kept. It prunes the prompt once, as far as possible, whatever
 // the number of pieces. The error wraps [ErrNoSurvey] if one pruning says nothing about other budgets: with a low
-// water, with backfill, with expandables, or with a tokenizer that is no [chat.Joiner].
+// water, with backfill, with expandables, or with a tokenizer that is not a [chat.Joiner].
 func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if r == nil || r.survey == nil {
 		return Survey{}, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)
@@ -156,8 +156,7 @@ func (s *survey) cutsOf(f *fitting, text tree.ID) []cut {
 	return cuts
 }
 
-// sizesBetween returns the sizes of a text at the budgets from one up to, but not including, another, from which on it
-// is whole.
+// sizesBetween returns the sizes of a text at the budgets in [from, to). At to and above, the text is whole.
 func sizesBetween(from, to int, cuts []cut) (sizes []Size) {
 	budgets := []int{from}
 	for _, c := range cuts {

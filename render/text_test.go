@@ -56,7 +56,7 @@ func TestTextsAreJoinedWithLineBreaksBetweenElements(t *testing.T) {
 	}
 }
 
-// A text that is not the first of its element does not become so.
+// A text that is not the first of its element does not become the first.
 func TestPruningDoesNotChangeWhichTextsStartLines(t *testing.T) {
 	root := user(wrap(elements.Props{}, elements.Text("a")), wrap(elements.Props{}, chunk(1, "b"), elements.Text("c")))
 	require.Equal(t, []string{"a\nbc"}, texts(rendered(t, root, plenty).Messages))

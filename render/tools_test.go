@@ -35,7 +35,7 @@ func calling(name string) elements.Nodes {
 	}
 }
 
-func TestToolsGoByTheirPriorities(t *testing.T) {
+func TestToolsAreRemovedByPriority(t *testing.T) {
 	group := &elements.Group{Name: "files"}
 	ask := user(line("ask"))
 	tests := []struct {
@@ -43,13 +43,13 @@ func TestToolsGoByTheirPriorities(t *testing.T) {
 		root elements.Node
 		want [][]string // tools left after each removal
 	}{
-		{"the lowest priority goes first", elements.Nodes{tool(at(2), "b"), ask, tool(at(1), "a"), tool(at(3), "c")}, [][]string{{"b", "c"}, {"c"}, nil}},
-		{"tools of one priority go in the order of the tree", elements.Nodes{tool(at(1), "b"), tool(at(1), "a"), ask}, [][]string{{"a"}, nil}},
+		{"the lowest priority is removed first", elements.Nodes{tool(at(2), "b"), ask, tool(at(1), "a"), tool(at(3), "c")}, [][]string{{"b", "c"}, {"c"}, nil}},
+		{"tools of one priority are removed in the order of the tree", elements.Nodes{tool(at(1), "b"), tool(at(1), "a"), ask}, [][]string{{"a"}, nil}},
 		{"tools in wrappers and in rendered elements compete", elements.Nodes{ask, wrap(passing, own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			return elements.Nodes{tool(at(2), "b")}, nil
 		}}), wrap(at(1), tool(at(5), "a"))}, [][]string{{"b"}, nil}},
-		{"a chunk goes whole", elements.Nodes{ask, elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(9), "a"), tool(at(9), "b")}}, tool(at(2), "c")}, [][]string{{"c"}, nil}},
-		{"a group goes whole", elements.Nodes{
+		{"a chunk is removed whole", elements.Nodes{ask, elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(9), "a"), tool(at(9), "b")}}, tool(at(2), "c")}, [][]string{{"c"}, nil}},
+		{"a group is removed whole", elements.Nodes{
 			ask, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{tool(at(1), "a")}}, tool(at(2), "c"),
 			elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{tool(elements.Props{}, "b")}},
 		}, [][]string{{"c"}, nil}},

@@ -46,7 +46,7 @@ func TestTransferredContentIsPrunedLikeLocalContent(t *testing.T) {
 	}
 }
 
-// A literal text with a line break before it is still no element.
+// A literal text with a line break before it is still not an element.
 func TestTransferredTextMayHaveABreakAndAnElementBesideIt(t *testing.T) {
 	data := json.RawMessage(`{"node":{"type":1,"ctor":2,"children":[
 		{"type":2,"text":"a","lineBreakBefore":true,"priority":3},

@@ -77,7 +77,7 @@ func TestRequiredTextIsCutSoThatItFits(t *testing.T) {
 		for name, root := range map[string]elements.Node{
 			"in a tag":             user(elements.Tag{Name: "conventions", Children: elements.Nodes{chunk}}),
 			"in tags, in a limit":  user(elements.TokenLimit{Max: budget - 10, Children: elements.Nodes{elements.Tag{Name: "a", Children: elements.Nodes{elements.Tag{Name: "b", Children: elements.Nodes{chunk}}}}}}),
-			"beside required text": user(must0(line("one line")), must0(line("and another")), chunk),
+			"beside required text": user(requiredChunk(line("one line")), requiredChunk(line("and another")), chunk),
 			"two of them":          user(elements.Tag{Name: "a", Children: elements.Nodes{chunk}}, chunk),
 		} {
 			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: tokenizer})
@@ -86,8 +86,8 @@ func TestRequiredTextIsCutSoThatItFits(t *testing.T) {
 	}
 }
 
-// must0 returns a chunk that is required.
-func must0(c elements.TextChunk) elements.TextChunk {
+// requiredChunk returns a chunk that is required.
+func requiredChunk(c elements.TextChunk) elements.TextChunk {
 	c.Required = true
 	return c
 }
@@ -126,7 +126,7 @@ func TestTheLastTextToGoIsTrimmed(t *testing.T) {
 		}), line("stay")), 3 + 5 + 18, []string{"one two\nstay"}},
 		{"a group stays with it", user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{trims(nil)}}, elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{line("with")}}, line("stay")), 3 + 5 + 5 + 18, []string{"one two three four\nwith\nstay"}},
 		{"a chunk is dropped whole", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"stay"}},
-		{"required text is not trimmed", user(must0(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
+		{"required text is not trimmed", user(requiredChunk(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
 		{"text is trimmed by what its tag adds", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
 		{"a text that was told an equal share is trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, line("stay")), plenty, []string{"one\ntwenty characters at\nstay"}},
 		{"text before a cache breakpoint is not trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"twenty characters atstay"}},
@@ -195,7 +195,7 @@ func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
 	for budget := 21; budget < all.Tokens; budget++ {
 		smaller, larger := parts(at[budget-1]), parts(at[budget])
 		for i := range smaller {
-			require.True(t, strings.HasPrefix(larger[i], smaller[i]), "at %d tokens %q is no prefix of %q", budget-1, smaller[i], larger[i])
+			require.True(t, strings.HasPrefix(larger[i], smaller[i]), "at %d tokens %q is not a prefix of %q", budget-1, smaller[i], larger[i])
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestTrimmingDoesNotAffectOtherFits(t *testing.T) {
 	require.Equal(t, small.Tokens, runes.CountMessage(chat.Message{Role: chat.RoleUser, Content: small.Messages[0].Content}))
 }
 
-// Elements that were laid out later do not decide how it is escaped.
+// Elements that were laid out later do not decide how the text is escaped.
 func TestTrimmedTextStaysEscaped(t *testing.T) {
 	cut := elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;</t>;c<d;e")}}
 	other := elements.TextChunk{BreakOn: ";", Children: elements.Nodes{elements.Text("stay & stay")}}
@@ -259,7 +259,7 @@ func TestRequiredTextFitsWithRequiredContentAroundIt(t *testing.T) {
 		return n
 	}
 	cut := lines(conventions(60))
-	required := must0(cut)
+	required := requiredChunk(cut)
 	for name, test := range map[string]struct {
 		root elements.Node
 		opts render.Options

@@ -260,7 +260,7 @@ func cooperates(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 	return nil, ctx.Err()
 }
 
-// Its reports are nil.
+// The reports of the layout's results are nil.
 func TestALayoutReturnsAnErrorAfterAFitWasLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until, wait := make(chan struct{}), false

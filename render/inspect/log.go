@@ -24,8 +24,8 @@ type Log struct {
 	prompts  []prompt
 	steps    []step
 
-	sent   []int            // messages of the last prompt
-	crowds map[string]crowd // by name, the last node with many children
+	sent  []int                // messages of the last prompt
+	large map[string]largeNode // by name, the last node with many children
 }
 
 // Add adds a step.
@@ -197,23 +197,23 @@ func (l *Log) node(o *render.Outline, w *walk) int {
 	if len(to.Children) < manyChildren {
 		return encoded(&l.nodes, to)
 	}
-	before, all := l.crowds[o.Name], to.Children
+	before, all := l.large[o.Name], to.Children
 	if same := inCommon(before.children, all); same >= manyChildren {
 		to.Like, to.Same, to.Children = before.node+1, same, all[same:]
 	}
 	at := encoded(&l.nodes, to)
-	if l.crowds == nil {
-		l.crowds = map[string]crowd{}
+	if l.large == nil {
+		l.large = map[string]largeNode{}
 	}
-	l.crowds[o.Name] = crowd{at, all}
+	l.large[o.Name] = largeNode{at, all}
 	return at
 }
 
 // manyChildren is the number of children from which on it pays to share them with another node.
 const manyChildren = 8
 
-// crowd is a node with many children.
-type crowd struct {
+// largeNode is a node with many children.
+type largeNode struct {
 	node     int
 	children []int
 }

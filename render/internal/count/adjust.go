@@ -14,7 +14,7 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 	}
 	t, seams, gone := c.state.Tree, c.text.seams, ch.Node
 	for up := t.Nodes[ch.Node].Parent; up != m; up = t.Nodes[up].Parent {
-		if t.Extra(up).Tag != nil && c.state.Blank(up) { // an empty tag is not written, nor is the white space in it
+		if t.Extra(up).Tag != nil && c.state.Blank(up) { // an empty tag is not written, and neither is the white space in it
 			gone = up
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// bound is an upper bound of the tokens that a container lost since it was counted, so that it need not be counted
-// again while it is certainly over its limit. When a piece is removed its neighbours meet, which frees more or fewer
-// tokens than the piece has; a [chat.Tokenizer] promises how many at most. No message loses more than it counted.
+// bound is an upper bound of the tokens that a container has lost since it was counted. As long as the container is
+// certainly over its limit, it need not be counted again. When a piece is removed its neighbours meet, which frees more
+// or fewer tokens than the piece has; a [chat.Tokenizer] promises how many at most. No message loses more than it
+// counted.
 type bound struct {
 	container tree.ID
 	known     bool                    // container was counted

@@ -7,12 +7,12 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// LowerBound returns the fewest tokens that a node can have counted after a step. Of a text that is the part between
-// its first and its last safe cut ([chat.Joiner]), because joining cannot change that part. White space counts nothing,
-// because a tag with nothing else in it is not written. The counter must join ([Counter.Joins]).
+// LowerBound returns the fewest tokens that a node can have counted after a step. For a text that is the count of the
+// part between its first and its last safe cut ([chat.Joiner]), because joining cannot change that part. White space
+// counts as 0, because a tag with nothing else in it is not written. The counter must join ([Counter.Joins]).
 //
-// In a message of nothing but texts on lines of their own, and line breaks, a text is joined to line breaks only, where
-// a safe cut is most likely. And between two such texts there is a line break, which counts at least 1 if a line break
+// In a message that holds only line breaks and texts on lines of their own, a text is joined only to line breaks, where
+// a safe cut is most likely. Between two of these texts there is a line break, which counts at least 1 if a line break
 // by itself counts anything.
 func (c *Counter) LowerBound(n tree.ID, at tree.Step) int {
 	m := c.state.Tree.MessageOf(n)
@@ -20,8 +20,8 @@ func (c *Counter) LowerBound(n tree.ID, at tree.Step) int {
 }
 
 // lowerBound is LowerBound for a node in a message that has only lines, or has not. Such a message has one line break
-// fewer than it has texts. One is subtracted even if no text is left: else it would be counted twice when the texts
-// come back.
+// fewer than it has texts. One is subtracted even if no text is left: otherwise it would be counted twice when the
+// texts come back.
 func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 	node := &c.state.Tree.Nodes[n]
 	switch {

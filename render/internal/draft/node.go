@@ -1,12 +1,12 @@
 // Package draft is the stage of the render engine between layout and pruning: layout writes a [Node] for each element,
-// and [Build] makes the [tree.Tree] from them that is pruned.
+// and [Build] turns the nodes into the [tree.Tree] that is pruned.
 //
 // A draft does not depend on what is required of history, so one draft gives a tree for each [History]. The invariants:
 //
 //   - After layout only the counts of texts in a draft change. Trees that are built from one draft share them.
 //   - Build writes the nodes in preorder, as [tree.Node] demands, and is the only place where trees are written.
 //     [Replace] makes a new tree from an old one.
-//   - A draft keeps both sides of an IfEmpty; the tree has the one that is taken.
+//   - A draft keeps both sides of an IfEmpty; the tree has only the side that is taken.
 package draft
 
 import (

@@ -14,8 +14,8 @@ func Reserved(r elements.Reserve, left int) int {
 	return min(r.Tokens, left)
 }
 
-// Divisor returns the number by which tokens are divided for a share. It rounds to a whole number where the share is
-// nearly one over that: so a seventh of 7 tokens is 1.
+// Divisor returns the number by which tokens are divided for a share. If that is nearly a whole number, it is rounded
+// to it, so that a seventh of 7 tokens is 1.
 func Divisor(r elements.Reserve) float64 {
 	exact := 1 / r.Share
 	if whole := math.Round(exact); math.Abs(exact-whole) < 1e-9*exact {

@@ -63,7 +63,7 @@ func (n *Node) Tools(to []chat.Tool) []chat.Tool {
 	return to
 }
 
-// requireCalled makes the tools required that a message of the tree calls.
+// requireCalled requires the tools that messages of the tree call.
 func (b *builder) requireCalled() {
 	t := b.tree
 	if len(t.Tools) == 0 {

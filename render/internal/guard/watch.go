@@ -41,7 +41,7 @@ type Element interface {
 // Watch belongs to one call of a stage of a render. It records whose code is running, and counts the pieces and bytes
 // of the tree.
 type Watch struct {
-	// HoldsTurn reports that the stage has the turn of a layout that others may wait for.
+	// HoldsTurn reports that the stage has the turn of its layout. Other stages may be waiting for the turn.
 	HoldsTurn atomic.Bool
 	// HoldsTools reports that there may be tools in the tree.
 	HoldsTools atomic.Bool

@@ -135,9 +135,9 @@ func (c *cuts) keep(segments int) string {
 	return beginning + c.mark + end
 }
 
-// cut cuts a chunk to its budget: from the shortest text on, it takes the one before the first that counts more than
-// the budget. Counts grow with the text, except that a few tokens merge, so it bisects and then looks back. Pruning may
-// trim the piece further.
+// cut cuts a chunk to its budget: going from the shortest text to the longest, it takes the last one before the first
+// that counts more than the budget. Counts grow with the text, except that a few tokens merge, so it bisects and then
+// looks back. Pruning may trim the piece further.
 func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 	budget := s.budget
 	if s.required || s.layouter.KeepUnranked && !s.offered { // it is never trimmed, so it must fit now with the tokens around it

@@ -27,7 +27,7 @@ type kind struct {
 
 	// layOut writes an element to its node, and returns its contents. The site is the element's own.
 	layOut func(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error)
-	// children are the contents of an element that renders to them whatever it is told.
+	// children are the contents of an element that always renders to them, whatever its budget.
 	children elements.Nodes
 	// asks is set if the rendering of the element depends on the share of the budget that it is offered.
 	asks bool

@@ -2,11 +2,11 @@
 //
 // [Layouter.Lay] takes a tree of elements and a budget, and returns a [draft.Node]; [Layouter.Grow] renders an
 // expandable again. Each element is told a share of the budget: siblings are divided into flex groups (share.go), and
-// what an element takes is charged to its parent's account, never more than its share. Elements of the caller's own
+// the tokens that an element takes, up to its share, are charged to its parent's account. Elements of the caller's own
 // types in one flex group render concurrently (concurrent.go), with the same result as one after the other. Layout
 // never drops anything, but it cuts text to its share (cut.go).
 //
-// All that the package knows of a type of package elements is a case in builtinOf (kinds.go).
+// Each type of package elements is handled in a case of builtinOf (kinds.go).
 package layout
 
 import (
@@ -26,7 +26,7 @@ import (
 type Layouter struct {
 	// Tokenizer counts texts at layout. It is the result of guard.Check.
 	Tokenizer chat.Tokenizer
-	// Sizing is what elements are told. The budget of each is set in a copy.
+	// Sizing is passed to each element, in a copy with the element's budget.
 	Sizing elements.Sizing
 	// Compatible accepts everything that prompt-tsx accepts.
 	Compatible bool
@@ -94,8 +94,8 @@ type place struct {
 	// eitherSide is set in an IfEmpty outside messages: content that may not be there is a mistake only on the side
 	// that is taken.
 	eitherSide bool
-	// lazy is set if no element is told what is left after this one. Then its texts are not counted at layout, and many
-	// of those that are removed never are.
+	// lazy is set if no element is told what is left after this one. Its texts are then not counted at layout. Many of
+	// those that pruning removes are never counted.
 	lazy bool
 	// noShare is set if no element in this one asks for a share.
 	noShare bool
@@ -115,7 +115,7 @@ const MaxBudget = 1<<53 - 1
 // left returns what later elements may be offered.
 func (a *account) left() int { return max(0, a.budget-a.used) }
 
-// cost returns the tokens that were charged, and those that count besides.
+// cost returns the charged tokens plus the uncharged ones.
 func (a *account) cost() int { return a.used + a.lines + a.uncharged }
 
 // charge charges the account of an element to this one.
@@ -128,7 +128,7 @@ func (a *account) charge(of account) {
 // consumed returns the tokens that the parent is charged: never more than the share that it offered.
 func (a *account) consumed() int { return min(a.used, a.budget) }
 
-// element lays out an element in a site of its own, whose account then says what it took.
+// element lays out an element in a site of its own, whose account then has the tokens that the element took.
 func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

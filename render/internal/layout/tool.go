@@ -14,7 +14,7 @@ import (
 func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	tool := n.(elements.Tool).Tool
 	switch {
-	case s.standsInMessage():
+	case s.insideMessage():
 		return nil, draft.ErrToolInMessage
 	case tool.Name == "":
 		return nil, errors.New("the Tool has no name")
@@ -27,9 +27,9 @@ func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error
 	return nil, nil
 }
 
-// standsInMessage reports whether the node is in a message. For content that is to be transferred inMessage is always
+// insideMessage reports whether the node is in a message. For content that is to be transferred inMessage is always
 // set, so it looks at the nodes around it.
-func (s *site) standsInMessage() bool {
+func (s *site) insideMessage() bool {
 	if !s.layouter.Transfer {
 		return s.inMessage
 	}

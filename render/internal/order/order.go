@@ -9,7 +9,7 @@
 //
 //   - What is removed next depends only on the tree that is left, so removing, rewinding and removing again gives the
 //     same tree.
-//   - A locked node is never removed, nor is an element that holds one.
+//   - A locked node is never removed, and neither is an element that holds one.
 //   - A choice is built once per node and kept until something in the node comes back. After a removal, only the head
 //     of each choice on the way down to the next piece is looked at again.
 package order
@@ -118,7 +118,7 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 // BeforeBreakpoint reports whether a node is before the last cache breakpoint that is left.
 func (o *Order) BeforeBreakpoint(n tree.ID) bool { return o.breakpoints.after(n) }
 
-// RemovedWithChunk reports whether a container was removed with the chunk around it. prompt-tsx goes on pruning in a
+// RemovedWithChunk reports whether a container was removed with the chunk around it. prompt-tsx continues to prune in a
 // removed container, so if Strict is not set it is always false.
 func (o *Order) RemovedWithChunk(container tree.ID) bool {
 	return o.Strict && o.tree.OuterChunks && !o.state.Attached(container, tree.None)

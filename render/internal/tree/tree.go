@@ -1,7 +1,7 @@
 // Package tree is the first stage of the render engine: the data that all other stages work on.
 //
-// A [Tree] is a laid-out prompt as an array of nodes. Package draft writes it once, and nobody changes it afterwards. A
-// [State] is one pruning of a tree: it records what was removed, at which step and why, and can be rewound. Several
+// A [Tree] is a laid-out prompt as an array of nodes. Package draft writes it once, and it does not change afterwards.
+// A [State] is one pruning of a tree: it records what was removed, at which step and why, and can be rewound. Several
 // states may share a tree. A [View] reads a state as it was after a step.
 //
 // [Node] lists the invariants of the array. The invariants of a state:
