@@ -15,8 +15,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Limits bound how much of a round is shown, as fractions of the window ([elements.Sizing].PromptBudget). Texts are cut
-// in the prompt only; the session keeps them whole.
+// Limits bound how much of a round is shown, as fractions of the prompt's budget ([elements.Sizing].PromptBudget).
+// Texts are cut in the prompt only; the session keeps them whole.
 type Limits struct {
 	// Results is the fraction for all tool results of one round together, above 0 and up to 1. A single result may take
 	// all of it. Defaults to 0.5, as in Copilot Chat.
@@ -51,7 +51,7 @@ func (l Limits) check() error {
 		value float64
 	}{{"Results", l.Results}, {"Arguments", l.Arguments}, {"Head", l.Head}} {
 		if !(share.value >= 0 && share.value <= 1) {
-			return fmt.Errorf("history: Limits.%s is %v: it is a share between 0 and 1", share.name, share.value)
+			return fmt.Errorf("history: Limits.%s is %v: it must be between 0 and 1", share.name, share.value)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func align(n int, whole func(int) bool) int {
 }
 
 // fill returns how many of size bytes take at most limit tokens: the maximum, to within a fiftieth. It counts few times
-// and never much more than the limit, since a text may be far larger than a window.
+// and never much more than the limit, since a text may be far larger than any prompt.
 func fill(size, limit int, count, align func(int) int) int {
 	if limit <= 0 {
 		return 0
@@ -191,8 +191,8 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
-// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the window, like a tool
-// result, because the output may exceed any window. What the user or the application says is never cut.
+// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the prompt's budget,
+// like a tool result, because the output may exceed any budget. What the user or the application says is never cut.
 func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
 	if shell, ok := t.Start.Body.(Shell); ok {
 		limits = limits.withDefaults()

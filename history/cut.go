@@ -37,8 +37,8 @@ type Cut struct {
 	// Tokens is the maximum that is kept, counted as shown, with the first message of a turn that is cut. Older entries
 	// are kept as long as they fit. 0 means no limit.
 	Tokens int
-	// Share is the fraction of the window ([elements.Sizing].PromptBudget) that is kept at most, above 0 and up to 1. If
-	// Tokens is set too, the smaller limit applies. 0 means no limit.
+	// Share is the fraction of the prompt's budget ([elements.Sizing].PromptBudget) that is kept at most, above 0 and
+	// up to 1. If Tokens is set too, the smaller limit applies. 0 means no limit.
 	Share float64
 	// Messages is the number of newest messages that are enough: older ones are kept until that number is reached. Each
 	// message that is sent counts, tool results too. A round is kept whole, so there may be more. Tokens and Share take
@@ -57,7 +57,7 @@ type Cut struct {
 	// SinceCompaction restricts the cut to entries after the latest compaction, so that what that one kept is covered
 	// now. Off by default.
 	SinceCompaction bool
-	// Limits are those by which rounds are shown; tokens are counted of what they leave. If the window is not known (0),
+	// Limits are those by which rounds are shown; tokens are counted of what they leave. If the budget is not known (0),
 	// nothing is cut.
 	Limits Limits
 }
@@ -307,9 +307,9 @@ func (c Cut) limit(s elements.Sizing) (int, error) {
 	case c.Tokens < 0 || c.Messages < 0 || c.Rounds < 0 || c.First < 0:
 		return 0, fmt.Errorf("history: Cut.Tokens is %d, Messages %d, Rounds %d, First %d: none may be below 0", c.Tokens, c.Messages, c.Rounds, c.First)
 	case !(c.Share >= 0 && c.Share <= 1):
-		return 0, fmt.Errorf("history: Cut.Share is %v: it is a share between 0 and 1", c.Share)
+		return 0, fmt.Errorf("history: Cut.Share is %v: it must be between 0 and 1", c.Share)
 	case c.Share > 0 && s.PromptBudget <= 0:
-		return 0, fmt.Errorf("history: Cut.Share is %v, and the window is not known: set Sizing.PromptBudget", c.Share)
+		return 0, fmt.Errorf("history: Cut.Share is %v, and the budget is not known: set Sizing.PromptBudget", c.Share)
 	}
 	limit := c.Tokens
 	if c.Share > 0 {

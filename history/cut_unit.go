@@ -70,11 +70,11 @@ func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 }
 
 // Units returns what the view shows word for word, in order: the first message of each turn and each round, as shown
-// within the limits. If the window is not known (0), nothing is cut. Together they hold all messages of the view after
-// Compacted, each once. The messages are shared between calls and must not be changed.
+// within the limits. If the prompt's budget is not known (0), nothing is cut. Together they hold all messages of the
+// view after Compacted, each once. The messages are shared between calls and must not be changed.
 func (v View) Units(limits Limits, s elements.Sizing) []Unit { return v.shown().units(limits, s) }
 
-// unbounded is a window so large that nothing is cut.
+// unbounded is a budget so large that nothing is cut.
 const unbounded = 1 << 40
 
 // units implements [View.Units].

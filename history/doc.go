@@ -89,7 +89,7 @@
 // answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget; see
 // [Round.Messages].
 //
-// What they show is cached from one render to the next for the same window and tokenizer, unless the tokenizer learns,
+// What they show is cached from one render to the next for the same budget and tokenizer, unless the tokenizer learns,
 // so that a step of an agent costs only what it added.
 //
 // # Where it may be cut
@@ -113,7 +113,8 @@
 //
 //   - A [ClearRule] finds the [Clearing] of old tool output, each result replaced by a placeholder, to be added to the
 //     session.
-//   - [Limits] bound the fraction of the window that the results of one round take; [Clip] cuts one text in its middle.
+//   - [Limits] bound the fraction of the prompt's budget that the results of one round take; [Clip] cuts one text in
+//     its middle.
 //   - A [Truncator] is the last guard before a request: it removes the oldest messages from a list that is too long,
 //     and reports what it did.
 //

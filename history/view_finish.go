@@ -18,7 +18,8 @@ const (
 // Messages returns the round as it is sent: the assistant message, then one result for each of its calls, in their
 // order. It is empty if the assistant said nothing.
 //
-//   - Results together take at most their share of the window, each cut in its middle; so do the calls' arguments.
+//   - Results together take at most their share of the prompt's budget, each cut in its middle; so do the calls'
+//     arguments.
 //   - A call without a result, as after an interruption, is answered by a note that says so.
 //   - Blank text is left out, and so is thinking that was cut off before it was signed. An assistant message without
 //     text and calls is left out.
@@ -51,7 +52,7 @@ func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message
 	return messages, true
 }
 
-// fits reports whether a round is within its shares of the window, so that nothing is cut.
+// fits reports whether a round is within its shares of the prompt's budget, so that nothing is cut.
 func fits(round []chat.Message, limits Limits, s elements.Sizing) bool {
 	limits = limits.withDefaults()
 	left := limits.arguments(s)

@@ -51,7 +51,7 @@ type finished struct {
 // finishing holds what determines how messages are finished.
 type finishing struct {
 	limits    Limits
-	window    int
+	budget    int
 	tokenizer chat.Tokenizer
 }
 
