@@ -1,0 +1,51 @@
+package summarize_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestEveryFieldOfAnEventIsLoggedExceptTheSummary(t *testing.T) {
+	typ := reflect.TypeFor[summarize.Event]()
+	for i := range typ.NumField() {
+		var e summarize.Event
+		field := reflect.ValueOf(&e).Elem().Field(i)
+		if name := typ.Field(i).Name; name == "Err" {
+			e.Err = errors.New("quota")
+		} else {
+			setNonZero(t, field)
+		}
+		logged := len(e.LogValue().Group()) > 0
+		private := typ.Field(i).Name == "Summary" || typ.Field(i).Name == "Title"
+		require.Equal(t, !private, logged, typ.Field(i).Name)
+	}
+}
+
+// setNonZero sets a value, and all fields of a struct, to something other than zero.
+func setNonZero(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		setNonZero(t, v.Index(0))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			setNonZero(t, v.Field(i))
+		}
+	default:
+		require.Fail(t, "set a value of this kind too", "%v", v.Kind())
+	}
+}
