@@ -401,7 +401,7 @@ func TestAJobDoesNotRecreateARemovedSession(t *testing.T) {
 	require.NoError(t, d.Session.Remove(t.Context()))
 	s.start(s.worker(saying("For nobody.")))
 	job := s.becomes(rivertype.JobStateCancelled)
-	require.Contains(t, job.Errors[0].Error, "no such session")
+	require.Contains(t, job.Errors[0].Error, "the session does not exist or was removed")
 	var sessions int
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM promptree_sessions").Scan(&sessions))
 	require.Zero(t, sessions)
