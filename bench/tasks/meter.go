@@ -34,10 +34,7 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if u == (chat.Usage{}) {
 		u = m.counted(req, r)
 	}
-	m.usage.Input += u.Input
-	m.usage.Output += u.Output
-	m.usage.CacheRead += u.CacheRead
-	m.usage.CacheWrite += u.CacheWrite
+	m.usage = m.usage.Plus(u)
 	m.dollars += m.prices.Of(u).Total()
 	return r, nil
 }

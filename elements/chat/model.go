@@ -96,6 +96,14 @@ type Usage struct {
 	CacheWriteLong int `json:"cacheWriteLong,omitempty"`
 }
 
+// Plus returns the sum of both usages.
+func (u Usage) Plus(other Usage) Usage {
+	return Usage{
+		Input: u.Input + other.Input, Output: u.Output + other.Output, CacheRead: u.CacheRead + other.CacheRead,
+		CacheWrite: u.CacheWrite + other.CacheWrite, CacheWriteLong: u.CacheWriteLong + other.CacheWriteLong,
+	}
+}
+
 // Tool describes a tool to a model.
 type Tool struct {
 	Name        string `json:"name"`

@@ -68,7 +68,7 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 		c.OnError(err)
 	}
 	r, err := words.Generate(ctx, req)
-	r.Usage = sum(r.Usage, made.Usage)
+	r.Usage = r.Usage.Plus(made.Usage)
 	return r, err
 }
 
@@ -167,7 +167,7 @@ func compactionUsage(m *sdk.Message) chat.Usage {
 	}
 	for _, one := range answer.Usage.Iterations {
 		if string(one.Type) == typeCompaction {
-			all = sum(all, usage(one.InputTokens, one.OutputTokens, one.CacheReadInputTokens, one.CacheCreationInputTokens, one.CacheCreation.Ephemeral1hInputTokens))
+			all = all.Plus(usage(one.InputTokens, one.OutputTokens, one.CacheReadInputTokens, one.CacheCreationInputTokens, one.CacheCreation.Ephemeral1hInputTokens))
 		}
 	}
 	return all
@@ -177,13 +177,4 @@ func usage(input, output, read, written, long int64) chat.Usage {
 	return chat.Usage{
 		Input: int(input + read + written), Output: int(output), CacheRead: int(read), CacheWrite: int(written), CacheWriteLong: int(long),
 	}
-}
-
-func sum(a, b chat.Usage) chat.Usage {
-	a.Input += b.Input
-	a.Output += b.Output
-	a.CacheRead += b.CacheRead
-	a.CacheWrite += b.CacheWrite
-	a.CacheWriteLong += b.CacheWriteLong
-	return a
 }

@@ -64,7 +64,7 @@ func Response(m *sdk.Message) chat.Response {
 		default:
 			if b.Type == typeCompaction && !compacted {
 				compacted = true
-				r.Usage = sum(r.Usage, compactionUsage(m))
+				r.Usage = r.Usage.Plus(compactionUsage(m))
 			}
 			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})
 		}

@@ -59,11 +59,7 @@ func (c Compaction) Generate(ctx context.Context, req chat.Request) (chat.Respon
 		cancel() // the item is of no use without the words
 	}
 	group.Wait()
-	r.Usage.Input += made.usage.Input
-	r.Usage.Output += made.usage.Output
-	r.Usage.CacheRead += made.usage.CacheRead
-	r.Usage.CacheWrite += made.usage.CacheWrite
-	r.Usage.CacheWriteLong += made.usage.CacheWriteLong
+	r.Usage = r.Usage.Plus(made.usage)
 	switch {
 	case err != nil:
 		return r, err
