@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -81,7 +82,7 @@ const (
 	// Written by erasure.
 	TypeErasure EntryType = "erasure"
 	// The first line of a log is its header, not an entry.
-	TypeSession EntryType = "session"
+	TypeSession EntryType = storage.KindHeader
 )
 
 // Header is the first line of a log.

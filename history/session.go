@@ -213,7 +213,7 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	if h, err = decodeHeader(line); err != nil { // the header as it will be read
 		return err
 	}
-	ends, err := s.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: string(TypeSession), Data: line})
+	ends, err := s.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: storage.KindHeader, Data: line})
 	if err != nil {
 		return err
 	}

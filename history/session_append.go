@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -258,7 +257,7 @@ func describe(entries []Entry, i int) string {
 
 // inEntry returns an error of the package about an entry. If err begins with the package's name, that is written once.
 func inEntry(entry string, err error) error {
-	return worded.Errorf(err, "history: %s: %s", entry, strings.TrimPrefix(err.Error(), "history: "))
+	return worded.In("history", entry, err)
 }
 
 // adding holds the state of entries being added to a session.

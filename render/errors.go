@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
@@ -99,7 +100,7 @@ func (e *TransferError) Unwrap() error { return e.Err }
 
 // withoutPrefix returns the text of an error without the package's prefix, because the error that wraps it begins with
 // the prefix.
-func withoutPrefix(err error) string { return strings.TrimPrefix(err.Error(), "render: ") }
+func withoutPrefix(err error) string { return worded.Unprefixed("render", err) }
 
 // guarded runs a stage of a render, and returns the engine's errors as those of this package.
 func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, *guard.Watch, error) {

@@ -116,11 +116,11 @@ func (e *CandidateError) Unwrap() error { return e.Err }
 
 // within returns an error that says where err happened. The package's prefix is in it once.
 func within(where string, err error) error {
-	return worded.Errorf(err, "summarize: %s: %s", where, unprefixed(err))
+	return worded.In("summarize", where, err)
 }
 
 // unprefixed returns the text of an error without the package's prefix.
-func unprefixed(err error) string { return strings.TrimPrefix(err.Error(), "summarize: ") }
+func unprefixed(err error) string { return worded.Unprefixed("summarize", err) }
 
 // boundaryGone reports whether the entries that a compaction replaces are not on the path any more, because of an undo
 // or a switch of branch.

@@ -1,13 +1,24 @@
-// Package worded makes errors that wrap a sentinel without repeating its text.
+// Package worded makes errors that wrap others without repeating the name of a package.
 package worded
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Errorf returns an error with a formatted text that wraps kind, so that [errors.Is] finds it. Unlike with %w, the text
 // of kind is not part of the error's text, so the name of its package is not repeated.
 func Errorf(kind error, format string, args ...any) error {
 	return &wordedError{kind, fmt.Sprintf(format, args...)}
 }
+
+// In returns an error that says where in a package err happened. The text begins with the package's name, once.
+func In(pkg, where string, err error) error {
+	return Errorf(err, "%s: %s: %s", pkg, where, Unprefixed(pkg, err))
+}
+
+// Unprefixed returns the text of an error without a package's name at its start.
+func Unprefixed(pkg string, err error) string { return strings.TrimPrefix(err.Error(), pkg+": ") }
 
 type wordedError struct {
 	kind error

@@ -156,7 +156,7 @@ func (m *Model) generate(ctx context.Context, req chat.Request, change func(*sdk
 	return r, nil
 }
 
-// setDropStale tells the API to drop the stale thinking of a request, if the model may think.
+// setDropStale has the API drop the stale thinking of a request, if the model may think.
 func (m *Model) setDropStale(p *sdk.MessageNewParams) {
 	binding := map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}}
 	switch {
