@@ -64,7 +64,7 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 		}
 		got["at "+e.ID] = []any{
 			fields(v), one, ids(t, s.PathTo(ctx, e.ID)), ids(t, s.Back(ctx, e.ID)), ids(t, s.Abandoned(ctx, "", e.ID)),
-			resolve(c.Head), resolve(c.Said), resolve(c.Clearings), resolve(preambles), resolve(latest), c.Start.ID, c.Calls, c.Refusals, c.Attempts, c.Lines,
+			resolve(c.Head), resolve(c.Said), resolve(c.Clearings), resolve(preambles), resolve(latest), c.Start.ID, c.Calls, c.Models, c.Lines,
 		}
 	}
 	return got
@@ -186,17 +186,17 @@ func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 // Another program may have written the compaction, so its references may be wrong and its lists of any length.
 func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
 	t.Parallel()
-	var refs, preambles, refusals, calls []string
+	var refs, preambles, models, calls []string
 	for i := range 20_000 {
 		refs = append(refs, fmt.Sprintf(`{"id":"x%d","at":%d}`, i, i-3))
 		preambles = append(preambles, fmt.Sprintf(`"d%d":{"id":"x%d","at":%d}`, i, i, i))
-		refusals = append(refusals, fmt.Sprintf(`{"model":"m%d"}`, i))
+		models = append(models, fmt.Sprintf(`{"model":"m%d"}`, i))
 		calls = append(calls, fmt.Sprintf(`"c%d"`, i))
 	}
 	all := strings.Join(refs, ",")
-	carried := `{"lines":-7,"attempts":-1,"head":[` + all + `],"clearings":[` + all + `],"said":[` + all + `],"calls":[` + strings.Join(calls, ",") +
+	carried := `{"lines":-7,"head":[` + all + `],"clearings":[` + all + `],"said":[` + all + `],"calls":[` + strings.Join(calls, ",") +
 		`],"latest":{"todos":{"id":"e1","at":-5},"label":{"id":"x","at":999999999999},"shell":{"id":"e2","at":2},"later":{"id":"e1"}},` +
-		`"preambles":{` + strings.Join(preambles, ",") + `},"refusals":[` + strings.Join(refusals, ",") + `]}`
+		`"preambles":{` + strings.Join(preambles, ",") + `},"models":[` + strings.Join(models, ",") + `]}`
 	lines := []storage.Line{
 		userLine("e1", ""), userLine("e2", "e1"),
 		lineAs("compaction", "e3", "e2", `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],"firstKept":"e2","carried":`+carried+`}`),
@@ -223,7 +223,7 @@ func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
 			require.Equal(t, "e4", c.Said[999].ID)
 			require.Len(t, c.Calls, 1000)
 			require.Len(t, c.Preambles, 16)
-			require.Len(t, c.Refusals, 64)
+			require.Len(t, c.Models, 64)
 			found, err := s.Resolve(context.Background(), slices.Concat(c.Head, c.Said, c.Clearings)...)
 			require.NoError(t, err)
 			require.Len(t, found, 1)

@@ -156,6 +156,13 @@ type Compaction struct {
 	Plan string `json:"plan,omitempty"`
 	// Mode names how the summary was made, for readers of the log.
 	Mode string `json:"mode,omitempty"`
+	// Model is the name of the model that wrote the summary, and Asked our count of the largest request that it answered
+	// for it, messages and tools, in tokens; 0 if no model was asked.
+	Model string `json:"model,omitempty"`
+	Asked int    `json:"asked,omitempty"`
+	// Unseen reports that the request for the summary left some of the covered messages out, because they were too large
+	// for the model.
+	Unseen bool `json:"unseen,omitempty"`
 	// Title describes the summary in one line, for people.
 	Title string `json:"title,omitempty"`
 	// Carried is what later compactions need from before this one. [Session.Add] fills it in.
@@ -247,6 +254,9 @@ type Usage struct {
 	// Counted is our own count of the same request, messages and tools, in tokens; 0 if it is not known. Input divided
 	// by Counted is the ratio between the provider's counts and ours.
 	Counted int `json:"counted,omitempty"`
+	// Refused is our own count of a larger request that the model refused before this one, without saying that it was too
+	// large; 0 if it refused none.
+	Refused int `json:"refused,omitempty"`
 	// Cost in US dollars, 0 if it is not known.
 	Cost float64 `json:"cost,omitempty"`
 	// Sent identifies the request, so that the next one can be compared with it.

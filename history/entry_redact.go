@@ -73,6 +73,15 @@ func (s *Session) redact(ctx context.Context, e *Entry) error {
 	return nil
 }
 
+// Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere.
+func (s *Session) Redact(ctx context.Context, p Passage) (string, error) {
+	if s.options.Redact == nil || p.Text == "" {
+		return p.Text, nil
+	}
+	text, _, err := redacted(ctx, s.options.Redact, p.Type, func(v *visitor) string { return v.show(p) })
+	return text, err
+}
+
 // redactHeader does for a header what [Session.redact] does for an entry.
 func (s *Session) redactHeader(ctx context.Context, h *Header) error {
 	if s.options.Redact == nil {

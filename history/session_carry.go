@@ -30,10 +30,8 @@ type Carried struct {
 	Latest map[EntryType]Ref `json:"latest,omitempty"`
 	// Preambles holds the newest 16 by their digests.
 	Preambles map[string]Ref `json:"preambles,omitempty"`
-	// Refusals holds the last refusal of each model, for the newest 64 models.
-	Refusals []Refusal `json:"refusals,omitempty"`
-	// Attempts is the number of times that the agent's request was refused since anything was said.
-	Attempts int `json:"attempts,omitempty"`
+	// Models holds what was learnt of the newest 64 models ([Memory]).
+	Models []Learnt `json:"models,omitempty"`
 }
 
 // The limits of what a compaction carries forward.
@@ -42,7 +40,6 @@ const (
 	mostSaid      = 1000
 	mostCalls     = 1000
 	mostPreambles = 16
-	mostRefusals  = 64
 )
 
 // Ref refers to an entry.
@@ -138,7 +135,7 @@ func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
 
 func (c Carried) clone() Carried {
 	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
-	c.Calls, c.Refusals = slices.Clone(c.Calls), slices.Clone(c.Refusals)
+	c.Calls = slices.Clone(c.Calls)
 	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
 	return c
 }
@@ -169,7 +166,7 @@ func (c *Carried) place(p path) {
 // bound cuts the lists to their limits, which a compaction written by another program may exceed.
 func (c *Carried) bound() {
 	c.Head = c.Head[:min(len(c.Head), mostHead)]
-	c.Clearings, c.Calls, c.Refusals = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Refusals, mostRefusals)
+	c.Clearings, c.Calls, c.Models = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Models, mostLearnt)
 	if more := len(c.Said) - mostSaid; more > 0 {
 		c.Said = slices.Delete(c.Said, 1, 1+more)
 	}
@@ -180,7 +177,7 @@ func (c *Carried) bound() {
 			delete(c.Preambles, digest)
 		}
 	}
-	c.Lines, c.Attempts = max(c.Lines, 0), max(c.Attempts, 0)
+	c.Lines = max(c.Lines, 0)
 }
 
 // compare orders entries by position. Those without one are about to be added, and come last.
@@ -202,9 +199,11 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 	if k.shown() && len(c.Head) < mostHead {
 		c.Head = append(c.Head, ref)
 	}
+	learnt := Memory{Models: c.Models}
+	learnt.Add(e)
+	c.Models = learnt.Models
 	switch b := e.Body.(type) {
 	case Message:
-		c.Attempts = 0
 		switch b.Role {
 		case chat.RoleUser:
 			if c.Said = append(c.Said, ref); len(c.Said) > mostSaid {
@@ -232,25 +231,7 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) }))
 		}
 		c.Preambles[b.Digest] = ref
-	case ModelChange:
-		c.Refusals = without(c.Refusals, b.Model) // another model may have the same name
-	case Usage:
-		c.Refusals = slices.DeleteFunc(c.Refusals, func(r Refusal) bool { return r.Model == b.Model && r.took(b) })
-	case Refusal:
-		c.Refusals = newest(append(without(c.Refusals, b.Model), b), mostRefusals)
-		if !b.Summary {
-			c.Attempts++
-		}
 	}
-}
-
-// took reports whether a model accepted more than it had refused.
-func (r Refusal) took(u Usage) bool {
-	return r.Limit > 0 && u.Input > r.Limit || u.Counted > 0 && u.Counted >= r.Counted
-}
-
-func without(list []Refusal, model string) []Refusal {
-	return slices.DeleteFunc(list, func(r Refusal) bool { return r.Model == model })
 }
 
 // newest returns at most n elements from the end of a list.

@@ -58,7 +58,7 @@ func ofEachKind() []history.Body {
 		history.Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Counted: 9, Cost: 0.25},
 		history.Preamble{Digest: "d1", System: []chat.Message{chat.SystemMessage("You are one.")}, Tools: []chat.Tool{{Name: "run", Description: "runs", Parameters: []byte(`{"type":"object"}`)}}},
 		history.Plan{Policy: "p", Occasion: "full", FirstKept: "e2", Room: 10, Words: 5, Preamble: "d1", Until: damageTime},
-		history.PlanEnd{Plan: "e9", Outcome: history.PlanFailed, Error: "no", ErrorType: "timeout", NotBefore: damageTime, Refused: []history.SummaryRequest{{Model: "m", Request: "full:1"}}},
+		history.PlanEnd{Plan: "e9", Outcome: history.PlanFailed, Error: "no", ErrorType: "timeout", NotBefore: damageTime, Finished: []history.SummaryAnswer{{SummaryRequest: history.SummaryRequest{Model: "m", Request: "full:1"}, Text: "half"}}},
 		history.Refusal{Model: "m", Limit: 100, Tokens: 120, Counted: 110},
 	}
 }

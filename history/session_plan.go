@@ -55,8 +55,6 @@ type PlanEnd struct {
 	ErrorType string `json:"errorType,omitempty"`
 	// NotBefore is the time until which a provider asked to wait.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Refused lists the requests for a summary that failed for a permanent reason and are not made again.
-	Refused []SummaryRequest `json:"refused,omitempty"`
 	// Finished lists the answers received before the failure, which the next attempt or plan need not request again.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }
@@ -80,9 +78,7 @@ const (
 type SummaryRequest struct {
 	// Model is the model's name.
 	Model string `json:"model,omitempty"`
-	// Request consists of a mode and a digest of the text, such as "full:9f86d081884c7d65". All requests in a mode for
-	// what a plan covers are identified by the mode and the entries, such as "full:e3-e20", and those in any mode by
-	// "any:e3-e20".
+	// Request consists of a mode and a digest of the text, such as "full:9f86d081884c7d65".
 	Request string `json:"request"`
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/render"
 )
 
 // Runner carries out plans in the background.
@@ -64,40 +66,60 @@ func (w *walker) start(s *measured, d Decision) {
 		})
 		if err != nil {
 			write, done := callback.Outlive(w.ctx)
-			carrier.conclude(write, id, nil, nil, &FailedError{Reasons: []error{err}}, false)
+			carrier.conclude(write, id, nil, nil, draft{}, &FailedError{Reasons: []error{err}}, false)
 			done()
 			w.explain(d, OutcomeFailed, err)
 		}
 		return
 	}
-	ctx, done := c.inner.work.abortable(context.WithoutCancel(w.ctx)) // ended by Abort and Close, not by w.ctx
-	t := &task{id: id, done: make(chan struct{})}
-	ctx, t.cancel = context.WithCancelCause(ctx)
-	ctx, t.activity = withActivity(ctx)
-	c.inner.work.replace(nil, t)
-	order := order{id: id, policy: w.policy, agent: w.target, target: w.target}
+	order := order{id: id, policy: w.policy, agent: w.target, target: w.target, background: true}
 	if s.result != nil {
 		order.sent = s.result.Messages
 	}
-	owned := c.inner.work.spawn(func(context.Context) {
+	w.launch(order)
+}
+
+// launch has a summary written in a goroutine of the compactor, which only Abort and Close end.
+func (w *walker) launch(o order) *task {
+	work, carrier := &w.c.inner.work, w.c.carrier()
+	ctx, done := work.abortable(context.WithoutCancel(w.ctx))
+	t := &task{id: o.id, done: make(chan struct{})}
+	ctx, t.cancel = context.WithCancelCause(ctx)
+	if t.activity = w.activity; o.background { // this call will run something else
+		ctx, t.activity = withActivity(ctx)
+	}
+	work.replace(nil, t)
+	owned := work.spawn(func(context.Context) {
 		defer done()
 		defer close(t.done)
-		if err := carrier.run(ctx, order, t.keepDraft(&c.inner.work, carrier)); err != nil {
-			c.inner.work.replace(t, nil)
+		ctx, end := w.c.trace(ctx, Work{Kind: WorkCompaction, Plan: o.id})
+		if t.end = func(*render.Result, error) {}; !o.background {
+			t.ctx, t.end = ctx, end
+		}
+		if t.err = carrier.run(ctx, o, t.keepDraft(work, carrier, o.background)); t.err != nil {
+			work.replace(t, nil)
+		}
+		if t.err != nil || o.background {
+			end(nil, t.err)
 		}
 	})
 	if !owned {
-		c.inner.work.replace(t, nil)
+		work.replace(t, nil)
 		done()
+		t.err = ErrClosed
+		close(t.done)
 	}
+	return t
 }
 
-// keepDraft returns a function that keeps a draft for a later render.
-func (t *task) keepDraft(in *work, c *carrier) func(context.Context, *job, *writer, draft) error {
+// keepDraft returns a function that keeps a draft for a render.
+func (t *task) keepDraft(in *work, c *carrier, background bool) func(context.Context, *job, *writer, draft) error {
 	return func(ctx context.Context, j *job, w *writer, d draft) error {
-		e := j.event(EventReady)
-		e.Mode, e.Model, e.Mended = d.prompt.Mode, d.model, d.mended
-		c.emit(ctx, e) // before a render can put it in place
+		if background {
+			e := j.event(EventReady)
+			e.Mode, e.Model, e.Mended = d.prompt.Mode, d.model, d.mended
+			c.emit(ctx, e) // before a render can put it in place
+		}
 		if err := in.finish(ctx, t, j, w, d); err != nil {
 			return err
 		}
@@ -147,62 +169,133 @@ func (c *Compactor) Wait(ctx context.Context) error {
 	}
 }
 
+// RenderOrWait renders a prompt as Render does. If the prompt needs a summary that is still being made ([*PendingError]), it
+// waits for it and renders again, up to the time limit of a compaction ([Ask].TimeLimit) in all.
+func (c *Compactor) RenderOrWait(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	begun := time.Now()
+	for {
+		result, err := c.Render(ctx, prompt)
+		left := c.Policy.Ask.withDefaults().TimeLimit - time.Since(begun)
+		if _, pending := errors.AsType[*PendingError](err); !pending || left <= 0 {
+			return result, err
+		}
+		limited, cancel := context.WithTimeout(ctx, left)
+		_ = c.Wait(limited) // the next render says what is missing
+		cancel()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if limited.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// patience returns how long this render may still wait for summaries.
+func (w *walker) patience() time.Duration {
+	if w.until.IsZero() {
+		w.until = time.Now().Add(w.policy.Background.Timeout)
+	}
+	return time.Until(w.until)
+}
+
 // wait waits for the pending compaction, at most as long as the policy allows.
 func (w *walker) wait(s *measured, d Decision) error {
 	w.waited = true
 	w.c.emit(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Base: s.Base})
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
-	ctx, cancel := context.WithTimeout(abortable, w.policy.Background.Timeout)
+	ctx, cancel := context.WithTimeout(abortable, w.patience())
 	defer cancel()
 	if s.Pending == PendingRunning {
-		_ = w.c.Wait(ctx) // its time is bounded
-	} else {
-		for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-			if err := w.c.Session.Refresh(w.ctx); err != nil {
-				return err
-			}
-			l, err := w.c.read(w.ctx)
-			if err != nil {
-				return err
-			}
-			if w.c.pending(l) != PendingElsewhere || retry.Sleep(ctx, pause) != nil {
-				break
-			}
+		if w.c.Wait(ctx) != nil && abortable.Err() == nil {
+			t, _ := w.c.inner.work.current()
+			w.failure = w.gaveUp(s, t)
+		}
+		return context.Cause(abortable)
+	}
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if err := w.c.Session.Refresh(w.ctx); err != nil {
+			return err
+		}
+		l, err := w.c.read(w.ctx)
+		if err != nil {
+			return err
+		}
+		if w.c.pending(l) != PendingElsewhere || retry.Sleep(ctx, pause) != nil {
+			break
 		}
 	}
 	return context.Cause(abortable) // nil unless the call was cancelled or aborted
 }
 
+// gaveUp returns the error of a render that has waited for a summary as long as it may.
+func (w *walker) gaveUp(s *measured, t *task) error {
+	if t == nil {
+		return nil
+	}
+	w.c.inner.work.mu.Lock()
+	w.c.inner.work.waited = t.id
+	w.c.inner.work.mu.Unlock()
+	return &PendingError{Budget: s.over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.running()}
+}
+
+// await waits for a summary that this call started. A call that ends ends the summary too. If the time is over, the error
+// is a [*PendingError], and the compactor goes on.
+func (w *walker) await(s *measured, t *task, limit time.Duration) error {
+	abortable, done := w.c.inner.work.abortable(w.ctx)
+	defer done()
+	ctx, cancel := context.WithTimeout(abortable, limit)
+	defer cancel()
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		if abortable.Err() == nil {
+			return w.gaveUp(s, t)
+		}
+		t.cancel(context.Cause(abortable))
+		<-t.done
+	}
+	if t.err != nil && abortable.Err() != nil {
+		return endCause(abortable, t.err)
+	}
+	return t.err
+}
+
 // settle ends a task whose summary is ready: the summary is put in place or thrown away. It reports whether it was put
-// in place.
-func (w *walker) settle(s *measured, place bool) (bool, error) {
+// in place. If the prompt must fit with the summary and does not, it is not.
+func (w *walker) settle(s *measured, place, mustFit bool) (bool, error) {
 	in, c := &w.c.inner.work, w.c.carrier()
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
 	if !place {
-		c.discard(w.ctx, t, history.PlanDropped, EventDiscarded, nil)
+		c.discard(w.ctx, t, nil)
 		return false, nil
+	}
+	ctx := w.ctx
+	if t.ctx != nil {
+		ctx = valuesOf{ctx, t.ctx}
 	}
 	m, err := w.measurer()
 	if err == nil {
-		err = c.place(w.ctx, t.job, t.writer, t.draft, &placement{m, w.prompt, s.Budget, len(s.messages()), false})
+		err = c.place(ctx, t.job, t.writer, t.draft, &placement{m, w.prompt, s.Budget, len(s.messages()), mustFit})
 	}
 	switch {
 	case err == nil:
+		t.end(nil, nil)
 		c.session.Release(t.id)
 		return true, nil
 	case w.ctx.Err() != nil:
 		in.replace(nil, t) // keep it for the next render
 		return false, context.Cause(w.ctx)
-	case boundaryGone(err), errors.Is(err, ErrPlanEnded):
-		c.discard(w.ctx, t, history.PlanDropped, EventDropped, err)
-	default:
-		c.discard(w.ctx, t, history.PlanFailed, EventFailed, err)
 	}
-	return false, err
+	why := &FailedError{Reasons: []error{err}}
+	c.conclude(ctx, t.id, t.job, t.writer, t.draft, why, false)
+	t.end(nil, why)
+	c.session.Release(t.id)
+	return false, why
 }
 
 // abandon cancels the task in the background, waits for it and throws its result away.
@@ -218,14 +311,14 @@ func (c *carrier) abandon(ctx context.Context, in *work) error {
 		return context.Cause(ctx)
 	}
 	if in.replace(t, nil) && t.ready {
-		c.discard(ctx, t, history.PlanDropped, EventDiscarded, ErrAborted)
+		c.discard(ctx, t, ErrAborted)
 	}
 	return nil
 }
 
 // discard throws the result of a task away, writes to the session how its plan ended, and emits the event.
-func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutcome, kind EventKind, why error) {
-	end := history.PlanEnd{Plan: t.id, Outcome: outcome, ErrorType: ErrorType(why)}
+func (c *carrier) discard(ctx context.Context, t *task, why error) {
+	end := history.PlanEnd{Plan: t.id, Outcome: history.PlanDropped, ErrorType: ErrorType(why)}
 	if why != nil {
 		end.Error = why.Error()
 	}
@@ -233,10 +326,19 @@ func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutc
 	defer done()
 	l, err := c.read(write)
 	if err == nil && l.Pending != nil && l.Pending.ID == t.id {
-		_, err = c.session.Add(write, history.Entry{Body: end})
+		_, err = c.session.Add(write, append(t.writer.refusalEntries(), history.Entry{Body: end})...)
 	}
 	c.session.Release(t.id)
-	e := t.job.event(kind)
+	e := t.job.event(EventDiscarded)
 	e.Mode, e.Model, e.Err = t.draft.prompt.Mode, t.draft.model, errors.Join(why, err)
 	c.emit(ctx, e)
+	t.end(nil, why)
 }
+
+// valuesOf is a context with the values of another one: a render puts a summary in place as part of the work that wrote it.
+type valuesOf struct {
+	context.Context
+	values context.Context
+}
+
+func (v valuesOf) Value(key any) any { return v.values.Value(key) }

@@ -221,17 +221,52 @@ func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	})
 }
 
-func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutAndIsThenCompacted(t *testing.T) {
+// failure renders the prompt and returns the error.
+func failure(d fixture) error {
+	_, err := d.Render(d.T.Context(), prompt(d.Session))
+	return err
+}
+
+func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutWhileTheSummaryIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, background := range []bool{true, false} {
+			d := backgroundFixture(t, 3400)
+			d.Policy.Background.Timeout = 10 * time.Second
+			d.Answers(slowly(time.Minute, models.SaySummary("At last.")))
+			if background {
+				d.Messages()
+			}
+			d.Say(round(5, 900)...)
+			for range 2 {
+				start := time.Now()
+				pending, ok := errors.AsType[*summarize.PendingError](failure(d))
+				require.True(t, ok)
+				require.Equal(t, 10*time.Second, time.Since(start))
+				require.NotNil(t, pending.Budget)
+				require.Equal(t, "the model", pending.Running)
+			}
+			require.NoError(t, d.Wait(t.Context()))
+			require.Contains(t, d.Messages()[1].Text(), "At last.")
+			require.Len(t, d.Requests(), 1)
+		}
+	})
+}
+
+func TestAPromptThatCanBeSentWaitsOnceForASummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)
-		d.Policy.Background.Timeout = 10 * time.Second
-		d.Answers(slowly(time.Hour, models.SaySummary("At last.")), models.SaySummary("In its place."))
+		d.Policy.Overflow.LastResort = summarize.ResortTruncate
+		d.Answers(slowly(3*time.Minute, models.SaySummary("At last.")))
 		d.Messages()
 		d.Say(round(5, 900)...)
-		start := time.Now()
-		require.Contains(t, d.Messages()[1].Text(), "In its place.")
-		require.Equal(t, 10*time.Second, time.Since(start))
-		require.Equal(t, "started waiting cancelled started done/full", kinds(*d.Heard))
+		for _, waits := range []time.Duration{time.Minute, 0, 0} {
+			start := time.Now()
+			d.Messages()
+			require.Equal(t, waits, time.Since(start))
+		}
+		require.NoError(t, d.Wait(t.Context()))
+		require.Contains(t, d.Messages()[1].Text(), "At last.")
+		require.Equal(t, "started waiting truncated truncated truncated ready/full done/full", kinds(*d.Heard))
 	})
 }
 
@@ -281,7 +316,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				require.True(t, ok)
 			}
 			require.Len(t, d.Requests(), 1, "another answer would be dropped too")
-			require.Equal(t, "started dropped", kinds(*d.Heard))
+			require.Equal(t, "started dropped/full", kinds(*d.Heard))
 			require.Empty(t, compactions(d.Session))
 			equal(t, append(overflowing(), c.late...), said(d.Session))
 

@@ -136,7 +136,7 @@ func (w *walker) summariseBranch(from, to, instructions string, intervention Int
 	if err != nil {
 		return nil, err
 	}
-	wr := &writer{job: j, candidates: candidates, emit: func(kind EventKind, change func(*Event)) {
+	wr := &writer{job: j, session: c.Session, candidates: candidates, emit: func(kind EventKind, change func(*Event)) {
 		e := Event{Kind: kind, Reason: "branch"}
 		change(&e)
 		c.emit(w.ctx, e)

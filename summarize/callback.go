@@ -169,14 +169,20 @@ func (s *activity) enter(name string) (leave func()) {
 	}
 }
 
+// running names the functions that run, "" for none.
+func (s *activity) running() string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.runs, " and ")
+}
+
 // waitError returns the error of a wait that ctx ended. What names the work that was waited for.
 func (s *activity) waitError(ctx context.Context, what string) error {
-	if s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if len(s.runs) > 0 {
-			what += ", which runs " + strings.Join(s.runs, " and ")
-		}
+	if running := s.running(); running != "" {
+		what += ", which runs " + running
 	}
 	return within("waiting for "+what, context.Cause(ctx))
 }

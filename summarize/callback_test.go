@@ -305,7 +305,7 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 							synctest.Wait() // until it hangs, or is done
 							told = append(told, d.Close())
 						}
-						time.Sleep(time.Minute) // for work after the call
+						time.Sleep(6 * time.Minute) // for work after the call, up to the time limit of a compaction
 						synctest.Wait()
 						d.faulty.Store(false)
 						if d.called.Load() {

@@ -44,16 +44,13 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	p := planner{m}
 	plan, err := p.plan(w.ctx, w.prompt, s, d, w.instructions)
 	if err != nil {
-		if s.Fits && w.ctx.Err() == nil && s.Occasion != OnDemand { // start a pause
+		if s.Sendable && w.ctx.Err() == nil && s.Occasion != OnDemand { // start a pause
 			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: ErrorType(err)}
 			if _, addErr := w.c.Session.Add(w.ctx, history.Entry{Body: end}); addErr != nil {
 				err = errors.Join(err, addErr)
 			}
 		}
 		return "", err
-	}
-	if l := m.ledger; l.End.ErrorType == "nobody_to_ask" && l.Ended.FirstKept == plan.FirstKept && l.Steps == l.FailedAt && s.Occasion != OnDemand {
-		return "", fmt.Errorf("%w: nothing has changed since", ErrNobodyToAsk) // without writing another plan
 	}
 	var entries []history.Entry
 	if gone := m.ledger.Pending; gone != nil {
@@ -89,13 +86,12 @@ type carrier struct {
 	hooks       Hooks
 	checkpoints *checkpoints.Folder
 	emit        func(context.Context, Event)
-	trace       func(context.Context, Work) (context.Context, func(*render.Result, error))
 	read        func(context.Context) (*ledger.Ledger, error)
 	spawn       func(func(context.Context)) bool
 }
 
 func (c *Compactor) carrier() *carrier {
-	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.emit, c.trace, c.read, c.inner.work.spawn}
+	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.emit, c.read, c.inner.work.spawn}
 }
 
 // order is a plan to carry out.
@@ -107,6 +103,7 @@ type order struct {
 	sent      []chat.Message // the agent's request, for a fork of its cached prefix
 	willRetry bool           // the agent's request is sent again afterwards
 
+	background   bool             // no prompt waits for it
 	cold         bool             // the cache holds nothing of the prompt
 	otherProcess bool             // another process sent the prompt
 	retry        func(error) bool // reports whether there will be another attempt; nil means no
@@ -114,12 +111,10 @@ type order struct {
 
 // run carries a plan out: it has the summary written and calls take, which puts the draft in place, or keeps it and
 // returns [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
-func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) (failed error) {
+func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) error {
 	if !c.session.Claim(o.id) {
 		return ErrBusy
 	}
-	ctx, end := c.trace(ctx, Work{Kind: WorkCompaction, Plan: o.id})
-	defer func() { end(nil, failed) }()
 	keep := false
 	defer func() {
 		if !keep {
@@ -152,7 +147,7 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 	}
 	why := &FailedError{Reasons: reasons}
 	again := o.retry != nil && (ctx.Err() != nil || mayPass(reasons)) && o.retry(why)
-	c.conclude(ctx, o.id, j, w, why, again)
+	c.conclude(ctx, o.id, j, w, draft{}, why, again)
 	return why
 }
 
@@ -188,10 +183,6 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return nil, nil, draft{}, []error{err}
 	}
 	j.material.Sent, j.willRetry = o.sent, o.willRetry
-	refused := l.Refused
-	if j.plan.Occasion == string(OnDemand) {
-		refused = nil // a user who asks again wants another attempt
-	}
 	candidates, err := c.candidates(ctx, o.agent, o.policy, l)
 	if err != nil {
 		return j, nil, draft{}, []error{err}
@@ -201,7 +192,8 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		sortByPrice(candidates, o.policy.prices(o.agent), sizing.Carry{Input: j.plan.TokensBefore, Summary: j.plan.Room, Cold: o.cold}, forks)
 	}
 	w := &writer{
-		job: j, candidates: candidates, otherProcess: o.otherProcess, refusedBefore: refused, finishedBefore: l.Finished,
+		job: j, candidates: candidates, otherProcess: o.otherProcess, finishedBefore: l.Finished,
+		splits: min(maxShrinks, max(0, l.Unusable-1)), session: c.session,
 		emit: func(kind EventKind, change func(*Event)) {
 			e := j.event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}
@@ -277,7 +269,7 @@ func (c *carrier) isPending(ctx context.Context, id string) bool {
 // conclude writes to the session how a plan failed, and emits the event. If there will be another attempt, it writes
 // the answers and refusals of this one for it. The job and the writer are nil if the attempt failed before they
 // existed.
-func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError, again bool) {
+func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, d draft, failed *FailedError, again bool) {
 	why := errors.Join(failed.Reasons...)
 	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: ErrorType(why), Error: unprefixed(failed)}
 	kind := EventFailed
@@ -294,12 +286,12 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	}
 	entries := w.refusalEntries()
 	if w != nil {
-		end.Refused, end.Finished = w.refused, w.finished
+		end.Finished = w.finished
 	}
 	if w != nil && !again {
 		end.NotBefore = w.notBefore()
 	}
-	says := !again || len(end.Refused)+len(end.Finished) > 0
+	says := !again || len(end.Finished) > 0
 	write, done := callback.Outlive(ctx) // write how it ended even if ctx has ended
 	defer done()
 	if says && c.isPending(write, id) { // not if it has ended, or is on another branch
@@ -312,20 +304,20 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	if j != nil {
 		e = j.event(kind)
 	}
-	e.Err = why
+	e.Mode, e.Model, e.Err = d.prompt.Mode, d.model, why
 	c.emit(ctx, e)
 }
 
-// refusalEntries returns entries for the limits that models named as they refused requests.
+// refusalEntries returns entries for what the models' refusals teach.
 func (w *writer) refusalEntries() []history.Entry {
 	if w == nil {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var list []history.Entry
-	for _, r := range w.refusals {
-		list = append(list, history.Entry{Body: r})
+	for _, c := range w.candidates {
+		for _, r := range c.taught() {
+			list = append(list, history.Entry{Body: r})
+		}
 	}
 	return list
 }
@@ -339,7 +331,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	m := j.whole()
 	compaction := history.Compaction{
 		Plan: j.id, Messages: d.messages, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
-		Mode: string(d.prompt.Mode), Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
+		Mode: string(d.prompt.Mode), Model: d.model, Asked: d.asked, Unseen: d.unseen, Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
 	}
 	if h := j.intervention; h.Summary != nil {
 		compaction.Summary = *h.Summary
@@ -390,7 +382,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	entry := added[len(added)-1]
 	e := j.event(EventDone)
 	placed := entry.Compaction() // as written: the session may have redacted it
-	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry = d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID
+	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID, d.unseen
 	e.TokensAfter = compaction.TokensAfter
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
@@ -460,7 +452,7 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) erro
 	}
 	m := j.whole()
 	m.Summary = d.text
-	w := &writer{job: j, candidates: candidates, emit: func(EventKind, func(*Event)) {}}
+	w := &writer{job: j, session: c.session, candidates: candidates, emit: func(EventKind, func(*Event)) {}}
 	for _, candidate := range w.candidates {
 		if candidate.Name != d.model {
 			continue
@@ -500,18 +492,16 @@ func titleOf(summary string) string {
 	return plaintext.OneLine(first, 80)
 }
 
-// compact makes a compaction before the prompt is returned.
-func (w *walker) compact(s *measured, d Decision) error {
-	ctx, done := w.c.inner.work.abortable(w.ctx)
-	defer done()
+// compact makes a compaction before the prompt is returned, for which it waits up to a limit.
+func (w *walker) compact(s *measured, d Decision, limit time.Duration) error {
 	c := w.c.carrier()
-	if err := c.abandon(ctx, &w.c.inner.work); err != nil {
+	if err := c.abandon(w.ctx, &w.c.inner.work); err != nil {
 		return err
 	}
 	id, err := w.writePlan(s, d)
 	if err != nil {
 		if w.ctx.Err() == nil {
-			c.emit(ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Base: s.Base, Err: err})
+			c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Base: s.Base, Err: err})
 		}
 		return &FailedError{Budget: s.over, Reasons: []error{err}}
 	}
@@ -519,18 +509,11 @@ func (w *walker) compact(s *measured, d Decision) error {
 	if w.summarizer != nil {
 		o.agent = *w.summarizer
 	}
-	err = c.run(ctx, o, func(ctx context.Context, j *job, wr *writer, d draft) error {
-		m, err := w.measurer()
-		if err != nil {
-			return err
-		}
-		return c.place(ctx, j, wr, d, &placement{m, w.prompt, s.Budget, len(s.messages()), true})
-	})
+	if err = w.await(s, w.launch(o), limit); err == nil {
+		_, err = w.settle(s, true, true)
+	}
 	if failed, ok := errors.AsType[*FailedError](err); ok {
 		failed.Budget = s.over
-	}
-	if err != nil && ctx.Err() != nil {
-		return endCause(ctx, err) // aborted
 	}
 	return err
 }
@@ -559,10 +542,13 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err er
 	defer done()
 	carrier := c.carrier()
 	carrier.spawn = func(f func(context.Context)) bool { f(ctx); return true } // in this goroutine
-	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}, func(ctx context.Context, j *job, wr *writer, d draft) error {
+	ctx, end := c.trace(ctx, Work{Kind: WorkCompaction, Plan: plan})
+	err = carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}, func(ctx context.Context, j *job, wr *writer, d draft) error {
 		if err := c.Session.Refresh(ctx); err != nil { // another process may have ended the plan
 			return err
 		}
 		return carrier.place(ctx, j, wr, d, nil)
 	})
+	end(nil, err)
+	return err
 }

@@ -74,6 +74,7 @@ type inner struct {
 	target     *Target        // after a switch of model; nil before
 	ledger     *ledger.Ledger // the last that was read
 	last       Explanation
+	refused    int    // tokens of a prompt that the model refused without words, if the last one is smaller for that
 	sentTokens int    // tokens of the last prompt that was returned, with its tools
 	sentNewest string // the newest entry that it showed
 	rendered   *render.Result
@@ -178,6 +179,7 @@ type walker struct {
 	policy       Policy // with defaults
 	acquired     bool   // whether this call is the one that may compact
 	afterTurn    bool   // nobody sends the prompt: this is AfterTurn
+	most         int    // of the prompt and its tools, 0 for no bound but the budget
 	willRetry    bool   // the request is sent again afterwards
 	instructions string
 	summarizer   *Target // the model to ask for summaries; nil for the target's
@@ -186,11 +188,12 @@ type walker struct {
 
 // progress records what a walk has done so far.
 type progress struct {
-	waited    bool  // for the pending compaction
-	explained bool  // a decision was explained
-	tried     bool  // to compact, with or without success
-	succeeded bool  // the session was compacted
-	failure   error // of the newest attempt to compact
+	waited    bool      // for the pending compaction
+	until     time.Time // when to stop waiting; zero before the first wait
+	explained bool      // a decision was explained
+	tried     bool      // to compact, with or without success
+	succeeded bool      // the session was compacted
+	failure   error     // of the newest attempt to compact
 }
 
 // acquire waits for the compaction that another call makes, if there is one, and keeps other calls from compacting
@@ -244,7 +247,7 @@ func (w *walker) measurer() (*measurer, error) {
 	}
 	t := w.target
 	t.Prices = w.policy.prices(t)
-	return &measurer{w.c.Session, t, w.policy, w.c.Options, l, now, w.writerPrices()}, nil
+	return &measurer{w.c.Session, t, w.policy, w.c.Options, l, now, w.most, w.writerPrices()}, nil
 }
 
 // writerPrices returns the prices of the models that may be asked for a summary first: of one, or of all if the
@@ -283,14 +286,15 @@ func (w *walker) measure(on Occasion) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Pending, s.Waited, s.Tried = w.c.pending(m.ledger), w.waited, w.tried
+	s.Pending, s.Tried = w.c.pending(m.ledger), w.tried
+	s.Waited = w.waited || s.Sendable && w.c.inner.work.hasWaited()
 	return s, nil
 }
 
 // walk repeats the steps until the prompt can be returned.
 func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 	ctx, end := w.c.trace(w.ctx, Work{Kind: WorkRender, Reason: on})
-	defer func() { end(result, err) }()
+	defer func() { err = redacted(ctx, w.c.Session, err); end(result, err) }()
 	w.ctx = ctx
 	for {
 		s, err := w.measure(on)
@@ -310,7 +314,7 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 		}
 		switch d.Do {
 		case ActPlace, ActDiscard:
-			placed, err := w.settle(s, d.Do == ActPlace)
+			placed, err := w.settle(s, d.Do == ActPlace, false)
 			w.succeeded = w.succeeded || placed
 			w.explain(d, outcomeOf(placed), err)
 		case ActClear:
@@ -326,8 +330,8 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 				return nil, err
 			}
 		case ActCompact:
-			w.tried = true
-			if err := w.compact(s, d); err != nil {
+			w.tried, w.waited = true, true
+			if err := w.compact(s, d, w.patience()); err != nil {
 				if w.ctx.Err() != nil {
 					return nil, endCause(w.ctx, err)
 				}
@@ -381,6 +385,9 @@ func (w *walker) finish(s *measured, why error) (result *render.Result, err erro
 }
 
 func outcomeOfError(err error) Outcome {
+	if _, pending := errors.AsType[*PendingError](err); pending {
+		return OutcomeWaiting
+	}
 	if errors.Is(err, ErrVetoed) {
 		return OutcomeVetoed
 	}
@@ -399,7 +406,7 @@ func (w *walker) recordSent(s *measured) *render.Result {
 	if !w.afterTurn {
 		w.c.inner.mu.Lock()
 		w.c.inner.sentTokens, w.c.inner.sentNewest = s.result.Tokens+s.size.tools, s.newest()
-		w.c.inner.rendered, w.c.inner.renderedAt = s.result, s.Time
+		w.c.inner.rendered, w.c.inner.renderedAt, w.c.inner.refused = s.result, s.Time, 0
 		w.c.inner.mu.Unlock()
 		if s.broken != (CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
 			w.c.emit(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
@@ -418,7 +425,7 @@ func (w *walker) recordSent(s *measured) *render.Result {
 func (w *walker) explain(d Decision, o Outcome, err error) {
 	w.explained = true
 	e := Explanation{Decision: d, Outcome: o}
-	if err != nil {
+	if err = redacted(w.ctx, w.c.Session, err); err != nil {
 		e.Err = err.Error()
 	}
 	w.c.inner.mu.Lock()
@@ -478,6 +485,11 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) history.Usage {
 	target := c.Current()
 	u := history.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
+	c.inner.mu.Lock()
+	if c.inner.rendered == result {
+		u.Refused = c.inner.refused
+	}
+	c.inner.mu.Unlock()
 	if tools, err := call(context.Background(), nameTokenizer, listenTime, func(context.Context) (int, error) { return target.tools(), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}

@@ -53,6 +53,10 @@ type Measurement struct {
 	Waited, Tried bool
 	// Pause after failures.
 	Pause Pause
+	// TurnFailed reports whether a compaction failed for which a prompt of this turn waited.
+	TurnFailed bool
+	// Sendable reports whether the prompt fits, or the last resort makes it fit ([Overflow]).
+	Sendable bool
 	// ReadOnly reports whether the session is open for reading only, so that nothing can be compacted.
 	ReadOnly bool
 	// Foretold is the usage that the provider is expected to report for the prompt, without its output; zero if the
@@ -197,11 +201,11 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActDiscard, "%d tokens are used, fewer than the %d at which the summary is put in place", m.Used, d.placeFrom(p))
 	case m.Pending == PendingReady:
 		return do(ActPlace, "a summary is ready")
-	case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited:
+	case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited && !p.spared(m):
 		return do(ActWait, "the prompt does not fit, and a summary is %s", m.Pending)
-	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited:
+	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited && !p.spared(m):
 		return do(ActWait, "%.4g of the window is used, at or above %.4g, and a summary is %s", m.Share(), p.Background.Wait, m.Pending)
-	case m.Pending != PendingNone && m.Fits:
+	case m.Pending == PendingRunning || m.Pending != PendingNone && (m.Fits || p.spared(m)):
 		return do(ActNothing, "a summary is %s", m.Pending)
 	case clears && m.Occasion != OnDemand:
 		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.carryText(m))
@@ -209,7 +213,7 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "no condition holds%s", p.Clear.carryText(m))
 	case m.Tried:
 		return do(ActNothing, "an attempt to compact failed")
-	case m.Fits && m.Pause.active(m.Time) && m.Occasion != OnDemand:
+	case (m.Fits || m.Sendable) && m.Pause.active(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
 	case p.inBackground(p.Trigger[d.Held], m):
 		return do(ActStart, "condition %d holds", d.Held+1)
@@ -220,8 +224,14 @@ func (p Policy) Decide(m Measurement) Decision {
 // inBackground reports whether a compaction is made while the agent goes on. A condition with Carry does not wait for
 // that if the cache is cold: compacting now saves what this request would write to it.
 func (p Policy) inBackground(c Condition, m Measurement) bool {
-	return c.Background && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded) &&
-		!(c.Carry > 0 && m.Cold)
+	later := p.Background.Always && m.Sendable && m.Occasion == OnBudgetExceeded || p.spared(m)
+	return c.Background && (m.Fits && !m.over() || later) && !(c.Carry > 0 && m.Cold)
+}
+
+// spared reports whether a prompt that does not fit need not wait for a summary, because another one of its turn waited
+// for one that failed.
+func (p Policy) spared(m Measurement) bool {
+	return p.Background.OncePerTurn && m.TurnFailed && m.Sendable && !m.Fits
 }
 
 // carryDue reports whether carrying the output has cost enough to clear it.

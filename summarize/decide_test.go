@@ -29,12 +29,16 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 	waited := change(func(m *summarize.Measurement) { m.Waited = true })
 	tried := change(func(m *summarize.Measurement) { m.Tried = true })
 	paused := change(func(m *summarize.Measurement) { m.Pause = summarize.Pause{Failures: 1, Steps: 1, Err: "down"} })
+	sendable := change(func(m *summarize.Measurement) { m.Sendable = true })
+	failed := change(func(m *summarize.Measurement) { m.TurnFailed = true })
 	clearable := change(func(m *summarize.Measurement) { m.Clearable = 5000 })
 	useless := change(func(m *summarize.Measurement) { m.Covered = 9_000 })
 	background := summarize.Policy{
 		Trigger:    summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}},
 		Background: summarize.Background{Wait: 0.95, Apply: 0.65},
 	}
+	oncePerTurn := background
+	oncePerTurn.Background.OncePerTurn = true
 	unwaited := background
 	unwaited.Background.Wait = 0
 	lowered := background
@@ -67,14 +71,20 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 		{"a prompt too large by the provider's count is compacted at once if no summary is being made", unwaited, measured(100_001), summarize.ActCompact, "condition 1 holds"},
 		{"a prompt near the limit waits once", background, measured(95_000, pending(summarize.PendingRunning), waited), summarize.ActNothing, "a summary is running"},
 		{"a prompt that does not fit waits for the summary", foreground, measured(110_000, over, pending(summarize.PendingElsewhere)), summarize.ActWait, "the prompt does not fit, and a summary is running elsewhere"},
-		{"a prompt that does not fit is compacted if it waited in vain", foreground, measured(110_000, over, pending(summarize.PendingRunning), waited), summarize.ActCompact, "condition 1 holds"},
+		{"a prompt that waited in vain leaves the summary to be made", foreground, measured(110_000, over, pending(summarize.PendingRunning), waited), summarize.ActNothing, "a summary is running"},
+		{"a prompt that waited in vain for a summary elsewhere is compacted here", foreground, measured(110_000, over, pending(summarize.PendingElsewhere), waited), summarize.ActCompact, "condition 1 holds"},
 		{"a summary that is ready is put in place", background, measured(80_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
 		{"a summary that is ready is put in place though the prompt does not fit", background, measured(110_000, over, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
 		{"a summary that is ready is discarded if it is not needed any more", background, measured(64_999, pending(summarize.PendingReady)), summarize.ActDiscard, "64999 tokens are used, fewer than the 65000 at which the summary is put in place"},
 		{"a lower ratio also lowers the tokens from which a summary is put in place", lowered, measured(50_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
 		{"a summary is discarded below the ratio that starts one", lowered, measured(49_999, pending(summarize.PendingReady)), summarize.ActDiscard, "49999 tokens are used, fewer than the 50000 at which the summary is put in place"},
 		{"nothing happens in the pause after a failure", foreground, measured(90_000, paused), summarize.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
-		{"a prompt that does not fit is compacted even in a pause", foreground, measured(110_000, over, paused), summarize.ActCompact, "condition 1 holds"},
+		{"a prompt that nothing makes fit is compacted even in a pause", foreground, measured(110_000, over, paused), summarize.ActCompact, "condition 1 holds"},
+		{"a prompt that the last resort makes fit is not compacted in a pause", foreground, measured(110_000, over, sendable, paused), summarize.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
+		{"once in a turn a prompt that does not fit is compacted at once", oncePerTurn, measured(110_000, over, sendable), summarize.ActCompact, "condition 1 holds"},
+		{"after a failure in the turn a summary is started instead", oncePerTurn, measured(110_000, over, sendable, failed), summarize.ActStart, "condition 1 holds"},
+		{"after a failure in the turn a prompt that can be sent does not wait", oncePerTurn, measured(110_000, over, sendable, failed, pending(summarize.PendingRunning)), summarize.ActNothing, "a summary is running"},
+		{"after a failure in the turn a prompt that cannot be sent is compacted at once", oncePerTurn, measured(110_000, over, failed), summarize.ActCompact, "condition 1 holds"},
 		{"a prompt that does not fit is compacted once a render", foreground, measured(110_000, over, paused, tried), summarize.ActNothing, "an attempt to compact failed"},
 		{"output is cleared first", clearing, measured(80_000, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},
 		{"output is cleared before a background condition starts", func() summarize.Policy { p := background; p.Clear = clearing.Clear; return p }(), measured(80_000, clearable), summarize.ActClear, "clearing old tool output saves 5000 tokens"},

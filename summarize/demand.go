@@ -68,7 +68,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		if err := c.Wait(ctx); err != nil {
 			return Compacted{}, err
 		}
-		placed, err := w.settle(before, true)
+		placed, err := w.settle(before, true, false)
 		if err != nil && ctx.Err() != nil {
 			return Compacted{}, err
 		}
@@ -97,7 +97,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		}
 		return Compacted{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
 	}
-	if err := w.compact(now, d); err != nil {
+	if err := w.compact(now, d, 2*w.policy.Ask.TimeLimit); err != nil { // the user waits for it; its own limit ends it
 		w.explain(d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
 			return Compacted{}, endCause(ctx, err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -233,11 +232,10 @@ func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	// Another compactor of the session uses the ratio too.
 	again := fixtureOf(t, d.Session)
 	again.Policy = d.Policy
-	again.Say(rounds(6, 9, 700)...)
-	_, err = again.Render(t.Context(), prompt(d.Session))
-	over, ok := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, ok, "%v", err)
-	require.LessOrEqual(t, 2*over.Budget, 4000)
+	again.Say(rounds(6, 7, 700)...)
+	r, err = again.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	require.LessOrEqual(t, 2*r.Tokens, 4000)
 }
 
 func TestRecoverPassesOtherErrorsOn(t *testing.T) {
@@ -246,10 +244,23 @@ func TestRecoverPassesOtherErrorsOn(t *testing.T) {
 	other := errors.New("the key is wrong")
 	_, err := d.Recover(t.Context(), prompt(d.Session), other, "")
 	require.Same(t, other, err)
-	d.Policy.Trigger = nil
-	over := &chat.ContextLimitError{}
-	_, err = d.Recover(t.Context(), prompt(d.Session), over, "")
-	require.Same(t, error(over), err, "the policy does not recover")
+}
+
+func TestARefusalIsAnsweredUnderAnyPolicy(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		for _, off := range []bool{false, true} {
+			d := newFixture(t, chat.UserMessage(task))
+			d.Policy, d.Policy.Off = p, off
+			d.Say(rounds(1, 5, 600)...)
+			d.Target.Model = down(errDown)
+			sent := d.Messages()
+			r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: count(quarter{}, sent)}, "")
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.Tokens, 1800)
+			require.NoError(t, chat.Validate(r.Messages))
+			require.Empty(t, compactions(d.Session))
+		}
+	})
 }
 
 type status int

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -85,6 +86,38 @@ func (e *FailedError) Unwrap() []error {
 	return append([]error{e.Budget}, e.Reasons...)
 }
 
+// PendingError reports that a prompt does not fit, and that the summary that would make it fit is still being made. The
+// compactor goes on with it: call [Compactor.Wait] and render again. agent.Agent does.
+type PendingError struct {
+	// Budget is the error of the render that did not fit, nil if the prompt fits.
+	Budget *render.BudgetExceededError
+	// Plan is the id of the plan's entry.
+	Plan string
+	// After is how long the render was to wait for summaries.
+	After time.Duration
+	// Running names the caller's functions that the summary waits for, such as a model or a hook; "" for none.
+	Running string
+}
+
+func (e *PendingError) Error() string {
+	running, why := "", ""
+	if e.Running != "" {
+		running = ", and waits for " + e.Running
+	}
+	if e.Budget != nil {
+		why = ": " + e.Budget.Error()
+	}
+	return fmt.Sprintf("summarize: the summary was not ready within %v and is still being made%s: call Compactor.Wait and render again%s", e.After, running, why)
+}
+
+// Unwrap returns the budget error.
+func (e *PendingError) Unwrap() error {
+	if e.Budget == nil {
+		return nil
+	}
+	return e.Budget
+}
+
 // SummaryError says why an answer cannot be used as a summary.
 type SummaryError struct {
 	// Reason in words.
@@ -113,6 +146,22 @@ func (e *CandidateError) Error() string {
 
 // Unwrap returns Err.
 func (e *CandidateError) Unwrap() error { return e.Err }
+
+// redacted returns an error whose text is redacted as the session's entries are.
+func redacted(ctx context.Context, s *history.Session, err error) error {
+	if err == nil {
+		return nil
+	}
+	said := err.Error()
+	text, failed := s.Redact(context.WithoutCancel(ctx), history.Passage{Text: said, Type: history.TypePlanEnd, Path: "planEnd.error"})
+	switch {
+	case failed != nil:
+		return worded.Errorf(err, "summarize: an error that could not be redacted: %v", failed)
+	case text == said:
+		return err
+	}
+	return worded.Errorf(err, "%s", text)
+}
 
 // within returns an error that says where err happened. The package's prefix is in it once.
 func within(where string, err error) error {

@@ -27,7 +27,7 @@ const (
 	EventRefused EventKind = "refused"
 	// EventRetrying: a model is asked again after Wait, because its failure Err may pass.
 	EventRetrying EventKind = "retrying"
-	// EventWaiting: a prompt waits for a summary that is being made.
+	// EventWaiting: a prompt waits for a summary that is being made in the background.
 	EventWaiting EventKind = "waiting"
 	// EventReady: a summary that was made in the background is ready to be put in place.
 	EventReady EventKind = "ready"
@@ -155,6 +155,8 @@ type Event struct {
 	// Over reports whether the kept history takes more tokens than the policy's cut allows, because the newest message
 	// or round alone does.
 	Over bool `json:"over,omitempty"`
+	// Unseen reports whether the request for the summary left covered messages out ([Prompt].Drops).
+	Unseen bool `json:"unseen,omitempty"`
 	// MessagesBefore and MessagesAfter are the numbers of messages in the prompt, TokensBefore and TokensAfter their
 	// tokens, without [Target.Tools].
 	MessagesBefore int `json:"messagesBefore,omitempty"`
@@ -238,6 +240,7 @@ func (e Event) LogValue() slog.Value {
 	number("kept", e.Kept)
 	flag("compacted", e.Compacted)
 	flag("over", e.Over)
+	flag("unseen", e.Unseen)
 	number("messagesBefore", e.MessagesBefore)
 	number("messagesAfter", e.MessagesAfter)
 	number("tokensBefore", e.TokensBefore)
@@ -274,7 +277,7 @@ func (e Event) LogValue() slog.Value {
 
 // level returns the level at which the event is logged.
 func (e Event) level() slog.Level {
-	if e.Over {
+	if e.Over || e.Unseen {
 		return slog.LevelWarn
 	}
 	switch e.Kind {
@@ -294,7 +297,7 @@ func (c *Compactor) emit(ctx context.Context, e Event) {
 	if !c.listening() {
 		return
 	}
-	e.Policy = c.Policy.Name
+	e.Policy, e.Err = c.Policy.Name, redacted(ctx, c.Session, e.Err)
 	c.inner.eventMu.Lock()
 	defer c.inner.eventMu.Unlock()
 	within := ctx

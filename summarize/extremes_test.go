@@ -47,7 +47,7 @@ func everyNumber() summarize.Policy {
 	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
 	p.Place.Share, p.Place.Max, p.Place.Limits = 0.2, 1000, history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}
-	p.Overflow = summarize.Overflow{Attempts: 3, Buffer: 0.05, MaxBuffer: 0.7, LastResort: summarize.ResortTruncate}
+	p.Overflow = summarize.Overflow{Attempts: 3, LastResort: summarize.ResortTruncate}
 	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
 	return p
 }

@@ -131,17 +131,14 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 }
 
 func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
-	t.Run("but no model that refused the same request", func(t *testing.T) {
+	t.Run("with a model that refused the same request", func(t *testing.T) {
 		model := down(status(401))
 		d := newFixture(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
 			d.Fails()
 		}
-		require.Equal(t, 1, model.asked())
-		d.Say(round(7, roundTokens)...)
-		d.Fails()
-		require.Equal(t, 2, model.asked(), "another request")
+		require.Equal(t, 5, model.asked())
 	})
 	t.Run("with a model whose failure was transient", func(t *testing.T) {
 		model := down(&chat.TransientError{Err: errDown})
@@ -152,7 +149,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		}
 		require.Equal(t, 5, model.asked())
 	})
-	t.Run("but no model whose answers were unusable", func(t *testing.T) {
+	t.Run("with a model whose answers were unusable", func(t *testing.T) {
 		model := &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			return models.Say("")(ctx, req)
 		}}
@@ -161,7 +158,9 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		for range 5 {
 			d.Fails()
 		}
-		require.Equal(t, 2, model.asked(), "in full and in simple mode")
+		require.Equal(t, 10, model.asked(), "in full and in simple mode")
+		d.Target.Model = saying("At last.")
+		require.Contains(t, text(d.Messages()), "At last.")
 	})
 }
 
@@ -185,9 +184,10 @@ func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 		require.Equal(t, "started waiting", kinds(*d.Heard))
 		d.Say(round(7, 600)...)
 		begun = time.Now()
-		failed := d.Fails()
-		require.ErrorIs(t, failed, context.DeadlineExceeded)
-		require.Equal(t, 6*time.Minute, time.Since(begun), "the wait, and the time limit of one compaction")
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		_, pending := errors.AsType[*summarize.PendingError](err)
+		require.True(t, pending, "%v", err)
+		require.Equal(t, time.Minute, time.Since(begun))
 	})
 }
 
@@ -455,7 +455,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 		}
 		require.Equal(t, 1, tries)
 		d.Say(chat.AssistantMessage("Answer."), chat.UserMessage("More."))
-		d.Say(rounds(20, 25, 450)...)
+		d.Say(round(20, 900)...)
 		r, err = d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		_, refused := agent.Generate(t.Context(), chat.Request{Messages: r.Messages})
@@ -519,21 +519,66 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 	require.Contains(t, content(t, killed), `nobody carries the plan out any more`)
 }
 
-// A request that was refused is not sent again as it was.
-func TestRecoveryThatMadeNothingSmallerIsAnError(t *testing.T) {
+func TestARefusalThatNoCompactionAnswersIsAnsweredWithLessHistory(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, roundTokens)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Target.Model = down(errDown)
 	d.Messages()
-	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}, "")
-	recovery, ok := errors.AsType[*summarize.RecoveryError](err)
-	require.True(t, ok, "%v", err)
-	require.ErrorIs(t, recovery.Err, errDown)
+	refused := &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}
+	var sizes []int
+	for {
+		r, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+		if err != nil {
+			_, lost := errors.AsType[*summarize.RecoveryError](err)
+			require.True(t, lost, "%v", err)
+			break
+		}
+		require.NoError(t, chat.Validate(r.Messages))
+		sizes = append(sizes, r.Tokens)
+	}
+	require.LessOrEqual(t, sizes[0], d.Target.Budget/2, "the first may be a mistake, but it was large")
+	require.Less(t, sizes[1], sizes[0])
+	require.Empty(t, compactions(d.Session))
+	d.Say(chat.AssistantMessage("It took that."))
+	require.Less(t, count(quarter{}, d.Messages()), sizes[0], "a size that was refused is not sent")
+	d.Say(chat.UserMessage("More."), chat.AssistantMessage("And that."), chat.AssistantMessage("And that."))
+	d.Say(chat.UserMessage("More."))
+	require.Greater(t, count(quarter{}, d.Messages()), sizes[0], "until three requests were accepted")
+}
 
-	again := fixtureOf(t, d.Session)
-	again.Policy.Trigger, again.Target.Model = d.Policy.Trigger, saying("Done.")
-	r, err := again.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}, "")
-	require.NoError(t, err)
-	require.Contains(t, text(r.Messages), "Done.")
+func TestASingleRefusalWithoutANumberIsTakenForAMistake(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		d := newFixture(t, chat.UserMessage(task))
+		d.Policy, d.Target.Budget, d.Target.Model = p, 100_000, down(errDown)
+		d.Say(rounds(1, 4, roundTokens)...)
+		sent := d.Messages()
+		r, err := d.Recover(t.Context(), prompt(d.Session), status(413), "")
+		require.NoError(t, err)
+		equal(t, sent, r.Messages)
+		d.Say(chat.AssistantMessage("Fine."), chat.UserMessage("More."))
+		d.Say(rounds(5, 9, roundTokens)...)
+		require.Greater(t, count(quarter{}, d.Messages()), 2*count(quarter{}, sent))
+		require.Empty(t, compactions(d.Session))
+	})
+}
+
+func TestARefusedSummaryDoesNotBoundTheAgentsPrompts(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		d := newFixture(t, chat.UserMessage(task))
+		d.Policy, d.Target.Budget, d.Policy.Ask.Names = p, 50_000, nil
+		d.Target.Model = down(status(413))
+		d.Say(rounds(1, 60, 900)...)
+		_, _ = d.Render(t.Context(), prompt(d.Session))
+		_ = d.Wait(t.Context())
+		d.Target.Model = saying("Done.")
+		for n := range 5 {
+			d.Say(chat.UserMessage("More."))
+			d.Say(round(100+n, 50)...)
+		}
+		_ = d.Messages()
+		require.NoError(t, d.Wait(t.Context()))
+		_ = d.Messages()
+		require.Equal(t, 50_000, d.Explain(t.Context()).Measurement.Budget)
+	})
 }

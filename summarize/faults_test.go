@@ -54,7 +54,7 @@ func TestAFaultOfTheModelLosesNothingAndTheNextRenderWorks(t *testing.T) {
 	}{
 		{"the model returns an error", models.Fail(errors.New("down"))},
 		{"the model times out", func(ctx context.Context, _ chat.Request) (chat.Response, error) {
-			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
@@ -217,7 +217,7 @@ func TestTheTwoSummariesOfASplitTurnAreMadeConcurrently(t *testing.T) {
 				time.Sleep(time.Second)
 				return models.Say("I did it.")(ctx, r)
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute / 2)
 			switch {
 			case said[0] == 1:
 				require.Equal(t, []int{1, 2}, said)
@@ -228,7 +228,7 @@ func TestTheTwoSummariesOfASplitTurnAreMadeConcurrently(t *testing.T) {
 		})
 		got := d.Messages()[1].Text()
 		require.Contains(t, got, "Of the history.\n\n---\n\n**Turn Context (split turn):**\n\nOf the turn.")
-		require.Equal(t, time.Minute, time.Since(start), "both summaries at once, and the title does not delay them")
+		require.Equal(t, time.Minute/2, time.Since(start), "both summaries at once, and the title does not delay them")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)

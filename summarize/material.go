@@ -110,6 +110,9 @@ type Prompt struct {
 	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the whole text
 	// of the answer.
 	Read func(chat.Response) (string, error)
+	// Drops means that the request may leave covered messages out if they do not fit the model, instead of asking in pieces.
+	// The compaction then says so ([history.Compaction].Unseen).
+	Drops bool
 	// Background uses the prompt only for summaries that are made in the background.
 	Background bool
 	// Tools declares the agent's tools to the model, which must not call them.

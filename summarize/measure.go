@@ -26,6 +26,7 @@ type measurer struct {
 	options      render.Options
 	ledger       *ledger.Ledger
 	now          time.Time
+	most         int             // of the prompt and its tools, 0 for no bound but the budget
 	writerPrices []sizing.Prices // of the models that may write summaries; the zero value for one that reads the agent's cache
 }
 
@@ -39,6 +40,7 @@ type measured struct {
 	layout *render.Layout
 	broken CacheBreak
 	floor  int // tokens needed by messages, and by tools that stand in the prompt
+	resort resorted
 }
 
 // failure returns the error of a prompt that does not fit, nil if it fits.
@@ -98,10 +100,11 @@ func (s *measured) newest() string {
 	return round.Assistant.ID
 }
 
-// layOut lays the prompt out for a view of the session.
+// layOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
+// compacted instead.
 func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
 	o := m.options
-	o.Budget, o.Tokenizer, o.KeepUnranked = budget, m.target.Tokenizer, true
+	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.target.Tokenizer, true, render.HistoryRequired
 	o.PromptBudget = m.sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
 	return render.Lay(history.WithView(ctx, m.session, view), prompt, o)
 }
@@ -117,7 +120,14 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	if err != nil {
 		return nil, err
 	}
-	return s, m.fillRelief(ctx, s)
+	if err := m.fillRelief(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.Sendable = s.Fits; !s.Fits {
+		s.resort = m.lastResort(ctx, s)
+		s.Sendable = s.resort.result != nil
+	}
+	return s, nil
 }
 
 // count renders the prompt and counts it.
@@ -141,11 +151,7 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	case err != nil:
 		return err
 	default:
-		s.floor, needed, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
-		if _, limited := errors.AsType[*render.BudgetExceededError](err); limited {
-			s.floor, needed, err = s.result.Tokens, s.result.Tools, nil // a limit around droppable history
-		}
-		if err != nil {
+		if s.floor, needed, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired}); err != nil {
 			return err
 		}
 	}
@@ -176,7 +182,8 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 		}
 	}
 	s.Jitter = jitter(m.session)
-	s.Pause = Pause{Failures: m.ledger.Failures, Err: m.ledger.Failure.Error}
+	s.TurnFailed = m.ledger.TurnFailed
+	s.Pause = Pause{Failures: m.ledger.Failures, Err: m.ledger.Failed.Error}
 	s.Pause.Steps, s.Pause.Until = m.ledger.Pause(m.now, m.policy.RetryAfter)
 	return nil
 }
@@ -185,7 +192,7 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 // budget is a tenth less, a margin for them.
 func (m *measurer) layOutInBudget(ctx context.Context, s *measured, prompt elements.Node) (err error) {
 	for inPrompt := false; ; inPrompt = true {
-		if s.size, err = m.target.size(m.policy, m.ledger, inPrompt); err != nil {
+		if s.size, err = m.target.size(m.policy, m.ledger, inPrompt, m.most); err != nil {
 			return err
 		}
 		budget := s.Budget
@@ -330,7 +337,7 @@ func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
 		if behind = clamp.Sum(behind, counted(u.Tokens)); u.Start {
 			continue
 		}
-		if len(inputs) == m.ledger.Steps {
+		if len(inputs) == m.ledger.Answers {
 			break
 		}
 		inputs = append(inputs, max(0, s.Foretold.Input-theirs(behind)))

@@ -1,7 +1,6 @@
 package summarize_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,20 +26,6 @@ func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, compactions(d.Session), 1)
 	})
-}
-
-func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 4, 700)...)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
-	d.Target.Model = models.Offline{Tokenizer: quarter{}}
-	refused := count(quarter{}, d.Messages())
-	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("too large")}, "")
-	require.NoError(t, err)
-	for n := 5; n < 20; n++ {
-		d.Say(round(n, 300)...)
-		require.Less(t, count(quarter{}, d.Messages()), refused)
-	}
 }
 
 func TestACompactionOnDemandIsTriedAgainAfterAFailure(t *testing.T) {

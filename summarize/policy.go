@@ -88,8 +88,15 @@ type Background struct {
 	// prompt fit, and the next one waits. By default, and if the last resort is the error, a prompt that does not fit
 	// is compacted at once.
 	Always bool
-	// Timeout is the longest time that one prompt waits. Defaults to a minute.
+	// Timeout is the longest time that one prompt waits for summaries, made in the background or not. After that the last
+	// resort makes the prompt fit, or the error is a [*PendingError]; the summary is still made, and a later prompt puts
+	// it in place. Once a prompt has waited so long for a summary, later ones that can be sent do not wait for it.
+	// Defaults to a minute.
 	Timeout time.Duration
+	// OncePerTurn makes at most one compaction in a turn for which a prompt waits: if it fails, the next ones are made in
+	// the background, after the pause, and the last resort makes prompts fit meanwhile. It does nothing if the last resort
+	// cannot. Off by default.
+	OncePerTurn bool
 	// Apply is the ratio of the context window below which a finished summary is thrown away, for example because the
 	// user went back or a model with a larger window answers now. If the limit of a condition with Background is lower,
 	// that limit counts instead, so that a threshold can be lowered alone. Defaults to 0: the summary is put in place
@@ -195,14 +202,10 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("summarize: Policy.Measure.By is %q: it must be %q, %q or %q", p.Measure.By, ByCount, ByReport, ByLarger)
 	case !slices.Contains([]LastResort{ResortError, ResortTruncate, ResortDrop}, p.Overflow.LastResort):
 		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it must be %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
-	case p.Overflow.Buffer > p.Overflow.MaxBuffer && p.Overflow.MaxBuffer > 0:
-		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v: it must not be above MaxBuffer, %v", p.Overflow.Buffer, p.Overflow.MaxBuffer)
 	case p.Ask.Timeout > p.Ask.withDefaults().TimeLimit:
 		return fmt.Errorf("summarize: Policy.Ask.Timeout is %v: it must not be longer than Policy.Ask.TimeLimit, %v", p.Ask.Timeout, p.Ask.withDefaults().TimeLimit)
 	case p.Place.Max < 0 || p.Place.Max > 0 && p.Place.Max < minWords:
 		return fmt.Errorf("summarize: Policy.Place.Max is %d: it must be %d tokens or more", p.Place.Max, minWords)
-	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):
-		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: both must be from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
 	}
 	if err := p.Prices.Validate(); err != nil {
 		return fmt.Errorf("summarize: Policy.Prices: %w", err)
@@ -244,7 +247,9 @@ func (p Policy) withDefaults() Policy {
 	}
 	p.Cut.Limits = p.Place.Limits
 	p.Ask = p.Ask.withDefaults()
-	p.Overflow = p.Overflow.withDefaults()
+	if p.Overflow.Attempts == 0 {
+		p.Overflow.Attempts = 3
+	}
 	if len(p.Trigger) == 0 {
 		p.Trigger = Trigger{{On: OnBudgetExceeded}}
 	}

@@ -43,7 +43,6 @@ func TestAnInvalidPolicyIsRefusedByTheNameOfTheField(t *testing.T) {
 			Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
 		}, "nothing would ever be compacted"},
 		{"Cut.Tokens below the trigger's Cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
-		{"Buffer above MaxBuffer", summarize.Policy{Overflow: summarize.Overflow{Buffer: 0.3, MaxBuffer: 0.2}}, "Policy.Overflow.Buffer is 0.3: it must not be above MaxBuffer, 0.2"},
 		{"Timeout above TimeLimit", summarize.Policy{Ask: summarize.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout is 6m0s: it must not be longer than Policy.Ask.TimeLimit, 5m0s"},
 		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
 	} {

@@ -38,11 +38,16 @@ func FullPrompt() Prompt {
 	return Prompt{Mode: ModeFull, Request: fullRequest, Read: ReadSummaryBlock, Tools: true}
 }
 
-// SimplePrompt returns a prompt that shows the history as one text, packed to the model's window. Tool results are
-// clipped as little as possible, and never below [Material.ResultTokens]. If everything still does not fit, the earlier
-// summary and the first user message stay longest, then the newest messages.
+// SimplePrompt returns a prompt that shows the history as one text. Tool results are clipped as little as the model's window
+// allows, and never below [Material.ResultTokens].
 func SimplePrompt() Prompt {
-	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock}
+	return Prompt{Mode: ModeSimple, Request: func(m Material) elements.Node { return simpleRequest(m, false) }, Read: ReadSummaryBlock}
+}
+
+// PackedPrompt returns [SimplePrompt] packed to the model's window, for one request: if clipped results do not suffice, the
+// oldest of the assistant's messages are left out.
+func PackedPrompt() Prompt {
+	return Prompt{Mode: ModeSimple, Request: func(m Material) elements.Node { return simpleRequest(m, true) }, Read: ReadSummaryBlock, Drops: true}
 }
 
 // requestText returns the request for a summary, with the notes, instructions and limits.
@@ -74,13 +79,13 @@ func fullRequest(m Material) elements.Node {
 }
 
 // simpleRequest returns the history as one text that fits, with the earlier summary before it, followed by the request.
-func simpleRequest(m Material) elements.Node {
+func simpleRequest(m Material, drop bool) elements.Node {
 	previous := make([]string, len(m.Previous))
 	for i, said := range m.Previous {
 		previous[i] = said.Text()
 	}
 	return textblock.Request(role, elements.Nodes{PlainHistory{
-		Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
+		Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: drop,
 		Before: strings.Join(previous, "\n"),
 	}}, elements.TextChunk{Props: textblock.Required(), Children: requestText(m)})
 }

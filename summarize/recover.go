@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/refusal"
 	"github.com/promptree-go/promptree/render"
 )
@@ -19,12 +19,9 @@ import (
 // Overflow says what to do about requests that the provider refused as too large, and about prompts that no compaction
 // makes fit.
 type Overflow struct {
-	// Attempts is how often a refused request is made again. Defaults to 3.
+	// Attempts is how often a refused request is answered by a compaction, if the policy has a condition for
+	// [OnContextLimit]. Further attempts make the prompt smaller without one ([Compactor.Recover]). Defaults to 3.
 	Attempts int
-	// Buffer is the part of the budget that stays free at the first attempt, because the provider counts more tokens
-	// than we do. It grows to 3 and 7 times as much at the next attempts, up to MaxBuffer. Both are from 0 to below 1,
-	// and default to 0.05 and 0.7. The limit and the size that the provider named lower the budget too.
-	Buffer, MaxBuffer float64
 	// LastResort says what to do about a prompt that no compaction makes fit, whatever the triggers are. Defaults to
 	// [ResortError].
 	LastResort LastResort
@@ -35,7 +32,7 @@ type LastResort string
 
 // The last resorts.
 const (
-	// ResortError returns the error.
+	// ResortError returns the error, unless history that is Droppable can be left out.
 	ResortError LastResort = ""
 	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]), the summary of an earlier
 	// compaction last. The session keeps everything.
@@ -44,24 +41,6 @@ const (
 	// priority may be pruned as their own properties say. The session keeps everything.
 	ResortDrop LastResort = "drop"
 )
-
-func (o Overflow) withDefaults() Overflow {
-	if o.Attempts == 0 {
-		o.Attempts = 3
-	}
-	if o.Buffer == 0 {
-		o.Buffer = 0.05
-	}
-	if o.MaxBuffer == 0 {
-		o.MaxBuffer = 0.7
-	}
-	return o
-}
-
-func (o Overflow) buffer(attempt int) float64 {
-	o = o.withDefaults()
-	return min(o.Buffer*(math.Pow(2, float64(min(attempt, 30)))-1), max(o.Buffer, o.MaxBuffer))
-}
 
 // TooLarge holds the sizes that an error names for a request that is larger than the model's context window.
 type TooLarge struct {
@@ -103,20 +82,37 @@ func (e *RecoveryError) Unwrap() []error { return []error{e.Err, e.Refused} }
 
 var errStillTooLarge = errors.New("it is still too large")
 
-// Recover handles an error of the agent's model. If the error says that the request was too large ([ContextLimit]) and
-// the policy compacts then, Recover returns a smaller prompt to send instead. It records the limit and size that the
-// provider named in the session, lowers the budget by them and by a buffer that grows with each attempt, and compacts
-// the session. A summary that is ready or being made is used first. If the application appended an assistant's message
-// for the failure, failed is its entry's id, and the message leaves the view; otherwise failed is "".
+// Recoverable reports whether [Compactor.Recover] may answer an error of a model with a smaller prompt: the error says that
+// the request is too large ([ContextLimit]), that its body or an image is, or it is an HTTP status 400 without words.
+func Recoverable(err error) bool { return refusal.Of(err).Kind != refusal.None }
+
+// mostResorts is how often a refused request is made smaller without a compaction.
+const mostResorts = 6
+
+// Recover answers a request that the agent's model refused as too large with a smaller prompt to send instead, under any
+// policy. It records the refusal in the session; [history.Memory] says what is learnt from it, and for how long.
 //
-// Any other error is returned as it is. If nothing helps, the error is a [*RecoveryError].
+//   - If the refusal names no limit that can be believed, and is the first for a while, it may be a mistake: the same
+//     prompt is returned, made to fit half of the budget if it is larger.
+//   - Otherwise, if the policy has a condition for [OnContextLimit], the session is compacted, as often as
+//     [Overflow].Attempts says. A summary that is ready or being made is used first.
+//   - Otherwise, or if that does not help, history is left out of the prompt, as the policy's last resort does or else the
+//     oldest first: down to the limit that was named, or half of the size with each refusal. Nothing is compacted.
+//
+// If the error says that the body or an image is too large, or it is an HTTP status 400 without words, for a prompt of
+// more than half of the budget, one smaller prompt is returned, and nothing is recorded; after a status 400 without words
+// only if the prompt is larger than any that the model accepted, and [Compactor.Usage] then records that a smaller one
+// was. [Recoverable] lists these errors. Any other error is returned as it is.
+//
+// If the application appended an assistant's message for the failure, failed is its entry's id, and the message leaves
+// the view; otherwise failed is "". If nothing helps, the error is a [*RecoveryError].
 func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
-	large, ok := ContextLimit(refused)
+	large := refusal.Of(refused)
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || w.policy.Off || len(w.policy.Trigger.For(OnContextLimit)) == 0 {
+	if large.Kind == refusal.None {
 		return nil, refused
 	}
 	if err := w.acquire(); err != nil {
@@ -132,33 +128,87 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil {
 		return nil, err
 	}
-	c.inner.mu.Lock()
-	counted, at := c.inner.sentTokens, c.inner.sentNewest
-	c.inner.mu.Unlock()
-	if counted == 0 || at != before.newest() { // another compactor rendered the request
-		counted = before.tokens() + before.size.tools
+	counted := c.sentSize(before)
+	if large.Kind != refusal.Tokens {
+		return w.unexplained(before, counted, large.Kind == refusal.Opaque, refused)
 	}
-	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
-	if _, err := c.Session.Add(ctx, history.Entry{Body: refusal}); err != nil {
+	r := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
+	if _, err := c.Session.Add(ctx, history.Entry{Body: r}); err != nil {
 		return nil, &RecoveryError{Refused: refused, Err: fmt.Errorf("%w: %w", ErrUnwritten, err)}
 	}
 	l, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if l.Attempts > w.policy.Overflow.Attempts {
-		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts - 1, Err: errStillTooLarge}
-	}
 	w.willRetry = true
-	result, err := w.walk(OnContextLimit)
+	ceiling, most := l.Of(w.target.Name).Agent, mostResorts
+	compacts := !w.policy.Off && len(w.policy.Trigger.For(OnContextLimit)) > 0
+	if compacts {
+		most += w.policy.Overflow.Attempts
+	}
+	if ceiling.Attempts > most {
+		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts - 1, Err: errStillTooLarge}
+	}
+	var result *render.Result
+	if own := ceiling.Confirmed(); compacts && own > 0 && own <= w.policy.Overflow.Attempts {
+		result, err = w.walk(OnContextLimit)
+	} else {
+		result, err = w.resized()
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil, endCause(ctx, err)
 	}
-	if err == nil && result.Tokens+before.size.tools >= counted { // it would be refused again
+	if err == nil && !ceiling.Once && result.Tokens+before.size.tools >= counted { // it would be refused again
 		err = cmp.Or(w.failure, errStillTooLarge)
 	}
 	if err != nil {
-		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts, Err: err}
+		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts, Err: err}
+	}
+	return result, nil
+}
+
+// sentSize returns our count of the request that was refused, with its tools: of the last prompt, or of one measured now
+// if another compactor rendered the request.
+func (c *Compactor) sentSize(now *measured) int {
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	if c.inner.sentTokens > 0 && c.inner.sentNewest == now.newest() {
+		return c.inner.sentTokens
+	}
+	return now.tokens() + now.size.tools
+}
+
+// resized returns the prompt within the budget as it is now, without a compaction.
+func (w *walker) resized() (*render.Result, error) {
+	s, err := w.measure(OnContextLimit)
+	if err != nil {
+		return nil, err
+	}
+	return w.finish(s, s.failure())
+}
+
+// unexplained returns a prompt of half of the budget, if the refused one was larger, and refused itself otherwise. An
+// opaque refusal must also be of a prompt that is larger than any that the model accepted.
+func (w *walker) unexplained(before *measured, counted int, opaque bool, refused error) (*render.Result, error) {
+	l, err := w.c.read(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.most = clamp.Sum(before.size.nominal, before.size.tools) / 2
+	if counted <= w.most || opaque && counted <= l.Of(w.target.Name).Counted {
+		return nil, refused
+	}
+	result, err := w.resized()
+	if err != nil && w.ctx.Err() != nil {
+		return nil, endCause(w.ctx, err)
+	}
+	if err != nil || result.Tokens+before.size.tools >= counted {
+		return nil, refused
+	}
+	if opaque {
+		w.c.inner.mu.Lock()
+		w.c.inner.refused = counted
+		w.c.inner.mu.Unlock()
 	}
 	return result, nil
 }
@@ -180,72 +230,80 @@ func withdraw(ctx context.Context, s *history.Session, id string) error {
 	return fmt.Errorf("summarize: entry %q is not the last message, or not the assistant's: name the one that was appended for the failure", id)
 }
 
-// resort applies the last resort to a prompt that nothing makes fit. Why is the error to return if it does not help.
-func (w *walker) resort(s *measured, why error) (*render.Result, error) {
-	if s.over == nil {
-		return s.result, nil
-	}
-	switch w.policy.Overflow.LastResort {
-	case ResortTruncate:
-		return w.truncated(s, why)
-	case ResortDrop:
-		result, err := call(w.ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) {
-			return s.layout.FitWith(ctx, render.FitOptions{Budget: s.Budget, History: render.HistoryDroppable})
-		})
-		if err != nil {
-			return nil, w.unresorted(why, err)
-		}
-		if chat.Validate(result.Messages) != nil {
-			return nil, why // the messages that are left cannot be sent
-		}
-		w.c.emit(w.ctx, Event{
-			Kind: EventLetGo, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
-			TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
-		})
-		return result, nil
-	}
-	return nil, why
+// resorted is the result of the last resort for a prompt that does not fit.
+type resorted struct {
+	result *render.Result // nil if it does not help
+	event  EventKind
+	err    error // of a caller's function, or the context's end
 }
 
-// unresorted returns the error if the last resort failed with err or does not suffice.
-func (w *walker) unresorted(why, err error) error {
-	if w.ctx.Err() != nil {
-		return endCause(w.ctx, err)
+// lastResort makes a prompt fit that nothing else makes fit: as the policy's last resort does, else without history that is
+// Droppable. If the budget was lowered because of refusals, history is left out in any case, and if nothing fits that
+// budget it is not believed: the result is the smallest prompt that can be sent.
+func (m *measurer) lastResort(ctx context.Context, s *measured) resorted {
+	lowered := s.Budget < s.size.nominal
+	if m.policy.Overflow.LastResort == ResortTruncate {
+		return m.truncated(ctx, s, lowered)
 	}
-	if wrong, ok := errors.AsType[*CallbackError](err); ok {
-		return errors.Join(why, wrong)
+	o := render.FitOptions{Budget: s.Budget, KeepUnranked: true}
+	if lowered || m.policy.Overflow.LastResort == ResortDrop {
+		o.KeepUnranked, o.History = false, render.HistoryDroppable
 	}
-	return why
+	fit := func() (*render.Result, error) {
+		return call(ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) { return s.layout.FitWith(ctx, o) })
+	}
+	result, err := fit()
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	if exceeded && lowered && over.Limit == "" && over.Needed <= s.size.nominal {
+		o.Budget = over.Needed
+		result, err = fit()
+	}
+	if err != nil || chat.Validate(result.Messages) != nil { // the messages that are left cannot be sent
+		return resorted{err: err}
+	}
+	return resorted{result: result, event: EventLetGo}
 }
 
 // truncated returns the prompt without its oldest messages.
-func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
+func (m *measurer) truncated(ctx context.Context, s *measured, lowered bool) resorted {
 	if len(s.over.Messages) == 0 {
-		return nil, why
+		return resorted{}
 	}
 	guard := history.Truncator{
-		Tokenizer: w.target.Tokenizer, Limit: s.Budget + s.size.tools,
+		Tokenizer: m.target.Tokenizer, Limit: s.Budget + s.size.tools,
 		Last: func(m chat.Message) bool { // the messages of earlier compactions go last
 			return slices.ContainsFunc(s.view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
 		},
 	}
-	result, err := value(w.ctx, nameTokenizer, func() *render.Result {
-		messages, report := guard.Truncate(s.over.Messages, s.tools(w.target))
+	result, err := value(ctx, nameTokenizer, func() *render.Result {
+		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))
 		r := &render.Result{Messages: messages, Tools: s.over.Tools, Budget: s.Budget, Metadata: s.over.Metadata}
-		r.Tokens = counted(w.target.Tokenizer.CountTools(r.Tools))
-		for _, m := range messages {
-			r.Tokens += counted(w.target.Tokenizer.CountMessage(m))
+		r.Tokens = counted(m.target.Tokenizer.CountTools(r.Tools))
+		for _, message := range messages {
+			r.Tokens += counted(m.target.Tokenizer.CountMessage(message))
 		}
-		if report.Over > 0 || r.Tokens > s.Budget {
+		if r.Tokens > s.Budget && !(lowered && r.Tokens <= s.size.nominal) {
 			return nil
 		}
 		return r
 	})
-	if err != nil || result == nil {
-		return nil, w.unresorted(why, err)
+	return resorted{result: result, event: EventTruncated, err: err}
+}
+
+// resort returns the result of the last resort. Why is the error to return if it does not help.
+func (w *walker) resort(s *measured, why error) (*render.Result, error) {
+	result := s.resort.result
+	if err := s.resort.err; result == nil {
+		if w.ctx.Err() != nil {
+			return nil, endCause(w.ctx, err)
+		}
+		if wrong, ok := errors.AsType[*CallbackError](err); ok {
+			return nil, errors.Join(why, wrong)
+		}
+		return nil, why
 	}
 	w.c.emit(w.ctx, Event{
-		Kind: EventTruncated, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
+		Kind: s.resort.event, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
 		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 	})
 	return result, nil

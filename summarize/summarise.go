@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/refusal"
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/internal/trim"
 	"github.com/promptree-go/promptree/render"
@@ -29,10 +31,27 @@ type candidate struct {
 	err     error // why it is not asked any more
 
 	mu             sync.Mutex
-	maxTokens      int     // most tokens of a request by our count, learnt from refusals; 0 for no bound
-	limit          int     // context window in tokens
-	ratio          float64 // provider's tokens for one of ours
-	answerSeparate bool    // the answer does not count towards limit; assumed if the window is not known
+	learnt         history.Learnt    // of the model, before and by this attempt
+	refusals       []history.Refusal // by this attempt
+	asked          int               // our count of the largest request that it answered
+	limit          int               // context window in tokens
+	ratio          float64           // provider's tokens for one of ours
+	answerSeparate bool              // the answer does not count towards limit; assumed if the window is not known
+}
+
+// newCandidate returns a candidate with what a session remembers of it.
+func newCandidate(t Target, own bool, window int, apart bool, l *ledger.Ledger) *candidate {
+	c := &candidate{Target: t, isAgent: own, learnt: l.Of(t.Name), limit: t.ContextWindow, ratio: 1}
+	if c.limit <= 0 {
+		c.limit, c.answerSeparate = window, apart
+	}
+	if own {
+		c.ratio = max(1, l.Ratio(t.Name))
+	}
+	if s := c.learnt.Summaries; !s.Once && s.Left > 0 { // it may be of messages and answer together
+		c.limit, c.answerSeparate = min(c.limit, clamp.Int(math.Ceil(c.ratio*float64(s.Refused)))), false
+	}
+	return c
 }
 
 // size returns the context window in tokens, the ratio of the provider's count to ours, and whether the answer does not
@@ -43,18 +62,46 @@ func (c *candidate) size() (limit int, ratio float64, apart bool) {
 	return c.limit, c.ratio, c.answerSeparate
 }
 
-// applyRefusal lowers the limits after a request was refused as too large.
-func (c *candidate) applyRefusal(r history.Refusal) {
+// refuse records that the model refused a request for its size.
+func (c *candidate) refuse(r history.Refusal, remembered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := float64(c.limit) / c.ratio
-	if r.Limit > 0 {
+	if r.Limit > c.learnt.Accepted {
 		c.limit, c.answerSeparate = min(c.limit, r.Limit), false
 	}
-	c.ratio = max(c.ratio, ledger.RefusedRatio(r))
-	if after := float64(c.limit) / c.ratio; after > before*0.9 { // the refusal did not name a limit that helps
-		c.maxTokens = max(1, r.Counted/2)
+	if c.learnt.Refuse(r); remembered {
+		c.refusals = append(c.refusals, r)
 	}
+}
+
+// answer records that the model answered a request.
+func (c *candidate) answered(counted int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = max(c.asked, counted)
+	c.learnt.Summaries.Attempts = 0
+}
+
+// forget ignores a ceiling within which nothing can be asked, and reports whether there was one.
+func (c *candidate) forget() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.refusals) > 0 || c.learnt.Summaries == (history.Ceiling{}) {
+		return false
+	}
+	c.learnt.Summaries = history.Ceiling{}
+	if c.ContextWindow > 0 {
+		c.limit = c.ContextWindow
+	}
+	return true
+}
+
+// taught returns the refusals to remember. If the model answered no smaller request, it was not the size, unless the
+// model named a limit.
+func (c *candidate) taught() []history.Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.refusals), func(r history.Refusal) bool { return c.asked == 0 && r.Limit <= c.learnt.Accepted })
 }
 
 // room returns how many tokens by our count the messages of a request may take beside tools and an answer.
@@ -65,11 +112,7 @@ func (c *candidate) room(tools, answer int) int {
 	if !c.answerSeparate {
 		limit -= answer
 	}
-	n := clamp.Int(float64(limit) / c.ratio)
-	if c.maxTokens > 0 {
-		n = min(n, c.maxTokens)
-	}
-	return max(1, n-tools)
+	return max(1, c.learnt.Summaries.Size(clamp.Int(float64(limit)/c.ratio))-tools)
 }
 
 // candidates lists the models that may be asked, in order, each once. It emits an event for each name that
@@ -87,21 +130,7 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 		if t.Tokenizer == nil {
 			t.Tokenizer = agent.Tokenizer
 		}
-		one := &candidate{Target: t, isAgent: own, limit: t.ContextWindow}
-		if one.limit <= 0 {
-			one.limit, one.answerSeparate = window, agent.ContextWindow <= 0
-		}
-		limit, ratio := l.Limit(t.Name)
-		if limit > 0 {
-			one.limit, one.answerSeparate = min(one.limit, limit), false
-		}
-		one.ratio = ratio
-		if bound := l.Bound(t.Name); bound > 0 {
-			one.maxTokens = max(1, bound/2)
-		}
-		if own {
-			one.ratio = max(ratio, l.Ratio(t.Name))
-		}
+		one := newCandidate(t, own, window, agent.ContextWindow <= 0, l)
 		list = append(list, one)
 	}
 	for _, name := range p.Ask.route(t.Name) {
@@ -124,10 +153,10 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 // writer asks models for the summary of a job. It holds no lock during a request, and writes nothing to the session.
 type writer struct {
 	job          *job
+	session      *history.Session // redacts what is sent and reported
 	candidates   []*candidate
 	otherProcess bool // another process sent the prompt
-	// refusedBefore holds requests that are not made again.
-	refusedBefore map[history.SummaryRequest]bool
+	splits       int  // how often to halve the pieces of the history, because answers could not be used
 	// finishedBefore holds the answers of an earlier attempt that failed after them.
 	finishedBefore map[history.SummaryRequest]string
 	emit           func(kind EventKind, change func(*Event))
@@ -135,9 +164,8 @@ type writer struct {
 
 	mu             sync.Mutex
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
-	refused        []history.SummaryRequest
 	finished       []history.SummaryAnswer
-	refusals       []history.Refusal
+	unseen         bool        // the request for the summary left covered messages out
 	waits          []time.Time // when each model whose failure may pass can be asked again
 	waited         time.Duration
 }
@@ -155,6 +183,8 @@ type draft struct {
 	prompt   Prompt
 	text     string
 	model    string
+	asked    int  // our count of the largest request that the model answered
+	unseen   bool // the request left covered messages out
 	mended   []string
 	messages []chat.Message // the replacement
 }
@@ -176,25 +206,28 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 			continue
 		}
 		for _, c := range w.candidates {
-			if c.err != nil || p.Forks && !c.isAgent || w.isRefused(w.wholeRequest(c, anyMode)) || w.isRefused(w.wholeRequest(c, p.Mode)) {
+			if c.err != nil || p.Forks && !c.isAgent {
 				continue
 			}
+			w.unseen = false
 			text, err := w.summarise(ctx, c, p)
+			if errors.Is(err, errOneTooLarge) && c.forget() {
+				text, err = w.summarise(ctx, c, p)
+			}
 			var d draft
 			if err == nil {
 				d, err = w.finish(ctx, c, p, text)
 			}
 			if err == nil {
+				d.asked, d.unseen = c.asked, w.unseen
 				return d, nil
 			}
 			if ctx.Err() != nil {
 				return draft{}, append(reasons, endCause(ctx, err))
 			}
-			if !errors.Is(err, ErrNobodyToAsk) { // that one was reported before
-				err = &CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
-				w.emit(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
-				reasons = append(reasons, err)
-			}
+			err = &CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
+			w.emit(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
+			reasons = append(reasons, err)
 		}
 	}
 	if len(reasons) == 0 {
@@ -251,17 +284,19 @@ func (j *job) split(ctx context.Context, p Prompt) (before, turn job, err error)
 
 var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary outside the background: add one without Background to Prompts, or change Mode")
 
-// maxShrinks is how often a request that was refused as too large is made in smaller pieces.
-const maxShrinks = 4
+// maxShrinks is how often a request that was refused as too large is made again, and how often one round that is too large
+// is clipped.
+const maxShrinks = 6
 
 // inPieces asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
 // they are summarised in pieces, each with the summary of those before it.
 func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, rest []history.Unit, prefix int) (string, error) {
 	shrinks, n := 0, 0
+	most := max(1, len(rest)>>w.splits)
 	var refused error
 	for clip := 0; ; {
 		var err error
-		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.mayClip {
+		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.mayClip {
 			clip++ // one round is more than the candidate takes in: clip its texts, more each time
 			rest = slices.Clone(rest)
 			first, times := rest[0], clip
@@ -277,8 +312,8 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 			return "", errors.Join(refused, err)
 		}
 		summary, err := w.ask(ctx, c, p, j.part(rest[:n], max(0, n+prefix-len(rest))))
-		if _, large := ContextLimit(err); large && shrinks < maxShrinks {
-			shrinks++ // the candidate learnt its limit, so the next piece is smaller
+		if k := refusal.Of(err).Kind; (k == refusal.Tokens || k == refusal.Body) && shrinks < maxShrinks {
+			shrinks++ // the candidate learnt from it, so the next piece is smaller
 			refused, n = err, 0
 			continue
 		}
@@ -320,10 +355,14 @@ var errOneTooLarge = errors.New("summarize: a single round is larger than the mo
 // pieceSize returns how many of the units fit into one request with the summary before them, at least one. Their size
 // as text differs from their size as messages, so each guess is rendered. The first guess is the size of the piece
 // before, or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range
-// is halved.
-func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess int) (int, error) {
-	fits, over := 0, len(rest)+1 // the largest number known to fit, the smallest known not to
-	n := len(rest)
+// is halved. A piece has at most most units, unless nothing can be split.
+func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess, most int) (int, error) {
+	if p.Forks {
+		most = len(rest)
+	}
+	most = min(most, len(rest))
+	fits, over := 0, most+1 // the largest number known to fit, the smallest known not to
+	n := most
 	if guess > 0 {
 		n = min(n, guess)
 	}
@@ -412,9 +451,6 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 	if err != nil {
 		return "", err
 	}
-	if w.isRefused(request) {
-		return "", fmt.Errorf("%w: %s", ErrNobodyToAsk, request.Request)
-	}
 	if text, ok := w.finishedBefore[request]; ok {
 		return text, nil
 	}
@@ -436,10 +472,14 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 		return "", endCause(ctx, err)
 	}
 	if err != nil {
-		w.recordFailure(c, request, taken, err)
+		w.recordFailure(c, taken, err)
 		return "", err
 	}
+	c.answered(taken)
 	text, err := read(ctx, p, response)
+	if err == nil {
+		text, err = w.session.Redact(ctx, history.Passage{Text: text, Type: history.TypeCompaction, Path: "compaction.text"})
+	}
 	if ctx.Err() != nil {
 		return "", endCause(ctx, err)
 	}
@@ -447,11 +487,11 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 		err = AtLeast(policy.MinChars)(Material{Summary: text})
 	}
 	if err != nil {
-		w.recordRefused(w.wholeRequest(c, p.Mode))
 		return "", err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
 	w.finished = append(w.finished, history.SummaryAnswer{SummaryRequest: request, Text: text})
 	if len(response.Compaction) > 0 {
 		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
@@ -490,7 +530,8 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.job.meter.ask()
-		response, err := c.generate(ctx, limit, req)
+		response, err := bounded(ctx, req, func(ctx context.Context, req chat.Request) (chat.Response, error) { return c.generate(ctx, limit, req) })
+		err = redacted(ctx, w.session, err)
 		w.job.meter.add(response.Usage)
 		w.emit(EventAnswered, func(e *Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.job.id, n), response.Usage, 1, err
@@ -499,37 +540,62 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 	})
 }
 
-// recordFailure records what a failure says: a limit of the model, a time to wait, or that asking it again is useless.
-func (w *writer) recordFailure(c *candidate, request history.SummaryRequest, counted int, err error) {
-	if large, ok := ContextLimit(err); ok {
-		r := history.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}
-		w.mu.Lock()
-		w.refusals = append(w.refusals, r)
-		w.mu.Unlock()
-		c.applyRefusal(r)
-		w.recordRefused(request)
-		return
+// bounded asks for an answer, and ends the request once the answer is far longer than MaxTokens allows: no text has so many
+// bytes for a token. What has arrived is the answer then.
+func bounded(ctx context.Context, req chat.Request, ask func(context.Context, chat.Request) (chat.Response, error)) (chat.Response, error) {
+	const perToken, more = 16, 16 << 10
+	most := clamp.Sum(perToken*min(req.MaxTokens, math.MaxInt32/perToken), more)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var text strings.Builder
+	length := 0
+	req.Stream = func(d chat.Delta) {
+		switch d := d.(type) {
+		case chat.Text:
+			length += len(d)
+			text.WriteString(string(d))
+		case chat.Thinking:
+			length += len(d.Text)
+		case chat.CallDelta:
+			length += len(d.Arguments)
+		}
+		if length > most {
+			cancel(errEndless)
+		}
 	}
-	transient, passes := errors.AsType[*chat.TransientError](err)
-	if passes {
-		w.mu.Lock()
-		w.waits = append(w.waits, time.Now().Add(transient.RetryAfter))
-		w.mu.Unlock()
+	response, err := ask(ctx, req)
+	arrived := text.String()
+	switch {
+	case err == nil:
+		if arrived = response.Message.Text(); len(arrived) <= most {
+			return response, nil
+		}
+	case context.Cause(ctx) != errEndless:
+		return response, err
 	}
-	if badRequest(err) {
-		w.recordRefused(request)
+	arrived = strings.ToValidUTF8(arrived[:min(len(arrived), most)], "")
+	return chat.Response{Message: chat.AssistantMessage(arrived), Usage: response.Usage}, nil
+}
+
+// errEndless ends a request whose answer is far too long.
+var errEndless = errors.New("summarize: the answer is far longer than was asked for")
+
+// recordFailure records what a failure says: that the request was too large, a time to wait, or that asking the model
+// in another way is useless.
+func (w *writer) recordFailure(c *candidate, counted int, err error) {
+	if large := refusal.Of(err); large.Kind == refusal.Tokens || large.Kind == refusal.Body {
+		c.refuse(history.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind == refusal.Tokens)
 		return
 	}
 	w.mu.Lock()
-	c.err = err
-	w.mu.Unlock()
-	if status(err)/100 == 4 && !passes { // it would fail the same way another time
-		w.recordRefused(w.wholeRequest(c, anyMode))
+	defer w.mu.Unlock()
+	if transient, passes := errors.AsType[*chat.TransientError](err); passes {
+		w.waits = append(w.waits, time.Now().Add(transient.RetryAfter))
+	}
+	if !badRequest(err) {
+		c.err = err
 	}
 }
-
-// anyMode marks a request as refused in every mode.
-const anyMode Mode = "any"
 
 // requestOf identifies a request by a digest of its text, so that a smaller one for the same rounds differs.
 func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.SummaryRequest, error) {
@@ -538,32 +604,6 @@ func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.Summar
 		return history.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
 	}
 	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + digest(text, 8)}, nil
-}
-
-// wholeRequest identifies everything that a candidate is asked in a mode for the units that the job covers. An answer
-// that cannot be used counts against all of it: once the job covers more, the same piece may be asked for again.
-func (w *writer) wholeRequest(c *candidate, mode Mode) history.SummaryRequest {
-	key := string(mode) + ":"
-	if covered := w.job.covered; len(covered) > 0 {
-		key += covered[0].ID + "-" + covered[len(covered)-1].Last
-	}
-	if text := w.job.plan.Instructions; text != "" {
-		key += "+" + digest([]byte(text), 4)
-	}
-	return history.SummaryRequest{Model: c.Name, Request: key}
-}
-
-// isRefused reports whether a request failed before for a reason that stays.
-func (w *writer) isRefused(r history.SummaryRequest) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.refusedBefore[r] || slices.Contains(w.refused, r)
-}
-
-func (w *writer) recordRefused(r history.SummaryRequest) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.refused = append(w.refused, r)
 }
 
 // badRequest reports whether an error is about the request alone, so that the model may be asked in another way.
@@ -630,7 +670,6 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 			if ctx.Err() != nil {
 				return d, err
 			}
-			w.recordRefused(w.wholeRequest(c, p.Mode))
 			w.finished = nil // another attempt must not use these answers
 			return d, err
 		}

@@ -184,44 +184,40 @@ func (t Target) window() int {
 	return clamp.Sum(t.Budget, t.tools())
 }
 
-// size holds the current limits of a prompt and the size of the target's tools, in tokens.
-type size struct{ budget, base, tools int }
+// size holds the current limits of a prompt and the size of the target's tools, in tokens. Nominal is the budget that the
+// target and the policy set; budget may be lower.
+type size struct{ budget, nominal, base, tools int }
 
-// size computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by the limits in the
-// provider's refusals and, with each refusal since the last answer, by a buffer. Ratios are of base. inPrompt reports
-// whether tools are in the prompt.
-func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
-	s := size{budget: t.Budget, base: t.window(), tools: t.tools()}
-	limit, ratio := l.Limit(t.Name)
-	if limit > 0 {
-		s.base = min(s.base, limit)
-		s.budget = min(s.budget, clamp.Int(float64(limit)/ratio)-s.tools)
-	} else if ratio > 1 {
-		s.budget = min(s.budget, clamp.Int(float64(clamp.Sum(s.budget, s.tools))/ratio)-s.tools)
+// size computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
+// remembers of refusals, and to most, unless that is 0. Ratios are of base. inPrompt reports whether tools are in the
+// prompt.
+func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool, most int) (size, error) {
+	s := size{nominal: t.Budget, base: t.window(), tools: t.tools()}
+	ceiling := l.Of(t.Name).Agent
+	if ceiling.Attempts == 0 && ceiling.Left > 0 && !ceiling.Once {
+		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Refused))))
 	}
-	refused := l.Bound(t.Name) // the size of a request that was refused without a limit
-	if l.Attempts > 0 {
-		s.budget = clamp.Share(1-p.Overflow.buffer(l.Attempts), s.budget)
-		if refused > 0 {
-			s.budget = min(s.budget, refused-s.tools-1)
-		}
-	} else if refused > 0 {
-		s.budget = min(s.budget, clamp.Share(1-p.Overflow.buffer(1), refused)-s.tools)
-	}
-	s.budget = max(min(t.Budget, 1), s.budget) // the renderer refuses a budget below 1
 	base, err := p.Measure.base(s.base, 0, false)
 	if err != nil {
 		return s, err
 	}
 	if p.Measure.Threshold != 0 {
-		budget, err := p.Measure.base(s.base, s.tools, inPrompt)
+		budget, err := p.Measure.base(t.window(), s.tools, inPrompt)
 		if err != nil {
 			return s, err
 		}
-		s.budget = min(s.budget, budget)
+		s.nominal = min(s.nominal, budget)
 	}
 	if p.Measure.LoweredBase {
 		s.base = base
+	}
+	whole := clamp.Sum(s.nominal, s.tools)
+	lowered := ceiling.Size(whole)
+	if most > 0 {
+		lowered = min(lowered, most)
+	}
+	if s.budget = s.nominal; lowered < whole {
+		s.budget = max(1, lowered-s.tools) // the renderer refuses a budget below 1
 	}
 	return s, nil
 }

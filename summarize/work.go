@@ -3,6 +3,8 @@ package summarize
 import (
 	"context"
 	"sync"
+
+	"github.com/promptree-go/promptree/render"
 )
 
 // work holds a compactor's own goroutines, and the contexts that [Compactor.Abort] ends.
@@ -14,16 +16,20 @@ type work struct {
 	mu     sync.Mutex
 	closed bool
 	aborts map[*context.CancelCauseFunc]bool
-	task   *task // the summary in the background, if any
+	task   *task  // the summary that is being made or ready, if any
+	waited string // the plan for which a render has waited as long as it may
 }
 
-// task is a summary that a goroutine of the compactor makes in the background. Only a later render puts it in place,
-// never the goroutine, so that the agent's messages do not change in the middle of its work.
+// task is a summary that a goroutine of the compactor makes. Only a render puts it in place, the one that waits for it or a
+// later one, never the goroutine, so that the agent's messages do not change in the middle of its work.
 type task struct {
 	id       string // the plan's entry
 	cancel   context.CancelCauseFunc
 	activity *activity
-	done     chan struct{} // closed once the fields below are set
+	done     chan struct{}               // closed once the fields below are set
+	ctx      context.Context             // that the summary was written in, nil if no prompt waited for it
+	end      func(*render.Result, error) // ends the work for the tracer, unless it has ended
+	err      error                       // why there is no summary
 	ready    bool
 	job      *job
 	writer   *writer
@@ -80,6 +86,13 @@ func (w *work) current() (t *task, ready bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task, w.task != nil && w.task.ready
+}
+
+// hasWaited reports whether a render has waited for the current task as long as it may.
+func (w *work) hasWaited() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.task != nil && w.task.id == w.waited
 }
 
 // replace replaces a task by another, and reports whether the old one was there.

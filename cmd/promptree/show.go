@@ -173,7 +173,9 @@ func describe(e history.Entry) string {
 	case history.Compaction:
 		text = fmt.Sprintf("keeps from %s: %s", body.FirstKept, body.Text)
 	case history.Usage:
-		text = fmt.Sprintf("%d in, %d from the cache, %d out", body.Input, body.CacheRead, body.Output)
+		if text = fmt.Sprintf("%d in, %d from the cache, %d out", body.Input, body.CacheRead, body.Output); body.Usage == (chat.Usage{}) {
+			text = fmt.Sprintf("%d by our count, none reported", body.Counted)
+		}
 	case history.ModelChange:
 		text = strings.Trim(body.Provider+" "+body.Model, " ")
 	case history.Label:

@@ -75,36 +75,6 @@ func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
 	require.Empty(t, l.End)
 }
 
-// A session is read back to the newest compaction only, which carries them forward.
-func TestRefusalsAndPreamblesOutliveCompactions(t *testing.T) {
-	s := numbered.Session()
-	var l *ledger.Ledger
-	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Refusal{Model: "b", Counted: 500},
-		history.Preamble{Digest: "d"}, history.Usage{Model: "b", Usage: chat.Usage{Input: 700}, Counted: 600})
-	for range 3 {
-		add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
-		l = read(t, l, s)
-		limit, _ := l.Limit("a")
-		require.Equal(t, 1000, limit)
-		require.Zero(t, l.Bound("b"), "the model accepted more since")
-		require.Equal(t, "e4", l.Preambles["d"].ID)
-		require.Equal(t, 2, l.Attempts)
-	}
-	add(t, s, history.Message{Message: chat.AssistantMessage("y")}, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
-	require.Zero(t, read(t, l, s).Attempts)
-}
-
-func TestARefusalEndsOnceTheModelAcceptsMore(t *testing.T) {
-	s := numbered.Session()
-	add(t, s, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Usage{Model: "a", Usage: chat.Usage{Input: 1001}})
-	limit, _ := read(t, nil, s).Limit("a")
-	require.Zero(t, limit)
-	add(t, s, history.Refusal{Model: "a", Counted: 900})
-	require.Equal(t, 900, read(t, nil, s).Bound("a"))
-	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 800}, Counted: 900})
-	require.Zero(t, read(t, nil, s).Bound("a"))
-}
-
 func TestTheLastRequestIsRememberedUntilTheModelOrTheHistoryChanges(t *testing.T) {
 	s := numbered.Session()
 	sent := history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.Mark{{Digest: "d"}}}}
@@ -172,37 +142,17 @@ func TestTheRatioIsThatOfTheNewestReport(t *testing.T) {
 	require.Equal(t, 1.0, read(t, l, s).Ratio("a"), "a change of model discards the report")
 }
 
-func TestTheLimitIsThatOfTheNewestRefusal(t *testing.T) {
+func TestFinishedRequestsCountUntilTheNextCompaction(t *testing.T) {
 	s := numbered.Session()
-	add(t, s, history.Refusal{Model: "a", Limit: 1000, Tokens: 1200, Counted: 1000})
-	l := read(t, nil, s)
-	limit, ratio := l.Limit("a")
-	require.Equal(t, 1000, limit)
-	require.Equal(t, 1.2, ratio)
-	require.Equal(t, 1, l.Attempts)
-	limit, ratio = l.Limit("b")
-	require.Zero(t, limit)
-	require.Equal(t, 1.0, ratio)
-	add(t, s, history.Refusal{Model: "a", Limit: 900, Counted: 1000, Summary: true})
-	l = read(t, l, s)
-	require.Equal(t, 1, l.Attempts, "a request for a summary is not the agent's")
-	add(t, s, answers(1)...)
-	require.Zero(t, read(t, l, s).Attempts)
-}
-
-func TestRefusedAndFinishedRequestsCountUntilTheNextCompaction(t *testing.T) {
-	s := numbered.Session()
-	one, two := history.SummaryRequest{Model: "a", Request: "full:1"}, history.SummaryRequest{Model: "a", Request: "full:2"}
+	one := history.SummaryRequest{Model: "a", Request: "full:1"}
 	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.PlanEnd{
-		Outcome: history.PlanFailed, Refused: []history.SummaryRequest{two}, Finished: []history.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},
+		Outcome: history.PlanFailed, Finished: []history.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},
 	})
 	l := read(t, nil, s)
 	require.Equal(t, map[history.SummaryRequest]string{one: "Half."}, l.Finished)
-	require.True(t, l.Refused[two])
 	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	l = read(t, l, s)
 	require.Empty(t, l.Finished)
-	require.Empty(t, l.Refused)
 }
 
 func TestALedgerDoesNotChangeTheSession(t *testing.T) {
@@ -223,7 +173,7 @@ func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	plan := add(t, s, history.Plan{Policy: "x"})
 	request := history.SummaryRequest{Request: "full:e1-e2"}
 	add(t, s, history.PlanEnd{
-		Plan: plan, Outcome: history.PlanRetried, ErrorType: "cancelled", Refused: []history.SummaryRequest{{Request: "any:e1-e2"}},
+		Plan: plan, Outcome: history.PlanRetried, ErrorType: "cancelled",
 		Finished: []history.SummaryAnswer{{SummaryRequest: request, Text: "Half."}},
 	})
 	l := read(t, nil, s)
@@ -232,7 +182,6 @@ func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	steps, _ := l.Pause(time.Now(), 0)
 	require.Zero(t, steps, "a retry is not a failure of the plan")
 	require.Equal(t, "Half.", l.Finished[request])
-	require.Len(t, l.Refused, 1)
 }
 
 func TestTheNewestAnswerIsTimedUntilACompactionOrAnotherModel(t *testing.T) {

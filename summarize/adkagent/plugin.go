@@ -143,7 +143,7 @@ func (p *callbacks) beforeModel(ctx agent.Context, req *model.LLMRequest) (*mode
 	if s.prompt, err = promptTree(req.Config.SystemInstruction, c.Prompt, continued); err != nil {
 		return nil, err
 	}
-	result, err := c.Compactor.Render(ctx, s.prompt)
+	result, err := c.Compactor.RenderOrWait(ctx, s.prompt)
 	if err == nil {
 		err = s.compose(result, req)
 	}
@@ -281,7 +281,7 @@ func (p *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refus
 		return nil, nil // the target's model does not take requests of adk
 	}
 	for {
-		if _, large := summarize.ContextLimit(refused); !large || ctx.Err() != nil {
+		if !summarize.Recoverable(refused) || ctx.Err() != nil {
 			return nil, refused
 		}
 		result, err := s.compactor.Recover(ctx, s.prompt, refused, "")
@@ -328,9 +328,9 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
 		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)
 	}
-	entries := []history.Entry{{Body: history.Message{Message: said[0]}}}
-	if usage := s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer.UsageMetadata)}, ""); usage.Usage != (chat.Usage{}) {
-		entries = append(entries, history.Entry{Body: usage})
+	entries := []history.Entry{
+		{Body: history.Message{Message: said[0]}},
+		{Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer.UsageMetadata)}, "")},
 	}
 	if _, err := session.Add(write, entries...); err != nil {
 		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)

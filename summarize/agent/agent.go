@@ -124,6 +124,11 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	var refused error
 	for {
 		result, err := a.prompt(ctx, refused)
+		if refused != nil && errors.Is(err, refused) { // nothing was tried
+			if _, tried := errors.AsType[*summarize.RecoveryError](err); !tried {
+				return answer, fmt.Errorf("agent: asking the model: %w", refused)
+			}
+		}
 		if err != nil {
 			return answer, err
 		}
@@ -135,15 +140,14 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 		if ctx.Err() != nil && !inCallback {
 			return answer, context.Cause(ctx)
 		}
-		if _, large := summarize.ContextLimit(refused); !large || inCallback {
+		if !summarize.Recoverable(refused) || inCallback {
 			return answer, fmt.Errorf("agent: asking the model: %w", refused)
 		}
 		answer.Refusals++
 	}
-	usage := a.Compactor.Usage(answer.Result, answer.Response, "")
-	entries := []history.Entry{{Body: history.Message{Message: answer.Response.Message}}}
-	if usage.Usage != (chat.Usage{}) {
-		entries = append(entries, history.Entry{Body: usage})
+	entries := []history.Entry{
+		{Body: history.Message{Message: answer.Response.Message}},
+		{Body: a.Compactor.Usage(answer.Result, answer.Response, "")},
 	}
 	write, done := callback.Outlive(ctx) // append even if the context ends now
 	defer done()
@@ -187,15 +191,12 @@ func newest(ctx context.Context, s *history.Session) (string, error) {
 }
 
 // prompt renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails
-// transiently.
+// transiently, and waits for a summary that is still being made, up to the time limit of a compaction.
 func (a *Agent) prompt(ctx context.Context, refused error) (*render.Result, error) {
-	return again(ctx, a, func() (*render.Result, error) {
-		if err := refused; err != nil {
-			refused = nil // Recover records it in the session
-			return a.Compactor.Recover(ctx, a.Prompt, err, "")
-		}
-		return a.Compactor.Render(ctx, a.Prompt)
-	})
+	if refused != nil {
+		return a.Compactor.Recover(ctx, a.Prompt, refused, "")
+	}
+	return again(ctx, a, func() (*render.Result, error) { return a.Compactor.RenderOrWait(ctx, a.Prompt) })
 }
 
 // ask sends a rendered prompt, and retries transient failures.

@@ -141,13 +141,13 @@ func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypePlanEnd}, kinds(t, session))
 }
 
-func TestAnAnswerWithoutUsageIsAppendedAlone(t *testing.T) {
+func TestAnAnswerWithoutReportedUsageIsAppendedWithOurCount(t *testing.T) {
 	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 	})
 	_, err := a.Step(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage}, kinds(t, a.Compactor.Session))
+	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypeUsage}, kinds(t, a.Compactor.Session))
 }
 
 func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
@@ -289,7 +289,7 @@ func TestAStepRetriesASummaryThatThePromptNeeds(t *testing.T) {
 		want   error
 	}{
 		{"for a prompt that does not fit", 2000, []error{busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second}, nil},
-		{"for a prompt that was refused", 10_000, []error{&chat.ContextLimitError{Limit: 3000, Tokens: 6700}, busy}, []time.Duration{2 * time.Second}, nil},
+		{"for a prompt that was refused", 10_000, []error{&chat.ContextLimitError{Limit: 3000, Tokens: 6700}, busy}, nil, nil}, // history is left out instead
 		{"not after the last attempt", 2000, []error{busy, busy, busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
 		{"not after a permanent failure", 2000, []error{unknown}, nil, unknown},
 	} {
@@ -317,26 +317,20 @@ func TestAStepRetriesASummaryThatThePromptNeeds(t *testing.T) {
 	}
 }
 
-func TestARefusalThatNoCompactionHelpsIsReturned(t *testing.T) {
+func TestARefusalThatNothingHelpsIsReturned(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
-	policy := compactingPolicy()
-	policy.Overflow.Attempts = 1
-	a := newAgent(t, 10_000, policy, fails(refused), fails(refused))
-	talk(t, a.Compactor.Session, 20)
-	answer, err := a.Step(t.Context())
-	require.ErrorIs(t, err, refused)
-	recovery, ok := errors.AsType[*summarize.RecoveryError](err)
-	require.True(t, ok)
-	require.Equal(t, 1, recovery.Attempts)
-	require.Equal(t, 2, answer.Refusals)
-	require.Empty(t, answer.Entry)
-}
-
-func TestWithoutAConditionOnRefusalsTheyAreReturned(t *testing.T) {
-	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
-	a := newAgent(t, 10_000, summarize.Policy{}, fails(refused))
-	_, err := a.Step(t.Context())
-	require.ErrorIs(t, err, refused)
+	for _, policy := range []summarize.Policy{compactingPolicy(), {}} {
+		asked := 0
+		a := newAgent(t, 10_000, policy)
+		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { asked++; return chat.Response{}, refused })
+		talk(t, a.Compactor.Session, 20)
+		answer, err := a.Step(t.Context())
+		require.ErrorIs(t, err, refused)
+		_, ok := errors.AsType[*summarize.RecoveryError](err)
+		require.True(t, ok)
+		require.LessOrEqual(t, asked, 20)
+		require.Empty(t, answer.Entry)
+	}
 }
 
 func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
@@ -630,7 +624,7 @@ func TestInvalidUsageIsIgnored(t *testing.T) {
 		answer, err := a.Step(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, answer.Response.Usage)
-		require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage}, kinds(t, a.Compactor.Session))
+		require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypeUsage}, kinds(t, a.Compactor.Session))
 	}
 }
 

@@ -27,10 +27,10 @@ func Policy() summarize.Policy {
 			{On: summarize.OnBudgetExceeded},
 			{On: summarize.OnDemand},
 		},
-		Background: summarize.Background{Apply: 0.65},
+		Background: summarize.Background{Apply: 0.65, OncePerTurn: true},
 		Cut:        history.Cut{}, // all but the round that overflowed, the newest one
 		Ask: summarize.Ask{
-			Prompts:     []summarize.Prompt{fork, summarize.FullPrompt(), summarize.SimplePrompt()},
+			Prompts:     []summarize.Prompt{fork, summarize.FullPrompt(), summarize.PackedPrompt()},
 			Temperature: new(0.0),
 			Quirks: []summarize.Quirk{
 				{Models: []string{"claude-opus*"}, Note: "Do not call any tool, whatever the conversation suggests. Write text only."},

@@ -156,7 +156,7 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.Cha
 	if s.prompt, s.leading, err = promptTree(now.instruction, c.Prompt); err != nil {
 		return ctx, nil, err
 	}
-	result, err := c.Compactor.Render(ctx, s.prompt)
+	result, err := c.Compactor.RenderOrWait(ctx, s.prompt)
 	if err == nil {
 		err = s.compose(result)
 	}
@@ -202,7 +202,7 @@ func (r *retryingModel) Stream(ctx context.Context, input []*schema.Message, opt
 			return nil, err
 		}
 		first, err := reader.Recv() // some models refuse a request only here
-		if _, large := summarize.ContextLimit(err); large {
+		if summarize.Recoverable(err) {
 			reader.Close()
 			return nil, err
 		}
@@ -247,7 +247,7 @@ func askWithRecovery[T any](ctx context.Context, s *step, input []*schema.Messag
 	}
 	for {
 		answer, err := ask(input)
-		if _, large := summarize.ContextLimit(err); !large || ctx.Err() != nil {
+		if !summarize.Recoverable(err) || ctx.Err() != nil {
 			return answer, err
 		}
 		result, err := s.compactor.Recover(ctx, s.prompt, err, "")
@@ -279,10 +279,7 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
 	}
-	entries := []history.Entry{{Body: said}}
-	if usage := s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer)}, ""); usage.Usage != (chat.Usage{}) {
-		entries = append(entries, history.Entry{Body: usage})
-	}
+	entries := []history.Entry{{Body: said}, {Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer)}, "")}}
 	if _, err := session.Add(write, entries...); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
 	}
