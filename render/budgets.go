@@ -181,7 +181,7 @@ func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, err
 	} else if tokens > budget {
 		return nil, f.exceeded(ctx, tree.Root, budget, stuck)
 	}
-	return f.result(budget, tokens, f.state.Now), nil
+	return f.notEmpty(ctx, f.result(budget, tokens, f.state.Now))
 }
 
 // joins reports whether the tokenizer's counts add up.

@@ -31,7 +31,7 @@ func TestLayoutFitsAnyBudget(t *testing.T) {
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: runes})
 	require.NoError(t, err)
 	for budget := 12; budget <= 400; budget += 7 {
-		r, err := layout.Fit(t.Context(), budget)
+		r, err := orEmpty(layout.Fit(t.Context(), budget))
 		require.NoError(t, err, budget)
 		require.LessOrEqual(t, r.Tokens, budget)
 		require.Equal(t, budget, r.Budget)
@@ -52,8 +52,8 @@ func TestLayoutFitsAsRenderDoes(t *testing.T) {
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes})
 	require.NoError(t, err)
 	for budget := 1; budget < 40; budget++ {
-		want, wantErr := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
-		got, err := layout.Fit(t.Context(), budget)
+		want, wantErr := orEmpty(render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes}))
+		got, err := orEmpty(layout.Fit(t.Context(), budget))
 		require.NoError(t, wantErr)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.Result{})))
@@ -127,17 +127,17 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 		left := never
 		layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		require.NoError(t, err)
-		want, err := layout.Fit(t.Context(), 9)
+		want, err := orEmpty(layout.Fit(t.Context(), 9))
 		require.NoError(t, err)
 		layout, err = render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		require.NoError(t, err)
 		left = at
-		if _, err := layout.Fit(t.Context(), 9); err != nil {
+		if _, err := orEmpty(layout.Fit(t.Context(), 9)); err != nil {
 			require.IsType(t, &render.TokenizerError{}, errors.Unwrap(err))
 			panics++
 		}
 		left = never
-		got, err := layout.Fit(t.Context(), 9)
+		got, err := orEmpty(layout.Fit(t.Context(), 9))
 		require.NoError(t, err, at)
 		require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.Result{})), at)
 		require.Empty(t, cmp.Diff(want.Report(), got.Report()), at)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -154,12 +155,43 @@ func (e *BudgetExceededError) Error() string {
 		what = e.Limit
 	}
 	fmt.Fprintf(&b, "render: %s needs %d tokens and has %d", what, e.Needed, e.Budget)
-	for i, p := range e.Largest {
-		if i == 3 {
-			break
-		}
-		b.WriteString([]string{"; the largest pieces that cannot be removed: ", ", ", ", "}[i])
-		fmt.Fprintf(&b, "%s (%d)", p.Path, p.Tokens)
+	writePieces(&b, "; the largest pieces that cannot be removed: ", e.Largest)
+	return b.String()
+}
+
+// EmptyError is the error of a prompt that had messages, all of which were pruned. The tree says that none of them is
+// needed, so raise the budget to Tokens, or set Required on what must stay: if that does not fit, the error is a
+// [*BudgetExceededError] that names it. [Options.Compatible] turns this error off. Find it with errors.AsType.
+type EmptyError struct {
+	// Budget of the prompt, in tokens.
+	Budget int
+	// Tokens of the prompt before anything was pruned and before any expandable grew.
+	Tokens int
+	// Largest lists the largest pieces that were dropped, at most five, the largest first. Piece.Limit is the path of
+	// the TokenLimit for which a piece was dropped, if it was not for the budget.
+	Largest []Piece
+	// Messages of the prompt before anything was pruned.
+	Messages []chat.Message
+	// Result holds what pruning led to: no messages, the tools that are left, and the report of what was dropped.
+	Result *Result
+}
+
+func (e *EmptyError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "render: pruning left no message: the prompt takes %d tokens and has %d", e.Tokens, e.Budget)
+	writePieces(&b, "; the largest pieces dropped: ", e.Largest)
+	if i := slices.IndexFunc(e.Largest, func(p Piece) bool { return p.Limit != "" }); i >= 0 {
+		fmt.Fprintf(&b, ": raise the budget and the limit of %s, or set Required on what must stay", e.Largest[i].Limit)
+	} else {
+		b.WriteString(": raise the budget, or set Required on what must stay")
 	}
 	return b.String()
+}
+
+// writePieces writes the paths and tokens of the first three pieces of a list.
+func writePieces(b *strings.Builder, title string, list []Piece) {
+	for i, p := range list[:min(3, len(list))] {
+		b.WriteString([]string{title, ", ", ", "}[i])
+		fmt.Fprintf(b, "%s (%d)", p.Path, p.Tokens)
+	}
 }

@@ -70,7 +70,7 @@ func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
 	if err := f.keepBudget(ctx, budget); err != nil {
 		return nil, err
 	}
-	return f.result(budget, f.count.Count(tree.Root), tree.Latest), nil
+	return f.notEmpty(ctx, f.result(budget, f.count.Count(tree.Root), tree.Latest))
 }
 
 // keepLimits keeps every limit, in the reverse order of layout: if tokens are left, expandables are offered them; if
@@ -187,7 +187,31 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 	}
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: f.largest(n), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
+		Largest: largest(f.report(n).Kept()), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
+	}
+}
+
+// notEmpty returns a result, or an [*EmptyError] if pruning left none of the messages.
+func (f *fitting) notEmpty(ctx context.Context, r *Result) (*Result, error) {
+	if len(r.Messages) > 0 || f.layout.layouter.Compatible {
+		return r, nil
+	}
+	from, err := f.layout.built(ctx, f.watch, f.growth.mode)
+	if err != nil {
+		return nil, err
+	}
+	before := tree.NewState(from.Tree)
+	messages := join.Messages(before, tree.Latest)
+	if len(messages) == 0 {
+		return r, nil
+	}
+	dropped := slices.DeleteFunc(f.report(tree.Root).Dropped(), func(p Piece) bool { return p.Kind == PieceTool })
+	if len(dropped) == 0 { // an expandable grew to nothing
+		return r, nil
+	}
+	return nil, &EmptyError{
+		Budget: r.Budget, Tokens: count.New(before, f.layout.layouter.Tokenizer).Count(tree.Root),
+		Largest: largest(dropped), Messages: messages, Result: r,
 	}
 }
 
@@ -196,9 +220,13 @@ func (f *fitting) tools(at tree.Step) []chat.Tool {
 	return f.state.Tree.ToolsOf(f.state.At(at).Tools(tree.Root))
 }
 
-// largest returns the five largest pieces in n.
-func (f *fitting) largest(n tree.ID) []Piece {
-	pieces := (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(n).report.Kept()
+// report lists the pieces in n.
+func (f *fitting) report(n tree.ID) Report {
+	return (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(n).report
+}
+
+// largest returns the five largest pieces of a list, which it sorts.
+func largest(pieces []Piece) []Piece {
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }

@@ -86,6 +86,7 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		{"a required text that does not fit", elements.Nodes{
 			elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{text}}, user(line(strings.Repeat("question ", 20))),
 		}, func(o *render.Options) { o.Budget = 40 }},
+		{"a prompt that is pruned to nothing", user(line(strings.Repeat("question ", 20))), func(o *render.Options) { o.Budget = 40 }},
 		{"a required text in a limit that it does not fit", user(elements.TokenLimit{Max: 10, Children: elements.Nodes{
 			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{text}},
 		}}), nil},

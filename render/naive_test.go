@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -232,6 +233,14 @@ func (b *bare) blank() bool {
 		return false
 	}
 	return !slices.ContainsFunc(b.kids, func(k *bare) bool { return !k.blank() })
+}
+
+// sends reports whether the node is or holds a message that is sent.
+func (b *bare) sends() bool {
+	if b.Kind == tree.Message {
+		return b.in != tree.None || !b.blank() // finished messages are sent as they are
+	}
+	return slices.ContainsFunc(b.kids, (*bare).sends)
 }
 
 // without returns the tree without a node, and without everything removed along with it: rules 8 to 10.
@@ -474,7 +483,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	f := layout.fitting()
 	n := naive{tree: bareOf(f.state, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
 	n.require()
-	stuck := ""
+	stuck, sent := "", n.tree.sends()
 	gone := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
 		at := ref{f.state.Tree, tree.None, l.id}
@@ -492,21 +501,26 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 		stuck = "the whole prompt"
 	}
 
+	const empty = "a prompt without a message"
+	if stuck == "" && n.strict && sent && !n.tree.sends() {
+		stuck = empty
+	}
+
 	fast := ""
-	if _, err := f.fit(ctx, budget); err != nil {
-		over, ok := err.(*BudgetExceededError)
-		if !ok {
-			return err.Error()
-		}
-		if fast = over.Limit; fast == "" {
-			fast = "the whole prompt"
-		}
+	switch _, err := f.fit(ctx, budget); err := err.(type) {
+	case nil:
+	case *EmptyError:
+		fast = empty
+	case *BudgetExceededError:
+		fast = cmp.Or(err.Limit, "the whole prompt")
+	default:
+		return err.Error()
 	}
 	if gone[fast] {
 		return "" // prune goes on in a removed limit, as prompt-tsx does, and may find nothing there
 	}
 	if fast != stuck {
-		return fmt.Sprintf("naive is stuck in %q, prune in %q", stuck, fast)
+		return fmt.Sprintf("naive ends with %q, prune with %q", stuck, fast)
 	}
 	pruned := pieces(bareOf(f.state, tree.Root))
 	if naive := pieces(n.tree); !slices.Equal(naive, pruned) {

@@ -486,7 +486,7 @@ func checkOffered(t *testing.T, seed uint64) {
 		o := render.FitOptions{Budget: budget, KeepUnranked: r.IntN(3) > 0, History: render.HistoryMode(r.IntN(3))}
 		at := fmt.Sprintf("seed %d, %+v, %T", seed, o, opts.Tokenizer)
 		floor, _, floorErr := layout.Floor(t.Context(), o)
-		fit, err := layout.FitWith(t.Context(), o)
+		fit, err := orEmpty(layout.FitWith(t.Context(), o))
 		over, _ := errors.AsType[*render.BudgetExceededError](err)
 		switch {
 		case err != nil && over == nil:
@@ -501,10 +501,10 @@ func checkOffered(t *testing.T, seed uint64) {
 		}
 		require.NoError(t, floorErr, at)
 		require.LessOrEqual(t, floor, fit.Tokens, at)
-		again, err := render.Render(t.Context(), root, render.Options{
+		again, err := orEmpty(render.Render(t.Context(), root, render.Options{
 			Budget: budget, Tokenizer: opts.Tokenizer, PromptBudget: opts.Budget, Backfill: opts.Backfill, LowWater: opts.LowWater,
 			KeepUnranked: o.KeepUnranked, History: o.History,
-		})
+		}))
 		require.NoError(t, err, at)
 		require.Equal(t, asJSON(t, again), asJSON(t, fit), at)
 		if o.KeepUnranked {

@@ -174,7 +174,7 @@ func (o *Outline) Fold(depth int) string {
 // as in [Outline.Fold]. An element that does not have the same shape in all results, such as an expandable that grew,
 // is one line. Tokens are those of the pieces by themselves, without the tags and messages around them: the prompt as
 // sent takes more ([Result.Tokens]). The results should be fits of one [Layout], because a text that was cut to its
-// share at layout counts as kept.
+// share at layout counts as kept. For a budget at which no message is left, use the result in the [*EmptyError].
 func Compare(depth int, results ...*Result) string {
 	if len(results) == 0 {
 		return ""

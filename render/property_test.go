@@ -57,6 +57,8 @@ func checkSeed(t *testing.T, seed uint64) {
 		require.Equal(t, asJSON(t, result), asJSON(t, again), at)
 		if err != nil {
 			require.EqualError(t, errAgain, err.Error(), at)
+		}
+		if result, err = orEmpty(result, err); err != nil {
 			checkError(t, err, opts, at)
 			continue
 		}
@@ -242,6 +244,9 @@ func TestFitsThatShareOnePruningAreTheSameInAnyOrderOfBudgets(t *testing.T) {
 			got, err := shared.Fit(t.Context(), budget)
 			if wantErr != nil {
 				require.EqualError(t, err, wantErr.Error(), "seed %d, budget %d", seed, budget)
+			}
+			want, wantErr = orEmpty(want, wantErr)
+			if got, err = orEmpty(got, err); wantErr != nil {
 				continue
 			}
 			require.NoError(t, err)

@@ -49,6 +49,7 @@ type Options struct {
 	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to be removed. See Trimming
 	//     on the package's page.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
+	//   - A prompt of which pruning leaves no message is an error: [*EmptyError].
 	Compatible bool
 	// Validate checks the messages and tools that are left with [chat.ValidateRequest], whose [*chat.ValidationError]
 	// the error wraps: for example, that every tool call has its result, that the last message is the user's or a
@@ -142,7 +143,11 @@ type listing struct {
 //     has tokens left, they are offered to each [elements.Expandable] in it, in the order of rendering.
 //  3. Prune. If a limit is exceeded, one piece after the other is removed, the least important first, until the exact
 //     count fits. Required pieces stay.
-//  4. If nothing more may be removed and it still does not fit, the error is a [*BudgetExceededError].
+//  4. If nothing more may be removed and it still does not fit, the error is a [*BudgetExceededError]. If the prompt had
+//     a message and pruning left none, the error is an [*EmptyError], unless the options say Compatible.
+//
+// A tree without a message is not an error, because nothing was lost: for example one with only tools, with conditions
+// that are all false, or with a session in which nothing was said yet. [Options.Validate] refuses it.
 //
 // An error or a panic in an element is returned as an [*ElementError] with its path, one in the tokenizer as a
 // [*TokenizerError]. A cancelled context ends the render with its cause, as soon as the elements that are running have

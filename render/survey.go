@@ -23,12 +23,13 @@ type Survey struct {
 	From int
 	// Below is the smallest [elements.TokenLimit] above the budget of the result, 0 if there is none.
 	Below int
-	// Least is the smallest budget, at least From, that the prompt fits.
+	// Least is the smallest budget, at least From, that the prompt fits. If all messages may be removed, a fit to it is
+	// an [*EmptyError].
 	Least int
 }
 
 // Survey returns the budgets from which on the pieces are kept. It prunes the prompt once, as far as possible, whatever
-// the number of pieces. The error wraps [ErrNoSurvey] if one pruning says nothing about other budgets: with a low
+// the number of pieces, and goes on if no message is left. The error wraps [ErrNoSurvey] if one pruning says nothing about other budgets: with a low
 // water, with backfill, with expandables, or with a tokenizer that is not a [chat.Joiner].
 func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if r == nil || r.survey == nil {
