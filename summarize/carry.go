@@ -365,7 +365,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 			}
 			return layout.Fit(ctx, at.budget)
 		})
-		if _, over := errors.AsType[*render.BudgetExceededError](err); err != nil && (at.mustFit || !over) {
+		if err != nil && (at.mustFit || !tooLarge(err)) {
 			return within("the prompt does not render with the summary", err)
 		}
 		if result != nil {

@@ -118,6 +118,13 @@ func (e *PendingError) Unwrap() error {
 	return e.Budget
 }
 
+// tooLarge reports whether a prompt does not fit, or pruning left no message of it.
+func tooLarge(err error) bool {
+	_, over := errors.AsType[*render.BudgetExceededError](err)
+	_, empty := errors.AsType[*render.EmptyError](err)
+	return over || empty
+}
+
 // SummaryError says why an answer cannot be used as a summary.
 type SummaryError struct {
 	// Reason in words.

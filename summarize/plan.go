@@ -165,6 +165,9 @@ func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
 	}
+	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+		return empty.Result.Tokens, nil
+	}
 	if err != nil {
 		return 0, within("rendering the replacement", err)
 	}

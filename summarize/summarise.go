@@ -369,15 +369,15 @@ func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, 
 	for fits+1 < over {
 		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
 		_, err := w.render(ctx, c, p, m, w.answer(c))
-		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
-		if ok && (n == 1 || p.Forks) { // nothing can be split
+		large := tooLarge(err)
+		if large && (n == 1 || p.Forks) { // nothing can be split
 			_, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
-			exceeded, ok = errors.AsType[*render.BudgetExceededError](err)
+			large = tooLarge(err)
 		}
 		switch {
-		case !ok && err != nil:
+		case !large && err != nil:
 			return 0, err
-		case !ok:
+		case !large:
 			fits = n
 			n = min(2*n, (fits+over)/2)
 		case n == 1 || p.Forks:
@@ -385,7 +385,7 @@ func (w *writer) pieceSize(ctx context.Context, c *candidate, j *job, p Prompt, 
 		default:
 			over = n
 			n = (fits + over) / 2
-			if fits == 0 && exceeded.Needed > 0 {
+			if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok && fits == 0 && exceeded.Needed > 0 {
 				n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
 			}
 		}
@@ -438,7 +438,7 @@ func (w *writer) tools(p Prompt) []chat.Tool {
 // ask sends one request and returns the summary in the answer.
 func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (string, error) {
 	rendered, err := w.render(ctx, c, p, m, w.answer(c))
-	if _, over := errors.AsType[*render.BudgetExceededError](err); over {
+	if tooLarge(err) {
 		rendered, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
 	}
 	if err != nil {
@@ -727,6 +727,9 @@ func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, erro
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
+	}
+	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d, which leaves no message of it", empty.Tokens, m.Room)}
 	}
 	if err != nil {
 		return nil, within("rendering the replacement", err)

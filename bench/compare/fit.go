@@ -50,7 +50,7 @@ func fitPlan() plan {
 					{name: fmt.Sprintf("render at %d budgets", budgetsFitted), pieces: len(lines) * budgetsFitted, lap: repeated(func() error {
 						for _, budget := range budgets {
 							opts.Budget = budget
-							if _, err := render.Render(ctx, p.root, opts); err != nil {
+							if _, err := orEmpty(render.Render(ctx, p.root, opts)); err != nil {
 								return err
 							}
 						}
@@ -64,7 +64,7 @@ func fitPlan() plan {
 
 func fitAll(ctx context.Context, layout *render.Layout, budgets []int) error {
 	for _, budget := range budgets {
-		r, err := layout.Fit(ctx, budget)
+		r, err := orEmpty(layout.Fit(ctx, budget))
 		if err != nil {
 			return err
 		}

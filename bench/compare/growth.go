@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
@@ -105,7 +106,7 @@ func (p *pruning) lap() lap {
 }
 
 func (p *pruning) render(ctx context.Context, c *tiktoken.Counter, root elements.Node) error {
-	r, err := render.Render(ctx, root, render.Options{Budget: p.budget, Tokenizer: c})
+	r, err := orEmpty(render.Render(ctx, root, render.Options{Budget: p.budget, Tokenizer: c}))
 	if err != nil {
 		return err
 	}
@@ -113,4 +114,12 @@ func (p *pruning) render(ctx context.Context, c *tiktoken.Counter, root elements
 		return fmt.Errorf("rendered %d tokens, the budget is %d", p.kept, p.budget)
 	}
 	return nil
+}
+
+// orEmpty returns a result, also one without a message: a budget may be too small for any piece of a tree of few pieces.
+func orEmpty(r *render.Result, err error) (*render.Result, error) {
+	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+		return empty.Result, nil
+	}
+	return r, err
 }

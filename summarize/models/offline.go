@@ -314,11 +314,11 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 	}
 	prompt := elements.UserMessage{Children: content}
 	result, err := render.Render(ctx, prompt, render.Options{Budget: limit, Tokenizer: o.Tokenizer})
+	if _, empty := errors.AsType[*render.EmptyError](err); empty || err == nil && len(result.Messages) == 0 {
+		return "", fmt.Errorf("no line fits in %d tokens", limit)
+	}
 	if err != nil {
 		return "", err
-	}
-	if len(result.Messages) == 0 {
-		return "", fmt.Errorf("no line fits in %d tokens", limit)
 	}
 	return result.Messages[0].Text(), nil
 }

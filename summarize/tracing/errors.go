@@ -24,5 +24,8 @@ func errorType(err error) string {
 	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return "budget_exceeded"
 	}
+	if _, ok := errors.AsType[*render.EmptyError](err); ok {
+		return "prompt_empty"
+	}
 	return kind
 }
