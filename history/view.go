@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -73,20 +74,29 @@ func WithView(ctx context.Context, s *Session, v View) context.Context {
 
 // ViewIn returns the view of the session that was set by [WithView], or the session's view at its leaf. Every element
 // that shows a session uses it.
+//
+// For [Shown], an element that calls it shows the whole view.
 func ViewIn(ctx context.Context, s *Session) (View, error) {
-	sn, err := snapshotIn(ctx, s)
+	sn, err := snapshotIn(ctx, s, wholeView)
 	if err != nil {
 		return View{}, err
 	}
 	return sn.view(), nil
 }
 
-// snapshotIn returns the snapshot of the view that [ViewIn] returns.
-func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
-	if sn, ok := ctx.Value(viewKey{s}).(*snapshot); ok {
-		return sn, nil
+// snapshotIn returns the snapshot of the view that [ViewIn] returns, and records that parts of it are shown.
+func snapshotIn(ctx context.Context, s *Session, parts viewParts) (*snapshot, error) {
+	sn, ok := ctx.Value(viewKey{s}).(*snapshot)
+	if !ok {
+		var err error
+		if sn, err = s.snapshotTo(ctx, ""); err != nil {
+			return nil, err
+		}
 	}
-	return s.snapshotTo(ctx, "")
+	if shown, ok := ctx.Value(shownKey{}).(*Shown); ok {
+		shown.record(s, sn, parts)
+	}
+	return sn, nil
 }
 
 // shown returns the snapshot from which the view was made. For a view that was not made by a session, it makes one from
@@ -104,6 +114,14 @@ func (v View) shown() *snapshot {
 		sn.turns = append(sn.turns, turn)
 	}
 	return sn
+}
+
+// Empty reports whether the view shows nothing: [View.Messages] returns no message.
+func (v View) Empty() bool {
+	return len(v.Compacted) == 0 && !slices.ContainsFunc(v.Turns, func(t Turn) bool {
+		_, says := t.Message()
+		return says || slices.ContainsFunc(t.Rounds, Round.says)
+	})
 }
 
 // Messages returns all that the view shows, in order and uncut, as it is sent.

@@ -81,21 +81,21 @@ func (r TurnRounds) ShowsHistory() {}
 // IgnoresBudget marks the element as one whose size does not depend on its budget.
 func (r TurnRounds) IgnoresBudget() {}
 
-// snapshotFor returns what an element with these limits shows of its session, or an error if the session is missing or
-// a limit is invalid.
-func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {
+// snapshotFor returns what an element with these limits shows of its session, and records the parts that it shows. It
+// returns an error if the session is missing or a limit is invalid.
+func snapshotFor(ctx context.Context, s *Session, limits Limits, parts viewParts) (*snapshot, error) {
 	if s == nil {
 		return nil, ErrNoSession
 	}
 	if err := limits.check(); err != nil {
 		return nil, err
 	}
-	return snapshotIn(ctx, s)
+	return snapshotIn(ctx, s, parts)
 }
 
 // Render shows the turns before the last.
 func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
-	sn, err := snapshotFor(ctx, c.Session, c.Limits)
+	sn, err := snapshotFor(ctx, c.Session, c.Limits, partConversation)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 
 // Render shows the current turn's user message.
 func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
-	sn, err := snapshotFor(ctx, r.Session, r.Limits)
+	sn, err := snapshotFor(ctx, r.Session, r.Limits, partStart)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node
 
 // Render shows the last turn's rounds.
 func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
-	sn, err := snapshotFor(ctx, r.Session, r.Limits)
+	sn, err := snapshotFor(ctx, r.Session, r.Limits, partRounds)
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,9 @@ func (r Round) whole() []chat.Message {
 	return messages
 }
 
+// says reports whether the round is sent: whether [Round.Messages] returns any message.
+func (r Round) says() bool { return answers(r.Assistant.Message()) }
+
 // answers returns the first result of each call that has one.
 func (r Round) answers() map[string]chat.Message {
 	answers := make(map[string]chat.Message, len(r.Results))

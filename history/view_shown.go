@@ -1,0 +1,102 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+)
+
+// Shown records which parts of a session's view the elements of a prompt show. [WithShown] returns one. Its methods are
+// safe for concurrent use, and are of use once the prompt is laid out.
+//
+// An element counts once it is rendered, whether its messages are pruned afterwards or not. [Conversation] shows the
+// compacted messages and all turns but the last, [TurnStart] and [TurnRounds] their parts of the last turn, and an
+// element that calls [ViewIn] everything. An element that reads the session by itself, or takes another view of it from
+// a [WithView] of its own, does not count.
+type Shown struct {
+	session *Session
+	view    *snapshot
+	parts   atomic.Uint32 // the viewParts that were recorded
+}
+
+// viewParts is a set of parts of a view.
+type viewParts = uint32
+
+const (
+	partConversation viewParts = 1 << iota // compacted messages, and all turns but the last
+	partStart                              // of the last turn
+	partRounds                             // of the last turn
+	partOther                              // of the view of another session
+
+	wholeView = partConversation | partStart | partRounds
+)
+
+// shownKey is the context key for what records the parts that are shown.
+type shownKey struct{}
+
+// WithShown is [WithView] with a record of what elements show of the view. Use it for one layout. Within another
+// WithShown, only the inner one records.
+func WithShown(ctx context.Context, s *Session, v View) (context.Context, *Shown) {
+	shown := &Shown{session: s, view: v.shown()}
+	ctx = context.WithValue(ctx, viewKey{s}, shown.view)
+	return context.WithValue(ctx, shownKey{}, shown), shown
+}
+
+// record records that an element shows parts of a snapshot.
+func (s *Shown) record(session *Session, sn *snapshot, parts viewParts) {
+	switch {
+	case session != s.session:
+		s.parts.Or(partOther)
+	case sn == s.view:
+		s.parts.Or(parts)
+	}
+}
+
+// Last reports whether an element shows the view's last message. It is false for an empty view ([View.Empty]). Entries
+// that yield no message are passed over, such as a turn's start that says nothing.
+func (s *Shown) Last() bool {
+	has := s.view.parts()
+	for _, part := range [...]viewParts{partRounds, partStart, partConversation} {
+		if has&part != 0 {
+			return s.parts.Load()&part != 0
+		}
+	}
+	return false
+}
+
+// Whole reports whether elements show all messages of the view: the compacted ones, all turns, and the start and the
+// rounds of the last turn. It is true for an empty view.
+func (s *Shown) Whole() bool { return s.view.parts()&^s.parts.Load() == 0 }
+
+// Other reports whether an element showed another session: it took that session's view from [ViewIn], or is an element
+// of this package.
+func (s *Shown) Other() bool { return s.parts.Load()&partOther != 0 }
+
+// parts returns the parts of the view that have messages.
+func (sn *snapshot) parts() (has viewParts) {
+	turns := sn.shown()
+	if last := len(turns) - 1; last >= 0 {
+		if turns[last].startSays() {
+			has |= partStart
+		}
+		if slices.ContainsFunc(turns[last].rounds, (*openRound).says) {
+			has |= partRounds
+		}
+		turns = turns[:last]
+	}
+	if len(sn.compacted) > 0 || slices.ContainsFunc(turns, (*openTurn).says) {
+		has |= partConversation
+	}
+	return has
+}
+
+// startSays reports whether the start of the turn is sent.
+func (t *openTurn) startSays() bool {
+	_, says := Turn{Start: t.start}.Message()
+	return says
+}
+
+// says reports whether anything of the turn is sent.
+func (t *openTurn) says() bool {
+	return t.startSays() || slices.ContainsFunc(t.rounds, (*openRound).says)
+}
