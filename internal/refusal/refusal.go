@@ -1,9 +1,11 @@
-// Package refusal detects errors of providers for requests that are too large, and reads the sizes that they state.
+// Package refusal classifies errors of models by what they say about the size of a request, and reads the sizes that they
+// state.
 package refusal
 
 import (
 	"errors"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,64 +13,146 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Sizes are the sizes that an error states for a request that is larger than the model's context window, in tokens as
-// the provider counts them. A size that the error does not state is 0. If a provider states only the sum of input and
+// Kind says what an error of a model says about the size of a request.
+type Kind int
+
+// The kinds.
+const (
+	None   Kind = iota // not about the size
+	Tokens             // larger than the context window, or HTTP 413 without words
+	Body               // too many bytes, an image too large, or refused by a proxy: not a limit in tokens
+	Opaque             // HTTP 400 without words: it may be the size
+)
+
+// Refusal is what an error says about the size of a request. The sizes are in tokens as the provider counts them, and
+// only set if Kind is Tokens. A size that the error does not state is 0. If a provider states only the sum of input and
 // answer, Tokens is that sum.
-type Sizes struct {
+type Refusal struct {
+	Kind Kind
 	// Limit is the context window, Tokens the size of the request's input.
 	Limit, Tokens int
 }
 
-// TooLarge reports whether err says that a request is larger than the model's context window, and returns the sizes that
-// it states.
-//
-// A [*chat.ContextLimitError] anywhere in the chain counts; sizes that it does not have are read from the text of its
-// Err. Without one, a [*chat.TransientError] never counts. Of errors with a method StatusCode, an HTTP status of 413
-// counts, 401, 402, 403, 404, 408, 409 and 429 do not, and 500 and more do only with the text of a server that is known
-// to use them. Any other error counts if its text is one with which a provider, a gateway or a local server is known to
-// refuse requests that are too large. Rate limits, quotas and limits of the output do not count.
+// Sizes are the sizes of a [Refusal].
+type Sizes struct{ Limit, Tokens int }
+
+// TooLarge reports whether the kind of an error is [Tokens], and returns its sizes.
 func TooLarge(err error) (Sizes, bool) {
+	r := Of(err)
+	return Sizes{r.Limit, r.Tokens}, r.Kind == Tokens
+}
+
+// Of returns what err says about the size of a request.
+//
+// A [*chat.ContextLimitError] anywhere in the chain is Tokens, and sizes that it does not have are read from the text of
+// its Err; if it has none and the text is about the body, it is Body. Without one, a [*chat.TransientError] is None.
+//
+// The HTTP status of an error is that of a method StatusCode, or of a field StatusCode, HTTPStatusCode or Code of a
+// struct. With 413, an error is Body if its text is about the body, and else Tokens. With 401, 402, 403, 404, 408, 409
+// and 429 it is None. With 500 and more it is Tokens if its text is that of a server that is known to use them.
+//
+// Any other error is Tokens if its text is one with which a provider, a gateway or a local server is known to refuse
+// requests that are larger than the context window; Body if its text is about bytes, images or a proxy; Opaque if its
+// status, or the status in its text, is 400 and its text says nothing else. Rate limits, quotas and limits of the output
+// are None.
+func Of(err error) Refusal {
 	if err == nil {
-		return Sizes{}, false
+		return Refusal{}
 	}
 	if over, ok := errors.AsType[*chat.ContextLimitError](err); ok {
-		named := Sizes{}
+		r := Refusal{Kind: Tokens}
 		if over.Err != nil {
-			named = sizes(unbroken(over.Err))
+			text := said(over.Err)
+			if over.Limit <= 0 && over.Tokens <= 0 && !namesTokens(text) && ofBody(text, http.StatusRequestEntityTooLarge) {
+				return Refusal{Kind: Body}
+			}
+			r = tooLarge(text)
 		}
 		if over.Limit > 0 {
-			named.Limit = over.Limit
+			r.Limit = over.Limit
 		}
 		if over.Tokens > 0 {
-			named.Tokens = over.Tokens
+			r.Tokens = over.Tokens
 		}
-		return named, true
+		return r
 	}
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
-		return Sizes{}, false
+		return Refusal{}
 	}
-	text, known := unbroken(err), refusalText
+	text, status := said(err), statusOf(err)
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		if !namesTokens(text) && ofBody(text, status) {
+			return Refusal{Kind: Body}
+		}
+		return tooLarge(text)
+	case neverRefusals[status], rateText.MatchString(text):
+		return Refusal{}
+	case status >= http.StatusInternalServerError:
+		if serverRefusalText.MatchString(text) {
+			return tooLarge(text)
+		}
+		return Refusal{}
+	case refusalText.MatchString(text):
+		return tooLarge(text)
+	case ofBody(text, status):
+		return Refusal{Kind: Body}
+	case entityText.MatchString(text):
+		return tooLarge(text)
+	case saysNothing(text, status):
+		return Refusal{Kind: Opaque}
+	}
+	return Refusal{}
+}
+
+// tooLarge returns a refusal of kind Tokens, with the sizes that its text states.
+func tooLarge(text string) Refusal {
+	s := sizes(text)
+	return Refusal{Tokens, s.Limit, s.Tokens}
+}
+
+// said returns what a server says in an error: its text without the request's method and URL, and without line breaks,
+// which some logs add.
+func said(err error) string {
+	return strings.Join(strings.Fields(requestLine.ReplaceAllString(err.Error(), "")), " ")
+}
+
+// requestLine matches the method and the URL in the errors of SDKs and of net/http.
+var requestLine = regexp.MustCompile(`(?i)\b(?:get|post|put|patch) "[^"]*":? ?`)
+
+// statusOf returns the HTTP status of an error, 0 if it has none.
+func statusOf(err error) int {
 	if coded, ok := errors.AsType[interface {
 		error
 		StatusCode() int
 	}](err); ok {
-		switch status := coded.StatusCode(); {
-		case status == http.StatusRequestEntityTooLarge:
-			return sizes(text), true
-		case neverRefusals[status]:
-			return Sizes{}, false
-		case status >= http.StatusInternalServerError:
-			known = serverRefusalText
+		return coded.StatusCode()
+	}
+	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
+		for _, name := range [...]string{"StatusCode", "HTTPStatusCode", "Code"} {
+			field, ok := v.Type().FieldByName(name)
+			if !ok || len(field.Index) > 1 || !v.FieldByIndex(field.Index).CanInt() {
+				continue
+			}
+			if status := v.FieldByIndex(field.Index).Int(); status >= http.StatusBadRequest && status < 600 {
+				return int(status)
+			}
 		}
 	}
-	if rateText.MatchString(text) || !known.MatchString(text) {
-		return Sizes{}, false
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return statusOf(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if status := statusOf(inner); status != 0 {
+				return status
+			}
+		}
 	}
-	return sizes(text), true
+	return 0
 }
-
-// unbroken returns the text of an error without line breaks, which some logs add.
-func unbroken(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // neverRefusals are statuses that no provider is known to use for a request that is too large.
 var neverRefusals = map[int]bool{
@@ -88,11 +172,11 @@ var rateText = anyOf(
 	`wait before trying`, `try again (?:in|later)\b`, `retry (?:after|in)\b`, `\bbilling\b`, `\bcredits\b`, `extra usage`,
 )
 
-// refusalText matches the refusals of requests that are too large. The tests quote each with its source.
+// refusalText matches the refusals of requests that are larger than the context window. The tests quote each with its
+// source.
 var refusalText = anyOf(
 	// Codes, types and stop reasons: OpenAI and compatible servers, LiteLLM, GitHub, llama.cpp, Anthropic.
 	`context_length_exceeded`, `context_?window_?exceeded`, `model_max_prompt_tokens_exceeded`, `exceed_context_size_error`,
-	`request_too_large`,
 	// The context: most providers, "exceeds the context window of this model", "context size has been exceeded".
 	`\bmaximum context (?:length|limit|window)\b`,
 	`\bexceed(?:s|ed)?\b.{0,50}\bcontext (?:window|length|size|limit)\b`,
@@ -113,11 +197,12 @@ var refusalText = anyOf(
 	`request length [\d,]+ \+ [\d,]+ is greater than max_seq_len`,
 	// Advice: Groq, Cerebras, vLLM.
 	`reduce the length of the (?:messages|prompt|input)`,
-	// The body: proxies, GitHub Models, and what Bedrock checks before it calls the model.
-	`request entity too large`, `payload too large`, `content too large`, `request body too large for`,
-	`\b413 (?:status code \(no body\)|failed to (?:parse|buffer) (?:the )?request)`,
-	`malformed input request: expected maxlength`, `value at 'body' failed to satisfy constraint: member must have length`,
+	// The body, in tokens: GitHub Models.
+	`request body too large for .{0,60}\btokens\b`,
 )
+
+// entityText matches the names of HTTP status 413.
+var entityText = anyOf(`request entity too large`, `payload too large`, `content too large`, `\b413 status code \(no body\)`)
 
 // serverRefusalText matches refusals with a status of 500 or more: from llama.cpp, from vLLM behind Xinference, and from
 // streams that LiteLLM passes on.
@@ -125,6 +210,105 @@ var serverRefusalText = anyOf(
 	`exceed_context_size_error`, `context size has been exceeded`, `longer than the maximum model length`,
 	`exceeds the model\W{1,2}s maximum context length`,
 )
+
+// namesTokens reports whether a text is about the context window or names a number of tokens.
+func namesTokens(text string) bool {
+	return refusalText.MatchString(text) || tokensText.MatchString(text)
+}
+
+var tokensText = anyOf(`\d[km]? tokens\b`)
+
+// ofBody reports whether the text of an error with this status, 0 if it is not known, is about the bytes of a request, or
+// its images, or the page of a proxy.
+func ofBody(text string, status int) bool {
+	text = url.ReplaceAllString(text, "")
+	if bodyText.MatchString(text) {
+		return !answerText.MatchString(text)
+	}
+	switch {
+	case status == http.StatusRequestEntityTooLarge, status == 0 && is413.MatchString(text):
+		return proxyText.MatchString(text) || unreadText.MatchString(text)
+	case status == http.StatusBadRequest, status == 0 && is400.MatchString(text):
+		return pageText.MatchString(text) || proxyText.MatchString(text) && saysNothing(proxyText.ReplaceAllString(text, ""), status)
+	}
+	return false
+}
+
+var (
+	url   = regexp.MustCompile(`(?i)\bhttps?://[^\s"'<>()\\]+`)
+	is413 = anyOf(`\b413\b`, entityText.String()[len(`(?i)`):])
+	is400 = anyOf(`\b400\b`, `\bbad ?request`)
+)
+
+// A number of bytes: 20971520 bytes, 5 MB, 4.5MB, 100 KiB; and the words that say that something is too large.
+const (
+	bytesText = `\d[\d.,_]* ?(?:bytes?|[kmg]i?b)\b`
+	excess    = `(?:exceed|too (?:large|big|long)|larger than|greater than|\blimit|\bmax(?:imum)?\b)`
+)
+
+// bodyText matches the refusals of requests that have too many bytes, or too many or too large images. The tests quote
+// each with its source.
+var bodyText = anyOf(
+	// Codes, types and settings: Anthropic, Vercel, Express, nginx.
+	`request_too_large`, `payload_too_large`, `payloadtoolargeerror`, `entity\.too\.large`, `client_max_body_size`,
+	// Bytes: Gemini, Anthropic, DashScope, GitHub.
+	excess+`.{0,80}`+bytesText, bytesText+`.{0,80}`+excess,
+	// The body: gateways, frameworks and net/http.
+	`\bbody (?:size|length)\b`, `\bbody[a-z' ]{0,20} (?:too (?:large|big|long)|exceed)`, `\bmax(?:imum)? .{0,30}\brequest body\b`,
+	`\blength limit exceeded\b`, `\brequest (?:header or cookie too large|is too large to send)`, `\b(?:request|payload) size (?:exceed|is too large|limit)`,
+	`\bexceeds? (?:the )?max(?:imum)?(?: allowed)? size\b`, `\bmax(?:imum)?[ _](?:allowed )?(?:request|payload|content|upload)[ _]size\b`,
+	// The length of a text in characters or bytes: OpenAI, Bedrock, Jackson.
+	`string too long\. expected a string with maximum length \d{6}`, `string value length \(\d+\) exceeds`,
+	`malformed input request: expected maxlength`, `value at 'body' failed to satisfy constraint: member must have length`,
+	// Images and documents: Anthropic, Bedrock, OpenAI, vLLM, Fireworks, DashScope, Kimi.
+	`\b(?:images?|documents?|pdf|media|attachments?)\b[^.]{0,60} (?:exceeds?|exceeded|too (?:large|big|many)|larger than)\b`,
+	`\btoo (?:many|large|big|much) (?:images?|documents?|pdf pages|media|attachments?)\b`,
+	`\b(?:at most|maximum of|up to) \d+ (?:images?|documents?|pdf pages|videos?)\b`,
+	`\bmax data-uri per request\b`,
+)
+
+// answerText matches texts about the size of an answer, or of memory, which mention bytes too.
+var answerText = anyOf(`\b(?:answer|response|output|completion)(?: body)? (?:is |was )?(?:too large|larger than|exceed)`, `out of memory`)
+
+// pageText matches the page of a server for browsers, and proxyText also the name of a proxy.
+var (
+	pageText  = anyOf(`<!doctype html`, `<html\b`)
+	proxyText = anyOf(`<!doctype html`, `<html\b`, `\b(?:nginx|cloudflare|openresty|envoy|traefik|haproxy)\b(?:/[\d.]+)?`)
+)
+
+// unreadText matches the text of GitHub Copilot for a body that it did not read because of its size.
+var unreadText = anyOf(`failed to parse request`)
+
+// saysNothing reports whether the text of an error with this status, 0 if it is not known, is that of HTTP status 400
+// without a reason.
+func saysNothing(text string, status int) bool {
+	text = url.ReplaceAllString(strings.ReplaceAll(text, `\`, ""), "")
+	if status != http.StatusBadRequest && (status != 0 || !is400.MatchString(text)) {
+		return false
+	}
+	for _, empty := range emptyTexts {
+		text = empty.ReplaceAllString(text, " ")
+	}
+	return !wordText.MatchString(text)
+}
+
+// emptyTexts match what says nothing in the text of an error: in this order, the names of callers before it, ids, the
+// keys of JSON, and words.
+var emptyTexts = []*regexp.Regexp{
+	anyOf(`^(?:(?:[\w.-]+|unusable answer):(?: |$))+`),
+	anyOf(`["']?\b(?:request[_-]?id|workspace[_-]?id|trace[_-]?id|user_id|provider_name|is_byok)\b["']?\)?\s*[:=]\s*(?:"[^"]*"|'[^']*'|[\w:-]+)`, `\breq_\w+`),
+	anyOf(`["'][\w-]+["']\s*:`),
+	anyOf(
+		`\b(?:openai\.|litellm\.|google\.genai\.errors\.)?(?:bad_?request(?:_?error|_?exception)?|invalid_?request(?:_?error)?|api_?(?:status_?)?error|client_?error|openai_?error|openai_?exception)\b`,
+		`\b(?:(?:the|your) )?(?:bad|invalid|malformed) request\b`, `\b(?:google )?request (?:failed|is invalid|was invalid|was malformed)(?: with)?`,
+		`\brequest contains an invalid argument\b`, `\binvalid[_ ]argument\b`, `\b(?:(?:the|upstream) )?(?:provider|upstream) returned (?:an )?error\b`,
+		`\b(?:(?:http|unexpected|response) )?status(?: code)?\b`, `\bhttp(?:/\d(?:\.\d)?)?\b`, `\b400\b`, `\bno (?:body|reason given)\b`,
+		`\b(?:code|message|details)\b\s*:`, `\b(?:(?:an|unknown|(?:openai )?api|anthropic|google|server|upstream) )?error(?: code| message)?\b`, `\b(?:null|none)\b`, `\bmap\[\]`,
+	),
+}
+
+// wordText matches a word or a number.
+var wordText = regexp.MustCompile(`[\pL\pN]`)
 
 // number matches a number of tokens: 128000, 128,000, 128_000, 128k, 1.5M.
 const number = `(\d{1,3}(?:[,_]\d{3})+|\d+(?:\.\d+)?k\b|\d+(?:\.\d+)?m\b|\d+)`
