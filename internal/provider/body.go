@@ -34,6 +34,9 @@ type boundedBody struct {
 	read, event int64
 	inLine      bool // the current line is not empty
 	err         error
+
+	start []byte // the body so far if it is JSON and not longer than maxRefusal: an error may be in it
+	other bool   // the body is not JSON, or longer
 }
 
 func newBody(body io.ReadCloser, length int64, streamed bool) *boundedBody {
@@ -55,6 +58,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		n += more
 		b.read += int64(more)
 		b.check("the answer", b.read, b.most)
+		b.keep(piece)
 		if b.mostEvent > 0 {
 			b.count(piece)
 		}
@@ -63,6 +67,24 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		}
 	}
 	return 0, b.err
+}
+
+// keep keeps the next bytes of the body if it may be the JSON of an error.
+func (b *boundedBody) keep(p []byte) {
+	if b.other {
+		return
+	}
+	if len(b.start) == 0 {
+		if p = bytes.TrimLeft(p, " \t\r\n"); len(p) == 0 {
+			return
+		}
+		b.other = p[0] != '{' && p[0] != '['
+	}
+	if b.other = b.other || len(b.start)+len(p) > maxRefusal; b.other {
+		b.start = nil
+		return
+	}
+	b.start = append(b.start, p...)
 }
 
 func (b *boundedBody) check(what string, size, most int64) {

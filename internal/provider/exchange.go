@@ -20,6 +20,7 @@ type Exchange struct {
 	secrets  secrets
 	header   http.Header // of the last response
 	status   int
+	body     *boundedBody // of the last response, nil if it is a refusal
 }
 
 // NewExchange returns an exchange, with the limits of a stream if streamed is set.
@@ -43,7 +44,7 @@ func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Respons
 
 // Send is [Exchange.Do] for a transport: it returns redirects for the client to follow.
 func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	x.header, x.status = nil, 0
+	x.header, x.status, x.body = nil, 0, nil
 	x.secrets.collect(req)
 	res, err := next(req)
 	if err != nil {
@@ -68,7 +69,8 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 		res.Body, res.ContentLength = &refusalBody{ReadCloser: res.Body, secrets: x.secrets}, -1
 		return res, nil
 	}
-	res.Body = newBody(res.Body, res.ContentLength, x.streamed)
+	x.body = newBody(res.Body, res.ContentLength, x.streamed)
+	res.Body = x.body
 	return res, nil
 }
 

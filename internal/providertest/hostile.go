@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/refusal"
 )
 
 // Secrets of a [Hostile] model: its key, and a parameter of its URL named "key".
@@ -77,14 +78,14 @@ var escaped = func() string {
 	return b.String()
 }()
 
-// refusal is an error in the forms of all providers at once.
-const refusal = `{"type":"error","object":"error","message":"No.","code":"nope","error":{"type":"rate_limit_error","message":"No.","code":"nope","status":"RESOURCE_EXHAUSTED","param":null,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3s"}]},"request_id":"r1"}`
+// anError is an error in the forms of all providers at once.
+const anError = `{"type":"error","object":"error","message":"No.","code":"nope","error":{"type":"rate_limit_error","message":"No.","code":"nope","status":"RESOURCE_EXHAUSTED","param":null,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3s"}]},"request_id":"r1"}`
 
 // bodies are bodies that are no provider's answer, by name.
 var bodies = map[string]string{
 	"nothing": "", "white space": " \r\n\t", "null": "null", "true": "true", "an array": "[]", "an object": "{}", "a string": `"text"`, "a number": "1e999",
 	"cut off": `{"choices":[{"message":{"content":"We`, "HTML": "<!DOCTYPE html><html><body>502 Bad Gateway</body></html>",
-	"an error": refusal, "an error as a text": `{"error":"No."}`, "an error of null": `{"error":null}`, "an error as a number": `{"error":7}`, "an error as a list": `{"error":[null]}`,
+	"an error": anError, "an error as a text": `{"error":"No."}`, "an error of null": `{"error":null}`, "an error as a number": `{"error":7}`, "an error as a list": `{"error":[null]}`,
 	"errors in errors": `{"error":{"error":{"error":{"message":{"error":"No."}}}}}`, "an error of numbers": `{"error":{"message":1,"type":2,"code":3,"details":4,"status":5}}`,
 	"null choices":  `{"choices":null,"output":null,"content":null,"candidates":null,"summary":null}`,
 	"lists of null": `{"choices":[null],"output":[null],"content":[null],"candidates":[null],"summary":[null]}`,
@@ -96,7 +97,7 @@ var bodies = map[string]string{
 	"a long page":   strings.Repeat("<p>No.</p>", 30_000),
 	"many errors":   `{"error":{"details":[` + strings.Repeat(`{"a":"No."},`, 5_000) + `{}]}}`,
 	"no event":      "hello\n\n", "an event of null": "data: null\n\n", "an event of an array": "data: []\n\n", "an event cut off": "data: {\n\n",
-	"an event without data": "event: message_start\n\n", "an end": "data: [DONE]\n\n", "an event that is an error": "event: error\ndata: " + refusal + "\n\n",
+	"an event without data": "event: message_start\n\n", "an end": "data: [DONE]\n\n", "an event that is an error": "event: error\ndata: " + anError + "\n\n",
 	"a long error as an event": "event: error\ndata: {\"error\":{\"message\":\"" + strings.Repeat("No. ", 30_000) + "\",\"code\":\"" + strings.Repeat("c", 30_000) + "\"}}\n\n",
 	"a line without end":       "data: " + strings.Repeat("x", 1<<20),
 	"the key":                  "You sent " + Key + " and " + url.QueryEscape(Key) + " and " + QueryKey,
@@ -253,7 +254,7 @@ func (h Hostile) Test(t *testing.T) {
 			for _, body := range mutants(h.whole(streamed)) {
 				_, _ = h.ask(t.Context(), t, &memoryServer{answer: text(200, body)}, streamed) // some are valid, such as one with other usage
 			}
-			for _, body := range mutants(refusal) {
+			for _, body := range mutants(anError) {
 				for _, status := range [...]int{400, 401, 429, 529} {
 					_, err := h.ask(t.Context(), t, &memoryServer{answer: text(status, body)}, streamed)
 					require.Error(t, err, body)
@@ -510,6 +511,111 @@ func (h Hostile) testWaits(t *testing.T, streamed bool) {
 	}
 }
 
+// TestErrors asks a server whose errors are those of the providers, or of gateways and proxies before them.
+func (h Hostile) TestErrors(t *testing.T) {
+	for mode, streamed := range h.modes() {
+		t.Run("an error in the place of an answer is classified by its words"+mode, func(t *testing.T) { h.testRefusals(t, streamed) })
+		t.Run("what a server says about the size of a request can be told from the error"+mode, func(t *testing.T) { h.testSizes(t, streamed) })
+	}
+}
+
+// testRefusals asks a server that sends errors with status 200.
+func (h Hostile) testRefusals(t *testing.T, streamed bool) {
+	const wrongKey, tooLong = "Incorrect API key provided", "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+	answer, transient, limit := new(chat.AnswerError), new(chat.TransientError), new(chat.ContextLimitError)
+	for _, tt := range []struct {
+		rule, body string
+		want       error    // of this type
+		said       []string // parts of its text
+	}{
+		{"a message and a code", `{"error":{"message":"` + wrongKey + `","code":"invalid_api_key"}}`, answer, []string{wrongKey, "invalid_api_key"}},
+		{"a message and a type", ` {"type":"error","error":{"type":"authentication_error","message":"` + wrongKey + `"}}`, answer, []string{wrongKey, "authentication_error"}},
+		{"a message and a status", `{"error":{"message":"` + wrongKey + `","code":401,"status":"UNAUTHENTICATED"}}`, answer, []string{wrongKey, "401", "UNAUTHENTICATED"}},
+		{"a text", `{"error":"` + wrongKey + `"}`, answer, []string{wrongKey}},
+		{"a text and a message", `{"error":"Unauthorized","message":"` + wrongKey + `","statusCode":401}`, answer, []string{wrongKey, "Unauthorized", "401"}},
+		{"a message without an error", `{"message":"` + wrongKey + `"}`, answer, []string{wrongKey}},
+		{"a message with an empty answer", `{"choices":null,"content":[],"candidates":[],"output":[],"message":"` + wrongKey + `","code":"401"}`, answer, []string{wrongKey, "401"}},
+		{"an error in a list", `[{"error":{"message":"` + wrongKey + `","code":401}}]`, answer, []string{wrongKey}},
+		{"an error over lines", "{\n  \"error\": {\n    \"message\": \"" + wrongKey + "\"\n  }\n}\n", answer, []string{wrongKey}},
+		{"an account without money", `{"error":{"message":"No quota.","type":"insufficient_quota","code":429}}`, answer, []string{"No quota."}},
+		{"a key", `{"error":{"message":"Wrong key ` + Key + `","code":"` + Key + `"}}`, answer, []string{"Wrong key [secret]"}},
+		{"a key in escapes", `{"error":{"message":"Wrong key ` + escaped + `"}}`, answer, []string{"Wrong key [secret]"}},
+		{"a key where a long message is cut", `{"error":{"message":"` + strings.Repeat("x", 985) + Key + `"}}`, answer, []string{"xxx"}},
+		{"a status of rates", `{"error":{"message":"Slow down.","code":429}}`, transient, []string{"Slow down."}},
+		{"a status of rates as a text", `{"error":{"message":"Slow down.","code":"429"}}`, transient, []string{"Slow down."}},
+		{"a status of the server", `{"message":"Busy.","status":503}`, transient, []string{"Busy.", "503"}},
+		{"a type of rates", `{"error":{"message":"Slow down.","type":"rate_limit_error"}}`, transient, []string{"Slow down.", "rate_limit_error"}},
+		{"the context limit", `{"error":{"message":"` + tooLong + `"}}`, &chat.ContextLimitError{Limit: 8192, Tokens: 9000}, []string{tooLong}},
+		{"the context limit with a status", `{"error":{"message":"` + tooLong + `","code":400}}`, &chat.ContextLimitError{Limit: 8192, Tokens: 9000}, []string{tooLong}},
+		{"a status of too large requests", `{"error":{"message":"Too much.","code":413}}`, limit, []string{"Too much."}},
+		{"no words", `{}`, transient, nil},
+		{"an empty answer without words", `{"choices":[],"content":[],"candidates":[],"output":[],"error":null,"message":""}`, transient, nil},
+		{"a message that is not a text", `{"message":{"role":"assistant","content":"Well."}}`, transient, nil},
+	} {
+		if tt.said == nil && streamed { // not an event
+			continue
+		}
+		_, err := h.ask(t.Context(), t, &memoryServer{answer: text(200, tt.body)}, streamed)
+		for _, said := range tt.said {
+			require.ErrorContains(t, err, said, tt.rule)
+		}
+		require.IsType(t, tt.want, err, "%s: %v", tt.rule, err)
+		if over, ok := tt.want.(*chat.ContextLimitError); ok {
+			var got *chat.ContextLimitError
+			require.ErrorAs(t, err, &got)
+			require.Equal(t, [2]int{over.Limit, over.Tokens}, [2]int{got.Limit, got.Tokens}, tt.rule)
+		}
+	}
+}
+
+// testSizes asks a server that refuses requests for their size.
+func (h Hostile) testSizes(t *testing.T, streamed bool) {
+	const nginx = "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<hr><center>nginx/1.26.1</center>\r\n</body>\r\n</html>\r\n"
+	for _, tt := range []struct {
+		rule   string
+		status int
+		body   string
+		want   refusal.Kind
+	}{
+		{"413 without a body", 413, "", refusal.Tokens},
+		{"413 without words", 413, `{"error":{"message":"Payload Too Large","code":413}}`, refusal.Tokens},
+		{"413 of a proxy", 413, nginx, refusal.Body},
+		{"413 for bytes", 413, `{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, refusal.Body},
+		{"413 for bytes with numbers", 413, `{"error":{"message":"Maximum request body size 1048576 exceeded, actual body size 1056562","code":413,"status":"Request Entity Too Large"}}`, refusal.Body},
+		{"413 for bytes as a text", 413, `{"error":"request body too large"}`, refusal.Body},
+		{"413 for tokens", 413, `{"error":{"type":"invalid_request_error","message":"Request size exceeds model context window"}}`, refusal.Tokens},
+		{"400 for tokens", 400, `{"error":{"code":400,"message":"The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, refusal.Tokens},
+		{"400 for bytes", 400, `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes.","status":"INVALID_ARGUMENT"}}`, refusal.Body},
+		{"400 for an image", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages.2.content.0.image.source.base64: image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes"},"request_id":"req_1"}`, refusal.Body},
+		{"400 of a proxy", 400, strings.ReplaceAll(nginx, "413 Request Entity Too Large", "400 Bad Request"), refusal.Body},
+		{"400 without a body", 400, "", refusal.Opaque},
+		{"400 with an empty object", 400, "{}", refusal.Opaque},
+		{"400 without words", 400, `{"message":"invalid request"}`, refusal.Opaque},
+		{"400 without words in an error", 400, `{"error":{"message":"Bad Request","type":"invalid_request_error","param":null,"code":400}}`, refusal.Opaque},
+		{"400 with an empty message", 400, `{"error":{"message":"","type":"invalid_request_error"}}`, refusal.Opaque},
+		{"400 with other words", 400, `{"error":{"message":"Unknown parameter: 'foo'.","type":"invalid_request_error"}}`, refusal.None},
+		{"401", 401, `{"error":{"message":"invalid request"}}`, refusal.None},
+		{"429", 429, `{"error":{"message":"Too many bytes: the limit is 5 MB."}}`, refusal.None},
+		{"502 of a proxy", 502, strings.ReplaceAll(nginx, "413 Request Entity Too Large", "502 Bad Gateway"), refusal.None},
+		{"413 in an answer", 200, `{"error":{"message":"Request exceeds the maximum size","type":"request_too_large","code":413}}`, refusal.Body},
+		{"an image in an answer", 200, `{"error":{"message":"Too many images in request. Max is 10.","code":400}}`, refusal.Body},
+		{"400 without words in an answer", 200, `{"error":{"message":"Provider returned error","code":400}}`, refusal.Opaque},
+		{"another error in an answer", 200, `{"error":{"message":"Incorrect API key provided","code":401}}`, refusal.None},
+	} {
+		kind := "application/json"
+		if strings.HasPrefix(tt.body, "<") {
+			kind = "text/html"
+		}
+		_, err := h.ask(t.Context(), t, &memoryServer{answer: func(*http.Request) *http.Response {
+			return &http.Response{
+				StatusCode: tt.status, Status: fmt.Sprint(tt.status, " ", http.StatusText(tt.status)), Body: io.NopCloser(strings.NewReader(tt.body)),
+				Header: http.Header{"Content-Type": {kind}, "Request-Id": {"req_011CUcqvXBc6AskCDuW4mM1q"}}, ContentLength: -1,
+			}
+		}}, streamed)
+		require.Equal(t, tt.want, refusal.Of(err).Kind, "%s: %v", tt.rule, err)
+	}
+}
+
 // testCounts asks for a count of tokens.
 func (h Hostile) testCounts(t *testing.T) {
 	count := func(status int, body string) (int, error) {
@@ -538,7 +644,7 @@ func (h Hostile) testCounts(t *testing.T) {
 // FuzzAnswers asks a server that answers with any status and body, streamed or not. A streamed answer without an error
 // must be whole: ended reports whether an event ends the stream.
 func (h Hostile) FuzzAnswers(f *testing.F, ended func(event map[string]any) bool) {
-	for _, body := range []string{h.Answer, h.Stream, refusal, "null", "data: null\n\n", "event: error\ndata: " + refusal + "\n\n"} {
+	for _, body := range []string{h.Answer, h.Stream, anError, "null", "data: null\n\n", "event: error\ndata: " + anError + "\n\n"} {
 		f.Add([]byte(body), uint16(200), false)
 		f.Add([]byte(body), uint16(429), false)
 		for i := 0; i < len(body); i += 1 + len(body)/20 {

@@ -26,7 +26,7 @@ var (
 func classify(x *provider.Exchange, err error) error {
 	api, ok := errors.AsType[*sdk.Error](err)
 	if !ok {
-		return x.Broken(fmt.Errorf("anthropic: %w", err))
+		return orRefusal(x, x.Broken(fmt.Errorf("anthropic: %w", err)))
 	}
 	if api.Request != nil { // the error's text contains its URL
 		shown := *api.Request
@@ -34,6 +34,21 @@ func classify(x *provider.Exchange, err error) error {
 		api.Request = &shown
 	}
 	return classifyAPI(api, fmt.Errorf("anthropic: %w", err))
+}
+
+// orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
+func orRefusal(x *provider.Exchange, err error) error {
+	said, ok := x.Refusal()
+	if !ok {
+		return err
+	}
+	err = fmt.Errorf("anthropic: %w", said.Err())
+	var api sdk.Error
+	if api.UnmarshalJSON(said.Raw) == nil {
+		api.StatusCode = said.Status
+		err = classifyAPI(&api, err)
+	}
+	return said.Classify(err)
 }
 
 func classifyAPI(api *sdk.Error, err error) error {

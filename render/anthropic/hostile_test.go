@@ -80,6 +80,8 @@ data: {"type":"message_stop"}
 
 func TestWhateverAServerSendsIsAnAnswerOrATypedError(t *testing.T) { hostile.Test(t) }
 
+func TestErrorsOfServersKeepTheirWordsAndTheirMeaning(t *testing.T) { hostile.TestErrors(t) }
+
 func FuzzAnswers(f *testing.F) {
 	hostile.FuzzAnswers(f, func(event map[string]any) bool { return event["type"] == "message_stop" })
 }

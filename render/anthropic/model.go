@@ -117,6 +117,9 @@ func (t Thinking) check() error {
 // API states one; the cause of a context that is done; and otherwise the SDK's error, with the API's text. The error of
 // an answer that broke off comes with the part that had arrived, whether Request.Stream is set or not.
 //
+// An error that the server sends in the place of an answer, with a status of success, is classified by its words and by
+// the status that it names; it is a [*chat.AnswerError] if it is neither about the size nor transient.
+//
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	return m.generate(ctx, req, func(*sdk.MessageNewParams) {})

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,13 +29,35 @@ var tooLongWithoutNumbers = regexp.MustCompile(`(?i)token count exceeds the maxi
 // [*chat.TransientError], a [*chat.AnswerError] or, for any other, an error with the API's text.
 func classify(x *provider.Exchange, err error) error {
 	wrapped := fmt.Errorf("gemini: %w", err)
-	if api, ok := errors.AsType[genai.APIError](err); ok {
-		if status := x.Status(); status >= http.StatusBadRequest {
-			api.Code = status // the body may say otherwise
+	api, ok := errors.AsType[genai.APIError](err)
+	switch status := x.Status(); {
+	case !ok:
+		return orRefusal(x, x.Broken(wrapped))
+	case status >= http.StatusBadRequest:
+		if api.Code != status { // the body says otherwise, or nothing
+			api.Code = status
+			wrapped = fmt.Errorf("gemini: %w", api)
 		}
 		return classifyAPI(api, wrapped)
 	}
-	return x.Broken(wrapped)
+	said := provider.Refusal{Status: api.Code, Type: api.Status, Message: api.Message} // an event of the stream
+	return orRefusal(x, said.Classify(classifyAPI(api, wrapped)))
+}
+
+// orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
+func orRefusal(x *provider.Exchange, err error) error {
+	said, ok := x.Refusal()
+	if !ok {
+		return err
+	}
+	var body struct {
+		Error struct {
+			Details []map[string]any `json:"details"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(said.Raw, &body) // another server's error has other details
+	api := genai.APIError{Code: said.Status, Message: said.Message, Details: body.Error.Details}
+	return said.Classify(classifyAPI(api, fmt.Errorf("gemini: %w", said.Err())))
 }
 
 func classifyAPI(api genai.APIError, err error) error {

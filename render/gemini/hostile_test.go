@@ -42,6 +42,8 @@ var hostile = providertest.Hostile{
 
 func TestWhateverAServerSendsIsAnAnswerOrATypedError(t *testing.T) { hostile.Test(t) }
 
+func TestErrorsOfServersKeepTheirWordsAndTheirMeaning(t *testing.T) { hostile.TestErrors(t) }
+
 func FuzzAnswers(f *testing.F) {
 	hostile.FuzzAnswers(f, func(event map[string]any) bool { return event["candidates"] != nil || event["promptFeedback"] != nil })
 }

@@ -50,6 +50,9 @@ var _ chat.Model = (*Model)(nil)
 // and otherwise the SDK's error, with the API's text. The error of a streamed answer comes with the part that had
 // arrived.
 //
+// An error that the server sends in the place of an answer, with a status of success, is classified by its words and by
+// the status that it names; it is a [*chat.AnswerError] if it is neither about the size nor transient.
+//
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
@@ -69,7 +72,10 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil && req.Stream != nil {
 		r = a.partial()
 	}
-	return r, x.Err(ctx, x.answerError(err))
+	if err = x.answerError(err); err != nil && len(whole.Candidates) == 0 {
+		err = orRefusal(x.Exchange, err)
+	}
+	return r, x.Err(ctx, err)
 }
 
 func (m *Model) options() Options {

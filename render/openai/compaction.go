@@ -108,7 +108,7 @@ func (m *Model) compact(ctx context.Context, req chat.Request) (compacted, error
 		}
 	}
 	if len(made.items) != 1 {
-		return compacted{}, &chat.AnswerError{Err: fmt.Errorf("openai: the answer has %d compaction items, not one", len(made.items))}
+		return compacted{}, x.Err(ctx, orRefusal(x, &chat.AnswerError{Err: fmt.Errorf("openai: the answer has %d compaction items, not one", len(made.items))}))
 	}
 	return made, nil
 }

@@ -155,7 +155,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	case err != nil:
 		return 0, x.Err(ctx, classify(x, err))
 	case count == nil || !count.JSON.InputTokens.Valid(): // also nil for JSON's null
-		return 0, &chat.AnswerError{Err: errors.New("openai: the answer holds no count")}
+		return 0, x.Err(ctx, orRefusal(x, &chat.AnswerError{Err: errors.New("openai: the answer holds no count")}))
 	}
 	return int(count.InputTokens), nil
 }

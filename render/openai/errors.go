@@ -41,7 +41,24 @@ func classify(x *provider.Exchange, err error) error {
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
 		return refusalOf(string(event.Event.Data), err).classify()
 	}
+	if said, ok := x.Refusal(); ok {
+		return answered(said)
+	}
 	return x.Broken(fmt.Errorf("openai: %w", err))
+}
+
+// answered returns the error that a server sent in the place of an answer.
+func answered(said provider.Refusal) error {
+	r := refusal{status: said.Status, code: said.Code, kind: said.Type, message: said.Message, raw: string(said.Raw), err: said.Err()}
+	return said.Classify(r.classifyAs(fmt.Errorf("openai: %w", r.err)))
+}
+
+// orRefusal returns err, the error of an answer without content, or the error that the server sent in its place.
+func orRefusal(x *provider.Exchange, err error) error {
+	if said, ok := x.Refusal(); ok {
+		return answered(said)
+	}
+	return err
 }
 
 // normalizeErrors is a middleware for the SDK's client that converts error bodies to the form that the SDK reads,
@@ -97,7 +114,11 @@ func (r refusal) classify() error {
 	if r.message == "" {
 		r.message = strings.TrimSpace(r.raw)
 	}
-	err := fmt.Errorf("openai: %s: %w", r.text(), r.err)
+	return r.classifyAs(fmt.Errorf("openai: %s: %w", r.text(), r.err))
+}
+
+// classifyAs is classify for an error with the refusal's text.
+func (r refusal) classifyAs(err error) error {
 	switch {
 	case r.tooLarge():
 		limit, tokens := r.numbers()

@@ -26,9 +26,13 @@ func (m *Model) generateChat(ctx context.Context, x *provider.Exchange, params s
 	case err != nil:
 		return chat.Response{}, classify(x, err)
 	case answer == nil, len(answer.Choices) > 0 && !answer.Choices[0].JSON.Message.Valid(): // JSON's null
-		return chat.Response{}, emptyAnswer()
+		return chat.Response{}, orRefusal(x, emptyAnswer())
 	}
-	return ChatResponse(answer)
+	r, err := ChatResponse(answer)
+	if err != nil {
+		err = orRefusal(x, err)
+	}
+	return r, err
 }
 
 // streamChat reads an answer while it streams.
@@ -91,7 +95,11 @@ func (m *Model) generateItems(ctx context.Context, x *provider.Exchange, params 
 	case answer == nil: // JSON's null
 		return chat.Response{}, emptyAnswer()
 	}
-	return ItemsResponse(answer)
+	r, err := ItemsResponse(answer)
+	if err != nil && answer.Status != responses.ResponseStatusFailed && answer.Status != responses.ResponseStatusCancelled {
+		err = orRefusal(x, err)
+	}
+	return r, err
 }
 
 // streamItems reads an answer while it streams.

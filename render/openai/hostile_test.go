@@ -87,6 +87,12 @@ func TestWhateverAServerSendsIsAnAnswerOrATypedError(t *testing.T) {
 	}
 }
 
+func TestErrorsOfServersKeepTheirWordsAndTheirMeaning(t *testing.T) {
+	for name := range hostile {
+		t.Run(name, hostileModel(name).TestErrors)
+	}
+}
+
 func FuzzChatAnswers(f *testing.F) {
 	hostileModel("chat").FuzzAnswers(f, func(event map[string]any) bool { return event["choices"] != nil })
 }

@@ -64,6 +64,9 @@ type Model struct {
 // error of a streamed answer comes with the part that had arrived. Chat Completions does not mark the end of a call:
 // the last one to arrive counts as complete if its arguments are a JSON object.
 //
+// An error that the server sends in the place of an answer, with a status of success, is classified by its words and by
+// the status that it names; it is a [*chat.AnswerError] if it is neither about the size nor transient.
+//
 // The size of answers and error texts is limited as package chat describes.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {

@@ -1,0 +1,183 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/refusal"
+)
+
+// Refusal is an error that a server sent in the place of an answer, with a status of success: {"error":{"message":…}},
+// {"error":"…"} or {"message":"…"}. Its texts hold no secrets.
+type Refusal struct {
+	// Status is the HTTP status that the error names as its code or status, 0 if there is none.
+	Status int
+	// Code, Type and Message of the error, "" if there is none. A Message has at most 1000 bytes, the others 100.
+	Code, Type, Message string
+	// Raw is the body. It may hold secrets, so that no error may keep it.
+	Raw []byte
+}
+
+// Refusal returns the error in the body of the last response, if its status is one of success and its body is the JSON
+// of an error. It must have been read to its end.
+func (x *Exchange) Refusal() (Refusal, bool) {
+	if !x.answered() || x.body == nil || x.body.err != nil {
+		return Refusal{}, false
+	}
+	raw := bytes.TrimSpace(x.body.start)
+	var found Refusal
+	if len(raw) > maxRefusal || !found.read(raw) {
+		return Refusal{}, false
+	}
+	found.Raw = raw
+	found.Message = x.secrets.maskAndCut(found.Message, 1000)
+	found.Code, found.Type = x.secrets.maskAndCut(found.Code, 100), x.secrets.maskAndCut(found.Type, 100)
+	return found, true
+}
+
+// read reads the error in a body, and reports whether there is one.
+func (r *Refusal) read(raw []byte) bool {
+	if bytes.HasPrefix(raw, []byte("[")) { // Gemini's form of a stream without events
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+			return false
+		}
+		raw = list[0]
+	}
+	var body map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&body) != nil {
+		return false
+	}
+	const deepest = 4 // of errors in errors
+	inner, is := body, false
+	for range deepest {
+		switch e := inner["error"].(type) {
+		case string:
+			r.Message, is = strings.TrimSpace(e), true
+		case map[string]any:
+			inner, is = e, true
+			continue
+		}
+		break
+	}
+	if !is {
+		for _, field := range [...]string{"choices", "output", "content", "candidates"} {
+			if list, _ := body[field].([]any); len(list) > 0 {
+				return false
+			}
+		}
+	}
+	reason := r.Message
+	r.Message = ""
+	r.fields(inner)
+	if is {
+		r.fields(body) // some have the code outside, and some the message
+	}
+	switch {
+	case r.Message == "":
+		r.Message = reason
+	case reason != "" && !strings.Contains(r.Message, reason): // {"error":"Unauthorized","message":"Invalid key"}
+		r.Message = reason + ": " + r.Message
+	}
+	return r.Message != "" || is && (r.Status != 0 || r.Code != "" || r.Type != "")
+}
+
+// fields reads the fields of an error that are not known yet.
+func (r *Refusal) fields(object map[string]any) {
+	first := func(known string, names ...string) string {
+		for _, name := range names {
+			if text, _ := object[name].(string); known == "" {
+				known = strings.TrimSpace(text)
+			}
+		}
+		return known
+	}
+	r.Message = first(r.Message, "message", "detail", "msg")
+	r.Code = first(r.Code, "code")
+	if r.Type = first(r.Type, "type", "status"); r.Type == "error" { // an event's
+		r.Type = ""
+	}
+	for _, name := range [...]string{"code", "status", "status_code", "statusCode"} {
+		text, number := object[name].(json.Number)
+		if !number {
+			words, _ := object[name].(string)
+			text = json.Number(words)
+		}
+		if status, err := strconv.Atoi(text.String()); err == nil && r.Status == 0 && status >= http.StatusBadRequest && status < 600 {
+			r.Status = status
+		}
+	}
+}
+
+// Err returns the refusal as an error with its message, code, type and status.
+func (r Refusal) Err() error {
+	text := r.Message
+	if text == "" {
+		text = "no reason given"
+	}
+	status := ""
+	if r.Status != 0 {
+		status = strconv.Itoa(r.Status)
+	}
+	var marks []string
+	for _, mark := range [...]string{r.Code, r.Type, status} {
+		if mark != "" && (len(marks) == 0 || marks[len(marks)-1] != mark) {
+			marks = append(marks, mark)
+		}
+	}
+	if len(marks) > 0 {
+		text += " (" + strings.Join(marks, ", ") + ")"
+	}
+	return &refusedError{text: text, status: r.Status}
+}
+
+// refusedError is the error of a [Refusal].
+type refusedError struct {
+	text   string
+	status int
+}
+
+func (e *refusedError) Error() string   { return e.text }
+func (e *refusedError) StatusCode() int { return e.status }
+
+// passing are the codes and types of errors after which the same request may be accepted later: OpenAI's, Anthropic's
+// and Google's.
+var passing = map[string]bool{
+	"rate_limit_exceeded": true, "rate_limit_error": true, "server_error": true, "server_is_overloaded": true, "slow_down": true,
+	"overloaded_error": true, "api_error": true, "timeout_error": true,
+	"RESOURCE_EXHAUSTED": true, "UNAVAILABLE": true, "INTERNAL": true, "DEADLINE_EXCEEDED": true,
+}
+
+// Classify returns err, an adapter's error for the refusal, with the type that it would have if the refusal's status were
+// that of the response: a [*chat.ContextLimitError] or a [*chat.TransientError], which err may be already, and otherwise
+// a [*chat.AnswerError].
+func (r Refusal) Classify(err error) error {
+	const noMoney = "insufficient_quota"
+	empty := r.Code == noMoney || r.Type == noMoney
+	switch e := err.(type) { // not errors.As: only the outermost counts
+	case *chat.ContextLimitError:
+		return err
+	case *chat.TransientError:
+		if !empty {
+			return err
+		}
+		err = e.Err
+	case *chat.AnswerError:
+		err = e.Err
+	}
+	switch size := refusal.Of(r.Err()); {
+	case empty:
+	case size.Kind == refusal.Tokens, r.Status == http.StatusRequestEntityTooLarge:
+		return &chat.ContextLimitError{Limit: size.Limit, Tokens: size.Tokens, Err: err}
+	case r.Status == http.StatusRequestTimeout, r.Status == http.StatusConflict, r.Status == http.StatusTooManyRequests,
+		r.Status >= http.StatusInternalServerError, r.Status == 0 && (passing[r.Code] || passing[r.Type]):
+		return &chat.TransientError{Err: err}
+	}
+	return &chat.AnswerError{Err: err}
+}
