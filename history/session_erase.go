@@ -112,8 +112,9 @@ func (s *Session) Remove(ctx context.Context) error {
 	}
 	r.cache.forget(r.key)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.closed, s.path = true, path{}
+	s.mu.Unlock()
+	s.endLeases()
 	return nil
 }
 

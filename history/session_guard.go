@@ -173,6 +173,15 @@ func (g guardedStore) pick(ctx context.Context, p storage.Picker, at []storage.P
 	})
 }
 
+// leased returns the state of the lease on work.
+func leased(ctx context.Context, s storage.Store, l storage.Leaser, work string) (storage.LeaseState, error) {
+	state, err := do(ctx, s, "Leased", func(ctx context.Context) (storage.LeaseState, error) { return l.Leased(ctx, work) })
+	if g, ok := unsalvaged(s).(guardedStore); ok && err == nil && (state < storage.LeaseNone || state > storage.LeaseExpired) {
+		err = g.wrong("Leased", fmt.Errorf("it returned %d", state))
+	}
+	return state, err
+}
+
 // stored is a line that a store returned, with its error.
 type stored struct {
 	line storage.Stored

@@ -11,6 +11,15 @@
 // session open: an append at a position that is taken is a [*storage.ConflictError] and writes nothing, so nothing is
 // lost or duplicated.
 //
+// # Leases
+//
+// A process that makes a summary holds a lease on its plan, a row in promptree_leases that it renews every 3 seconds
+// ([history.Session.Claim]). When the process dies, the lease expires within 9 seconds by the database's clock, and
+// another process that needs the summary makes it. A renewal is one statement; a look at another process's lease is one
+// too, made only while its plan is pending.
+//
+// # Durability
+//
 // Appended lines are as durable as the database's synchronous_commit says.
 //
 // # Poolers

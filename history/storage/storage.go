@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 )
 
 // Store keeps the lines of one session in order: the header, then one line for each entry. It knows only ids and
 // parents, not the content of lines. It is safe for concurrent use; package historytest has the tests that every store
 // must pass.
 //
-// Optional interfaces add abilities: see [Transcriber], [LineCounter], [Picker], [Eraser], [Sharer] and [ReadOnlyer].
+// Optional interfaces add abilities: see [Transcriber], [LineCounter], [Picker], [Eraser], [Sharer],
+// [Leaser] and [ReadOnlyer].
 type Store interface {
 	// End returns the position after the last line, including lines that others appended, and 0 if there are none.
 	End(ctx context.Context) (Position, error)
@@ -97,6 +99,30 @@ type Eraser interface {
 
 // Sharer is a [Store] that reports whether others may append to it at the same time.
 type Sharer interface{ Shared() bool }
+
+// Leaser is a [Store] that several processes share and that keeps leases on work for its session, such as a plan that
+// one of them carries out. Leases are not lines. All times are by the store's clock.
+type Leaser interface {
+	// Lease takes or renews a holder's lease on work, from now for a duration, and reports whether the holder has it. It
+	// returns false if another holder has a lease that has not expired.
+	Lease(ctx context.Context, work, holder string, d time.Duration) (bool, error)
+	// Leased returns the state of the lease on work.
+	Leased(ctx context.Context, work string) (LeaseState, error)
+	// EndLease ends a holder's lease on work, after which there is none. It does nothing if the holder has none.
+	EndLease(ctx context.Context, work, holder string) error
+}
+
+// LeaseState is the state of a lease of a [Leaser].
+type LeaseState int
+
+const (
+	// LeaseNone: nobody has taken the lease, or its holder has ended it.
+	LeaseNone LeaseState = iota
+	// LeaseHeld: a holder has the lease.
+	LeaseHeld
+	// LeaseExpired: the holder neither renewed the lease nor ended it. A store may forget that after an hour.
+	LeaseExpired
+)
 
 // ReadOnlyer is a [Store] that reports whether it is open for reading only.
 type ReadOnlyer interface{ ReadOnly() bool }
