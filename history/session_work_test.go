@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,23 +97,33 @@ func TestASessionReportsWhetherItIsReadOnlyOrShared(t *testing.T) {
 
 func TestOnlyOneOfSeveralClaimsSucceeds(t *testing.T) {
 	var s history.Session
+	state := func(id string) history.ClaimState {
+		t.Helper()
+		state, err := s.Claimed(t.Context(), id)
+		require.NoError(t, err)
+		return state
+	}
+	claim := func(id string) bool {
+		claimed, err := s.Claim(t.Context(), id, time.Minute)
+		return claimed && err == nil
+	}
 	s.Release("e1")
 	for range 3 {
-		require.False(t, s.Claimed("e1"))
+		require.Equal(t, history.ClaimNone, state("e1"))
 		var got atomic.Int32
 		var claiming sync.WaitGroup
 		for range 8 {
 			claiming.Go(func() {
-				if s.Claim("e1") {
+				if claim("e1") {
 					got.Add(1)
 				}
 			})
 		}
 		claiming.Wait()
 		require.EqualValues(t, 1, got.Load())
-		require.True(t, s.Claimed("e1"))
-		require.False(t, s.Claimed("e2"))
-		require.True(t, s.Claim("e2"), "another id can be claimed")
+		require.Equal(t, history.ClaimHeld, state("e1"))
+		require.Equal(t, history.ClaimNone, state("e2"))
+		require.True(t, claim("e2"), "another id can be claimed")
 		s.Release("e1")
 		s.Release("e2")
 	}

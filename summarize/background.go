@@ -45,7 +45,7 @@ func (w *walker) start(s *measured, d Decision) {
 		w.explain(d, OutcomeFailed, err)
 		return
 	}
-	if pending := c.pending(l); pending != PendingNone {
+	if pending := c.pending(w.ctx, l); pending != PendingNone {
 		d.Do, d.Why = ActNothing, fmt.Sprintf("a summary is %s", pending)
 		w.explain(d, OutcomeNothing, nil)
 		return
@@ -128,7 +128,7 @@ func (t *task) keepDraft(in *work, c *carrier, background bool) func(context.Con
 }
 
 // pending returns the progress of a compaction that was started before.
-func (c *Compactor) pending(l *ledger.Ledger) Pending {
+func (c *Compactor) pending(ctx context.Context, l *ledger.Ledger) Pending {
 	t, ready := c.inner.work.current()
 	switch {
 	case ready:
@@ -137,10 +137,28 @@ func (c *Compactor) pending(l *ledger.Ledger) Pending {
 		return PendingRunning
 	case l.Pending == nil:
 		return PendingNone
-	case time.Now().Before(l.Pending.Until) && (c.Session.Claimed(l.Pending.ID) || c.Session.Shared() || c.Runner != nil):
+	case time.Now().Before(l.Pending.Until) && c.carried(ctx, l.Pending):
 		return PendingElsewhere
 	}
-	return PendingNone // no other process writes to the session, so nobody carries the plan out any more
+	return PendingNone
+}
+
+// claimGrace is the time that a process has for claiming a plan that it has written.
+const claimGrace = 9 * time.Second
+
+// carried reports whether somebody carries a plan out, or may do so.
+func (c *Compactor) carried(ctx context.Context, p *ledger.Plan) bool {
+	state, _ := c.Session.Claimed(ctx, p.ID) // if the store fails, the state is unknown
+	switch {
+	case state == history.ClaimExpired:
+		return false
+	case state != history.ClaimNone || c.Runner != nil: // a plan of a Runner may be in a queue
+		return true
+	case !c.Session.Shared():
+		return false
+	}
+	now, err := c.Session.Now(ctx)
+	return err != nil || now.Sub(p.Time) < claimGrace
 }
 
 // Pending returns the progress of a compaction that was started before.
@@ -150,7 +168,7 @@ func (c *Compactor) Pending(ctx context.Context) (Pending, error) {
 	if err != nil {
 		return PendingNone, err
 	}
-	return c.pending(l), nil
+	return c.pending(ctx, l), nil
 }
 
 // Wait waits for the summary that is being made in the background, if there is one. The next render puts it in place.
@@ -214,7 +232,7 @@ func (w *walker) wait(s *measured, d Decision) error {
 		}
 		return context.Cause(abortable)
 	}
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second/2) {
 		if err := w.c.Session.Refresh(w.ctx); err != nil {
 			return err
 		}
@@ -222,7 +240,7 @@ func (w *walker) wait(s *measured, d Decision) error {
 		if err != nil {
 			return err
 		}
-		if w.c.pending(l) != PendingElsewhere || retry.Sleep(ctx, pause) != nil {
+		if w.c.pending(ctx, l) != PendingElsewhere || retry.Sleep(ctx, pause) != nil {
 			break
 		}
 	}

@@ -112,16 +112,17 @@ type order struct {
 // run carries a plan out: it has the summary written and calls take, which puts the draft in place, or keeps it and
 // returns [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
 func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) error {
-	if !c.session.Claim(o.id) {
+	most := o.policy.Ask.TimeLimit
+	claimed, claimErr := c.session.Claim(ctx, o.id, most)
+	if !claimed && claimErr == nil {
 		return ErrBusy
 	}
 	keep := false
 	defer func() {
-		if !keep {
+		if claimed && !keep {
 			c.session.Release(o.id)
 		}
 	}()
-	most := o.policy.Ask.TimeLimit
 	limited, cancel := context.WithTimeoutCause(ctx, most, &TimeoutError{Name: "the compaction", After: most})
 	defer cancel()
 	var j *job
@@ -129,6 +130,10 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 	var d draft
 	var reasons []error
 	err := callback.Do(context.WithoutCancel(ctx), func(context.Context) error {
+		if claimErr != nil {
+			reasons = []error{claimErr}
+			return nil
+		}
 		j, w, d, reasons = c.draft(limited, o)
 		return nil
 	})
@@ -520,8 +525,9 @@ func (w *walker) compact(s *measured, d Decision, limit time.Duration) error {
 
 // CarryOut carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
 // in place. It is for your own [Runner]. It returns once the hook after the compaction and the request for its title
-// have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if this process is carrying it out
-// already. Any other error says how the plan failed, which the session records too.
+// have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if it is being carried out already,
+// by this process or by one with a lease ([history.Session.Claim]). Any other error says how the plan failed, which the
+// session records too.
 //
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
 // attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the

@@ -286,7 +286,7 @@ func (w *walker) measure(on Occasion) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Pending, s.Tried = w.c.pending(m.ledger), w.tried
+	s.Pending, s.Tried = w.c.pending(w.ctx, m.ledger), w.tried
 	s.Waited = w.waited || s.Sendable && w.c.inner.work.hasWaited()
 	return s, nil
 }

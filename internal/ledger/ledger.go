@@ -45,9 +45,10 @@ type report struct {
 	input, counted int
 }
 
-// Plan is a plan that has not ended, with the id of its entry.
+// Plan is a plan that has not ended, with the id and the time of its entry.
 type Plan struct {
-	ID string
+	ID   string
+	Time time.Time
 	history.Plan
 }
 
@@ -143,7 +144,7 @@ func (l *Ledger) add(e history.Entry) {
 			l.reported = report{b.Model, b.Input, b.Counted}
 		}
 	case history.Plan:
-		l.Pending = &Plan{e.ID, b}
+		l.Pending = &Plan{e.ID, e.Time, b}
 	case history.PlanEnd:
 		if b.Outcome != history.PlanRetried {
 			l.ended(b)

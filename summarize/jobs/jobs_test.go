@@ -407,7 +407,8 @@ func TestAJobDoesNotRecreateARemovedSession(t *testing.T) {
 	require.Zero(t, sessions)
 }
 
-// River rescues a job that it believes stuck. Then two workers carry out one plan.
+// River rescues a job that it believes stuck. If the first worker's lease has expired too, two workers carry out one
+// plan.
 func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
@@ -429,9 +430,17 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	}
 	s.start(w)
 	<-asked
-	_, err := s.pool.Exec(t.Context(), "UPDATE river_job SET state = 'available'")
-	require.NoError(t, err)
-	<-asked
+	for second := false; !second; {
+		_, err := s.pool.Exec(t.Context(), "DELETE FROM promptree_leases")
+		require.NoError(t, err)
+		_, err = s.pool.Exec(t.Context(), "UPDATE river_job SET state = 'available', scheduled_at = now()")
+		require.NoError(t, err)
+		select {
+		case <-asked:
+			second = true
+		case <-time.After(time.Second): // the first worker has renewed its lease in between
+		}
+	}
 	close(answer)
 	require.ElementsMatch(t, []summarize.EventKind{summarize.EventDone, summarize.EventDropped}, []summarize.EventKind{<-ended, <-ended})
 	s.becomes(rivertype.JobStateCompleted)
@@ -439,6 +448,42 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	_, otherwise, err := s.replica("42").Session.Latest(t.Context(), history.TypePlanEnd)
 	require.NoError(t, err)
 	require.False(t, otherwise, "a plan ends once")
+}
+
+func TestAJobWhosePlanAnotherWorkerCarriesOutWaits(t *testing.T) {
+	s := newService(t, migrated(t))
+	s.planned("42")
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		asked <- struct{}{}
+		<-answer
+		return models.SaySummary("Made once.")(ctx, r)
+	})))
+	<-asked
+	_, err := s.pool.Exec(t.Context(), "UPDATE river_job SET state = 'available'")
+	require.NoError(t, err)
+	require.Empty(t, s.becomes(rivertype.JobStateScheduled).Errors)
+	close(answer)
+	require.Eventually(t, func() bool { return len(compacttest.Compactions(s.replica("42").Session)) == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.Empty(t, asked)
+}
+
+func TestAPlanWhoseWorkerDiedIsMadeAgainWithinTenSeconds(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.planned("42")
+	plan := d.Session.Leaf()
+	dead, err := (&postgres.Sessions{Pool: s.pool, Tenant: "acme"}).Store("42").Lease(t.Context(), plan, "a worker", 9*time.Second)
+	require.NoError(t, err)
+	require.True(t, dead)
+	died := time.Now()                        // right after a renewal
+	d.Say(compacttest.Rounds(10, 11, 600)...) // now it no longer fits
+	d.Answers(models.SaySummary("Made here."))
+	require.Contains(t, compacttest.Text(d.Messages()), "Made here.")
+	took := time.Since(died)
+	t.Logf("taken up after %v", took)
+	require.Greater(t, took, 8*time.Second)
+	require.Less(t, took, 10*time.Second)
+	require.Contains(t, compacttest.Kinds(*d.Heard), "waiting")
 }
 
 func TestAPlanHasOneJob(t *testing.T) {

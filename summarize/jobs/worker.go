@@ -48,6 +48,10 @@ var _ river.Worker[Args] = (*Worker)(nil)
 // minAttempt is the least time that an attempt gets by default, even if its plan has less or has expired.
 const minAttempt = time.Minute
 
+// busyWait is the time after which a job is tried again whose plan another worker carries out. That is as long as a
+// worker's lease, so that a plan whose worker died is not tried for nothing.
+const busyWait = 9 * time.Second
+
 // Middleware implements [river.Worker]. It returns nil.
 func (w *Worker) Middleware(*rivertype.JobRow) []rivertype.WorkerMiddleware { return nil }
 
@@ -103,6 +107,8 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	switch {
 	case errors.Is(err, summarize.ErrPlanEnded):
 		return nil
+	case errors.Is(err, summarize.ErrBusy):
+		return river.JobSnooze(busyWait)
 	case errors.Is(err, postgres.ErrNoSession), failed && !next.again:
 		return river.JobCancel(err)
 	case next.wait > 0:
