@@ -477,7 +477,7 @@ func TestAPlanWhoseWorkerDiedIsMadeAgainWithinTenSeconds(t *testing.T) {
 	require.True(t, dead)
 	died := time.Now()                        // right after a renewal
 	d.Say(compacttest.Rounds(10, 11, 600)...) // now it no longer fits
-	d.Answers(models.SaySummary("Made here."))
+	d.Target.Model = saying("Made here.")
 	require.Contains(t, compacttest.Text(d.Messages()), "Made here.")
 	took := time.Since(died)
 	t.Logf("taken up after %v", took)

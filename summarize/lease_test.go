@@ -1,0 +1,193 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/storetest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+)
+
+// mortal is a process's access to a store with leases, until the process dies.
+type mortal struct {
+	*storetest.Leases
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (m *mortal) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
+	if m.dead.Load() {
+		return nil, errDead
+	}
+	return m.Leases.Append(ctx, at, lines...)
+}
+
+func (m *mortal) Lease(ctx context.Context, work, holder string, d time.Duration) (bool, error) {
+	if m.dead.Load() {
+		return false, errDead
+	}
+	return m.Leases.Lease(ctx, work, holder, d)
+}
+
+func (m *mortal) EndLease(ctx context.Context, work, holder string) error {
+	if m.dead.Load() {
+		return errDead
+	}
+	return m.Leases.EndLease(ctx, work, holder)
+}
+
+// leasedFixture returns a fixture on a session of a store, as one of several processes has it. It summarises in the
+// background.
+func leasedFixture(t *testing.T, store storage.Store, model chat.Model) fixture {
+	t.Helper()
+	s, err := history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	d := fixtureOf(t, s)
+	d.Policy = copilotchat.Policy()
+	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.Target.Model = model
+	return d
+}
+
+// unanswering is a model that answers only once its request is cancelled.
+func unanswering() chat.Model {
+	return &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+		<-ctx.Done()
+		return chat.Response{}, ctx.Err()
+	}}
+}
+
+func pendingOf(t *testing.T, d fixture) summarize.Pending {
+	t.Helper()
+	require.NoError(t, d.Session.Refresh(t.Context()))
+	pending, err := d.Pending(t.Context())
+	require.NoError(t, err)
+	return pending
+}
+
+func TestAPlanWhoseProcessDiedIsTakenUpWithinTenSeconds(t *testing.T) {
+	for _, lives := range []time.Duration{time.Millisecond, 2900 * time.Millisecond, 3100 * time.Millisecond, 70 * time.Second} {
+		t.Run(fmt.Sprint("it dies after ", lives), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &mortal{Leases: &storetest.Leases{}}
+				d := leasedFixture(t, store, unanswering())
+				d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
+				d.Messages()
+				require.Equal(t, summarize.PendingRunning, pendingOf(t, d))
+				time.Sleep(lives)
+				other := leasedFixture(t, store.Leases, saying("Made by the other."))
+				require.Equal(t, summarize.PendingElsewhere, pendingOf(t, other))
+				store.dead.Store(true)
+				died := time.Now()
+				other.Say(rounds(10, 11, 600)...) // now it no longer fits
+				require.Contains(t, text(other.Messages()), "Made by the other.")
+				t.Logf("taken up after %v", time.Since(died))
+				require.LessOrEqual(t, time.Since(died), 10*time.Second)
+				require.Greater(t, time.Since(died), 5*time.Second)
+				require.Contains(t, kinds(*other.Heard), "waiting")
+			})
+		})
+	}
+}
+
+func TestAPlanThatItsProcessNeverClaimedIsTakenUpWithinTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &storetest.Leases{}
+		d := leasedFixture(t, store, unanswering())
+		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
+		d.Messages()
+		require.Equal(t, summarize.PendingRunning, pendingOf(t, d))
+		d.Session.Release(d.Session.Leaf())
+		other := leasedFixture(t, store, saying("Made by the other."))
+		time.Sleep(9*time.Second - time.Millisecond)
+		require.Equal(t, summarize.PendingElsewhere, pendingOf(t, other))
+		time.Sleep(time.Millisecond)
+		require.Equal(t, summarize.PendingNone, pendingOf(t, other))
+	})
+}
+
+func TestAPlanOfARunnerIsLeftToTheQueueUntilItsWorkerDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{Leases: &storetest.Leases{}}
+		d := leasedFixture(t, store.Leases, unanswering())
+		var plan string
+		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
+		d.Messages()
+		time.Sleep(4 * time.Minute)
+		require.Equal(t, summarize.PendingElsewhere, pendingOf(t, d), "queued")
+		worker := leasedFixture(t, store, unanswering())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- worker.CarryOut(ctx, plan, nil) }()
+		synctest.Wait()
+		second := leasedFixture(t, store.Leases, saying("Made twice."))
+		require.ErrorIs(t, second.CarryOut(t.Context(), plan, nil), summarize.ErrBusy)
+		require.Equal(t, summarize.PendingElsewhere, pendingOf(t, d), "at work")
+		store.dead.Store(true)
+		time.Sleep(9 * time.Second)
+		require.Equal(t, summarize.PendingNone, pendingOf(t, d), "the worker is dead")
+		require.NoError(t, second.CarryOut(t.Context(), plan, nil), "a second attempt may still make it")
+		cancel()
+		require.Error(t, <-done)
+	})
+}
+
+func TestAPlanIsLeftAloneIfTheStoreCannotReadItsLease(t *testing.T) {
+	store := &leaseless{Leases: &storetest.Leases{}}
+	d := leasedFixture(t, store, saying("Done."))
+	_, err := d.Session.Add(t.Context(), history.Entry{Time: time.Now().Add(-time.Minute), Body: history.Plan{Until: time.Now().Add(time.Minute)}})
+	require.NoError(t, err)
+	require.Equal(t, summarize.PendingNone, pendingOf(t, d))
+	store.down.Store(true)
+	require.Equal(t, summarize.PendingElsewhere, pendingOf(t, d))
+}
+
+// A claim that cannot be made is a compaction that failed.
+func TestACompactionFailsIfTheStoreGivesNoLease(t *testing.T) {
+	store := &leaseless{Leases: &storetest.Leases{}}
+	d := leasedFixture(t, store, saying("Done."))
+	d.Say(overflowing()...)
+	store.down.Store(true)
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.ErrorIs(t, err, errDown)
+	end, ok, err := d.Session.Latest(t.Context(), history.TypePlanEnd)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, history.PlanFailed, end.Body.(history.PlanEnd).Outcome)
+	store.down.Store(false)
+	require.Equal(t, summarize.PendingNone, pendingOf(t, d))
+}
+
+// leaseless is a store whose leases fail while it is down.
+type leaseless struct {
+	*storetest.Leases
+	down atomic.Bool
+}
+
+func (f *leaseless) Lease(ctx context.Context, work, holder string, d time.Duration) (bool, error) {
+	if f.down.Load() {
+		return false, errDown
+	}
+	return f.Leases.Lease(ctx, work, holder, d)
+}
+
+func (f *leaseless) Leased(ctx context.Context, work string) (storage.LeaseState, error) {
+	if f.down.Load() {
+		return storage.LeaseNone, errDown
+	}
+	return f.Leases.Leased(ctx, work)
+}
