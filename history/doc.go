@@ -171,6 +171,9 @@
 // clearings and the like are added after whatever was appended in the meantime, and so is a compaction, unless its
 // entry is gone.
 //
+// [Session.Claim] claims work, such as carrying out a [Plan]. If the store is a [storage.Leaser], other processes see the
+// claim, and see within 9 seconds that its process has died.
+//
 // # Erasure
 //
 // [Session.Erase] erases the content of entries for good, with the word for word copies in compactions, clearings and

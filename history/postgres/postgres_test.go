@@ -438,6 +438,96 @@ func TestErasedContentIsSubtractedFromTheSize(t *testing.T) {
 	require.Equal(t, storage.Position(3), conflict.End)
 }
 
+func TestALeaseOfARemovedSessionIsRefused(t *testing.T) {
+	sessions := &postgres.Sessions{Pool: migrated(t)}
+	store := sessions.Store("one")
+	_, err := store.Lease(t.Context(), "e1", "a", time.Minute)
+	require.ErrorIs(t, err, postgres.ErrNoSession)
+	s, err := sessions.Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	held, err := store.Lease(t.Context(), "e1", "a", time.Minute)
+	require.NoError(t, err)
+	require.True(t, held)
+	require.NoError(t, s.Remove(t.Context()))
+	_, err = store.Lease(t.Context(), "e1", "a", time.Minute)
+	require.ErrorIs(t, err, postgres.ErrNoSession)
+	var leases int
+	require.NoError(t, sessions.Pool.QueryRow(t.Context(), "SELECT count(*) FROM promptree_leases").Scan(&leases))
+	require.Zero(t, leases)
+}
+
+func TestTakingALeaseDeletesThoseThatExpiredAnHourAgo(t *testing.T) {
+	p := migrated(t)
+	sessions := &postgres.Sessions{Pool: p}
+	var stores []*postgres.Store
+	for _, name := range []string{"one", "two"} {
+		_, err := sessions.Open(t.Context(), name, history.Options{})
+		require.NoError(t, err)
+		store := sessions.Store(name)
+		stores = append(stores, store)
+		for i := range 3 {
+			_, err = store.Lease(t.Context(), fmt.Sprint("e", i), "a", time.Minute)
+			require.NoError(t, err)
+		}
+	}
+	_, err := p.Exec(t.Context(), "UPDATE promptree_leases SET until = now() - interval '59 minutes' WHERE work = 'e0'")
+	require.NoError(t, err)
+	_, err = p.Exec(t.Context(), "UPDATE promptree_leases SET until = now() - interval '61 minutes' WHERE work <> 'e0'")
+	require.NoError(t, err)
+	counted, statements := counted(t, p)
+	before := statements.Load()
+	again := (&postgres.Sessions{Pool: counted}).Store("one")
+	for range 2 {
+		held, err := again.Lease(t.Context(), "e2", "b", time.Minute)
+		require.NoError(t, err)
+		require.True(t, held)
+		_, err = again.Lease(t.Context(), "e2", "c", time.Minute)
+		require.NoError(t, err)
+	}
+	require.Equal(t, int64(5), statements.Load()-before, "the session's key, and one for each call")
+	for work, want := range map[string]storage.LeaseState{"e0": storage.LeaseExpired, "e1": storage.LeaseNone, "e2": storage.LeaseHeld} {
+		state, err := again.Leased(t.Context(), work)
+		require.NoError(t, err)
+		require.Equal(t, want, state, work)
+	}
+	state, err := stores[1].Leased(t.Context(), "e1")
+	require.NoError(t, err)
+	require.Equal(t, storage.LeaseExpired, state, "another session's")
+}
+
+func TestAClaimInOneProcessIsSeenInAnotherUntilItIsReleasedOrExpires(t *testing.T) {
+	sessions := &postgres.Sessions{Pool: migrated(t)}
+	open := func() *history.Session {
+		s, err := sessions.Open(t.Context(), "one", history.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	state := func(s *history.Session) history.ClaimState {
+		state, err := s.Claimed(t.Context(), "e1")
+		require.NoError(t, err)
+		return state
+	}
+	first, second := open(), open()
+	for _, end := range []func(){func() { first.Release("e1") }, func() { require.NoError(t, first.Close()) }} {
+		claimed, err := first.Claim(t.Context(), "e1", time.Minute)
+		require.NoError(t, err)
+		require.True(t, claimed)
+		claimed, err = second.Claim(t.Context(), "e1", time.Minute)
+		require.NoError(t, err)
+		require.False(t, claimed)
+		require.Equal(t, history.ClaimHeld, state(second))
+		end()
+		require.Equal(t, history.ClaimNone, state(second))
+	}
+	_, err := sessions.Store("one").Lease(t.Context(), "e1", "a process that died", time.Millisecond)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return state(second) == history.ClaimExpired }, 10*time.Second, time.Millisecond)
+	claimed, err := second.Claim(t.Context(), "e1", time.Minute)
+	require.NoError(t, err)
+	require.True(t, claimed)
+}
+
 func TestConcurrentMigrationsRunOnce(t *testing.T) {
 	p := pool(t)
 	_, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
@@ -595,8 +685,11 @@ func TestSessionsWorkBehindATransactionPooler(t *testing.T) {
 			s, err := sessions.Open(context.Background(), fmt.Sprint(i), history.Options{})
 			for k := 0; k < 20 && err == nil; k++ {
 				err = s.Append(context.Background(), chat.UserMessage(fmt.Sprint("message ", k)))
+				if err == nil {
+					_, err = s.Claim(context.Background(), s.Leaf(), time.Minute)
+				}
 			}
-			return err
+			return errors.Join(err, s.Close())
 		})
 	}
 	require.NoError(t, group.Wait())

@@ -31,7 +31,8 @@
 // the transaction of that append. No transaction is open while a model is asked.
 //
 // Meanwhile other replicas see the pending plan and go on, as if a goroutine of their own made the summary. Only a
-// prompt that does not fit without the summary waits for it.
+// prompt that does not fit without the summary waits for it. Give every replica the Runner: one without it believes that
+// the process of a plan in the queue has died, and plans anew.
 //
 // A plan that a caller waits for, because its prompt does not fit, is carried out where the prompt is rendered. It has
 // no job.
@@ -58,14 +59,16 @@
 // jobs to another client, and this does not count as an attempt.
 //
 // When a process is killed, River considers its job as running until the time of the attempt is over and
-// RescueStuckJobsAfter has passed, an hour by default. The plan does not wait for that. It expires after 5 minutes
-// (summarize.Ask.TimeLimit), and the next prompt that needs a summary gets a new plan and a new job. The old job, once
-// rescued, finds its plan ended. To have jobs rescued sooner, set both times below the plan's:
+// RescueStuckJobsAfter has passed, an hour by default. The plan does not wait for that. Its worker's lease expires within
+// 9 seconds ([history.Session.Claim]), and the next prompt that needs a summary gets a new plan and a new job. A plan
+// whose job no worker has taken expires after 5 minutes (summarize.Ask.TimeLimit). The old job, once rescued, finds its
+// plan ended. To have jobs rescued sooner, set both times below the plan's:
 //
 //	&jobs.Worker{Attempt: 90 * time.Second, …}
 //	&river.Config{RescueStuckJobsAfter: 2 * time.Minute, …} // must exceed River's JobTimeout, a minute by default
 //
-// A job may be worked more than once, even by several workers at a time. Its plan still has only one effect, because a
+// A job that River starts a second time waits as long as the first worker has its lease. If that worker is cut off from
+// the database for 9 seconds, two may work at a time. The plan still has only one effect, because a
 // compaction is placed only while its plan is pending and the worker has read the session to its end.
 //
 // Clocks that differ cost time and money but lose nothing:
