@@ -73,7 +73,7 @@ func (w *walker) start(s *measured, d Decision) {
 		return
 	}
 	order := order{id: id, policy: w.policy, agent: w.target, target: w.target, background: true}
-	if s.result != nil {
+	if s.result != nil && s.shown.Whole() { // a fork covers only what its request shows
 		order.sent = s.result.Messages
 	}
 	w.launch(order)

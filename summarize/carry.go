@@ -364,7 +364,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	var result *render.Result
 	if at != nil {
 		result, err = call(ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) {
-			layout, err := at.measurer.layOut(ctx, at.prompt, view, at.budget)
+			layout, _, err := at.measurer.layOut(ctx, at.prompt, view, at.budget)
 			if err != nil {
 				return nil, err
 			}

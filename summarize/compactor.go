@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -380,6 +381,10 @@ func (w *walker) finish(s *measured, why error) (result *render.Result, err erro
 		if s.result, err = w.resort(s, why); err != nil {
 			return nil, err
 		}
+	}
+	said := slices.ContainsFunc(s.result.Messages, func(m chat.Message) bool { return m.Role == chat.RoleUser })
+	if !said && (!s.Fits || len(s.result.Report().Dropped()) > 0) {
+		return nil, ErrNoUserMessage
 	}
 	return w.recordSent(s), nil
 }

@@ -20,9 +20,15 @@ var ErrNothingToCompact = errors.New("summarize: there is no history to summaris
 // ErrNoRoom reports that the history that must be kept leaves no room for a summary. No model was asked.
 var ErrNoRoom = errors.New("summarize: the history that must be kept leaves no room for a summary")
 
-// ErrOtherSession reports that a compaction would not change the prompt, because its elements show another session or
-// do not read theirs with [history.ViewIn].
+// ErrOtherSession reports that the elements of a prompt show another session than the compactor's, or do not read theirs
+// with [history.ViewIn], so that a compaction would not change the prompt.
 var ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.Session: give its history elements that session")
+
+// ErrNotShown reports that a prompt does not show the newest message of the session, which the model would not see.
+var ErrNotShown = errors.New("summarize: the prompt does not show the session's last message: place history.TurnStart and history.TurnRounds of Compactor.Session in it")
+
+// ErrNoUserMessage reports that pruning left no message of the user.
+var ErrNoUserMessage = errors.New("summarize: no message of the user is left in the prompt: raise Target.Budget, or set Required on what the user says")
 
 // ErrBusy reports that another compaction is being made.
 var ErrBusy = errors.New("summarize: a compaction is being made already: wait for it, or call Compactor.Abort")

@@ -38,6 +38,7 @@ type measured struct {
 	result *render.Result
 	over   *render.BudgetExceededError
 	layout *render.Layout
+	shown  *history.Shown
 	broken CacheBreak
 	floor  int // tokens needed by messages, and by tools that stand in the prompt
 	resort resorted
@@ -102,11 +103,13 @@ func (s *measured) newest() string {
 
 // layOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
 // compacted instead.
-func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
+func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, *history.Shown, error) {
 	o := m.options
 	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.target.Tokenizer, true, render.HistoryRequired
 	o.PromptBudget = m.sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
-	return render.Lay(history.WithView(ctx, m.session, view), prompt, o)
+	ctx, shown := history.WithShown(ctx, m.session, view)
+	layout, err := render.Lay(ctx, prompt, o)
+	return layout, shown, err
 }
 
 // measure renders a prompt and measures it.
@@ -200,8 +203,15 @@ func (m *measurer) layOutInBudget(ctx context.Context, s *measured, prompt eleme
 		if inPrompt && s.Budget == budget {
 			return nil
 		}
-		if s.layout, err = m.layOut(ctx, prompt, s.view, s.Budget); err != nil {
+		if s.layout, s.shown, err = m.layOut(ctx, prompt, s.view, s.Budget); err != nil {
 			return err
+		}
+		switch {
+		case s.shown.Last() || s.view.Empty():
+		case s.shown.Other():
+			return ErrOtherSession
+		default:
+			return ErrNotShown
 		}
 		switch {
 		case inPrompt, len(s.layout.Tools()) == 0:

@@ -116,7 +116,7 @@ func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	if err != nil {
 		return 0, err
 	}
-	layout, err := p.layOut(ctx, prompt, view, s.Budget)
+	layout, _, err := p.layOut(ctx, prompt, view, s.Budget)
 	if err != nil {
 		return 0, within("trying the cut", err)
 	}

@@ -50,6 +50,9 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
+// ErrNothingSaid reports that a step was to be made on a session in which nothing was said.
+var ErrNothingSaid = errors.New("agent: the session is empty: append what the user says before the step")
+
 // Agent makes the steps of an agent on a session. Set the fields before the first step. Steps must not overlap.
 type Agent struct {
 	// Compactor renders the prompt. Its target has the model that is asked, and the tools. The agent does not close it.
@@ -118,8 +121,11 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 		return answer, errors.New("agent: Agent.Prompt is not set: set a prompt that shows the session")
 	}
 	before, err := newest(ctx, a.Compactor.Session)
-	if err != nil {
+	switch {
+	case err != nil:
 		return answer, err
+	case before == "" && a.Compactor.Session != nil:
+		return answer, ErrNothingSaid
 	}
 	var refused error
 	for {
@@ -208,6 +214,9 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	}
 	req := chat.Request{
 		Messages: result.Messages, Tools: tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+	}
+	if err := chat.ValidateRequest(req); err != nil {
+		return chat.Response{}, fmt.Errorf("the prompt cannot be sent: %w", err)
 	}
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs
