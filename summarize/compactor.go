@@ -382,11 +382,15 @@ func (w *walker) finish(s *measured, why error) (result *render.Result, err erro
 			return nil, err
 		}
 	}
-	said := slices.ContainsFunc(s.result.Messages, func(m chat.Message) bool { return m.Role == chat.RoleUser })
-	if !said && (!s.Fits || len(s.result.Report().Dropped()) > 0) {
+	if s.Fits && !fromUser(s.result.Messages) && len(s.result.Report().Dropped()) > 0 {
 		return nil, ErrNoUserMessage
 	}
 	return w.recordSent(s), nil
+}
+
+// fromUser reports whether a message is the user's.
+func fromUser(messages []chat.Message) bool {
+	return slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Role == chat.RoleUser })
 }
 
 func outcomeOfError(err error) Outcome {

@@ -266,6 +266,9 @@ func (s *randomSession) render() {
 	s.compacted += made
 	if err != nil {
 		s.failed++
+		if errors.Is(err, summarize.ErrNoUserMessage) {
+			return // the only one was offered to pruning
+		}
 		failed, ok := errors.AsType[*summarize.FailedError](err)
 		nothingSaved := s.c.Explain(context.Background()).Held < 0 // so that nothing was tried, and the error is the budget's alone
 		if !nothingSaved && (!ok || failed.Budget == nil || len(failed.Reasons) == 0) {

@@ -258,8 +258,8 @@ func (m *measurer) lastResort(ctx context.Context, s *measured) resorted {
 		o.Budget = over.Needed
 		result, err = fit()
 	}
-	if err != nil || chat.Validate(result.Messages) != nil { // the messages that are left cannot be sent
-		return resorted{err: err}
+	if err != nil || chat.Validate(result.Messages) != nil || fromUser(s.over.Messages) && !fromUser(result.Messages) {
+		return resorted{err: err} // the messages that are left cannot be sent
 	}
 	return resorted{result: result, event: EventLetGo}
 }
