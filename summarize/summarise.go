@@ -82,6 +82,13 @@ func (c *candidate) answered(counted int) {
 	c.learnt.Summaries.Attempts = 0
 }
 
+// giveUp notes why the candidate is not asked again by this attempt.
+func (c *candidate) giveUp(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
 // forget ignores a ceiling within which nothing can be asked, and reports whether there was one.
 func (c *candidate) forget() bool {
 	c.mu.Lock()
@@ -286,7 +293,7 @@ var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary 
 
 // maxShrinks is how often a request that was refused as too large is made again, and how often one round that is too large
 // is clipped.
-const maxShrinks = 6
+const maxShrinks = 4
 
 // inPieces asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
 // they are summarised in pieces, each with the summary of those before it.
@@ -316,6 +323,8 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 			shrinks++ // the candidate learnt from it, so the next piece is smaller
 			refused, n = err, 0
 			continue
+		} else if k == refusal.Tokens || k == refusal.Body {
+			c.giveUp(err) // it is not the size
 		}
 		if err != nil {
 			return "", err
@@ -593,7 +602,7 @@ func (w *writer) recordFailure(c *candidate, counted int, err error) {
 		w.waits = append(w.waits, time.Now().Add(transient.RetryAfter))
 	}
 	if !badRequest(err) {
-		c.err = err
+		c.giveUp(err)
 	}
 }
 

@@ -1,0 +1,401 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+// moment is a way in which a model misbehaves for a while.
+type moment struct {
+	name   string
+	steps  int // of the agent, for which it lasts
+	answer func(ctx context.Context, r chat.Request, tokens int) (chat.Response, error)
+}
+
+func untilEnded(ctx context.Context) (chat.Response, error) {
+	<-ctx.Done()
+	return chat.Response{}, context.Cause(ctx)
+}
+
+var moments = []moment{
+	{"refuses with numbers", 1, func(_ context.Context, _ chat.Request, n int) (chat.Response, error) {
+		return chat.Response{}, &chat.ContextLimitError{Limit: n * 3 / 4, Tokens: n, Err: errors.New("too large")}
+	}},
+	{"refuses without a number", 1, func(context.Context, chat.Request, int) (chat.Response, error) { return chat.Response{}, status(413) }},
+	{"refuses with a wrong number", 1, func(context.Context, chat.Request, int) (chat.Response, error) {
+		return chat.Response{}, &chat.ContextLimitError{Limit: 1, Tokens: 2, Err: errors.New("maximum context length is 1 tokens")}
+	}},
+	{"refuses the bytes", 1, func(context.Context, chat.Request, int) (chat.Response, error) {
+		return chat.Response{}, said413("request body too large: 10485760 bytes at most")
+	}},
+	{"refuses without words", 1, func(context.Context, chat.Request, int) (chat.Response, error) { return chat.Response{}, status(400) }},
+	{"answers nothing", 1, func(ctx context.Context, r chat.Request, _ int) (chat.Response, error) { return models.Say("")(ctx, r) }},
+	{"is cut off", 1, func(context.Context, chat.Request, int) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage("And then"), StopReason: chat.StopMaxTokens}, nil
+	}},
+	{"does not stop", 1, func(ctx context.Context, r chat.Request, _ int) (chat.Response, error) {
+		for r.Stream != nil && ctx.Err() == nil {
+			r.Stream(chat.Text(strings.Repeat("And so on. ", 100)))
+			time.Sleep(100 * time.Millisecond)
+		}
+		return untilEnded(ctx)
+	}},
+	{"answers 10 MB", 1, func(ctx context.Context, r chat.Request, _ int) (chat.Response, error) {
+		return models.Say(strings.Repeat("# On\n\nAnd so on.\n", 600_000))(ctx, r)
+	}},
+	{"calls a tool", 1, func(context.Context, chat.Request, int) (chat.Response, error) {
+		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "odd", Name: "read", Arguments: "{}"}}}}, nil
+	}},
+	{"hangs", 1, func(ctx context.Context, _ chat.Request, _ int) (chat.Response, error) { return untilEnded(ctx) }},
+	{"panics", 1, func(context.Context, chat.Request, int) (chat.Response, error) { panic("at the disco") }},
+	{"is slow", 1, nil}, // answers as usual after two minutes
+	{"is down", 50, func(context.Context, chat.Request, int) (chat.Response, error) {
+		return chat.Response{}, &chat.TransientError{Err: errDown}
+	}},
+}
+
+type said413 string
+
+func (s said413) Error() string   { return string(s) }
+func (s said413) StatusCode() int { return 413 }
+
+// cell is one case: a policy, a moment, whom it hits, whether summaries can be made in the background, and whether the
+// process is restarted after each step.
+type cell struct {
+	policy                        string
+	moment                        int // -1 for none
+	summary, background, restarts bool
+}
+
+func (c cell) columns() [5]int {
+	n := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return [5]int{policyIndex(c.policy), c.moment, n(c.summary), n(c.background), n(c.restarts)}
+}
+
+func policyIndex(name string) int {
+	for i, n := range policies.Names() {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (c cell) String() string {
+	whom, where, restarted := "agent", "foreground", ""
+	if c.summary {
+		whom = "summary"
+	}
+	if c.background {
+		where = "background"
+	}
+	if c.restarts {
+		restarted = ", restarted"
+	}
+	return fmt.Sprintf("%s/%s/%s, %s%s", c.policy, moments[c.moment].name, whom, where, restarted)
+}
+
+// cells returns all cells, or as few as have every pair of values of two columns.
+func cells(all bool) []cell {
+	var list []cell
+	for _, p := range policies.Names() {
+		for m := range moments {
+			for bits := range 8 {
+				list = append(list, cell{p, m, bits&1 > 0, bits&2 > 0, bits&4 > 0})
+			}
+		}
+	}
+	if all {
+		return list
+	}
+	type pair [4]int
+	pairs := func(c cell) (list []pair) {
+		v := c.columns()
+		for i := range v {
+			for j := range i {
+				list = append(list, pair{i, j, v[i], v[j]})
+			}
+		}
+		return list
+	}
+	missing := map[pair]bool{}
+	for _, c := range list {
+		for _, p := range pairs(c) {
+			missing[p] = true
+		}
+	}
+	var few []cell
+	for len(missing) > 0 {
+		best, most := cell{}, 0
+		for _, c := range list {
+			n := 0
+			for _, p := range pairs(c) {
+				if missing[p] {
+					n++
+				}
+			}
+			if n > most {
+				best, most = c, n
+			}
+		}
+		for _, p := range pairs(best) {
+			delete(missing, p)
+		}
+		few = append(few, best)
+	}
+	return few
+}
+
+// outcome is what became of a session with a bad moment.
+type outcome struct {
+	steps               int
+	failed, failedAfter int // steps, and those of the ten after the moment
+	calls               int // of the model for summaries
+	longest             time.Duration
+	budget              int // after the ten steps
+	unseen              []string
+}
+
+// momentSession is an agent at work on a session, whose model misbehaves in a bad moment.
+type momentSession struct {
+	t *testing.T
+	cell
+	d    fixture
+	last chat.Message // the last that was said
+	said []string     // the marks of what users and tools said
+
+	mu        sync.Mutex // guards the fields below
+	armed     bool
+	begun     int // the step in which the moment began, 0 before
+	step      int
+	summaries int
+	shown     string // the marks of all that models were shown
+}
+
+const momentBudget, momentMark = 8000, "§ "
+
+var momentMarks = regexp.MustCompile(momentMark + `said\d+ `)
+
+func (s *momentSession) bad(summary bool) bool {
+	if !s.armed || summary != s.summary || s.moment < 0 {
+		return false
+	}
+	if s.begun == 0 {
+		s.begun = s.step
+	}
+	return s.step < s.begun+moments[s.moment].steps
+}
+
+func (s *momentSession) generate(ctx context.Context, r chat.Request) (chat.Response, error) {
+	last := r.Messages[len(r.Messages)-1]
+	summary := !strings.HasPrefix(last.Text(), momentMark)
+	s.mu.Lock()
+	if summary {
+		s.summaries++
+	}
+	bad := s.bad(summary)
+	s.mu.Unlock()
+	if bad {
+		if answer := moments[s.moment].answer; answer != nil {
+			return answer(ctx, r, count(quarter{}, r.Messages)+quarter{}.CountTools(r.Tools))
+		}
+		select {
+		case <-time.After(2 * time.Minute):
+		case <-ctx.Done():
+			return chat.Response{}, context.Cause(ctx)
+		}
+	}
+	s.mu.Lock()
+	for _, m := range r.Messages {
+		if t := m.Text(); len(t) < 1<<20 {
+			s.shown += strings.Join(momentMarks.FindAllString(t, -1), "")
+		}
+	}
+	s.mu.Unlock()
+	if summary {
+		return models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")(ctx, r)
+	}
+	rounds := 0
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != chat.RoleUser; i-- {
+		if r.Messages[i].Role == chat.RoleAssistant {
+			rounds++
+		}
+	}
+	if rounds >= 3 {
+		return models.Say(momentMark+"Done.")(ctx, r)
+	}
+	call := chat.ToolCall{ID: fmt.Sprint("call", time.Now().UnixNano()), Name: "read", Arguments: "{}"}
+	return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}, nil
+}
+
+// goOn makes one step of the agent, for which the user or a tool says something first.
+func (s *momentSession) goOn() error {
+	s.mu.Lock()
+	s.step++
+	n := s.step
+	s.mu.Unlock()
+	size := 300
+	if !s.background && n%4 == 0 {
+		size = 2800
+	}
+	mark := fmt.Sprintf("%ssaid%d ", momentMark, n)
+	switch {
+	case len(s.last.ToolCalls) > 0:
+		s.last = chat.ToolResult(s.last.ToolCalls[0].ID, mark+words(size))
+		s.d.Say(s.last)
+		s.said = append(s.said, mark)
+	case s.last.Role == chat.RoleAssistant || s.last.Role == "":
+		s.last = chat.UserMessage(mark + words(40))
+		s.d.Say(s.last)
+		s.said = append(s.said, mark)
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), 15*time.Minute)
+	defer cancel()
+	steps := agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Attempts: 1}
+	answer, err := steps.Step(ctx)
+	if answer.Entry != "" {
+		s.last = answer.Message()
+	}
+	if s.restarts {
+		s.d = s.restarted()
+	}
+	return err
+}
+
+func (s *momentSession) restarted() fixture {
+	path := s.d.Session.Path()
+	require.NoError(s.t, s.d.Close())
+	require.NoError(s.t, s.d.Session.Close())
+	return s.open(path)
+}
+
+func (s *momentSession) open(path string) fixture {
+	d := fixtureOf(s.t, opened(s.t, path))
+	d.Policy = policies.All()[s.policy]
+	d.Policy.Ask.Names = nil
+	d.Target.Model, d.Target.Budget, d.Target.Name = chat.ModelFunc(s.generate), momentBudget, "m"
+	return d
+}
+
+// run runs the session: twenty steps, the moment, and ten more, and at least the given number of steps.
+func (c cell) run(t *testing.T, steps int) (o outcome) {
+	s := &momentSession{t: t, cell: c}
+	s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
+	step := func() error {
+		begun := time.Now()
+		err := s.goOn()
+		o.longest = max(o.longest, time.Since(begun))
+		if err != nil {
+			o.failed++
+			if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") == "show" {
+				t.Logf("step %d: %v", s.step, err)
+			}
+		}
+		return err
+	}
+	for range 20 {
+		_ = step()
+	}
+	s.mu.Lock()
+	s.armed = true
+	s.mu.Unlock()
+	if c.moment >= 0 {
+		for range 80 { // until the moment is over
+			s.mu.Lock()
+			over := s.begun > 0 && s.step >= s.begun+moments[c.moment].steps-1
+			s.mu.Unlock()
+			if over {
+				break
+			}
+			_ = step()
+		}
+		require.Positive(t, s.begun, "the moment came")
+	}
+	for range 10 {
+		if step() != nil {
+			o.failedAfter++
+		}
+	}
+	for s.step < steps {
+		_ = step()
+	}
+	require.NoError(t, s.d.Wait(t.Context()))
+	_, err := s.d.Render(t.Context(), prompt(s.d.Session))
+	require.NoError(t, err)
+	o.budget = s.d.Explain(t.Context()).Measurement.Budget
+	s.mu.Lock()
+	o.calls = s.summaries
+	o.steps = s.step
+	for _, mark := range s.said {
+		if !strings.Contains(s.shown, mark) {
+			o.unseen = append(o.unseen, mark)
+		}
+	}
+	s.mu.Unlock()
+	require.NoError(t, s.d.Close())
+	return o
+}
+
+// TestABadMomentPasses runs every pair of two columns: policy, moment, whom it hits, foreground or background, restarted or
+// not. PROMPTREE_SUMMARIZE_MOMENTS=all runs all cells, and =show also prints them.
+func TestABadMomentPasses(t *testing.T) {
+	all := os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") != ""
+	var mu sync.Mutex
+	usual := map[string]int{} // summaries without a bad moment
+	without := func(c cell, steps int) int {
+		c.moment, c.restarts = -1, false
+		key := fmt.Sprint(c.policy, c.background, steps)
+		mu.Lock()
+		defer mu.Unlock()
+		if _, ok := usual[key]; !ok {
+			synctest.Test(t, func(t *testing.T) { usual[key] = c.run(t, steps).calls })
+		}
+		return usual[key]
+	}
+	for _, c := range cells(all) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			var got outcome
+			synctest.Test(t, func(t *testing.T) { got = c.run(t, 0) })
+			calls := without(c, got.steps)
+			if all {
+				t.Logf("%d steps failed, %d after the moment; %d summaries, %d without; longest step %v; budget %d; unseen %v",
+					got.failed, got.failedAfter, got.calls, calls, got.longest.Round(time.Second), got.budget, got.unseen)
+			}
+			require.LessOrEqual(t, got.calls, 2*calls+moments[c.moment].steps+4, "requests for summaries")
+			require.Zero(t, got.failedAfter, "steps that failed after the moment")
+			require.LessOrEqual(t, got.failed, moments[c.moment].steps, "steps that failed")
+			require.Equal(t, momentBudget, got.budget, "after ten good steps")
+			require.Empty(t, got.unseen, "what no model was shown")
+			longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
+			if !c.summary && (moments[c.moment].name == "hangs" || moments[c.moment].name == "does not stop") {
+				longest = 15*time.Minute + 2*time.Second // the agent's own request, for which the step has a deadline
+			} else if policies.All()[c.policy].Overflow.LastResort != summarize.ResortError {
+				longest = 2*time.Minute + 2*time.Second
+			}
+			require.LessOrEqual(t, got.longest, longest)
+		})
+	}
+}
