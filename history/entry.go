@@ -156,10 +156,11 @@ type Compaction struct {
 	Plan string `json:"plan,omitempty"`
 	// Mode names how the summary was made, for readers of the log.
 	Mode string `json:"mode,omitempty"`
-	// Model is the name of the model that wrote the summary, and Asked our count of the largest request that it answered
-	// for it, messages and tools, in tokens; 0 if no model was asked.
-	Model string `json:"model,omitempty"`
-	Asked int    `json:"asked,omitempty"`
+	// Model is the name of the model that wrote the summary, Answers the number of requests that it answered for it, and
+	// Asked our count of the largest of them, messages and tools, in tokens. Both are 0 if no model was asked.
+	Model   string `json:"model,omitempty"`
+	Answers int    `json:"answers,omitempty"`
+	Asked   int    `json:"asked,omitempty"`
 	// Unseen reports that the request for the summary left some of the covered messages out, because they were too large
 	// for the model.
 	Unseen bool `json:"unseen,omitempty"`

@@ -185,6 +185,15 @@ func (l *Learnt) Refuse(r Refusal) {
 	}
 }
 
+// Summarised records that the model answered requests for summaries, the largest of a size by our count.
+func (l *Learnt) Summarised(answers, largest int) {
+	l.accept(0, largest)
+	for range min(answers, 1000) {
+		l.Summaries.accepted()
+	}
+	l.Summaries.fits(largest)
+}
+
 // ours returns the limit that a refusal names in tokens by our count. The provider's tokens for one of ours are those of
 // the refused request, else those of the largest that was accepted, and from 0.5 to 8.
 func (l *Learnt) ours(r Refusal) int {
@@ -236,12 +245,8 @@ func (m *Memory) Add(e Entry) {
 	case Compaction:
 		*m = Memory{Models: m.Models}
 		m.each((*Learnt).attempted)
-		if b.Asked > 0 {
-			m.change(b.Model, func(l *Learnt) {
-				l.accept(0, b.Asked)
-				l.Summaries.accepted()
-				l.Summaries.fits(b.Asked)
-			})
+		if b.Answers > 0 {
+			m.change(b.Model, func(l *Learnt) { l.Summarised(b.Answers, b.Asked) })
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestMemoryOfRefusals(t *testing.T) {
 
 func TestMemoryOfSummariesIsOfAcceptedOnes(t *testing.T) {
 	refused := func(n int) history.Refusal { return history.Refusal{Model: "m", Counted: n, Summary: true} }
-	compaction := func(asked int) history.Compaction { return history.Compaction{Model: "m", Asked: asked} }
+	compaction := func(asked int) history.Compaction { return history.Compaction{Model: "m", Answers: 1, Asked: asked} }
 	m := remembered(refused(80_000), refused(50_000), compaction(25_000))
 	require.Equal(t, 45_000, m.Of("m").Summaries.Size(100_000))
 	for range 2 {

@@ -198,12 +198,12 @@ func (c *Compactor) RenderOrWait(ctx context.Context, prompt elements.Node) (*re
 			return result, err
 		}
 		limited, cancel := context.WithTimeout(ctx, left)
-		_ = c.Wait(limited) // the next render says what is missing
+		ended := c.Wait(limited) == nil
 		cancel()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if limited.Err() != nil {
+		if !ended {
 			return nil, err
 		}
 	}

@@ -336,7 +336,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	m := j.whole()
 	compaction := history.Compaction{
 		Plan: j.id, Messages: d.messages, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
-		Mode: string(d.prompt.Mode), Model: d.model, Asked: d.asked, Unseen: d.unseen, Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
+		Mode: string(d.prompt.Mode), Model: d.model, Answers: d.answers, Asked: d.asked, Unseen: d.unseen, Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
 	}
 	if h := j.intervention; h.Summary != nil {
 		compaction.Summary = *h.Summary
@@ -511,6 +511,9 @@ func (w *walker) compact(s *measured, d Decision, limit time.Duration) error {
 		return &FailedError{Budget: s.over, Reasons: []error{err}}
 	}
 	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, willRetry: w.willRetry, cold: s.Cold}
+	if s.Pause.active(s.Time) && s.Occasion != OnDemand { // nothing can be sent without a summary
+		o.policy.Ask.Attempts = 1
+	}
 	if w.summarizer != nil {
 		o.agent = *w.summarizer
 	}

@@ -384,7 +384,7 @@ func TestABadMomentPasses(t *testing.T) {
 				t.Logf("%d steps failed, %d after the moment; %d summaries, %d without; longest step %v; budget %d; unseen %v",
 					got.failed, got.failedAfter, got.calls, calls, got.longest.Round(time.Second), got.budget, got.unseen)
 			}
-			require.LessOrEqual(t, got.calls, 2*calls+moments[c.moment].steps+4, "requests for summaries")
+			require.LessOrEqual(t, got.calls, 2*(calls+moments[c.moment].steps+3), "requests for summaries")
 			require.Zero(t, got.failedAfter, "steps that failed after the moment")
 			require.LessOrEqual(t, got.failed, moments[c.moment].steps, "steps that failed")
 			require.Equal(t, momentBudget, got.budget, "after ten good steps")

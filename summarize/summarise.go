@@ -33,7 +33,8 @@ type candidate struct {
 	mu             sync.Mutex
 	learnt         history.Learnt    // of the model, before and by this attempt
 	refusals       []history.Refusal // by this attempt
-	asked          int               // our count of the largest request that it answered
+	answers        int               // the number of requests that it answered
+	asked          int               // our count of the largest of them
 	limit          int               // context window in tokens
 	ratio          float64           // provider's tokens for one of ours
 	answerSeparate bool              // the answer does not count towards limit; assumed if the window is not known
@@ -78,8 +79,9 @@ func (c *candidate) refuse(r history.Refusal, remembered bool) {
 func (c *candidate) answered(counted int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.answers++
 	c.asked = max(c.asked, counted)
-	c.learnt.Summaries.Attempts = 0
+	c.learnt.Summarised(1, counted)
 }
 
 // giveUp notes why the candidate is not asked again by this attempt.
@@ -108,7 +110,7 @@ func (c *candidate) forget() bool {
 func (c *candidate) taught() []history.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.refusals), func(r history.Refusal) bool { return c.asked == 0 && r.Limit <= c.learnt.Accepted })
+	return slices.DeleteFunc(slices.Clone(c.refusals), func(r history.Refusal) bool { return c.answers == 0 && r.Limit <= c.learnt.Accepted })
 }
 
 // room returns how many tokens by our count the messages of a request may take beside tools and an answer.
@@ -190,7 +192,8 @@ type draft struct {
 	prompt   Prompt
 	text     string
 	model    string
-	asked    int  // our count of the largest request that the model answered
+	answers  int  // the number of requests that the model answered
+	asked    int  // our count of the largest of them
 	unseen   bool // the request left covered messages out
 	mended   []string
 	messages []chat.Message // the replacement
@@ -226,7 +229,7 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 				d, err = w.finish(ctx, c, p, text)
 			}
 			if err == nil {
-				d.asked, d.unseen = c.asked, w.unseen
+				d.answers, d.asked, d.unseen = c.answers, c.asked, w.unseen
 				return d, nil
 			}
 			if ctx.Err() != nil {
@@ -319,11 +322,12 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 			return "", errors.Join(refused, err)
 		}
 		summary, err := w.ask(ctx, c, p, j.part(rest[:n], max(0, n+prefix-len(rest))))
-		if k := refusal.Of(err).Kind; (k == refusal.Tokens || k == refusal.Body) && shrinks < maxShrinks {
+		switch k := refusal.Of(err).Kind; {
+		case k == refusal.Tokens && shrinks < maxShrinks, k == refusal.Body && shrinks == 0:
 			shrinks++ // the candidate learnt from it, so the next piece is smaller
 			refused, n = err, 0
 			continue
-		} else if k == refusal.Tokens || k == refusal.Body {
+		case k == refusal.Tokens, k == refusal.Body:
 			c.giveUp(err) // it is not the size
 		}
 		if err != nil {
