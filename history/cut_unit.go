@@ -170,3 +170,28 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 	}
 	return units[:count], last + 1, nil
 }
+
+// UnitMessages returns the messages of units, in order.
+func UnitMessages(list []Unit) []chat.Message {
+	var messages []chat.Message
+	for _, u := range list {
+		messages = append(messages, u.Messages...)
+	}
+	return messages
+}
+
+// UnitData returns the application's data of [UnitMessages], nil if no message has any.
+func UnitData(list []Unit) []json.RawMessage {
+	if !slices.ContainsFunc(list, func(u Unit) bool { return u.Data != nil }) {
+		return nil
+	}
+	var data []json.RawMessage
+	for _, u := range list {
+		of := make([]json.RawMessage, len(u.Messages))
+		if len(of) > 0 {
+			of[0] = u.Data
+		}
+		data = append(data, of...)
+	}
+	return data
+}

@@ -1,7 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -237,6 +240,15 @@ type ThinkingChange struct {
 type Todos struct {
 	Text  string `json:"text,omitempty"`
 	Items []Todo `json:"items,omitempty"`
+}
+
+// List returns the things to do as text, one a line with its status.
+func (t Todos) List() string {
+	var b strings.Builder
+	for _, item := range t.Items {
+		fmt.Fprintf(&b, "- %s (%s)\n", item.Text, cmp.Or(item.Status, "pending"))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // Todo is one thing to do.

@@ -16,7 +16,7 @@ import (
 
 // FormatVersion is the version of the log's format, which is in its header. A log of another version is not read. A new
 // type of entry does not raise it, because an older version keeps such entries as they are. A new field of an existing
-// type does, because an older version refuses a line with a field that it would lose.
+// type does, because an older version refuses a line with a field that it would lose; but not before the first release.
 const FormatVersion = 3
 
 // headerLine is the first line of a log.

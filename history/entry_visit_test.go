@@ -83,7 +83,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 	hidden := map[EntryType][]string{
 		TypeMessage:        inMessages(""),
 		TypeCustomMessage:  {".content.cacheType", ".name"},
-		TypeCompaction:     append(inMessages(".messages"), ".firstKept", ".lastCovered", ".mode", ".plan"),
+		TypeCompaction:     append(inMessages(".messages"), ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
 		TypeBranchSummary:  {".from"},
 		TypeBranch:         {".from"},
 		TypeCustom:         {".name"},

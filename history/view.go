@@ -116,6 +116,36 @@ func (v View) shown() *snapshot {
 	return sn
 }
 
+// Newest returns the id of the newest entry that is shown, "" if none is.
+func (v View) Newest() string {
+	if len(v.Turns) == 0 {
+		return ""
+	}
+	last := v.Turns[len(v.Turns)-1]
+	if len(last.Rounds) == 0 {
+		return last.Start.ID
+	}
+	round := last.Rounds[len(last.Rounds)-1]
+	if n := len(round.Results); n > 0 {
+		return round.Results[n-1].ID
+	}
+	return round.Assistant.ID
+}
+
+// Len returns how many messages of the session are shown, a turn's start and each message of a round counted as one.
+func (v View) Len() int {
+	n := len(v.Compacted)
+	for _, t := range v.Turns {
+		if t.Start.ID != "" {
+			n++
+		}
+		for _, r := range t.Rounds {
+			n += 1 + len(r.Results)
+		}
+	}
+	return n
+}
+
 // Empty reports whether the view shows nothing: [View.Messages] returns no message.
 func (v View) Empty() bool {
 	return len(v.Compacted) == 0 && !slices.ContainsFunc(v.Turns, func(t Turn) bool {

@@ -34,12 +34,11 @@ func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) er
 // messages stay.
 func (w *walker) start(s *measured, d Decision) {
 	c := w.c
-	if !w.tryAcquire() {
+	if !w.acquired && !w.tryAcquire() {
 		d.Do, d.Why = ActNothing, "another call compacts"
 		w.explain(d, OutcomeNothing, nil)
 		return
 	}
-	defer w.release()
 	l, err := c.read(w.ctx)
 	if err != nil {
 		w.explain(d, OutcomeFailed, err)
@@ -52,10 +51,7 @@ func (w *walker) start(s *measured, d Decision) {
 	}
 	id, err := w.writePlan(s, d)
 	if err != nil {
-		if w.ctx.Err() == nil {
-			c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: true, TokensBefore: s.tokens(), Base: s.Base, Err: err})
-			w.explain(d, OutcomeFailed, err)
-		}
+		w.explain(d, OutcomeFailed, err)
 		return
 	}
 	w.explain(d, OutcomeStarted, nil)
@@ -86,7 +82,7 @@ func (w *walker) launch(o order) *task {
 	t := &task{id: o.id, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	if t.activity = w.activity; o.background { // this call will run something else
-		ctx, t.activity = withActivity(ctx)
+		ctx, t.activity = callback.WithActivity(ctx)
 	}
 	work.replace(nil, t)
 	owned := work.spawn(func(context.Context) {
@@ -183,7 +179,7 @@ func (c *Compactor) Wait(ctx context.Context) error {
 	case <-t.done:
 		return nil
 	case <-ctx.Done():
-		return t.activity.waitError(ctx, "the summary that is made in the background")
+		return waitError(ctx, t.activity, "the summary that is made in the background")
 	}
 }
 
@@ -255,7 +251,7 @@ func (w *walker) gaveUp(s *measured, t *task) error {
 	w.c.inner.work.mu.Lock()
 	w.c.inner.work.waited = t.id
 	w.c.inner.work.mu.Unlock()
-	return &PendingError{Budget: s.over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.running()}
+	return &PendingError{Budget: s.over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.Running()}
 }
 
 // await waits for a summary that this call started. A call that ends ends the summary too. If the time is over, the error
@@ -340,16 +336,8 @@ func (c *carrier) discard(ctx context.Context, t *task, why error) {
 	if why != nil {
 		end.Error = why.Error()
 	}
-	write, done := context.WithTimeout(context.WithoutCancel(ctx), callback.WriteTime) // write how it ended even if ctx has ended
-	defer done()
-	l, err := c.read(write)
-	if err == nil && l.Pending != nil && l.Pending.ID == t.id {
-		_, err = c.session.Add(write, append(t.writer.refusalEntries(), history.Entry{Body: end})...)
-	}
+	c.record(ctx, end, EventDiscarded, t.job, t.writer, t.draft, why)
 	c.session.Release(t.id)
-	e := t.job.event(EventDiscarded)
-	e.Mode, e.Model, e.Err = t.draft.prompt.Mode, t.draft.model, errors.Join(why, err)
-	c.emit(ctx, e)
 	t.end(nil, why)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,20 +98,6 @@ func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
 	_, err = d.Navigate(t.Context(), list[0].Compaction, summarize.Navigation{})
 	require.NoError(t, err)
 	require.Contains(t, content(t, filepath.Join(dir, "index.md")), "\n1 more where the conversation has gone another way since.\n", "checkpoints of the branch that was left are counted separately")
-}
-
-func TestTitleOfASummary(t *testing.T) {
-	for _, c := range []struct{ rule, summary, want string }{
-		{"the first heading", "# Fixing the build\n\n## Goal\nx", "Fixing the build"},
-		{"the first heading, after other lines", "Here is the account:\n\n#  Fixing \t the build \n", "Fixing the build"},
-		{"the first line, before a section's heading", "The build was fixed.\n\n## Files\n", "The build was fixed."},
-		{"a section's heading, if it is the first line", "## Goal\n\nFix it.", "Goal"},
-		{"the first line, without its list marker", "\n\n1. I fixed #12 of the build.\nAnd more.", "I fixed #12 of the build."},
-		{"cut to 80 bytes", "# " + strings.Repeat("ä", 60), strings.Repeat("ä", 40) + "…"},
-		{"no title for an empty summary", " \n", ""},
-	} {
-		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, summarize.TitleOf(c.summary)) })
-	}
 }
 
 func TestACheckpointThatCannotBeWrittenDoesNotStopTheCompaction(t *testing.T) {

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/internal/callback"
@@ -57,7 +54,7 @@ func call[T any](ctx context.Context, name string, limit time.Duration, f func(c
 	if ctx.Err() != nil {
 		return *new(T), context.Cause(ctx)
 	}
-	defer activityOf(ctx).enter(name)()
+	defer callback.ActivityOf(ctx).Enter(name)()
 	late := &TimeoutError{Name: name, After: limit}
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -132,57 +129,10 @@ func counted(n int) int {
 	return n
 }
 
-// activity records which of the caller's functions a call of the compactor is running, for calls that wait for it.
-type activity struct {
-	mu   sync.Mutex
-	runs []string
-}
-
-type activityKey struct{}
-
-// activityOf returns the activity of a context, nil if it has none.
-func activityOf(ctx context.Context) *activity {
-	s, _ := ctx.Value(activityKey{}).(*activity)
-	return s
-}
-
-// withActivity returns a context with an activity of its own.
-func withActivity(ctx context.Context) (context.Context, *activity) {
-	s := &activity{}
-	return context.WithValue(ctx, activityKey{}, s), s
-}
-
-// enter records that a function runs, until leave is called.
-func (s *activity) enter(name string) (leave func()) {
-	if s == nil {
-		return func() {}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.runs = append(s.runs, name)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if i := slices.Index(s.runs, name); i >= 0 {
-			s.runs = slices.Delete(s.runs, i, i+1)
-		}
-	}
-}
-
-// running names the functions that run, "" for none.
-func (s *activity) running() string {
-	if s == nil {
-		return ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Join(s.runs, " and ")
-}
-
-// waitError returns the error of a wait that ctx ended. What names the work that was waited for.
-func (s *activity) waitError(ctx context.Context, what string) error {
-	if running := s.running(); running != "" {
-		what += ", which runs " + running
+// waitError returns the error of a wait that ctx ended. What names the work that was waited for, and running its activity.
+func waitError(ctx context.Context, running *callback.Activity, what string) error {
+	if runs := running.Running(); runs != "" {
+		what += ", which runs " + runs
 	}
 	return within("waiting for "+what, context.Cause(ctx))
 }

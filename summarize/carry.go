@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -15,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/refusal"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -33,7 +33,12 @@ var errSentElsewhere = errors.New("summarize: another process sent the prompt, s
 var errRunnerGone = errors.New("summarize: nobody carries the plan out any more")
 
 // writePlan plans a compaction and writes the plan to the session. It returns the id of the plan's entry.
-func (w *walker) writePlan(s *measured, d Decision) (string, error) {
+func (w *walker) writePlan(s *measured, d Decision) (id string, err error) {
+	defer func() {
+		if err != nil && w.ctx.Err() == nil {
+			w.c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: d.Do == ActStart, TokensBefore: s.tokens(), Base: s.Base, Err: err})
+		}
+	}()
 	if w.c.Session.ReadOnly() {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)
 	}
@@ -66,7 +71,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, err)
 	}
-	id := added[len(added)-1].ID
+	id = added[len(added)-1].ID
 	w.c.emit(w.ctx, Event{
 		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry, Covered: plan.covered,
 		Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
@@ -168,7 +173,7 @@ func mayPass(reasons []error) bool {
 		switch {
 		case boundaryGone(err), errors.Is(err, ErrPlanEnded), errors.Is(err, ErrVetoed):
 			return false
-		case refused, wrong, large, errors.Is(err, ErrNobodyToAsk), status(err)/100 == 4 && !transient:
+		case refused, wrong, large, errors.Is(err, ErrNobodyToAsk), refusal.Status(err)/100 == 4 && !transient:
 		default:
 			passes = true
 		}
@@ -289,23 +294,28 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, d 
 	case boundaryGone(why), errors.Is(why, ErrPlanEnded):
 		end.Outcome, kind = history.PlanDropped, EventDropped
 	}
-	entries := w.refusalEntries()
 	if w != nil {
 		end.Finished = w.finished
 	}
 	if w != nil && !again {
 		end.NotBefore = w.notBefore()
 	}
-	says := !again || len(end.Finished) > 0
-	write, done := callback.Outlive(ctx) // write how it ended even if ctx has ended
+	c.record(ctx, end, kind, j, w, d, why)
+}
+
+// record writes to the session how a plan ended and what the models' refusals teach, and emits the event.
+func (c *carrier) record(ctx context.Context, end history.PlanEnd, kind EventKind, j *job, w *writer, d draft, why error) {
+	entries := w.refusalEntries()
+	says := end.Outcome != history.PlanRetried || len(end.Finished) > 0
+	write, done := callback.Outlive(ctx) // even if ctx has ended
 	defer done()
-	if says && c.isPending(write, id) { // not if it has ended, or is on another branch
+	if says && c.isPending(write, end.Plan) { // not if it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})
 	}
 	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
-	e := Event{Kind: kind, Plan: id}
+	e := Event{Kind: kind, Plan: end.Plan}
 	if j != nil {
 		e = j.event(kind)
 	}
@@ -336,7 +346,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	m := j.whole()
 	compaction := history.Compaction{
 		Plan: j.id, Messages: d.messages, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
-		Mode: string(d.prompt.Mode), Model: d.model, Answers: d.answers, Asked: d.asked, Unseen: d.unseen, Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
+		Mode: string(d.prompt.Mode), Model: d.model, Answers: d.answers, Asked: d.asked, Unseen: d.unseen, Title: plaintext.Title(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
 	}
 	if h := j.intervention; h.Summary != nil {
 		compaction.Summary = *h.Summary
@@ -483,20 +493,6 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) erro
 	return nil
 }
 
-// titleOf returns the title of a summary: its first heading of level 1, or else its first line, at most 80 bytes.
-func titleOf(summary string) string {
-	first := ""
-	for line := range strings.Lines(summary) {
-		if heading, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && strings.TrimSpace(heading) != "" {
-			return plaintext.OneLine(heading, 80)
-		}
-		if first == "" {
-			first = strings.TrimSpace(strings.TrimLeft(line, "#*-0123456789. \t"))
-		}
-	}
-	return plaintext.OneLine(first, 80)
-}
-
 // compact makes a compaction before the prompt is returned, for which it waits up to a limit.
 func (w *walker) compact(s *measured, d Decision, limit time.Duration) error {
 	c := w.c.carrier()
@@ -505,9 +501,6 @@ func (w *walker) compact(s *measured, d Decision, limit time.Duration) error {
 	}
 	id, err := w.writePlan(s, d)
 	if err != nil {
-		if w.ctx.Err() == nil {
-			c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Base: s.Base, Err: err})
-		}
 		return &FailedError{Budget: s.over, Reasons: []error{err}}
 	}
 	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, willRetry: w.willRetry, cold: s.Cold}

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
@@ -63,11 +64,11 @@ type Compactor struct {
 // inner is the internal state of a compactor.
 type inner struct {
 	once         sync.Once
-	compacting   chan struct{}            // full while a compaction is made, one at a time
-	holder       atomic.Pointer[activity] // of the call that is compacting
-	eventMu      sync.Mutex               // held while listeners are called
-	unresponsive map[string]bool          // the listeners that did not return, by name; guarded by eventMu
-	listenerErrs error                    // their errors, for Close; guarded by eventMu
+	compacting   chan struct{}                     // full while a compaction is made, one at a time
+	holder       atomic.Pointer[callback.Activity] // of the call that is compacting
+	eventMu      sync.Mutex                        // held while listeners are called
+	unresponsive map[string]bool                   // the listeners that did not return, by name; guarded by eventMu
+	listenerErrs error                             // their errors, for Close; guarded by eventMu
 	work         work
 
 	mu         sync.Mutex     // guards the fields below
@@ -141,7 +142,7 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, e
 	if prompt != nil {
 		c.inner.prompt = prompt
 	}
-	ctx, running := withActivity(ctx)
+	ctx, running := callback.WithActivity(ctx)
 	return &walker{c: c, ctx: ctx, activity: running, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
 }
 
@@ -174,7 +175,7 @@ func (c *Compactor) read(ctx context.Context) (*ledger.Ledger, error) {
 type walker struct {
 	c            *Compactor
 	ctx          context.Context
-	activity     *activity // of ctx
+	activity     *callback.Activity // of ctx
 	prompt       elements.Node
 	target       Target
 	policy       Policy // with defaults
@@ -208,7 +209,7 @@ func (w *walker) acquire() error {
 		w.setAcquired()
 		return nil
 	case <-w.ctx.Done():
-		return w.c.inner.holder.Load().waitError(w.ctx, "the compaction that another call makes")
+		return waitError(w.ctx, w.c.inner.holder.Load(), "the compaction that another call makes")
 	}
 }
 
@@ -303,11 +304,11 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 			return nil, err
 		}
 		d := w.policy.Decide(s.Measurement)
+		if d.Do == ActStart {
+			w.start(s, d)
+			return w.finish(s, s.failure())
+		}
 		if d.Do != ActNothing && !w.acquired { // another call may change what was measured
-			if d.Do == ActStart {
-				w.start(s, d)
-				return w.finish(s, s.failure())
-			}
 			if err := w.acquire(); err != nil {
 				return nil, err
 			}
@@ -345,10 +346,6 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 			}
 			w.succeeded = true
 			w.explain(d, OutcomePlaced, nil)
-		case ActStart: // acquired for an earlier step
-			w.release()
-			w.start(s, d)
-			return w.finish(s, s.failure())
 		default:
 			if !w.explained { // an earlier action explains more than nothing does
 				w.explain(d, OutcomeNothing, nil)
@@ -414,7 +411,7 @@ func outcomeOf(placed bool) Outcome {
 func (w *walker) recordSent(s *measured) *render.Result {
 	if !w.afterTurn {
 		w.c.inner.mu.Lock()
-		w.c.inner.sentTokens, w.c.inner.sentNewest = s.result.Tokens+s.size.tools, s.newest()
+		w.c.inner.sentTokens, w.c.inner.sentNewest = s.result.Tokens+s.size.tools, s.view.Newest()
 		w.c.inner.rendered, w.c.inner.renderedAt, w.c.inner.refused = s.result, s.Time, 0
 		w.c.inner.mu.Unlock()
 		if s.broken != (CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {

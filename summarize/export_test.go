@@ -11,9 +11,6 @@ func ShortenRequest(m Material, draft string) elements.Node {
 // QuirksOf returns the quirks of the model with that name.
 func QuirksOf(a Ask, model string) Quirk { return a.quirks(model) }
 
-// TitleOf returns a summary's title.
-var TitleOf = titleOf
-
 // Late returns the error about listeners that Close will return.
 func (c *Compactor) Late() error {
 	c.inner.eventMu.Lock()

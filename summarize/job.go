@@ -3,20 +3,18 @@ package summarize
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // job is a plan that is carried out. It reads everything that it needs from the session, so that any process may carry
@@ -69,7 +67,7 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 	}
 	m := &j.material
 	*m = Material{
-		Previous: view.Compacted, Kept: messagesOf(point.Kept()), Instructions: plan.Instructions, Tools: t.Tools,
+		Previous: view.Compacted, Kept: history.UnitMessages(point.Kept()), Instructions: plan.Instructions, Tools: t.Tools,
 		Tokenizer: t.Tokenizer, Room: plan.Room, Words: plan.Words, ResultTokens: p.Ask.SimpleResult,
 	}
 	if ref := l.Preambles[plan.Preamble]; ref.ID != "" {
@@ -93,7 +91,7 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 	if len(quirk.WithoutTools) > 0 {
 		j.covered = slices.Clone(j.covered)
 		for i, u := range j.covered {
-			j.covered[i].Messages = withoutTools(u.Messages, quirk.WithoutTools)
+			j.covered[i].Messages = plaintext.WithoutTools(u.Messages, quirk.WithoutTools)
 			if len(j.covered[i].Messages) == 0 || j.covered[i].Messages[0].Role != u.Messages[0].Role {
 				j.covered[i].Data = nil // the message that it belongs to is gone
 			}
@@ -157,7 +155,7 @@ func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string
 		case history.Compaction:
 			m.PreviousSummary = b.Text
 		case history.Todos:
-			m.Plan, m.Todo = todosText(b)
+			m.Plan, m.Todo = b.Text, b.List()
 		}
 	}
 	m.Files, err = j.files(ctx, s)
@@ -207,50 +205,13 @@ func (p Policy) filesOf(ctx context.Context, entries iter.Seq2[history.Entry, er
 // part returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.
 func (j *job) part(covered []history.Unit, prefix int) Material {
 	m := j.material
-	m.Covered, m.Data = messagesOf(covered), dataOf(covered)
-	m.TurnPrefix = messagesOf(covered[len(covered)-prefix:])
+	m.Covered, m.Data = history.UnitMessages(covered), history.UnitData(covered)
+	m.TurnPrefix = history.UnitMessages(covered[len(covered)-prefix:])
 	return m
 }
 
 // whole returns the material for all covered units.
 func (j *job) whole() Material { return j.part(j.covered, j.prefix) }
-
-// dataOf returns the application's data of the messages, nil if no message has any.
-func dataOf(list []history.Unit) []json.RawMessage {
-	if !slices.ContainsFunc(list, func(u history.Unit) bool { return u.Data != nil }) {
-		return nil
-	}
-	var data []json.RawMessage
-	for _, u := range list {
-		of := make([]json.RawMessage, len(u.Messages))
-		if len(of) > 0 {
-			of[0] = u.Data
-		}
-		data = append(data, of...)
-	}
-	return data
-}
-
-func messagesOf(list []history.Unit) []chat.Message {
-	var messages []chat.Message
-	for _, u := range list {
-		messages = append(messages, u.Messages...)
-	}
-	return messages
-}
-
-// todosText returns the plan and the todo list as text.
-func todosText(p history.Todos) (plan, todo string) {
-	var b strings.Builder
-	for _, t := range p.Items {
-		status := t.Status
-		if status == "" {
-			status = "pending"
-		}
-		fmt.Fprintf(&b, "- %s (%s)\n", t.Text, status)
-	}
-	return p.Text, strings.TrimSuffix(b.String(), "\n")
-}
 
 // meter counts the requests of a compaction and their usage. It is safe for concurrent use.
 type meter struct {
@@ -269,11 +230,7 @@ func (m *meter) ask() int {
 func (m *meter) add(u chat.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.usage.Input = clamp.Sum(m.usage.Input, u.Input)
-	m.usage.Output = clamp.Sum(m.usage.Output, u.Output)
-	m.usage.CacheRead = clamp.Sum(m.usage.CacheRead, u.CacheRead)
-	m.usage.CacheWrite = clamp.Sum(m.usage.CacheWrite, u.CacheWrite)
-	m.usage.CacheWriteLong = clamp.Sum(m.usage.CacheWriteLong, u.CacheWriteLong)
+	m.usage = m.usage.Plus(u) // each number is at most 2³¹-1
 }
 
 func (m *meter) read() (int, chat.Usage) {

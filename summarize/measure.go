@@ -2,9 +2,7 @@ package summarize
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"hash/fnv"
 	"math"
 	"slices"
 	"time"
@@ -85,22 +83,6 @@ func (s *measured) tokens() int {
 	return 0
 }
 
-// newest returns the id of the newest entry that is shown, "" if none is.
-func (s *measured) newest() string {
-	if len(s.view.Turns) == 0 {
-		return ""
-	}
-	last := s.view.Turns[len(s.view.Turns)-1]
-	if len(last.Rounds) == 0 {
-		return last.Start.ID
-	}
-	round := last.Rounds[len(last.Rounds)-1]
-	if n := len(round.Results); n > 0 {
-		return round.Results[n-1].ID
-	}
-	return round.Assistant.ID
-}
-
 // layOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
 // compacted instead.
 func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, *history.Shown, error) {
@@ -170,21 +152,13 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	}
 	s.Used = clamp.Int(math.Ceil(s.Ratio * float64(clamp.Sum(s.Count, s.Tools))))
 	m.foretell(s)
-	s.Messages = len(s.view.Compacted)
-	for _, t := range s.view.Turns {
-		if t.Start.ID != "" {
-			s.Messages++
-		}
-		for _, r := range t.Rounds {
-			s.Messages += 1 + len(r.Results)
-		}
-	}
+	s.Messages = s.view.Len()
 	if n := len(s.view.Turns); n > 0 {
 		for _, r := range s.view.Turns[n-1].Rounds {
 			s.Warm = s.Warm || len(r.Results) > 0
 		}
 	}
-	s.Jitter = jitter(m.session)
+	s.Jitter = ledger.Jitter(m.session)
 	s.TurnFailed = m.ledger.TurnFailed
 	s.Pause = Pause{Failures: m.ledger.Failures, Err: m.ledger.Failed.Error}
 	s.Pause.Steps, s.Pause.Until = m.ledger.Pause(m.now, m.policy.RetryAfter)
@@ -460,13 +434,4 @@ func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) in
 		}
 	}
 	return tokens
-}
-
-// jitter returns a number from -1 to 1 that depends on a session and its leaf.
-func jitter(s *history.Session) float64 {
-	h := fnv.New64a()
-	h.Write([]byte(s.Header().ID + "\x00" + s.Leaf()))
-	sum := h.Sum(nil)
-	n := binary.BigEndian.Uint64(sum) * 0x9E3779B97F4A7C15 // ids that differ at their end differ in the high bits too
-	return 2*float64(n>>11)/(1<<53) - 1
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"sort"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -104,7 +103,7 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	all := whole(results)
 	if t.Fill && results < most {
 		if room := s.TokenBudget - s.CountText(all); room > 0 {
-			limit := fill(list, s, sizes, results, most, room)
+			limit := plaintext.Fill(list, s, sizes, results, most, room)
 			for ; limit > results; limit -= max(1, limit/16) {
 				if all = whole(limit); s.CountText(all) <= s.TokenBudget {
 					break
@@ -137,36 +136,4 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 		open = append(open, textblock.Line(textblock.NotAll))
 	}
 	return append(append(open, nodes...), textblock.Line("</"+name+">")), nil
-}
-
-// fill returns about the most tokens that each result, and each call's arguments, may take so that together they take
-// at most room tokens more than with least tokens each. It counts each text once, and records the counts in sizes.
-func fill(list []plaintext.Block, s elements.Sizing, sizes map[string]int, least, most, room int) int {
-	type size struct {
-		tokens int
-		grows  float64 // factor by which indents lengthen it
-	}
-	var texts []size
-	for _, b := range list {
-		for _, c := range b.Calls {
-			for _, text := range [...]string{c.Arguments, c.Result} {
-				grows := 1 + float64(len(plaintext.Indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
-				switch {
-				case len(text) <= least: // no token is shorter than a byte
-				case (len(text)-1<<20)/128 > most: // slow to count, and larger than most in any case
-					texts = append(texts, size{most, grows})
-				default:
-					sizes[text] = s.CountText(text)
-					texts = append(texts, size{sizes[text], grows})
-				}
-			}
-		}
-	}
-	return least + sort.Search(most-least, func(more int) bool {
-		taken := 0.0
-		for _, t := range texts {
-			taken += t.grows * float64(max(0, min(t.tokens, least+more+1)-least))
-		}
-		return taken > float64(room)
-	})
 }

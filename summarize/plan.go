@@ -3,9 +3,6 @@ package summarize
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -49,7 +47,7 @@ func (p *planner) choose(ctx context.Context, prompt elements.Node, s *measured,
 		return planned{}, err
 	}
 	system := slices.DeleteFunc(slices.Clone(s.messages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
-	preamble, err := newPreamble(system, s.tools(p.target))
+	preamble, err := history.NewPreamble(system, s.tools(p.target))
 	if err != nil {
 		return planned{}, err
 	}
@@ -137,14 +135,14 @@ func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 // thinking returns the newest covered thinking of the turn that is cut, if the kept history must begin with it.
 func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 	first := point.Kept()[0]
-	if !p.policy.Ask.quirks(p.target.Name).Thinking || first.Start || len(thinkingOf(first.Messages[0])) > 0 {
+	if !p.policy.Ask.quirks(p.target.Name).Thinking || first.Start || len(plaintext.Thinking(first.Messages[0])) > 0 {
 		return nil
 	}
 	for _, u := range slices.Backward(covered(point)) {
 		if u.Start {
 			break // another turn
 		}
-		if list := thinkingOf(u.Messages[0]); len(list) > 0 {
+		if list := plaintext.Thinking(u.Messages[0]); len(list) > 0 {
 			return list
 		}
 	}
@@ -172,26 +170,6 @@ func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 		return 0, within("rendering the replacement", err)
 	}
 	return result.Tokens, nil
-}
-
-// newPreamble returns the system messages and tools of a prompt with their digest; the digest of nothing is "".
-func newPreamble(system []chat.Message, tools []chat.Tool) (history.Preamble, error) {
-	p := history.Preamble{System: system, Tools: tools}
-	if len(system)+len(tools) == 0 {
-		return p, nil
-	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		return p, fmt.Errorf("summarize: the system messages and tools: %w", err)
-	}
-	p.Digest = digest(data, 16)
-	return p, nil
-}
-
-// digest returns the first size bytes of the data's hash, in hexadecimal.
-func digest(data []byte, size int) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:size])
 }
 
 // transcript returns the breadcrumb of a session: where everything that was said can be looked up.

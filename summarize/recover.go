@@ -172,7 +172,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 func (c *Compactor) sentSize(now *measured) int {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	if c.inner.sentTokens > 0 && c.inner.sentNewest == now.newest() {
+	if c.inner.sentTokens > 0 && c.inner.sentNewest == now.view.Newest() {
 		return c.inner.sentTokens
 	}
 	return now.tokens() + now.size.tools

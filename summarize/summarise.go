@@ -2,13 +2,14 @@ package summarize
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/endless"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/refusal"
@@ -543,7 +545,7 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.job.meter.ask()
-		response, err := bounded(ctx, req, func(ctx context.Context, req chat.Request) (chat.Response, error) { return c.generate(ctx, limit, req) })
+		response, err := endless.Generate(ctx, req, func(ctx context.Context, req chat.Request) (chat.Response, error) { return c.generate(ctx, limit, req) })
 		err = redacted(ctx, w.session, err)
 		w.job.meter.add(response.Usage)
 		w.emit(EventAnswered, func(e *Event) {
@@ -552,46 +554,6 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 		return response, err
 	})
 }
-
-// bounded asks for an answer, and ends the request once the answer is far longer than MaxTokens allows: no text has so many
-// bytes for a token. What has arrived is the answer then.
-func bounded(ctx context.Context, req chat.Request, ask func(context.Context, chat.Request) (chat.Response, error)) (chat.Response, error) {
-	const perToken, more = 16, 16 << 10
-	most := clamp.Sum(perToken*min(req.MaxTokens, math.MaxInt32/perToken), more)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var text strings.Builder
-	length := 0
-	req.Stream = func(d chat.Delta) {
-		switch d := d.(type) {
-		case chat.Text:
-			length += len(d)
-			text.WriteString(string(d))
-		case chat.Thinking:
-			length += len(d.Text)
-		case chat.CallDelta:
-			length += len(d.Arguments)
-		}
-		if length > most {
-			cancel(errEndless)
-		}
-	}
-	response, err := ask(ctx, req)
-	arrived := text.String()
-	switch {
-	case err == nil:
-		if arrived = response.Message.Text(); len(arrived) <= most {
-			return response, nil
-		}
-	case context.Cause(ctx) != errEndless:
-		return response, err
-	}
-	arrived = strings.ToValidUTF8(arrived[:min(len(arrived), most)], "")
-	return chat.Response{Message: chat.AssistantMessage(arrived), Usage: response.Usage}, nil
-}
-
-// errEndless ends a request whose answer is far too long.
-var errEndless = errors.New("summarize: the answer is far longer than was asked for")
 
 // recordFailure records what a failure says: that the request was too large, a time to wait, or that asking the model
 // in another way is useless.
@@ -616,26 +578,15 @@ func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.Summar
 	if err != nil {
 		return history.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
 	}
-	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + digest(text, 8)}, nil
+	sum := sha256.Sum256(text)
+	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
 }
 
 // badRequest reports whether an error is about the request alone, so that the model may be asked in another way.
 func badRequest(err error) bool {
 	_, invalid := errors.AsType[*chat.ValidationError](err)
-	code := status(err)
+	code := refusal.Status(err)
 	return invalid || code == http.StatusBadRequest || code == http.StatusUnprocessableEntity
-}
-
-// status returns the HTTP status of an error, 0 if it has none.
-func status(err error) int {
-	coded, ok := errors.AsType[interface {
-		error
-		StatusCode() int
-	}](err)
-	if !ok {
-		return 0
-	}
-	return coded.StatusCode()
 }
 
 // finish makes the replacement for a summary. If the summary is too long, the model is asked once to shorten it, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -25,7 +26,7 @@ type work struct {
 type task struct {
 	id       string // the plan's entry
 	cancel   context.CancelCauseFunc
-	activity *activity
+	activity *callback.Activity
 	done     chan struct{}               // closed once the fields below are set
 	ctx      context.Context             // that the summary was written in, nil if no prompt waited for it
 	end      func(*render.Result, error) // ends the work for the tracer, unless it has ended

@@ -106,6 +106,7 @@ func leasesOfWork(t *testing.T, opener opener) {
 	for i, work := range names {
 		requireLease(t, l, work, names[len(names)-1-i], true)
 	}
+	requireLease(t, l, "e2", "中文", true)
 	for i, work := range names {
 		requireLease(t, l, work, "another", false)
 		requireLease(t, l, work, names[len(names)-1-i], true)
@@ -113,6 +114,7 @@ func leasesOfWork(t *testing.T, opener opener) {
 	require.NoError(t, l.EndLease(t.Context(), "e1", "中文"))
 	requireLeased(t, l, "e1", storage.LeaseNone)
 	requireLeased(t, l, "E1", storage.LeaseHeld)
+	requireLeased(t, l, "e2", storage.LeaseHeld)
 }
 
 func leaseRefused(t *testing.T, opener opener) {

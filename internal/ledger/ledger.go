@@ -3,6 +3,8 @@ package ledger
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -197,4 +199,13 @@ func (l *Ledger) LastRatio(model string) float64 {
 		return 1
 	}
 	return report{input: l.Last.Input, counted: l.Last.Counted}.ratio()
+}
+
+// Jitter returns a number from -1 to 1 that depends on a session and its leaf.
+func Jitter(s *history.Session) float64 {
+	h := fnv.New64a()
+	h.Write([]byte(s.Header().ID + "\x00" + s.Leaf()))
+	sum := h.Sum(nil)
+	n := binary.BigEndian.Uint64(sum) * 0x9E3779B97F4A7C15 // ids that differ at their end differ in the high bits too
+	return 2*float64(n>>11)/(1<<53) - 1
 }

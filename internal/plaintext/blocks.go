@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -206,4 +207,36 @@ func (b Block) Lines(clip, clipResult func(string) string) string {
 		}
 	}
 	return strings.TrimSuffix(lines.String(), "\n")
+}
+
+// Fill returns about the most tokens that each result, and each call's arguments, may take so that together they take
+// at most room tokens more than with least tokens each. It counts each text once, and records the counts in sizes.
+func Fill(list []Block, s chat.Tokenizer, sizes map[string]int, least, most, room int) int {
+	type size struct {
+		tokens int
+		grows  float64 // factor by which indents lengthen it
+	}
+	var texts []size
+	for _, b := range list {
+		for _, c := range b.Calls {
+			for _, text := range [...]string{c.Arguments, c.Result} {
+				grows := 1 + float64(len(Indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
+				switch {
+				case len(text) <= least: // no token is shorter than a byte
+				case (len(text)-1<<20)/128 > most: // slow to count, and larger than most in any case
+					texts = append(texts, size{most, grows})
+				default:
+					sizes[text] = s.CountText(text)
+					texts = append(texts, size{sizes[text], grows})
+				}
+			}
+		}
+	}
+	return least + sort.Search(most-least, func(more int) bool {
+		taken := 0.0
+		for _, t := range texts {
+			taken += t.grows * float64(max(0, min(t.tokens, least+more+1)-least))
+		}
+		return taken > float64(room)
+	})
 }

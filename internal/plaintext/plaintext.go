@@ -27,3 +27,17 @@ func Cut(s string, limit int) string {
 
 // Invisible reports whether a character is not visible.
 func Invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
+
+// Title returns the title of a summary: its first heading of level 1, or else its first line, at most 80 bytes.
+func Title(summary string) string {
+	first := ""
+	for line := range strings.Lines(summary) {
+		if heading, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && strings.TrimSpace(heading) != "" {
+			return OneLine(heading, 80)
+		}
+		if first == "" {
+			first = strings.TrimSpace(strings.TrimLeft(line, "#*-0123456789. \t"))
+		}
+	}
+	return OneLine(first, 80)
+}

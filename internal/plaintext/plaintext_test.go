@@ -2,6 +2,7 @@ package plaintext_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,18 @@ func TestBlocksJoinResultsToTheirCalls(t *testing.T) {
 		"assistant: I do.\n  [attached: image image/png, 3 bytes]\ncall: read({\"path\":\"a\"})\nresult: one\n  two",
 		"error: lost",
 	}, lines)
+}
+
+func TestTitleOfASummary(t *testing.T) {
+	for _, c := range []struct{ rule, summary, want string }{
+		{"the first heading", "# Fixing the build\n\n## Goal\nx", "Fixing the build"},
+		{"the first heading, after other lines", "Here is the account:\n\n#  Fixing \t the build \n", "Fixing the build"},
+		{"the first line, before a section's heading", "The build was fixed.\n\n## Files\n", "The build was fixed."},
+		{"a section's heading, if it is the first line", "## Goal\n\nFix it.", "Goal"},
+		{"the first line, without its list marker", "\n\n1. I fixed #12 of the build.\nAnd more.", "I fixed #12 of the build."},
+		{"cut to 80 bytes", "# " + strings.Repeat("ä", 60), strings.Repeat("ä", 40) + "…"},
+		{"no title for an empty summary", " \n", ""},
+	} {
+		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, plaintext.Title(c.summary)) })
+	}
 }

@@ -79,7 +79,7 @@ func Of(err error) Refusal {
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
 		return Refusal{}
 	}
-	text, status := said(err), statusOf(err)
+	text, status := said(err), Status(err)
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
 		if !namesTokens(text) && ofBody(text, status) {
@@ -120,8 +120,8 @@ func said(err error) string {
 // requestLine matches the method and the URL in the errors of SDKs and of net/http.
 var requestLine = regexp.MustCompile(`(?i)\b(?:get|post|put|patch) "[^"]*":? ?`)
 
-// statusOf returns the HTTP status of an error, 0 if it has none.
-func statusOf(err error) int {
+// Status returns the HTTP status of an error, 0 if it has none.
+func Status(err error) int {
 	if coded, ok := errors.AsType[interface {
 		error
 		StatusCode() int
@@ -142,11 +142,11 @@ func statusOf(err error) int {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
-			return statusOf(inner)
+			return Status(inner)
 		}
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			if status := statusOf(inner); status != 0 {
+			if status := Status(inner); status != 0 {
 				return status
 			}
 		}

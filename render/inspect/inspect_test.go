@@ -78,7 +78,7 @@ var hostile = []string{
 }
 
 func TestNoTextEndsTheElementThatHoldsTheData(t *testing.T) {
-	request := rendered(t, render.Options{}, hostile...)
+	request := rendered(t, render.Options{Budget: 1_000_000}, hostile...)
 	request.Name, request.Model = "</script>", "</script>"
 	page := pageOf(t, inspect.Options{Title: "</title><script>alert(1)</script>"}, request)
 	require.Equal(t, 2, strings.Count(page, "<script"), "the data and the page's own")
@@ -246,7 +246,7 @@ func TestTheBundleIsSmallAndUpToDate(t *testing.T) {
 }
 
 func ExamplePrompt() {
-	tokenizer := sizing.Estimator{}
+	tokenizer := sizing.Estimator{MessageChars: -1}
 	prompt := elements.UserMessage{Children: elements.Nodes{
 		elements.TextChunk{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("An old note.")}},
 		elements.TextChunk{Props: elements.Props{Priority: new(2)}, Children: elements.Nodes{elements.Text("The question.")}},
@@ -273,7 +273,7 @@ func ExamplePrompt() {
 }
 
 func ExampleSession() {
-	tokenizer := sizing.Estimator{}
+	tokenizer := sizing.Estimator{MessageChars: -1}
 	var log inspect.Log
 	for _, question := range []string{"How many files are there?", "And lines?"} {
 		prompt := elements.UserMessage{Children: elements.Nodes{elements.Text(question)}}
