@@ -121,10 +121,6 @@ func (c *Ceiling) refuse(counted, named int) {
 	if named > 0 {
 		size = min(size, named)
 	}
-	next := max(1, counted/2)
-	if named > 0 && first {
-		next = nineTenths(size)
-	}
 	holds := max(firstHold, c.Holds)
 	switch known := c.Refused > 0 && !c.Once; {
 	case known && c.Left == 0 && counted <= c.Refused+c.Refused/2:
@@ -134,6 +130,10 @@ func (c *Ceiling) refuse(counted, named int) {
 	}
 	if c.Refused > 0 {
 		size = min(size, c.Refused)
+	}
+	next := nineTenths(size)
+	if named == 0 || !first {
+		next = max(1, min(next, counted/2))
 	}
 	*c = Ceiling{Refused: max(1, size), Holds: holds, Left: holds, Attempts: attempts, Next: next, Resent: c.Resent}
 }

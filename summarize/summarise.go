@@ -298,7 +298,7 @@ var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary 
 
 // maxShrinks is how often a request that was refused as too large is made again, and how often one round that is too large
 // is clipped.
-const maxShrinks = 4
+const maxShrinks = 6
 
 // inPieces asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
 // they are summarised in pieces, each with the summary of those before it.
@@ -338,7 +338,7 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 		if rest = rest[n:]; len(rest) == 0 {
 			return summary, nil
 		}
-		prefix, clip = min(prefix, len(rest)), 0
+		prefix, clip, shrinks = min(prefix, len(rest)), 0, 0
 		if j, err = w.continued(ctx, j, summary); err != nil {
 			return "", err
 		}
