@@ -179,7 +179,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 		return false, err
 	}
 	defer w.release()
-	w.afterTurn = true
+	w.afterTurn, w.waited = true, true // nobody sends the prompt, so it waits for no summary but its own
 	if _, err := w.walk(OnRender); err != nil {
 		return false, err
 	}

@@ -39,13 +39,15 @@
 //
 // If a condition has Background set, the last two steps are made later: a goroutine of the compactor, or a [Runner],
 // summarises while the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for the
-// summary. [Compactor.Close] ends the work; call it on every compactor whose policy may work in the background.
+// summary. In any case a render waits a minute at most ([Background].Timeout); the compactor then goes on with the summary.
+// [Compactor.Close] ends the work; call it on every compactor.
 //
 // Other methods serve other occasions:
 //
 //   - [Compactor.AfterTurn] checks the same conditions once the agent has finished.
 //   - [Compactor.Compact] compacts because a user asked for it.
-//   - [Compactor.Recover] is for a request that the provider refused as too large.
+//   - [Compactor.Recover] is for a request that the provider refused as too large, under any policy.
+//   - [Compactor.RenderOrWait] waits for a summary without which the prompt does not fit.
 //   - [Compactor.SwitchModel] is for a model with a smaller context window.
 //   - [Compactor.Retarget] is for a budget or tools that changed.
 //   - [Compactor.MemoryPressure] is for an application that is short of memory.
@@ -53,7 +55,11 @@
 // # What is pruned, and what is compacted
 //
 // A piece of the prompt is offered to pruning if it, or an element around it, has a priority and neither is required.
-// Offered pieces are pruned before history is compacted. Other pieces stay, and the history is compacted instead.
+// Offered pieces are pruned before history is compacted. Other pieces stay, and the history is compacted instead. History
+// is never pruned: if it is Droppable, the last resort may leave it out while a compaction fails or is being made, and an
+// event says so.
+//
+// A prompt must show the session's last message ([ErrNotShown]).
 //
 // Tools may be pieces of the prompt too ([elements.Tool]) instead of [Target.Tools]; then declare those of the result
 // ([render.Result].Tools) in the request. A tool is not offered if it has no priority or if the history that is shown
@@ -68,8 +74,8 @@
 //   - A prompt is rendered once, as by package render, and counted once more with all its history. Only a compaction
 //     renders it again: once for each cut that is tried, and once to place the summary.
 //   - A summary takes one request, more if the history is summarised in pieces, and one more if the summary must be
-//     shortened. If a summary is being made in the background and the prompt does not fit, or reaches the policy's Wait
-//     ratio, the render waits for it, a minute at most by default.
+//     shortened. If a summary is being made and the prompt does not fit, or reaches the policy's Wait ratio, the render
+//     waits for it, a minute at most by default.
 //   - Each compaction changes the start of the prompt, so the provider cannot read the next request from its cache.
 //   - The prompts of this package take about 350 tokens. Windows below 1,000 tokens are rarely worth compacting.
 //
@@ -105,28 +111,52 @@
 // # What holds for all policies
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
-// replaces only what was summarised: messages said meanwhile stay. After a compaction, every user message is shown,
-// copied or covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the
+// replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote it,
+// perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, and the compaction then
+// says so ([history.Compaction].Unseen). After a compaction, every user message is shown, copied or covered by a summary. A
+// summary is written once and replayed byte for byte. A later compaction sees the
 // summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
 // asked; a larger history is summarised in pieces.
 //
 // # Failures
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
-// own last; no model that failed is asked again for the same compaction. If all fail, compaction pauses for 1 step of
-// the agent, doubled with each further failure up to 64 steps, and until the time that a provider named. If the prompt
-// does not fit, each render makes one attempt whatever the pause, without the requests that were refused before. If
-// that attempt fails too, [Overflow].LastResort decides what is returned: the error, a [*FailedError] in which
-// errors.AsType finds the [*render.BudgetExceededError], or a request without the oldest history. The session keeps all
-// history in any case.
+// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a summary,
+// compaction pauses for 1 step of the agent, doubled with each further failure up to 64 steps, and until the time that a
+// provider named; after that the same is asked again, in smaller pieces from the third unusable answer on. If the prompt
+// does not fit meanwhile, [Overflow].LastResort decides what is returned: a request without the oldest history, or the
+// error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If nothing can be sent without
+// a summary, each render asks for it once, whatever the pause, and if it takes longer than a minute the error is a
+// [*PendingError]. The session keeps all history in any case.
 //
-// If a provider refuses a request as too large, its answer becomes an entry of the session ([history.Refusal]). The
-// limit that it names, and the ratio of its count to ours, hold for every later request to that model. [ContextLimit]
-// lists which errors count as such a refusal.
+// If a provider refuses a request as too large, its answer becomes an entry of the session ([history.Refusal]).
+// [history.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds
+// nothing, and any other bounds the agent's requests, or those for summaries, of that model for some requests. [Recoverable]
+// lists which errors count.
+//
+// What one bad moment costs, under all policies, in the foreground and the background, with and without restarts. A model
+// misbehaves for all its requests of one step, or is down for 50; ten steps later the budget is the nominal one in each
+// case, and no step fails any more. Failed steps and the longest wait of a step are those with a last resort, and without:
+//
+//	the model                        the agent's requests     requests for summaries
+//	                                 failed steps             failed steps   longest wait
+//	refuses, with or without a       1                        0, 1           none
+//	  number, a wrong one, bytes
+//	answers nothing, is cut off,     0                        0, 1           none
+//	  calls a tool
+//	answers 10 MB                    0                        0, 0           none
+//	does not stop                    1, by its deadline       0, 0           5 s
+//	panics                           1                        0, 1           none
+//	takes two minutes                0                        0, 0           1 min, 2 min
+//	hangs                            1, by its deadline       0, 1           1 min, 5 min
+//	is down for 50 steps             50                       0, 50          none
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the
 // summary that it was making. The next plan drops a plan that nobody carries out. In a store that several processes
-// write to ([history.Session.Shared]), a pending plan is left alone until the time that it names has passed.
+// write to, a lease outside the log shows within ten seconds that a process died ([history.Session.Claim]); without leases
+// a pending plan is left alone until the time that it names has passed.
+//
+// What events, logs and errors quote is redacted as entries are ([history.Options].Redact).
 //
 // The caller's functions are hooks, listeners, the functions of a policy, models and tokenizers. They may panic, end
 // their goroutine, return invalid values, or never return. Each of these becomes a [*CallbackError] or a

@@ -258,8 +258,15 @@ func (m *measurer) lastResort(ctx context.Context, s *measured) resorted {
 		o.Budget = over.Needed
 		result, err = fit()
 	}
-	if err != nil || chat.Validate(result.Messages) != nil || fromUser(s.over.Messages) && !fromUser(result.Messages) {
-		return resorted{err: err} // the messages that are left cannot be sent
+	if err != nil || fromUser(s.over.Messages) && !fromUser(result.Messages) {
+		return resorted{err: err}
+	}
+	messages := result.Messages
+	if n := len(messages); n > 0 && messages[n-1].Role == chat.RoleAssistant { // after a turn the user speaks next
+		messages = append(slices.Clip(messages), chat.UserMessage("…"))
+	}
+	if chat.Validate(messages) != nil { // what is left cannot be sent
+		return resorted{}
 	}
 	return resorted{result: result, event: EventLetGo}
 }
