@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
@@ -219,7 +220,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	result, err := compactor.Render(ctx, history.Conversation{Session: session})
+	result, err := compactor.Render(ctx, elements.Nodes{
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
