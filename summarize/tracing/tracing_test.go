@@ -80,6 +80,7 @@ func TestACompactionIsAChildOfItsRenderAndTheRequestIsItsChild(t *testing.T) {
 		"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "gpt-5.4", "promptree.purpose": "summary",
 		"gen_ai.usage.input_tokens": int64(3000), "gen_ai.usage.output_tokens": int64(200), "gen_ai.usage.cache_read.input_tokens": int64(1000),
 		"gen_ai.usage.cache_creation.input_tokens": int64(500), "gen_ai.response.finish_reasons": []string{"stop"},
+		"gen_ai.request.stream": true,
 	}, got)
 }
 
