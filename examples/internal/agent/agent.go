@@ -107,7 +107,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 		return "", err
 	}
 	agent := &steps.Agent{
-		Compactor: a.compactor, Prompt: a.prompt(question), MaxTokens: a.MaxTokens, MaxWait: longestWait, Stream: a.Stream, OnRetry: a.OnRetry,
+		Compactor: a.compactor, Prompt: a.prompt(), MaxTokens: a.MaxTokens, MaxWait: longestWait, Stream: a.Stream, OnRetry: a.OnRetry,
 	}
 	if a.Calibrated != nil {
 		agent.Observe = a.Calibrated.Observe
@@ -131,8 +131,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			return "", err
 		}
 		switch {
-		case answer.GoOn:
-			agent.Prompt = a.prompt(a.Policy.Continue)
+		case answer.GoOn: // to the message that the policy appended
 		case len(answer.Message().ToolCalls) == 0:
 			if r := answer.Response.StopReason; r == chat.StopMaxTokens || r == chat.StopFiltered {
 				return "", &CutOffError{Reason: r}
@@ -213,7 +212,7 @@ func (a *Agent) policy() summarize.Policy {
 	return p
 }
 
-// maxRefusals is the number of times that a prompt is made smaller because the provider refused it as too large.
+// maxRefusals is the number of refusals in a row that are answered by a compaction.
 const maxRefusals = 4
 
 // onEvent records compactions for the next round's report.
@@ -234,7 +233,7 @@ func (a *Agent) onEvent(e summarize.Event) {
 
 // prompt returns the model's prompt. The excerpts and the hints have priorities and are pruned first, the excerpts
 // before the hints; after that the history is compacted.
-func (a *Agent) prompt(question string) elements.Node {
+func (a *Agent) prompt() elements.Node {
 	return el.Prompt(
 		el.System(el.Priority(1000),
 			el.Text(instructions, el.Required),
@@ -243,8 +242,8 @@ func (a *Agent) prompt(question string) elements.Node {
 		history.Conversation{Session: a.Session, Props: el.Props(el.Priority(700), el.Grow(1))},
 		el.User(el.Priority(900), el.Grow(2),
 			Excerpts{Props: el.Props(el.Priority(10), el.Grow(1)), Tools: a.Tools},
-			el.Text(question, el.Required),
 		),
+		history.TurnStart{Session: a.Session, Props: el.Props(el.Priority(900), el.Grow(2))},
 		history.TurnRounds{Session: a.Session, Props: el.Props(el.Priority(899), el.Grow(2))},
 	)
 }

@@ -78,6 +78,9 @@ func TestAskRunsToolsUntilTheModelAnswers(t *testing.T) {
 	var said []chat.Message
 	for e, err := range a.Session.Entries(t.Context()) {
 		require.NoError(t, err)
+		if e.Type() != history.TypeMessage {
+			continue
+		}
 		roles = append(roles, e.Message().Role)
 		said = append(said, e.Message())
 	}
@@ -135,9 +138,11 @@ func TestACancelledAskLeavesNoCallWithoutItsResult(t *testing.T) {
 	_, err := a.Ask(ctx, "Go on.")
 	require.ErrorIs(t, err, why)
 	n := 0
-	for _, err := range a.Session.Entries(t.Context()) {
+	for e, err := range a.Session.Entries(t.Context()) {
 		require.NoError(t, err)
-		n++
+		if e.Type() == history.TypeMessage {
+			n++
+		}
 	}
 	require.Equal(t, 3, n, "the question, the call and its result")
 }
@@ -210,7 +215,7 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 	whole, withoutExcerpts, withoutHints := false, false, false
 	budget := 1400
 	for ; ; budget-- {
-		result, err := render.Render(t.Context(), a.prompt("Second."), render.Options{Budget: budget, Tokenizer: counter})
+		result, err := render.Render(t.Context(), a.prompt(), render.Options{Budget: budget, Tokenizer: counter})
 		if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 			require.Equal(t, budget, exceeded.Budget)
 			break
