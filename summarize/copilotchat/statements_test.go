@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -430,10 +431,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := cold(t, 8000)
 				d.Messages()
-				refused := &chat.ContextLimitError{Err: errors.New("too large")}
-				_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-				require.Equal(t, refused, err)
-				_, err = d.MemoryPressure(t.Context())
+				_, err := d.MemoryPressure(t.Context())
 				require.ErrorIs(t, err, summarize.ErrNotAsked)
 				smaller := d.Target
 				smaller.Name, smaller.Budget = "smaller", 8100
@@ -442,7 +440,6 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, *d.Heard)
 			},
 			Mutants: []statements.Mutant{
-				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnMemoryPressure},"),
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnModelSwitch},"),
 			},
@@ -625,7 +622,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				replace("summarize.Background{Apply", "summarize.Background{Wait: 0.95, Apply"),
-				{File: engine + "decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited:", New: "case false:"},
+				{File: engine + "decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited && !p.spared(m):", New: "case false:"},
 			},
 		},
 		{
@@ -779,13 +776,13 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "the request does not ask for streaming",
+			Says: "the request does not turn streaming off",
 			Check: func(t *testing.T) {
 				d, _ := compacted(t)
-				require.Nil(t, d.Request().Stream)
+				require.NotNil(t, d.Request().Stream)
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "summarise.go", Old: "Temperature: policy.Temperature,", New: "Temperature: policy.Temperature, Stream: func(chat.Delta) {},"},
+				{File: engine + "summarise.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
 			},
 		},
 		{
@@ -842,9 +839,39 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(r.Messages[1].Text()))
 			},
 			Mutants: []statements.Mutant{
-				replace(", summarize.SimplePrompt()}", "}"),
-				replace("summarize.FullPrompt(), summarize.SimplePrompt()", "summarize.SimplePrompt(), summarize.FullPrompt()"),
-				{File: engine + "prompt.go", Old: "Request: simpleRequest, Read: ReadSummaryBlock", New: "Request: simpleRequest, Read: ReadSummaryBlock, Tools: true"},
+				replace(", summarize.PackedPrompt()}", "}"),
+				replace("summarize.FullPrompt(), summarize.PackedPrompt()", "summarize.PackedPrompt(), summarize.FullPrompt()"),
+				{File: engine + "prompt.go", Old: "Read: ReadSummaryBlock, Drops: true", New: "Read: ReadSummaryBlock, Tools: true, Drops: true"},
+			},
+		},
+		{
+			Says: "simple mode leaves out the oldest of the assistant's messages that the model does not take in, and the compaction says so",
+			Check: func(t *testing.T) {
+				d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+				for n := range 12 {
+					d.Say(chat.AssistantMessage(compacttest.Output(n+1, 930)), chat.UserMessage("Go on."))
+				}
+				d.Policy.Ask.Mode = summarize.ModeSimple
+				d.TakesIn(5000)
+				d.Policy.Ask.MaxTokens = 500
+				d.Answers(models.SaySummary("What was done."))
+				log := &strings.Builder{}
+				d.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
+				asked := compacttest.Text(d.Request().Messages)
+				require.Contains(t, asked, "go build ./…", "what the user said stays")
+				left := compacttest.Outputs(asked)
+				require.NotEmpty(t, left)
+				require.Greater(t, left[0], 1)
+				require.Equal(t, 12, left[len(left)-1])
+				require.True(t, compacttest.Compactions(d.Session)[0].Unseen)
+				require.True(t, (*d.Heard)[len(*d.Heard)-1].Unseen)
+				require.Contains(t, log.String(), "level=WARN")
+			},
+			Mutants: []statements.Mutant{
+				replace("summarize.PackedPrompt()", "summarize.SimplePrompt()"),
+				{File: engine + "summarise.go", Old: "w.unseen = w.unseen || p.Drops", New: "w.unseen = w.unseen || !p.Drops"},
+				{File: engine + "carry.go", Old: "entry.ID, d.unseen\n", New: "entry.ID, false\n"},
 			},
 		},
 		{
@@ -1004,6 +1031,67 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
 				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortTruncate"),
+			},
+		},
+		{
+			Says: "a turn waits for one compaction: if it fails, the next ones of the turn are made in the background",
+			Check: func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					for _, c := range []struct {
+						say   []chat.Message // after the failure
+						waits time.Duration
+						kinds string
+					}{
+						{compacttest.Round(13, 930), 0, "started let go ready/full done/full"},
+						{[]chat.Message{chat.AssistantMessage("Done."), chat.UserMessage("And now?")}, 2 * time.Second, "started done/full"},
+					} {
+						d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+						d.Say(compacttest.Rounds(1, 12, 930)...)
+						d.Answers(models.Fail(errDown))
+						d.Messages()
+						require.Equal(t, "started refused/full failed let go", compacttest.Kinds(*d.Heard))
+						d.Always(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+							time.Sleep(time.Second)
+							return models.SaySummary("Made later.")(ctx, r)
+						})
+						d.Say(c.say...)
+						begun := time.Now()
+						d.Messages()
+						require.Equal(t, c.waits, time.Since(begun), "the history is summarised in two pieces")
+						require.NoError(t, d.Wait(t.Context()))
+						require.Contains(t, compacttest.Text(d.Messages()), "Made later.")
+						require.Equal(t, c.kinds, compacttest.Kinds((*d.Heard)[4:]))
+					}
+				})
+			},
+			Mutants: []statements.Mutant{
+				replace(", OncePerTurn: true", ""),
+				{File: engine + "decide.go", Old: "p.Background.OncePerTurn && m.TurnFailed &&", New: "p.Background.OncePerTurn &&"},
+				{File: "history/session_memory.go", Old: "		m.TurnFailed = false\n", New: "		_ = m.TurnFailed\n"},
+			},
+		},
+		{
+			Says: "it has no answer to a request that the provider refuses as too large: the prompt is rendered with the history droppable, and nothing is compacted",
+			Check: func(t *testing.T) {
+				d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+				d.Say(compacttest.Rounds(1, 5, 930)...)
+				sent := d.Messages()
+				refused := &chat.ContextLimitError{Err: errors.New("too large")}
+				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+				require.NoError(t, err)
+				compacttest.Equal(t, sent, r.Messages)
+				r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+				require.NoError(t, err)
+				require.Equal(t, []int{4, 5}, compacttest.Outputs(compacttest.Text(r.Messages)))
+				require.Contains(t, compacttest.Text(r.Messages), compacttest.Task)
+				require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
+				require.Empty(t, d.Requests())
+			},
+			Mutants: []statements.Mutant{
+				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
+				{File: engine + "recover.go", Old: "compacts && own > 0 &&", New: "own > 0 &&"},
+				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
+				{File: "history/session_memory.go", Old: "next := max(1, counted/2)", New: "next := max(1, counted/4)"},
 			},
 		},
 		{
