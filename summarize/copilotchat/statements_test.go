@@ -1089,7 +1089,6 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
-				{File: engine + "recover.go", Old: "compacts && own > 0 &&", New: "own > 0 &&"},
 				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
 				{File: "history/session_memory.go", Old: "next := max(1, counted/2)", New: "next := max(1, counted/4)"},
 			},

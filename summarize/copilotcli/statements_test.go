@@ -117,10 +117,17 @@ func demanded(d compacttest.Fixture) summarize.Compacted {
 	return got
 }
 
-// recovered renders the prompt, which the provider refuses with an error, and returns the next prompt.
+// recovered renders the prompt, which the provider refuses twice with an error, and returns the next prompt.
 func recovered(d compacttest.Fixture, refused error) []chat.Message {
 	d.T.Helper()
 	d.Messages()
+	again(d, refused)
+	return again(d, refused)
+}
+
+// again returns the prompt to send after a refusal.
+func again(d compacttest.Fixture, refused error) []chat.Message {
+	d.T.Helper()
 	r, err := d.Recover(d.T.Context(), compacttest.Prompt(d.Session), refused, "")
 	require.NoError(d.T, err)
 	return r.Messages
@@ -431,15 +438,22 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if the provider refuses a request as too large, the session is compacted before it is sent again",
+			Says: "if the provider refuses a request as too large and names a limit, or refuses it again, the session is compacted before it is sent again",
 			Check: func(t *testing.T) {
 				for _, refused := range []error{
 					statusError(413),
-					errors.New("this model's maximum context length is 128000 tokens"),
+					errors.New("this model's maximum context length is exceeded"),
 					errors.New("your input exceeds the context window of this model"),
+					errors.New("this model's maximum context length is 50000 tokens"),
 				} {
-					d := filled(t, 60_000)
-					require.True(t, shows(recovered(d, refused)), "%v", refused)
+					d := filled(t, 45_000)
+					sent := d.Messages()
+					next := again(d, refused)
+					if size, _ := summarize.ContextLimit(refused); size.Limit == 0 { // it may be a mistake
+						compacttest.Equal(t, sent, next)
+						next = again(d, refused)
+					}
+					require.True(t, shows(next), "%v", refused)
 					require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
 					require.True(t, only(d, summarize.EventStarted).WillRetry)
 				}
@@ -457,15 +471,20 @@ func TestStatements(t *testing.T) {
 				for _, refused := range []error{statusError(500), errors.New("rate limit exceeded: 128000 tokens per minute")} {
 					d := filled(t, 60_000)
 					d.Messages()
-					_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-					require.Equal(t, refused, err)
+					for range 2 {
+						_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+						require.Equal(t, refused, err)
+					}
 					require.Empty(t, d.Requests())
 				}
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"recover.go", "if !ok || w.policy.Off", "if !ok && false || w.policy.Off")},
+			Mutants: []statements.Mutant{
+				statements.Change(engine+"recover.go", "if large.Kind == refusal.None {", "if false {"),
+				statements.Change("internal/refusal/refusal.go", "case neverRefusals[status], rateText.MatchString(text):", "case neverRefusals[status]:"),
+			},
 		},
 		{
-			Says: "if the provider refuses a request, it waits for a summary that is being made",
+			Says: "the second refusal waits for a summary that is being made",
 			Check: bubble(func(t *testing.T) {
 				d := begun(t)
 				require.Equal(t, answerTime, waits(func() { require.True(t, shows(recovered(d, statusError(413)))) }))
@@ -473,7 +492,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "Background: true, ", ""),
-				statements.Change(engine+"target.go", "refused-s.tools-1", "refused"),
+				statements.Change(engine+"recover.go", "result, err = w.walk(OnContextLimit)", "result, err = w.resized()"),
 			},
 		},
 		{
@@ -973,7 +992,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "summarize.ResortTruncate", "summarize.ResortError"),
-				statements.Change(engine+"decide.go", "Background && (m.Fits && !m.over() || p.Background", "Background && (true || p.Background"),
+				statements.Change(engine+"decide.go", "Background && (m.Fits && !m.over() || later)", "Background && (true || later)"),
 			},
 		},
 		{
@@ -990,7 +1009,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 2*answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"decide.go", "p.Background.Always && p.Overflow", "false && p.Overflow"),
+				statements.Change(engine+"decide.go", "p.Background.Always && m.Sendable", "false && m.Sendable"),
 				statements.Change(policy, "summarize.ResortTruncate", "summarize.ResortDrop"),
 				statements.Change(policy, "Background: true, ", ""),
 			},
@@ -1071,48 +1090,55 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "	messages, report := guard.Truncate(s.over.Messages, s.tools(w.target))\n",
-					"	messages, report := guard.Truncate(s.over.Messages, s.tools(w.target))\n	_, _ = w.c.Session.Add(history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
+				statements.Change(engine+"recover.go", "		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n",
+					"		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n		_, _ = m.session.Add(ctx, history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
 			},
 		},
 		{
-			Says: "a limit that the provider names as it refuses holds from then on",
+			Says: "nine tenths of a limit that the provider names bound the next 3 requests, until the window is tried again",
 			Check: func(t *testing.T) {
 				d := filled(t, 70_000)
 				used := recorded(d, summarize.EventUsage)
 				d.Always(down)
-				require.LessOrEqual(t, compacttest.Count(d.Target.Tokenizer, recovered(d, &chat.ContextLimitError{Limit: 60_000})), 60_000)
-				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
-				require.LessOrEqual(t, compacttest.Count(d.Target.Tokenizer, d.Messages()), 60_000)
-				require.Equal(t, []int{window, 60_000, 60_000}, []int{(*used)[0].Base, (*used)[1].Base, (*used)[2].Base})
+				d.Messages()
+				require.LessOrEqual(t, compacttest.Count(d.Target.Tokenizer, again(d, &chat.ContextLimitError{Limit: 60_000})), 54_000)
+				for range 3 {
+					d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
+					d.Messages()
+				}
+				var bounded, bases []any
+				for _, e := range *used {
+					bounded, bases = append(bounded, e.TokensAfter <= 54_000), append(bases, e.Base)
+				}
+				require.Equal(t, []any{false, true, true, true, false}, bounded)
+				require.Equal(t, []any{window, window, 60_000, 60_000, window}, bases)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"target.go", "	if limit > 0 {\n", "	if false {\n"),
-				statements.Change(engine+"target.go", "s.base = min(s.base, limit)", "s.base = min(s.base, 2*limit)"),
+				statements.Change("history/session_memory.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
+				statements.Change("history/session_memory.go", "const firstHold = 3", "const firstHold = 4"),
+				statements.Change("history/session_memory.go", "const firstHold = 3", "const firstHold = 2"),
+				statements.Change(engine+"target.go", "float64(ceiling.Refused))))\n	}", "float64(2*ceiling.Refused))))\n	}"),
 			},
 		},
 		{
-			Says: "if it names none, each refusal leaves more of the window free, up to a bound",
+			Says: "if it names none, each refusal halves the prompt, until it cannot be made smaller",
 			Check: func(t *testing.T) {
 				d := filled(t, 99_000)
-				d.Policy.Overflow.Attempts = 6
 				d.Always(down)
-				d.Messages()
-				var budgets []int
-				for range 6 {
+				sizes := []int{compacttest.Count(d.Target.Tokenizer, d.Messages())}
+				for {
 					r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), statusError(413), "")
-					require.NoError(t, err)
-					require.LessOrEqual(t, r.Tokens, r.Budget)
-					budgets = append(budgets, (r.Budget+50)/100)
+					if err != nil {
+						_, ok := errors.AsType[*summarize.RecoveryError](err)
+						require.True(t, ok, "%v", err)
+						break
+					}
+					sizes = append(sizes, r.Tokens)
 				}
-				require.Equal(t, []int{950, 850, 650, 300}, budgets[:4])
-				require.Less(t, 250, budgets[5], "the size of the refused request is a bound too")
+				require.Equal(t, []int{99_000, 47_000, 22_000, 10_000, 4000, 3000}, sizes, "half, less the headroom of the truncator")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.04"),
-				statements.Change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.06"),
-				statements.Change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.6"),
-				statements.Change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.8"),
+				statements.Change("history/session_memory.go", "next := max(1, counted/2)", "next := max(1, counted/4)"),
 			},
 		},
 
@@ -1143,7 +1169,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools))", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, nil)"),
 				statements.Change(engine+"events.go", "				b.System += counted(", "				b.Conversation += counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
-				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
+				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\n// fromUser", "	return s.result, nil\n}\n\n// fromUser"),
 			},
 		},
 		{
