@@ -35,6 +35,7 @@ const (
 	window    = 100_000         // the context window, and the budget of the prompt
 	threshold = window - 16_384 // more is compacted
 	aTurn     = 400             // each of [turns]
+	named     = 30_000          // the limit that a refusal names
 )
 
 // Numbers of turns.
@@ -234,11 +235,17 @@ func split(t *testing.T) compacttest.Fixture {
 	return d
 }
 
-// refused renders the prompt, appends a failed answer, and recovers from the provider's refusal, which names that limit
-// unless it is 0.
+// refused appends a user message, renders the prompt, appends a failed answer, and recovers from the provider's refusal,
+// which names that limit unless it is 0.
 func refused(d compacttest.Fixture, limit int) (*render.Result, error) {
+	d.Say(chat.UserMessage("Go on."))
 	rendered(d)
 	failed := add(d, history.Message{Message: chat.AssistantMessage("The request failed.")})
+	return again(d, limit, failed)
+}
+
+// again recovers from a refusal that names that limit unless it is 0.
+func again(d compacttest.Fixture, limit int, failed string) (*render.Result, error) {
 	return d.Recover(d.T.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: limit}, failed)
 }
 
@@ -377,13 +384,20 @@ var triggers = []statements.Statement{
 		},
 	},
 	{
-		Says: "it compacts if the provider refuses a request as too large",
+		Says: "it compacts if the provider refuses a request as too large and names a limit, or refuses it again",
 		Check: func(t *testing.T) {
-			d := fixture(t, turns(1, enough)...)
-			result, err := refused(d, 0)
-			require.NoError(t, err)
-			require.Contains(t, result.Messages[1].Text(), answers[first])
-			require.Equal(t, summarize.OnContextLimit, heard(d, summarize.EventStarted).Reason)
+			for _, limit := range []int{0, named} {
+				d := fixture(t, turns(1, enough)...)
+				result, err := refused(d, limit)
+				if limit == 0 { // it may be a mistake
+					require.NoError(t, err)
+					require.Equal(t, numbers(1, enough), shows(result.Messages))
+					result, err = again(d, 0, "")
+				}
+				require.NoError(t, err)
+				require.Contains(t, result.Messages[1].Text(), answers[first])
+				require.Equal(t, summarize.OnContextLimit, heard(d, summarize.EventStarted).Reason)
+			}
 		},
 		Mutants: []statements.Mutant{{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""}},
 	},
@@ -391,7 +405,7 @@ var triggers = []statements.Statement{
 		Says: "events of such a compaction say that the request is made again",
 		Check: func(t *testing.T) {
 			d := fixture(t, turns(1, enough)...)
-			_, err := refused(d, 0)
+			_, err := refused(d, named)
 			require.NoError(t, err)
 			require.True(t, heard(d, summarize.EventStarted).WillRetry)
 			require.True(t, heard(d, summarize.EventDone).WillRetry)
@@ -417,7 +431,7 @@ var triggers = []statements.Statement{
 			d.Always(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				if kindOf(r) == "" && refusals == 0 {
 					refusals++
-					return chat.Response{}, &chat.ContextLimitError{}
+					return chat.Response{}, &chat.ContextLimitError{Limit: named}
 				}
 				return answer(ctx, r)
 			})
@@ -434,7 +448,7 @@ var triggers = []statements.Statement{
 			require.NotContains(t, own[1], "Continue")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "agent/agent.go", Old: "ContextLimit(refused); !large", New: "ContextLimit(refused); large"},
+			{File: engine + "agent/agent.go", Old: "if !summarize.Recoverable(refused) ||", New: "if summarize.Recoverable(refused) ||"},
 			{File: "internal/retry/retry.go", Old: "errors.AsType[*chat.TransientError](err)", New: "&chat.TransientError{}, err != nil && errors.Unwrap(err) == nil"},
 			{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""},
 		},
@@ -1323,26 +1337,33 @@ var failures = []statements.Statement{
 	{
 		Says: "if a refused request cannot be made smaller the error says that the recovery failed",
 		Check: func(t *testing.T) {
-			d := fixture(t, turns(1, enough)...)
-			d.Always(models.Fail(errDown))
-			_, err := refused(d, keeps*aTurn)
+			_, err := refused(fixture(t), 2)
 			_, ok := errors.AsType[*summarize.RecoveryError](err)
 			require.True(t, ok, "%v", err)
-			require.ErrorIs(t, err, errDown)
 			require.ErrorContains(t, err, "context overflow recovery failed")
 		},
 		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: "context overflow recovery failed", New: "it failed"}},
 	},
 	{
-		Says: "a request that is refused again after it was made smaller is given up",
+		Says: "a request that is refused again after a compaction is made smaller without another one, until it cannot be",
 		Check: func(t *testing.T) {
 			d := fixture(t, turns(1, enough)...)
-			_, err := refused(d, 0)
-			require.NoError(t, err)
-			_, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{}, "")
-			require.ErrorContains(t, err, "context overflow recovery failed after 1 attempts")
+			result, err := refused(d, named)
+			for refusals := 1; err == nil; refusals++ {
+				before := result.Tokens
+				if result, err = again(d, 0, ""); err == nil {
+					require.LessOrEqual(t, result.Tokens, before/2)
+				}
+				require.Less(t, refusals, 8)
+			}
+			require.ErrorContains(t, err, "context overflow recovery failed after")
+			synctest.Wait()
+			require.Regexp(t, "^started done/handoff titled( let go)+$", compacttest.Kinds(*d.Heard))
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"}},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"},
+			{File: engine + "recover.go", Old: "if lowered || m.policy.Overflow.LastResort == ResortDrop {", New: "if m.policy.Overflow.LastResort == ResortDrop {"},
+		},
 	},
 	{
 		Says: "if a compaction at the limit fails an event says so, and the session is as it was",
@@ -1354,7 +1375,7 @@ var failures = []statements.Statement{
 			compacttest.Equal(t, turns(1, tooMany), view(d))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "e.Err = why\n", New: ""},
+			{File: engine + "carry.go", Old: "e.Mode, e.Model, e.Err = d.prompt.Mode, d.model, why\n", New: ""},
 			{File: engine + "carry.go", Old: "kind := EventFailed", New: "kind := EventDropped"},
 		},
 	},
