@@ -444,7 +444,7 @@ func TestStatements(t *testing.T) {
 				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
 				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
 				statements.Change(engine+"carry.go", "Over: plan.over, ", ""),
-				statements.Change(engine+"events.go", "	if e.Over {", "	if false {"),
+				statements.Change(engine+"events.go", "	if e.Over || e.Unseen {", "	if e.Unseen {"),
 			},
 		},
 		{
@@ -612,7 +612,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
-				statements.Change(engine+"background.go", "history.PlanDropped, EventDropped, err", "history.PlanDropped, EventDiscarded, err"),
+				statements.Change(engine+"carry.go", "end.Outcome, kind = history.PlanDropped, EventDropped\n", "end.Outcome, kind = history.PlanDropped, EventDiscarded\n"),
 			},
 		},
 
@@ -938,20 +938,23 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "if the provider then refuses the agent's request as too large, the agent gets its error",
+			Says: "it has no answer to a request that the provider refuses as too large: the oldest history is left out, and nothing is compacted",
 			Check: func(t *testing.T) {
-				d := over(t)
-				d.Always(down)
-				settled(d)
+				d := fixture(t, 10_000, marked(1, 9, 500)...)
+				sent := d.Messages()
 				refused := &chat.ContextLimitError{Err: errors.New("too large")}
-				d.Always(good)
-				_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
-				require.Equal(t, error(refused), err)
-				require.Empty(t, compacttest.Compactions(d.Session))
+				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+				require.NoError(t, err)
+				compacttest.Equal(t, sent, r.Messages)
+				r, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+				require.NoError(t, err)
+				require.Equal(t, numbers(6, 9), compacttest.Outputs(compacttest.Text(r.Messages)))
+				require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
+				require.Empty(t, d.Requests())
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "Background: true}}", "Background: true}, {On: summarize.OnContextLimit}}"),
-				statements.Change(engine+"recover.go", "len(w.policy.Trigger.For(OnContextLimit)) == 0", "false"),
+				statements.Change(engine+"recover.go", "if lowered || m.policy.Overflow.LastResort == ResortDrop {", "if m.policy.Overflow.LastResort == ResortDrop {"),
 			},
 		},
 	})
