@@ -1100,7 +1100,9 @@ func TestStatements(t *testing.T) {
 				used := recorded(d, summarize.EventUsage)
 				d.Always(down)
 				d.Messages()
-				require.LessOrEqual(t, compacttest.Count(d.Target.Tokenizer, again(d, &chat.ContextLimitError{Limit: 60_000})), 54_000)
+				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: 60_000}, "")
+				require.NoError(t, err)
+				require.Equal(t, 54_000, r.Budget)
 				for range 3 {
 					d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
 					d.Messages()
