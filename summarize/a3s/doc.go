@@ -22,6 +22,10 @@
 // # What differs
 //
 //   - A prompt that does not fit is compacted whatever the threshold says, as under every policy.
+//   - The documentation has no answer to a request that the provider refuses as too large. Here
+//     [summarize.Compactor.Recover] returns the same prompt after a first refusal that names no limit, because it may
+//     be a mistake, and then the prompt without its oldest history: nine tenths of the limit, or half of the size with
+//     each refusal. The session keeps the history, and nothing is compacted.
 //   - Output is cleared when the threshold is reached, by an entry of the session, and stays cleared. The prefix of the
 //     prompt changes then and at no other time, so the provider's cache is lost once for each clearing and once for
 //     each compaction.
@@ -31,5 +35,7 @@
 //   - The cut moves back to the start of a turn, or to a round, so that no call loses its result: at least 20 messages
 //     are kept if there is room for them. Otherwise fewer are kept, one round less at a time.
 //   - A summary that is empty, too long or not smaller than what it replaces is not put in place, and a failure is
-//     followed by a pause. The documentation says nothing about either.
+//     followed by a pause, unless the prompt does not fit: then each render asks once, and is an error if that fails. A
+//     prompt waits for a summary for a minute at most, and then the error is a [*summarize.PendingError]. The
+//     documentation says nothing about these.
 package a3s

@@ -37,8 +37,8 @@
 //
 // After the request it appends the answer and the usage that the model reported.
 //
-// If the model refuses a request as too large, and the policy has a condition [summarize.OnContextLimit] (those of
-// copilotcli and ohmypi do), the plugin makes a smaller request. It asks the model of the compactor's target, which
+// If the model refuses a request as too large, the plugin makes a smaller request, under any policy
+// ([summarize.Compactor.Recover]). It asks the model of the compactor's target, which
 // must come from [Model], and the answer arrives in one piece even if the run streams.
 //
 // If the policy summarises in the background, the agent goes on meanwhile. If the target's model is [Model] of the

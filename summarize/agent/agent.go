@@ -20,7 +20,8 @@
 //
 //   - It renders the prompt, and compacts the session if it must.
 //   - It asks the model. After a transient failure it waits and tries again.
-//   - If the provider refuses the request as too large, it compacts the session and asks again.
+//   - If the provider refuses the request as too large, it asks again as [summarize.Compactor.Recover] says, with a
+//     smaller request.
 //   - It appends the answer and the usage that the provider reported.
 //   - When the turn is over, it compacts the session if the policy says so.
 //

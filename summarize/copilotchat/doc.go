@@ -7,7 +7,7 @@
 //
 //	prompt := el.Prompt(
 //		instructions,
-//		history.Conversation{Session: session, Props: el.Props(el.Priority(700), el.Grow(1)), Droppable: true},
+//		history.Conversation{Session: session, Props: el.Props(el.Priority(700), el.Grow(1))},
 //		history.TurnStart{Session: session, Props: el.Props(el.Priority(900), el.Grow(2))},
 //		history.TurnRounds{Session: session, Props: el.Props(el.Priority(899), el.Grow(2))},
 //	)
@@ -16,7 +16,7 @@
 //	result, err := compactor.Render(ctx, prompt)
 //
 // [Policy] returns the policy. Its prompts and its replacement are parts of package summarize, which the zero policy
-// uses too: [summarize.ForkPrompt], [summarize.FullPrompt], [summarize.SimplePrompt] and
+// uses too: [summarize.ForkPrompt], [summarize.FullPrompt], [summarize.PackedPrompt] and
 // [summarize.ConversationSummary].
 //
 // # When it compacts
@@ -53,7 +53,9 @@
 //     end. The provider's prompt cache serves everything but the question.
 //   - Full: the history as messages, the first of which is the previous summary. The tools are declared but may not be
 //     called.
-//   - Simple: the history as one text, without tools.
+//   - Simple: the history as one text, without tools. If the model does not take it in, tool results are clipped, and
+//     then the oldest of the assistant's messages are left out; the compaction's entry and event say so
+//     ([history.Compaction].Unseen).
 //
 // Ask.Mode forces full or simple mode, and leaves the fork as it is. Ask.Routes names another model to be asked first,
 // for agents of some models.
@@ -82,10 +84,17 @@
 //   - In the foreground the prompt is rendered once more with its history droppable, the oldest rounds first. The
 //     session keeps them. If it does not fit then, there is an error, in which errors.AsType finds the
 //     [*render.BudgetExceededError].
+//   - A turn waits for one compaction that fails. Further ones of the turn are made in the background, and prompts are
+//     rendered as above meanwhile (Background.OncePerTurn).
+//   - A prompt waits for a summary for a minute at most (Background.Timeout) and is then rendered as above. The summary
+//     is made to its end, and a later prompt puts it in place.
 //   - A hook before a compaction ([summarize.Hooks].BeforeCompact), such as one that archives the transcript, never
 //     blocks it by an error.
-//   - If the provider refuses a request as too large, [summarize.Compactor.Recover] returns its error: the policy has
-//     no condition for it. Append one to Trigger with [summarize.OnContextLimit] to have the session compacted then.
+//   - Copilot Chat has no answer to a request that the provider refuses as too large. Here
+//     [summarize.Compactor.Recover] returns the same prompt after a first refusal that names no limit, because it may
+//     be a mistake, and then the prompt without its oldest rounds: nine tenths of the limit, or half of the size with
+//     each refusal. Nothing is compacted. Append a condition on [summarize.OnContextLimit] to Trigger to have the
+//     session compacted then.
 //
 // If Off is set, only Compact compacts. A prompt that does not fit is still rendered with its history droppable.
 //
@@ -93,9 +102,8 @@
 //
 // The policy differs from descriptions of Copilot Chat in these points:
 //
-//   - History is pruned before it is compacted only if it is Droppable, as in the prompt above. Otherwise the elements
-//     of package history are required, so that no message is lost silently: a prompt that does not fit is compacted
-//     then. Other pieces with a priority are pruned in any case.
+//   - History is never pruned before it is compacted, even if its elements are Droppable, so that no message is lost
+//     silently. Other pieces with a priority are pruned first.
 //   - The jitter is not random but a hash of the session's id and its newest entry. A session that is opened in another
 //     process decides the same.
 //   - If the prompt fits, nothing is done unless the covered history takes more than a summary may take: it might save
@@ -104,10 +112,10 @@
 //     longer summary is shortened by the model once, and then cut at a section.
 //   - An answer without a <summary> block is taken whole, without its <analysis> block, if it has 30 characters or
 //     more.
-//   - A history that is larger than the model takes in is summarised in pieces, each with the summary of those before
-//     it.
+//   - In full mode a history that is larger than the model takes in is summarised in pieces, each with the summary of
+//     those before it.
 //   - The results of one round share half of the budget, and do not get half of the window each: three parallel ones
-//     could not fit. The arguments of its calls share an eighth. [render.Options].Window sets what both are shares of.
+//     could not fit. The arguments of its calls share an eighth. [render.Options].PromptBudget sets what both are shares of.
 //   - Without a threshold the budget is [summarize.Target].Budget as the application sets it, and no tenth is taken off
 //     for tools. [sizing.Window] works it out as Copilot Chat does.
 //   - Simple mode is tried if the answer is not a summary, or if the provider refuses the request as invalid or too
@@ -120,10 +128,9 @@
 //     interrupted. A cut never parts a call from its result.
 //   - The newest models of Claude refuse thinking after anything that changed, and so after a summary. Package
 //     render/anthropic then has it dropped. Clear Thinking in Ask.Quirks to leave it out from the start.
-//   - A prompt that does not fit waits for a summary that is being made, for at most a minute, and is then compacted in
-//     the foreground. Background.Wait makes it wait earlier.
-//   - After a failure the next attempt in the background is made after 1 step of the agent, then 2, then 4, up to 64. A
-//     prompt that does not fit does not wait for that.
+//   - A prompt that does not fit waits for a summary that is being made. Background.Wait makes it wait earlier.
+//   - After a failure the next attempt is made after 1 step of the agent, then 2, then 4, up to 64, even if the prompt
+//     does not fit: it is rendered with its history droppable meanwhile.
 //   - If the session went back to an entry before the one at which the summary was begun, the summary is dropped
 //     ([summarize.EventDropped]).
 //   - The wording of the prompts and of the breadcrumb is our own. No model is named in Ask.Routes. Settings are

@@ -13,8 +13,9 @@
 //     background. The request is sent as it is, and so are those after it. Only one summary is made at a time.
 //   - A summary that is ready is put in place before the next request. From 95% on, or if the prompt does not fit, a
 //     request waits for the summary that is being made, for at most a minute ([summarize.Background].Timeout).
-//   - If the provider refuses a request as too large, by the status 413 or by a known text,
-//     [summarize.Compactor.Recover] compacts and returns what to send instead. It returns any other error as it is.
+//   - If the provider refuses a request as too large, by the status 413 or by a known text, and names a limit or
+//     refuses it again, [summarize.Compactor.Recover] compacts and returns what to send instead. After a first refusal
+//     without a limit, which may be a mistake, it returns the same prompt, or half of the budget if that is less.
 //   - [summarize.Compactor.SwitchModel] compacts if the prompt is too large for the next model. The model that answered
 //     so far writes the summary.
 //   - [summarize.Compactor.MemoryPressure] needs 4 messages. [summarize.Compactor.Compact], which is the command
@@ -52,17 +53,20 @@
 // # What happens on failure
 //
 // An answer without words, or one that was cut off, is a failure. [summarize.EventFailed] reports it, and the session
-// stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 64; a prompt that
-// does not fit has one attempt each time. A summary that was cancelled is discarded.
+// stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 64; prompts that do
+// not fit are truncated meanwhile. A prompt waits for a summary for a minute at most, and is then truncated; the summary
+// is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
 //
 // A prompt that still does not fit is truncated, by the rules of [history.Truncator]. The assistant's work before the
 // latest user message goes first, the oldest first, each call with its results. Then the older user messages go, and
 // then the assistant's work since the latest one, except its newest round. System messages and the latest user message
 // stay. About 5% of the limit are left free. The session keeps everything, and a later request may show it again.
 //
-// A limit that the provider named as it refused a request holds from then on. If it named none, 5% of the budget are
-// left free at the first refusal, 15% at the second and 35% at the third, which is the last unless
-// [summarize.Overflow].Attempts says more.
+// If the provider refuses requests in a row, the first 3 that may be no mistake are answered by a compaction
+// ([summarize.Overflow].Attempts), and further ones, or those whose compaction failed, by truncation: to nine tenths of
+// the limit that was named, or to half of the size with each refusal. After 6 such attempts, or if the prompt cannot be
+// made smaller, the error is a [*summarize.RecoveryError]. What was learnt bounds the next 3 requests that the provider
+// accepts; then the whole window is tried again.
 //
 // # Events
 //
@@ -92,7 +96,7 @@
 //   - The replacement is one message and not several, so that it never looks like something that was said then. The
 //     marks of what was cut are in words.
 //   - The documentation gives no number for the size of copies, for the messages that memory pressure needs, for the
-//     headroom of the truncator or for what is left free after a refusal. The numbers above are ours.
+//     headroom of the truncator or for the size after a refusal. The numbers above are ours.
 //   - The truncator removes the summary of an earlier compaction last of all. Results without a call need not be
 //     removed from prompts of a session, which refuses them as they are appended; [history.Truncator] removes those of
 //     other lists.

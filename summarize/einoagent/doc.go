@@ -32,8 +32,8 @@
 //
 // After the request it appends the answer and the usage that the model reported.
 //
-// If the model refuses a request as too large, and the policy has a condition [summarize.OnContextLimit] (those of
-// copilotcli and ohmypi do), the middleware makes a smaller request. The agent does not see the refusal.
+// If the model refuses a request as too large, the middleware makes a smaller request, under any policy
+// ([summarize.Compactor.Recover]). The agent does not see the refusal.
 //
 // If the policy summarises in the background, the agent goes on meanwhile. If the target's model is [Model] of the
 // agent's own model, that request for a summary repeats the agent's last request and continues it. So the provider

@@ -15,9 +15,9 @@
 //
 //   - After a turn ([summarize.Compactor.AfterTurn]), once more than the context window less 16,384 tokens is used.
 //     Then the message "Continue if you have next steps." is appended in the user's place, and the agent goes on.
-//   - If the provider refuses a request as too large ([summarize.Compactor.Recover]). The failed answer is taken out,
-//     and the request is made again, without a message in the user's place. Package summarize/agent does this by
-//     itself.
+//   - If the provider refuses a request as too large ([summarize.Compactor.Recover]), and names a limit or refuses it
+//     again. The failed answer is taken out, and the request is made again, without a message in the user's place.
+//     Package summarize/agent does this by itself.
 //   - If somebody asks for it, with or without instructions ([summarize.Compactor.Compact]). Hooks.Interrupt is called
 //     first, to stop the agent's work.
 //
@@ -92,9 +92,13 @@
 //     is asked.
 //   - If none brings a summary, [summarize.EventFailed] says so and the prompt is sent as it is. The next attempt is
 //     made after 1 step of the agent, then 2, then 4, up to 64.
-//   - If the prompt does not fit the budget without a summary, rendering it is an error.
-//   - A request that was refused as too large is made smaller once. After that the error is a
-//     [*summarize.RecoveryError], which says "context overflow recovery failed".
+//   - If the prompt does not fit the budget without a summary, rendering it is an error. Each render asks once then,
+//     without a pause, and waits for a minute at most: after that the error is a [*summarize.PendingError], the summary
+//     is made to its end, and a later render puts it in place.
+//   - A request that was refused as too large is compacted once. If that fails or the request is refused again, history
+//     is left out of it, the oldest first: down to nine tenths of the limit that was named, or half of the size with each
+//     refusal. If it cannot be made smaller, or after 6 such attempts, the error is a [*summarize.RecoveryError], which
+//     says "context overflow recovery failed".
 //   - [summarize.Compactor.Abort] ends a compaction, whoever asked for it, and the summary of a branch.
 //
 // # Settings
@@ -138,6 +142,9 @@
 //     cut at half of the reserve.
 //   - [summarize.ContextLimit] decides which errors mean that a request is too large. The application names the failed
 //     answer, if it has appended one.
+//   - The same request is made again after a first refusal that names no limit, because it may be a mistake. If it
+//     takes more than half of the budget, it is made smaller.
+//   - The documentation has no answer to a second refusal. Here history is left out, which the session keeps.
 //   - If a refused request could not be made smaller, it is not made again.
 //   - For "Auto-compaction failed" there is [summarize.EventFailed], with the error.
 //   - The texts of the prompts, and the sentences before a summary and before that of a branch, are ours: the

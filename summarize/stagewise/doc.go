@@ -59,8 +59,7 @@
 // # What happens on failure
 //
 // If all models fail, [summarize.EventFailed] says so, at the level of warnings in a log, and the agent goes on with
-// its history as it is. If the provider then refuses a request as too large, [summarize.Compactor.Recover] returns its
-// error: the policy has no condition for it.
+// its history as it is.
 //
 // # What differs
 //
@@ -68,9 +67,14 @@
 //
 //   - A prompt that does not fit [summarize.Target].Budget waits up to a minute for a briefing that is being made, or
 //     is compacted before it is returned. If that fails, rendering it is an error: no request is sent that is known to
-//     be too large.
+//     be too large. If it takes longer than a minute, the error is a [*summarize.PendingError]; the briefing is made to
+//     its end, and a later prompt shows it.
+//   - The documentation has no answer to a request that the provider refuses as too large. Here
+//     [summarize.Compactor.Recover] returns the same prompt after a first refusal that names no limit, because it may
+//     be a mistake, and then the prompt without its oldest history: nine tenths of the limit, or half of the size with
+//     each refusal. The session keeps the history, and nothing is compacted.
 //   - After failures an attempt is made after 1 step of the agent, then 2, then 4, up to 64, and not at every step:
-//     models that are down would be asked each time.
+//     models that are down would be asked each time. A prompt that does not fit asks once each time that it is rendered.
 //   - Nothing is done if the covered history takes no more than a briefing may take: it might save nothing.
 //   - A briefing may take a fifth of the budget, and at most 20,000 tokens, so that the prompt fits with it. In a
 //     budget of less than about 38,000 tokens that is less than 30,000 characters of English, and then it is both the
