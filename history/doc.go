@@ -86,7 +86,8 @@
 // [ViewIn].
 //
 // The elements are required unless Droppable is set: history that does not fit is an error, which package summarize
-// answers with a compaction, and is never lost silently. What they show obeys the providers' rules at any budget; see
+// answers with a compaction, and is never lost silently. It compacts droppable history too, and leaves it out only as
+// a last resort. What they show obeys the providers' rules at any budget; see
 // [Round.Messages].
 //
 // What they show is cached from one render to the next for the same budget and tokenizer, unless the tokenizer learns,
