@@ -115,7 +115,8 @@
 //   - In full mode a history that is larger than the model takes in is summarised in pieces, each with the summary of
 //     those before it.
 //   - The results of one round share half of the budget, and do not get half of the window each: three parallel ones
-//     could not fit. The arguments of its calls share an eighth. [render.Options].PromptBudget sets what both are shares of.
+//     could not fit. The arguments of its calls share an eighth. [render.Options].PromptBudget sets what both are
+//     shares of.
 //   - Without a threshold the budget is [summarize.Target].Budget as the application sets it, and no tenth is taken off
 //     for tools. [sizing.Window] works it out as Copilot Chat does.
 //   - Simple mode is tried if the answer is not a summary, or if the provider refuses the request as invalid or too

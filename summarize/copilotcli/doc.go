@@ -54,19 +54,19 @@
 //
 // An answer without words, or one that was cut off, is a failure. [summarize.EventFailed] reports it, and the session
 // stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 64; prompts that do
-// not fit are truncated meanwhile. A prompt waits for a summary for a minute at most, and is then truncated; the summary
-// is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
+// not fit are truncated meanwhile. A prompt waits for a summary for a minute at most, and is then truncated; the
+// summary is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
 //
 // A prompt that still does not fit is truncated, by the rules of [history.Truncator]. The assistant's work before the
 // latest user message goes first, the oldest first, each call with its results. Then the older user messages go, and
 // then the assistant's work since the latest one, except its newest round. System messages and the latest user message
 // stay. About 5% of the limit are left free. The session keeps everything, and a later request may show it again.
 //
-// If the provider refuses requests in a row, the first 3 that may be no mistake are answered by a compaction
-// ([summarize.Overflow].Attempts), and further ones, or those whose compaction failed, by truncation: to nine tenths of
-// the limit that was named, or to half of the size with each refusal. After 6 such attempts, or if the prompt cannot be
-// made smaller, the error is a [*summarize.RecoveryError]. What was learnt bounds the next 3 requests that the provider
-// accepts; then the whole window is tried again.
+// If the provider goes on refusing, up to 3 refusals are answered by a compaction ([summarize.Overflow].Attempts), and
+// further ones, or those whose compaction failed, by truncation: to nine tenths of the limit that was named, or to half
+// of the size with each refusal. After 9 attempts in all, or if the prompt cannot be made smaller, the error is a
+// [*summarize.RecoveryError]. What was learnt bounds the next 3 requests that the provider accepts; then the whole
+// window is tried again.
 //
 // # Events
 //

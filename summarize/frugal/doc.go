@@ -55,8 +55,8 @@
 // Without prices the policy takes the usual proportions (read a tenth of the input, write 1¼, output 5 times), and the
 // loss counts as if the input cost $3 a million. Without reported usage it works out the requests from the session. In
 // a small window the condition of the rule is never met: the policy compacts at 80% of the window, keeps a fifth of it,
-// and truncates as the last resort. A request that the provider refuses as too large is compacted, and truncated if that
-// does not help.
+// and truncates as the last resort. A request that the provider refuses as too large is compacted, and truncated if
+// that does not help.
 //
 // # When not to use it
 //

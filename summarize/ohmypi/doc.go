@@ -96,9 +96,9 @@
 //     without a pause, and waits for a minute at most: after that the error is a [*summarize.PendingError], the summary
 //     is made to its end, and a later render puts it in place.
 //   - A request that was refused as too large is compacted once. If that fails or the request is refused again, history
-//     is left out of it, the oldest first: down to nine tenths of the limit that was named, or half of the size with each
-//     refusal. If it cannot be made smaller, or after 6 such attempts, the error is a [*summarize.RecoveryError], which
-//     says "context overflow recovery failed".
+//     is left out of it, the oldest first: down to nine tenths of the limit that was named, or half of the size with
+//     each refusal. If it cannot be made smaller, or after 7 attempts in all, the error is a
+//     [*summarize.RecoveryError], which says "context overflow recovery failed".
 //   - [summarize.Compactor.Abort] ends a compaction, whoever asked for it, and the summary of a branch.
 //
 // # Settings

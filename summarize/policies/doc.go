@@ -33,6 +33,6 @@
 // If nothing makes the prompt fit, a3s, stagewise and ohmypi return the error. With copilotchat, history is pruned from
 // this request, the oldest rounds first. With copilotcli and frugal, the oldest messages are left out of this request.
 //
-// If the provider refuses a request as too large, copilotcli, frugal and ohmypi compact the session. The other policies,
-// and these if that does not help, leave history out of this request, the oldest first.
+// If the provider refuses a request as too large, copilotcli, frugal and ohmypi compact the session. The other
+// policies, and these if that does not help, leave history out of this request, the oldest first.
 package policies

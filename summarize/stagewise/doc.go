@@ -74,7 +74,8 @@
 //     be a mistake, and then the prompt without its oldest history: nine tenths of the limit, or half of the size with
 //     each refusal. The session keeps the history, and nothing is compacted.
 //   - After failures an attempt is made after 1 step of the agent, then 2, then 4, up to 64, and not at every step:
-//     models that are down would be asked each time. A prompt that does not fit asks once each time that it is rendered.
+//     models that are down would be asked each time. A prompt that does not fit asks once each time that it is
+//     rendered.
 //   - Nothing is done if the covered history takes no more than a briefing may take: it might save nothing.
 //   - A briefing may take a fifth of the budget, and at most 20,000 tokens, so that the prompt fits with it. In a
 //     budget of less than about 38,000 tokens that is less than 30,000 characters of English, and then it is both the
