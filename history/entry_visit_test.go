@@ -95,7 +95,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		TypeClearing:       {".arguments.call", ".arguments.entry", ".results.call", ".results.entry"},
 		TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
 		TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
-		TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan", ".refused.model", ".refused.request"},
+		TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan"},
 		TypeRefusal:        {".model"},
 		TypeErasure:        {".copies", ".entries", ".summaries"},
 		"later":            {"", ".id", ".parent"},

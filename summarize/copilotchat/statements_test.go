@@ -392,7 +392,7 @@ func TestStatements(t *testing.T) {
 				replace("Ratio: 0.80", "Ratio: 0.81"),
 				replace("Jitter: 0.02", "Jitter: 0.01"),
 				replace("Jitter: 0.02", "Jitter: 0.03"),
-				{File: engine + "measure.go", Old: "s.Jitter = jitter(m.session)", New: "s.Jitter = 0"},
+				{File: engine + "measure.go", Old: "s.Jitter = ledger.Jitter(m.session)", New: "s.Jitter = 0"},
 			},
 		},
 		{
@@ -782,7 +782,7 @@ func TestStatements(t *testing.T) {
 				require.NotNil(t, d.Request().Stream)
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "summarise.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
+				{File: "internal/endless/endless.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
 			},
 		},
 		{
@@ -1090,7 +1090,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
 				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
-				{File: "history/session_memory.go", Old: "next := max(1, counted/2)", New: "next := max(1, counted/4)"},
+				{File: "history/session_memory.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
 			},
 		},
 		{
@@ -1163,7 +1163,7 @@ func TestStatements(t *testing.T) {
 				replace(`{"tool_search"}`, `{"search"}`),
 				replace(`{"tool_search"}`, `{"tool_search", "read"}`),
 				replace(`{"claude*"}`, `{"*"}`),
-				{File: engine + "ask.go", Old: "if m.Role == chat.RoleTool && gone[m.ToolCallID] {", New: "if false {"},
+				{File: "internal/plaintext/parts.go", Old: "if m.Role == chat.RoleTool && gone[m.ToolCallID] {", New: "if false {"},
 			},
 		},
 		{

@@ -816,8 +816,8 @@ func TestStatements(t *testing.T) {
 				has(t, got, "<todo>\n- run the tests (pending)\n</todo>")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "m.Plan, _ = todosText(b)"),
-				statements.Change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "_, m.Todo = todosText(b)"),
+				statements.Change(engine+"job.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Plan = b.Text"),
+				statements.Change(engine+"job.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Todo = b.List()"),
 			},
 		},
 		{
@@ -937,7 +937,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "Checkpoints: true", "Checkpoints: false"),
-				statements.Change(engine+"carry.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
+				statements.Change("internal/plaintext/plaintext.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
 				statements.Change(engine+"carry.go", "		e.Checkpoint = point\n", "		_ = point\n"),
 				statements.Change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
 				statements.Change("summarize/checkpoints/checkpoints.go", "return point, f.index(ctx, s, append(list, point))", "return point, f.index(ctx, s, list)"),
@@ -1139,7 +1139,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{99_000, 47_000, 22_000, 10_000, 4000, 3000}, sizes, "half, less the headroom of the truncator")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change("history/session_memory.go", "next := max(1, counted/2)", "next := max(1, counted/4)"),
+				statements.Change("history/session_memory.go", "min(next, counted/2)", "min(next, counted/4)"),
 			},
 		},
 
@@ -1233,7 +1233,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, entry.ID`),
 				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, entry.ID`),
 				statements.Change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
-				statements.Change(engine+"job.go", "	m.usage.Input = clamp.Sum(m.usage.Input, u.Input)\n", ""),
+				statements.Change(engine+"job.go", "m.usage = m.usage.Plus(u)", "_ = m.usage.Plus(u)"),
 			},
 		},
 		{

@@ -733,7 +733,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(prompt, "Mentions: b.Mentions, ", ""),
 				statements.Change(prompt, "Data: m.Data, ", ""),
 				statements.Change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
-				statements.Change(engine+"job.go", "of[0] = u.Data", "_ = u.Data"),
+				statements.Change("history/cut_unit.go", "of[0] = u.Data", "_ = u.Data"),
 				statements.Change("history/cut_unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens"),
 			},
 		},
