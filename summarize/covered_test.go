@@ -1,0 +1,457 @@
+package summarize_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+// markedSession is a session whose messages begin with unique marks. It follows each mark from the message into a request
+// for a summary, and from the answer of that request, which begins with a mark of its own, into a compaction.
+type markedSession struct {
+	t       testing.TB
+	name    string // of the session, for failures
+	c       *summarize.Compactor
+	prompt  elements.Node
+	numbers int
+	checked int             // the number of compactions that were checked
+	read    []history.Entry // so far
+
+	mu      sync.Mutex // guards the fields below
+	answers map[string][]string
+	plans   map[string][]string // the answers for each plan whose summary was cut at a section
+	trimmed map[string]bool
+	events  []summarize.Event
+	excused map[string]bool // the marks that a compaction covers unseen
+}
+
+var markText = regexp.MustCompile(`@[uarcs]\d+@`)
+
+// marksOf returns the marks in the JSON of a value.
+func marksOf(t testing.TB, v any) []string {
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return markText.FindAllString(string(text), -1)
+}
+
+func newMarkedSession(t testing.TB, name string, p summarize.Policy, target summarize.Target) *markedSession {
+	s := &markedSession{
+		t: t, name: name, answers: map[string][]string{}, plans: map[string][]string{}, trimmed: map[string]bool{}, excused: map[string]bool{},
+	}
+	if target.Model == nil {
+		target.Model = chat.ModelFunc(s.answer)
+	}
+	target.Tokenizer = quarter{}
+	s.c = &summarize.Compactor{Session: numbered.Session(), Policy: p, Target: target, OnEvent: func(e summarize.Event) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.events = append(s.events, e)
+		if slices.Contains(e.Mended, "cut at a section") {
+			s.trimmed[e.Plan] = true
+		}
+	}}
+	return s
+}
+
+// mark returns the next mark of a kind: u for the user's, a for the assistant's, c for a call, r for a result, s for a summary.
+func (s *markedSession) mark(kind string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.numbers++
+	return fmt.Sprintf("@%s%d@", kind, s.numbers)
+}
+
+// answer answers a request with a summary, and records the marks that the request shows.
+func (s *markedSession) answer(ctx context.Context, r chat.Request) (chat.Response, error) {
+	mark := s.mark("s")
+	shown := marksOf(s.t, r.Messages)
+	s.mu.Lock()
+	s.answers[mark] = shown
+	for _, e := range slices.Backward(s.events) {
+		if e.Kind == summarize.EventStarted {
+			s.plans[e.Plan] = append(s.plans[e.Plan], mark)
+			break
+		}
+	}
+	s.mu.Unlock()
+	return models.SaySummary(mark+" and the work goes on as it was asked for.")(ctx, r)
+}
+
+// reach returns the marks that a compaction shows or that its summary was told of, in one or more steps.
+func (s *markedSession) reach(c history.Compaction) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := map[string]bool{}
+	next := marksOf(s.t, c.Messages)
+	if s.trimmed[c.Plan] {
+		next = append(next, s.plans[c.Plan]...)
+	}
+	for len(next) > 0 {
+		m := next[0]
+		next = next[1:]
+		if !got[m] {
+			got[m] = true
+			next = append(next, s.answers[m]...)
+		}
+	}
+	return got
+}
+
+// say appends messages.
+func (s *markedSession) say(messages ...chat.Message) {
+	require.NoError(s.t, s.c.Session.Append(context.Background(), messages...))
+}
+
+func (s *markedSession) user(tokens int) {
+	s.say(chat.UserMessage(s.mark("u") + words(max(2, tokens))))
+}
+
+// round appends a round of one or more calls with results of about the given tokens.
+func (s *markedSession) round(tokens, calls int) {
+	m := chat.AssistantMessage(s.mark("a") + words(8))
+	var results []chat.Message
+	for range calls {
+		mark := s.mark("c")
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: "call" + mark, Name: "read", Arguments: fmt.Sprintf(`{"path":%q}`, mark+".go")})
+		results = append(results, chat.ToolResult("call"+mark, strings.Replace(mark, "c", "r", 1)+words(max(2, tokens/calls))))
+	}
+	s.say(append([]chat.Message{m}, results...)...)
+}
+
+func (s *markedSession) heard(kinds ...summarize.EventKind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.events, func(e summarize.Event) bool { return slices.Contains(kinds, e.Kind) })
+}
+
+// entries returns the entries of the session, which is one path.
+func (s *markedSession) entries() []history.Entry {
+	var later []history.Entry
+	for e, err := range s.c.Session.Back(context.Background(), "") {
+		require.NoError(s.t, err)
+		if len(s.read) > 0 && s.read[len(s.read)-1].ID == e.ID {
+			break
+		}
+		later = append(later, e)
+	}
+	slices.Reverse(later)
+	s.read = append(s.read, later...)
+	return s.read
+}
+
+// render renders the prompt and checks it.
+func (s *markedSession) render(ctx context.Context) (*render.Result, error) {
+	s.mu.Lock()
+	s.events = slices.DeleteFunc(s.events, func(e summarize.Event) bool { return e.Kind != summarize.EventStarted })
+	s.mu.Unlock()
+	r, err := s.c.Render(ctx, s.prompt)
+	s.check(r)
+	return r, err
+}
+
+// own returns the mark of a message, and the one of its call for a tool's result.
+func own(m chat.Message) []string {
+	list := markText.FindAllString(m.Text(), 1)
+	if m.Role == chat.RoleTool {
+		list = append(list, strings.TrimPrefix(m.ToolCallID, "call"))
+	}
+	return list
+}
+
+// check checks every new compaction, and what a prompt shows; nil for none.
+func (s *markedSession) check(r *render.Result) {
+	s.t.Helper()
+	list := s.entries()
+	view := viewOf(s.t, s.c.Session)
+	viewed := map[string]bool{}
+	for _, turn := range view.Turns {
+		viewed[turn.Start.ID] = true
+		for _, round := range turn.Rounds {
+			viewed[round.Assistant.ID] = true
+			for _, result := range round.Results {
+				viewed[result.ID] = true
+			}
+		}
+	}
+	cleared := map[string]bool{}
+	for _, e := range list {
+		if c, ok := e.Body.(history.Clearing); ok {
+			for _, of := range c.Results {
+				cleared[of.Entry] = true
+			}
+		}
+	}
+	var newest *history.Compaction
+	made := 0
+	for at, e := range list {
+		c, ok := e.Body.(history.Compaction)
+		if !ok {
+			continue
+		}
+		newest = &c
+		if made++; made <= s.checked {
+			continue
+		}
+		s.checked++
+		reached := s.reach(c)
+		first := at
+		if i := slices.IndexFunc(list, func(k history.Entry) bool { return k.ID == c.FirstKept }); i >= 0 {
+			first = i
+		} else if i := slices.IndexFunc(list, func(k history.Entry) bool { return k.ID == c.LastCovered }); i >= 0 {
+			first = i + 1
+		}
+		for _, k := range list[:first] {
+			if k.Type() != history.TypeMessage || viewed[k.ID] || cleared[k.ID] {
+				continue
+			}
+			marks := own(k.Message())
+			switch {
+			case slices.ContainsFunc(marks, func(m string) bool { return reached[m] || s.excused[m] }):
+			case c.Unseen:
+				require.Equal(s.t, "copilot-chat", s.c.Policy.Name, s.name)
+				require.NotEqual(s.t, chat.RoleUser, k.Message().Role, "%s: the packed request keeps what the user says", s.name)
+				for _, m := range marks {
+					s.excused[m] = true
+				}
+			default:
+				s.t.Fatalf("%s: compaction %d (%s, %s) covers %v, which is in no request for its summary, and in no copy", s.name, made, c.Plan, c.Mode, marks)
+			}
+		}
+	}
+	if r == nil {
+		return
+	}
+	require.NoError(s.t, chat.Validate(r.Messages), s.name)
+	prompt := map[string]bool{}
+	for _, m := range marksOf(s.t, r.Messages) {
+		prompt[m] = true
+	}
+	if s.heard(summarize.EventLetGo, summarize.EventTruncated) {
+		return // the render says that the prompt does not show everything
+	}
+	for _, k := range list {
+		if k.Type() != history.TypeMessage || !viewed[k.ID] || cleared[k.ID] {
+			continue
+		}
+		if m := own(k.Message()); !prompt[m[0]] {
+			s.t.Fatalf("%s: %v of the %s left the prompt, without an event", s.name, m[0], k.Message().Role)
+		}
+	}
+	if newest != nil {
+		for _, m := range marksOf(s.t, newest.Messages) {
+			require.True(s.t, prompt[m], "%s: %s of the newest compaction is in the prompt", s.name, m)
+		}
+	}
+}
+
+// shownPrompt returns a prompt that shows a session; the conversation or the rounds of the turn may be droppable.
+func shownPrompt(s *history.Session, conversation, rounds bool, more ...elements.Node) elements.Nodes {
+	return elements.Nodes{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s, Droppable: conversation},
+		elements.Nodes(more),
+		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s, Droppable: rounds},
+	}
+}
+
+// workAtRandom runs a session that the seed decides.
+func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	budget := 1000 + rnd.IntN(3000)
+	if rnd.IntN(12) == 0 {
+		budget *= 3
+	}
+	target := summarize.Target{Budget: budget, Name: "m"}
+	if rnd.IntN(3) > 0 {
+		target.ContextWindow = budget + rnd.IntN(budget)
+	}
+	s := newMarkedSession(t, fmt.Sprintf("seed %d, %s", seed, name), policies.All()[name], target)
+	defer func() { require.NoError(t, s.c.Close()) }()
+	bad, limit := rnd.IntN(4) == 0, 0
+	if rnd.IntN(4) == 0 {
+		limit = max(800, budget/(2+rnd.IntN(4)))
+	}
+	var mu sync.Mutex
+	draw := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return rnd.IntN(n)
+	}
+	s.c.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		size := count(quarter{}, r.Messages)
+		if limit > 0 && size > limit {
+			if draw(2) == 0 {
+				return chat.Response{}, &chat.ContextLimitError{Limit: limit, Tokens: size, Err: errors.New("too large")}
+			}
+			return chat.Response{}, status(413)
+		}
+		if bad {
+			switch draw(12) {
+			case 0:
+				return chat.Response{}, errDown
+			case 1:
+				return models.Say("")(ctx, r)
+			case 2:
+				return chat.Response{}, status(413)
+			case 3:
+				return chat.Response{}, &chat.ContextLimitError{Limit: size - 1, Tokens: size, Err: errors.New("too large")}
+			case 4:
+				return chat.Response{}, status(400)
+			case 5:
+				select {
+				case <-time.After(3 * time.Minute):
+				case <-ctx.Done():
+					return chat.Response{}, context.Cause(ctx)
+				}
+			}
+		}
+		return s.answer(ctx, r)
+	})
+	s.prompt = shownPrompt(s.c.Session, rnd.IntN(2) == 0, rnd.IntN(2) == 0)
+	if rnd.IntN(3) == 0 {
+		extra := elements.UserMessage{Props: elements.Props{Priority: new(rnd.IntN(1000))}, Children: elements.Nodes{elements.Text("More. " + words(budget/4))}}
+		s.prompt = shownPrompt(s.c.Session, true, rnd.IntN(2) == 0, extra)
+	}
+	step := 40 + rnd.IntN(budget/4)
+	for n := range 14 + rnd.IntN(16) {
+		size := step/2 + draw(step)
+		if draw(15) == 0 {
+			size *= 5
+		}
+		if n == 0 || draw(4) == 0 {
+			if n > 0 {
+				s.say(chat.AssistantMessage(s.mark("a") + words(4)))
+			}
+			s.user(size / 4)
+		} else {
+			s.round(size, 1+draw(3))
+		}
+		r, err := s.render(t.Context())
+		if err == nil && draw(12) == 0 {
+			s.mu.Lock()
+			s.events = slices.DeleteFunc(s.events, func(e summarize.Event) bool { return e.Kind != summarize.EventStarted })
+			s.mu.Unlock()
+			smaller, err := s.c.Recover(t.Context(), s.prompt, status(413), "")
+			if err == nil {
+				s.check(smaller)
+			}
+		}
+		if err == nil && draw(2) == 0 {
+			_, err := s.c.Session.Add(t.Context(), history.Entry{Body: history.Usage{Model: "m", Usage: chat.Usage{Input: r.Tokens, Output: 10}, Counted: r.Tokens}})
+			require.NoError(t, err)
+		}
+		if draw(2) == 0 {
+			time.Sleep(time.Duration(draw(10)) * time.Minute)
+			require.NoError(t, s.c.Wait(t.Context()))
+		}
+	}
+	return s.checked
+}
+
+// TestEveryMessageThatACompactionCoversWasShownToItsSummariser runs random sessions. PROMPTREE_SUMMARIZE_COVERED sets their
+// number, 60 by default.
+func TestEveryMessageThatACompactionCoversWasShownToItsSummariser(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("PROMPTREE_SUMMARIZE_COVERED"))
+	if err != nil {
+		n = 60
+	}
+	names := policies.Names()
+	var mu sync.Mutex
+	made := map[string]int{}
+	t.Run("sessions", func(t *testing.T) {
+		for seed := range uint64(n) {
+			name := names[seed%uint64(len(names))]
+			t.Run(fmt.Sprintf("%d under %s", seed, name), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					compactions := workAtRandom(t, name, seed)
+					mu.Lock()
+					defer mu.Unlock()
+					made[name] += compactions
+				})
+			})
+		}
+	})
+	t.Logf("compactions: %v", made)
+	for _, name := range names {
+		require.Positive(t, made[name], name)
+	}
+}
+
+func TestTheBeginningOfACutTurnThatIsSummarisedInPiecesShowsEachPieceTheSummaryOfTheOneBefore(t *testing.T) {
+	s := newMarkedSession(t, t.Name(), policies.All()["oh-my-pi"], summarize.Target{Budget: 4000, Name: "m"})
+	defer func() { require.NoError(t, s.c.Close()) }()
+	s.prompt = shownPrompt(s.c.Session, false, false)
+	s.c.Policy.Cut.Tokens = 700
+	s.c.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		if n := count(quarter{}, r.Messages); n > 900 {
+			return chat.Response{}, &chat.ContextLimitError{Limit: 900, Tokens: n, Err: errors.New("too large")}
+		}
+		return s.answer(ctx, r)
+	})
+	s.user(40)
+	s.round(300, 1)
+	s.say(chat.AssistantMessage(s.mark("a") + "Done."))
+	s.user(40)
+	for range 18 {
+		s.round(200, 1)
+	}
+	_, err := s.render(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, s.checked)
+}
+
+// The budget leaves room for the answer, and the conversation may be dropped.
+func TestASecretSaidEarlyIsShownOrSummarisedThoughHistoryIsDroppable(t *testing.T) {
+	for _, window := range []int{12_000, 14_000, 18_000, 20_000} {
+		for _, name := range policies.Names() {
+			t.Run(fmt.Sprintf("%s in %d", name, window), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					budget, err := sizing.Window{Tokens: window, Answer: 3200}.Budget(0)
+					require.NoError(t, err)
+					s := newMarkedSession(t, t.Name(), policies.All()[name], summarize.Target{Budget: budget, ContextWindow: window, Name: "m"})
+					defer func() { require.NoError(t, s.c.Close()) }()
+					s.prompt = shownPrompt(s.c.Session, true, false)
+					const secret = 3
+					for n := range 36 {
+						s.user(60)
+						if n == secret {
+							s.say(chat.AssistantMessage(s.mark("a")+"I look."), chat.UserMessage(s.mark("u")+"The code is 4711."))
+						}
+						s.round(800, 1)
+						_, err := s.render(t.Context())
+						require.NoError(t, err)
+						require.False(t, s.heard(summarize.EventLetGo, summarize.EventTruncated), "a good model lets nothing go")
+						time.Sleep(time.Minute)
+						s.say(chat.AssistantMessage(s.mark("a") + "Done."))
+					}
+					require.Positive(t, s.checked)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package summarize_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+// lines returns a text of short lines with sections, of about the given bytes.
+func lines(bytes int) string {
+	const part = "# On\n\nAnd so on.\n- one more\n"
+	return strings.Repeat(part, bytes/len(part))
+}
+
+// endless is a model that streams without an end, and counts the bytes.
+type endless struct {
+	bytes atomic.Int64
+	ended atomic.Int64 // how often the request's context ended
+}
+
+func (m *endless) Generate(ctx context.Context, r chat.Request) (chat.Response, error) {
+	piece := strings.Repeat("And so on. ", 100)
+	for ctx.Err() == nil {
+		if r.Stream == nil {
+			<-ctx.Done()
+			break
+		}
+		m.bytes.Add(int64(len(piece)))
+		r.Stream(chat.Text(piece))
+	}
+	m.ended.Add(1)
+	return chat.Response{}, context.Cause(ctx)
+}
+
+const slack = 500 * time.Millisecond
+
+func TestADeadlineHoldsWhateverTheSizeOfAnAnswer(t *testing.T) {
+	large, medium := lines(20<<20), lines(2<<20)
+	for _, c := range []struct {
+		name   string
+		model  chat.Model
+		change func(p *summarize.Policy)
+	}{
+		{"20 MB of lines", chat.ModelFunc(models.SaySummary(large)), nil},
+		{"20 MB of lines without a block", chat.ModelFunc(models.Say(large)), nil},
+		{"a stream without an end", &endless{}, nil},
+		{"2 MB with a check and a reader", chat.ModelFunc(models.SaySummary(medium)), func(p *summarize.Policy) {
+			p.Ask.Checks = append(p.Ask.Checks, summarize.NotEmpty, summarize.AtLeast(10))
+			for i := range p.Ask.Prompts {
+				p.Ask.Prompts[i].Read = summarize.ReadSummaryBlock
+			}
+		}},
+	} {
+		for _, name := range policies.Names() {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				d := newFixture(t, overflowing()...)
+				d.Policy, d.Target.Model = policies.All()[name], c.model
+				d.Policy.Ask.Names, d.Policy.Clear = nil, summarize.Clear{}
+				if c.change != nil {
+					c.change(&d.Policy)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				begun := time.Now()
+				_, err := d.Render(ctx, prompt(d.Session))
+				took := time.Since(begun)
+				require.Less(t, took, time.Second+slack)
+				if err != nil && ctx.Err() != nil {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+				begun = time.Now()
+				require.NoError(t, d.Close())
+				require.Less(t, time.Since(begun), time.Second)
+			})
+		}
+	}
+}
+
+func TestCloseReturnsWithinASecondWhileASummaryIsMadeInTheBackground(t *testing.T) {
+	for name, model := range map[string]chat.Model{"20 MB of lines": chat.ModelFunc(models.SaySummary(lines(20 << 20))), "a stream without an end": &endless{}} {
+		for _, policy := range policies.Names() {
+			t.Run(name+"/"+policy, func(t *testing.T) {
+				t.Parallel()
+				d := newFixture(t, chat.UserMessage(task))
+				d.Policy, d.Target.Model = policies.All()[policy], model
+				d.Policy.Ask.Names = nil
+				d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}}
+				d.Policy.Cut.Tokens, d.Policy.Cut.Messages, d.Policy.Cut.Rounds, d.Policy.Cut.Share = 700, 0, 0, 0
+				d.Say(rounds(1, 5, 500)...)
+				d.Messages()
+				time.Sleep(20 * time.Millisecond)
+				begun := time.Now()
+				require.NoError(t, d.Close())
+				require.Less(t, time.Since(begun), time.Second)
+			})
+		}
+	}
+}
+
+func TestAnEndlessAnswerIsCutOffWhileItIsRead(t *testing.T) {
+	for _, name := range policies.Names() {
+		t.Run(name, func(t *testing.T) {
+			model := &endless{}
+			d := newFixture(t, overflowing()...)
+			d.Policy, d.Target.Model = policies.All()[name], model
+			d.Policy.Ask.Names, d.Policy.Ask.Prompts = nil, d.Policy.Ask.Prompts[len(d.Policy.Ask.Prompts)-1:]
+			d.Policy.Clear = summarize.Clear{}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, err := d.Render(ctx, prompt(d.Session))
+			require.NoError(t, ctx.Err(), "long before the deadline: %v", err)
+			asked := model.ended.Load()
+			require.Positive(t, asked)
+			require.Less(t, model.bytes.Load(), asked*(400<<10))
+		})
+	}
+}
