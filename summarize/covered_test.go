@@ -455,3 +455,66 @@ func TestASecretSaidEarlyIsShownOrSummarisedThoughHistoryIsDroppable(t *testing.
 		}
 	}
 }
+
+// thirdFixture returns a session of 12,000 tokens under a policy, whose summaries are asked of a model that takes in 4,000.
+// The agent's own model does not answer.
+func thirdFixture(t *testing.T, name string, small func(s *markedSession) func(context.Context, chat.Request) (chat.Response, error)) *markedSession {
+	s := newMarkedSession(t, t.Name(), policies.All()[name], summarize.Target{Budget: 12_000, ContextWindow: 12_000, Name: "m", Model: down(errDown)})
+	t.Cleanup(func() { require.NoError(t, s.c.Close()) })
+	s.c.Policy.Ask.Names, s.c.Policy.Ask.Cheapest = []string{"small"}, false
+	s.c.Policy.Cut.Tokens, s.c.Policy.Clear = 2000, summarize.Clear{}
+	s.c.Models = map[string]summarize.Target{"small": {Model: chat.ModelFunc(small(s)), Tokenizer: quarter{}, ContextWindow: 4000}}
+	s.prompt = shownPrompt(s.c.Session, false, false)
+	for range 16 {
+		s.user(30)
+		s.round(450, 1)
+		s.say(chat.AssistantMessage(s.mark("a") + words(400)))
+	}
+	s.user(30)
+	return s
+}
+
+func TestAHistoryLargerThanTheSummariserTakesIsAskedInPieces(t *testing.T) {
+	for _, name := range policies.Names() {
+		t.Run(name, func(t *testing.T) {
+			asked, largest := 0, 0
+			s := thirdFixture(t, name, func(s *markedSession) func(context.Context, chat.Request) (chat.Response, error) {
+				return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					s.mu.Lock()
+					asked++
+					largest = max(largest, count(quarter{}, r.Messages)+r.MaxTokens)
+					s.mu.Unlock()
+					return s.answer(ctx, r)
+				}
+			})
+			_, err := s.render(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 1, s.checked, "compactions")
+			require.Greater(t, asked, 1, "pieces")
+			require.LessOrEqual(t, largest, 4000)
+			for _, c := range compactions(s.c.Session) {
+				require.False(t, c.Unseen)
+			}
+		})
+	}
+}
+
+func TestAPackedRequestThatLeavesMessagesOutIsSaid(t *testing.T) {
+	s := thirdFixture(t, "copilot-chat", func(s *markedSession) func(context.Context, chat.Request) (chat.Response, error) {
+		return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			if len(r.Messages) > 2 { // in full mode
+				return chat.Response{}, status(422)
+			}
+			return s.answer(ctx, r)
+		}
+	})
+	_, err := s.render(t.Context())
+	require.NoError(t, err)
+	list := compactions(s.c.Session)
+	require.Len(t, list, 1)
+	require.Equal(t, string(summarize.ModeSimple), list[0].Mode)
+	require.True(t, list[0].Unseen)
+	require.NotEmpty(t, s.excused)
+	said := slices.IndexFunc(s.events, func(e summarize.Event) bool { return e.Kind == summarize.EventDone })
+	require.True(t, s.events[said].Unseen)
+}

@@ -1,0 +1,239 @@
+package summarize_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+// sized returns a fixture whose prompt takes the given share of the budget of 4000 tokens.
+func sized(t *testing.T, p summarize.Policy, rounds int) fixture {
+	d := newFixture(t)
+	d.Policy, d.Target.Name = p, "m"
+	d.Policy.Trigger = slices.DeleteFunc(slices.Clone(p.Trigger), func(c summarize.Condition) bool { return c.On == "" || c.On == summarize.OnRender })
+	if len(d.Policy.Trigger) == 0 {
+		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
+	}
+	d.Policy.Clear = summarize.Clear{}
+	for n := range rounds {
+		d.Say(chat.UserMessage(fmt.Sprintf("Request %d.", n)))
+		d.Say(round(n, 400)...)
+	}
+	d.Say(chat.UserMessage("And now?"))
+	return d
+}
+
+const tooManyBytes = said413("request body too large: 10485760 bytes")
+
+func TestALimitOfBytesIsAnsweredOnceWithASmallerPromptAndNothingIsRecorded(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		d := sized(t, p, 7)
+		sent, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Greater(t, sent.Tokens, budget/2)
+		before := entries(t, d.Session)
+		smaller, err := d.Recover(t.Context(), prompt(d.Session), tooManyBytes, "")
+		require.NoError(t, err)
+		require.LessOrEqual(t, smaller.Tokens, budget/2)
+		require.NoError(t, chat.Validate(smaller.Messages))
+		require.Contains(t, text(smaller.Messages), "And now?")
+		equal(t, before, entries(t, d.Session))
+		_, err = d.Recover(t.Context(), prompt(d.Session), tooManyBytes, "")
+		require.Equal(t, tooManyBytes, err, "the provider's error as it is")
+		equal(t, before, entries(t, d.Session))
+		require.Empty(t, d.Requests())
+	})
+}
+
+func TestALimitOfBytesForASmallPromptIsReturnedAtOnce(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		d := sized(t, p, 2)
+		sent, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Less(t, sent.Tokens, budget/2)
+		before := entries(t, d.Session)
+		_, err = d.Recover(t.Context(), prompt(d.Session), tooManyBytes, "")
+		require.Equal(t, tooManyBytes, err)
+		equal(t, before, entries(t, d.Session))
+	})
+}
+
+func TestABadRequestWithoutWordsIsAnsweredOnlyIfThePromptIsTheLargest(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		for _, c := range []struct {
+			name     string
+			accepted int // of another prompt, by our count
+			answered bool
+		}{{"nothing was accepted", 0, true}, {"a smaller one was accepted", 1000, true}, {"a larger one was accepted", 3900, false}} {
+			t.Run(c.name, func(t *testing.T) {
+				d := sized(t, p, 7)
+				if c.accepted > 0 {
+					_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Model: "m", Usage: chat.Usage{Input: c.accepted, Output: 1}, Counted: c.accepted}})
+					require.NoError(t, err)
+				}
+				sent, err := d.Render(t.Context(), prompt(d.Session))
+				require.NoError(t, err)
+				before := entries(t, d.Session)
+				smaller, err := d.Recover(t.Context(), prompt(d.Session), status(400), "")
+				equal(t, before, entries(t, d.Session))
+				if !c.answered {
+					require.Equal(t, status(400), err)
+					return
+				}
+				require.NoError(t, err)
+				require.LessOrEqual(t, smaller.Tokens, budget/2)
+				u := d.Usage(smaller, chat.Response{Usage: chat.Usage{Input: smaller.Tokens, Output: 1}}, "")
+				require.Equal(t, sent.Tokens, u.Refused, "the smaller one was accepted")
+				_, err = d.Recover(t.Context(), prompt(d.Session), status(400), "")
+				require.Equal(t, status(400), err, "the second time the provider's error as it is")
+			})
+		}
+	})
+}
+
+// stepper is an agent whose steps are answered, and counted if they fail.
+type stepper struct {
+	d                fixture
+	open             func() fixture // opens the session again; nil if it stays open
+	failed, refusals int
+	failures         []string
+}
+
+// step says something and makes a step.
+func (s *stepper) step(t *testing.T, n, tokens int) agent.Answer {
+	s.d.Say(chat.UserMessage(fmt.Sprintf("§ Request %d. ", n) + words(max(2, tokens))))
+	answer, err := (&agent.Agent{Compactor: s.d.Compactor, Prompt: prompt(s.d.Session), Attempts: 1}).Step(t.Context())
+	if err != nil {
+		s.failed++
+		s.failures = append(s.failures, fmt.Sprintf("step %d: %.300v", n, err))
+	}
+	s.refusals += answer.Refusals
+	if s.open != nil {
+		s.d = s.open()
+	}
+	return answer
+}
+
+// isSummary reports whether a request is for a summary.
+func isSummary(r chat.Request) bool {
+	return !strings.HasPrefix(r.Messages[len(r.Messages)-1].Text(), "§ ")
+}
+
+func TestOneFalseRefusalCostsOneRequestAndNoCompaction(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		for _, reopens := range []bool{false, true} {
+			t.Run(fmt.Sprintf("reopened %v", reopens), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					requests, summaries := 0, 0
+					wrong := -1
+					model := chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+						if isSummary(r) {
+							summaries++
+							return models.SaySummary("## Goal\nThe work goes on, step by step.")(ctx, r)
+						}
+						if requests++; requests == wrong {
+							return chat.Response{}, status(413)
+						}
+						return models.Say("§ Done. "+words(100))(ctx, r)
+					})
+					path := filepath.Join(t.TempDir(), "session.jsonl")
+					s := &stepper{}
+					open := func() fixture {
+						if s.d.Compactor != nil {
+							require.NoError(t, s.d.Close())
+							require.NoError(t, s.d.Session.Close())
+						}
+						d := fixtureOf(t, opened(t, path))
+						d.Policy, d.Target.Model, d.Target.Name, d.Target.Budget = p, model, "m", 20_000
+						d.Policy.Ask.Names = nil
+						return d
+					}
+					if s.d = open(); reopens {
+						s.open = open
+					}
+					for n := range 12 {
+						if n == 6 {
+							wrong = requests + 1
+						}
+						s.step(t, n, 200)
+					}
+					require.Zero(t, s.failed, s.failures)
+					require.Equal(t, 1, s.refusals)
+					require.Equal(t, 13, requests)
+					require.Zero(t, summaries)
+					require.Empty(t, compactions(s.d.Session))
+				})
+			})
+		}
+	})
+}
+
+// The model names no number. PROMPTREE_SUMMARIZE_LIMITS=all runs every share of the budget under every policy, with both models.
+// Summaries are short, and its requests are answered if they are not above the limit.
+func TestAModelWithAHiddenLimitAnswersEveryStep(t *testing.T) {
+	const most = 8000
+	all := os.Getenv("PROMPTREE_SUMMARIZE_LIMITS") == "all"
+	for i, share := range []struct {
+		name string
+		of   float64
+	}{{"an eighth", 1.0 / 8}, {"a third", 1.0 / 3}, {"three quarters", 3.0 / 4}} {
+		limit := int(share.of * most)
+		for at, name := range policies.Names() {
+			for k, other := range []bool{false, true} {
+				if !all && (at%3 != i || at/3 != k) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s of the budget/%s/another model summarises %v", share.name, name, other), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						refused, refusedSummaries := 0, 0
+						summary := models.SaySummary("## Goal\nThe work goes on, step by step, as it was asked for at the start.")
+						model := func(ctx context.Context, r chat.Request) (chat.Response, error) {
+							if count(quarter{}, r.Messages) > limit {
+								if refused++; isSummary(r) {
+									refusedSummaries++
+								}
+								return chat.Response{}, status(413)
+							}
+							if isSummary(r) {
+								return summary(ctx, r)
+							}
+							return models.Say("§ Done. "+words(20))(ctx, r)
+						}
+						d := fixtureOf(t, numbered.Session())
+						d.Policy, d.Target.Model, d.Target.Name, d.Target.Budget = policies.All()[name], chat.ModelFunc(model), "m", most
+						d.Policy.Ask.Names = nil
+						if other {
+							d.Policy.Ask.Names = []string{"s"}
+							d.Models = map[string]summarize.Target{"s": {Model: chat.ModelFunc(summary), Tokenizer: quarter{}, ContextWindow: 4 * most}}
+						}
+						s := &stepper{d: d}
+						for n := range 300 {
+							s.step(t, n, 30)
+							time.Sleep(time.Minute)
+						}
+						if s.failed > 0 || refused > 15 {
+							t.Errorf("%d steps failed, %d requests were refused, %d of them for summaries; the first failures: %q", s.failed, refused, refusedSummaries, s.failures[:min(2, len(s.failures))])
+						}
+					})
+				})
+			}
+		}
+	}
+}
