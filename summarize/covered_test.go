@@ -518,3 +518,32 @@ func TestAPackedRequestThatLeavesMessagesOutIsSaid(t *testing.T) {
 	said := slices.IndexFunc(s.events, func(e summarize.Event) bool { return e.Kind == summarize.EventDone })
 	require.True(t, s.events[said].Unseen)
 }
+
+// The prompt shows only the turn at hand, so the agent's request cannot be asked for a summary of earlier turns.
+func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
+	for _, name := range policies.Names() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newMarkedSession(t, t.Name(), policies.All()[name], summarize.Target{Budget: 6000, ContextWindow: 6000, Name: "m"})
+				defer func() { require.NoError(t, s.c.Close()) }()
+				s.c.Policy.Clear = summarize.Clear{}
+				s.prompt = elements.Nodes{history.TurnStart{Session: s.c.Session}, history.TurnRounds{Session: s.c.Session}}
+				for range 3 {
+					s.user(30)
+					s.round(300, 1)
+					s.say(chat.AssistantMessage(s.mark("a") + "Done."))
+				}
+				s.user(30)
+				for range 30 {
+					s.round(300, 1)
+					_, err := s.c.Render(t.Context(), s.prompt)
+					require.NoError(t, err)
+					time.Sleep(time.Minute)
+					require.NoError(t, s.c.Wait(t.Context()))
+					s.check(nil)
+				}
+				require.Positive(t, s.checked)
+			})
+		})
+	}
+}

@@ -61,6 +61,21 @@ func TestALimitOfBytesIsAnsweredOnceWithASmallerPromptAndNothingIsRecorded(t *te
 	})
 }
 
+func TestAStepThatIsRefusedForItsBytesTwiceReturnsTheProvidersError(t *testing.T) {
+	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		d := sized(t, p, 7)
+		model := down(tooManyBytes)
+		d.Target.Model = model
+		before := entries(t, d.Session)
+		answer, err := (&agent.Agent{Compactor: d.Compactor, Prompt: prompt(d.Session)}).Step(t.Context())
+		require.ErrorIs(t, err, tooManyBytes)
+		require.Equal(t, 2, answer.Refusals)
+		require.Equal(t, 2, model.asked())
+		require.Less(t, count(quarter{}, model.calls[1].Messages), count(quarter{}, model.calls[0].Messages))
+		equal(t, before, entries(t, d.Session))
+	})
+}
+
 func TestALimitOfBytesForASmallPromptIsReturnedAtOnce(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 		d := sized(t, p, 2)
