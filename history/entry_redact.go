@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/worded"
 )
 
 // Passage is a text that is about to be written to a session, as passed to [Options.Redact].
@@ -80,6 +81,23 @@ func (s *Session) Redact(ctx context.Context, p Passage) (string, error) {
 	}
 	text, _, err := redacted(ctx, s.options.Redact, p.Type, func(v *visitor) string { return v.show(p) })
 	return text, err
+}
+
+// Redacted returns an error whose text is redacted as the session's entries are. What it wraps is found by [errors.Is] and
+// [errors.As] as before.
+func (s *Session) Redacted(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	said := err.Error()
+	text, failed := s.Redact(context.WithoutCancel(ctx), Passage{Text: said, Type: TypePlanEnd, Path: "planEnd.error"})
+	switch {
+	case failed != nil:
+		return worded.Errorf(err, "history: an error that could not be redacted: %v", failed)
+	case text == said:
+		return err
+	}
+	return worded.Errorf(err, "%s", text)
 }
 
 // redactHeader does for a header what [Session.redact] does for an entry.

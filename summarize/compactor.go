@@ -296,7 +296,7 @@ func (w *walker) measure(on Occasion) (*measured, error) {
 // walk repeats the steps until the prompt can be returned.
 func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 	ctx, end := w.c.trace(w.ctx, Work{Kind: WorkRender, Reason: on})
-	defer func() { err = redacted(ctx, w.c.Session, err); end(result, err) }()
+	defer func() { err = w.c.Session.Redacted(ctx, err); end(result, err) }()
 	w.ctx = ctx
 	for {
 		s, err := w.measure(on)
@@ -431,7 +431,7 @@ func (w *walker) recordSent(s *measured) *render.Result {
 func (w *walker) explain(d Decision, o Outcome, err error) {
 	w.explained = true
 	e := Explanation{Decision: d, Outcome: o}
-	if err = redacted(w.ctx, w.c.Session, err); err != nil {
+	if err = w.c.Session.Redacted(w.ctx, err); err != nil {
 		e.Err = err.Error()
 	}
 	w.c.inner.mu.Lock()

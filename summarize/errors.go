@@ -160,22 +160,6 @@ func (e *CandidateError) Error() string {
 // Unwrap returns Err.
 func (e *CandidateError) Unwrap() error { return e.Err }
 
-// redacted returns an error whose text is redacted as the session's entries are.
-func redacted(ctx context.Context, s *history.Session, err error) error {
-	if err == nil {
-		return nil
-	}
-	said := err.Error()
-	text, failed := s.Redact(context.WithoutCancel(ctx), history.Passage{Text: said, Type: history.TypePlanEnd, Path: "planEnd.error"})
-	switch {
-	case failed != nil:
-		return worded.Errorf(err, "summarize: an error that could not be redacted: %v", failed)
-	case text == said:
-		return err
-	}
-	return worded.Errorf(err, "%s", text)
-}
-
 // within returns an error that says where err happened. The package's prefix is in it once.
 func within(where string, err error) error {
 	return worded.In("summarize", where, err)

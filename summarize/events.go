@@ -297,7 +297,7 @@ func (c *Compactor) emit(ctx context.Context, e Event) {
 	if !c.listening() {
 		return
 	}
-	e.Policy, e.Err = c.Policy.Name, redacted(ctx, c.Session, e.Err)
+	e.Policy, e.Err = c.Policy.Name, c.Session.Redacted(ctx, e.Err)
 	c.inner.eventMu.Lock()
 	defer c.inner.eventMu.Unlock()
 	within := ctx

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,7 +185,9 @@ type momentSession struct {
 	cell
 	d    fixture
 	last chat.Message // the last that was said
-	said []string     // the marks of what users and tools said
+
+	fault func() int // returns the moment of each request, -1 for none; nil for the cell's
+	said  []string   // the marks of what users and tools said
 
 	mu        sync.Mutex // guards the fields below
 	armed     bool
@@ -215,10 +218,14 @@ func (s *momentSession) generate(ctx context.Context, r chat.Request) (chat.Resp
 	if summary {
 		s.summaries++
 	}
-	bad := s.bad(summary)
+	bad, moment := s.bad(summary), s.moment
+	if s.fault != nil {
+		moment = s.fault()
+		bad = moment >= 0
+	}
 	s.mu.Unlock()
 	if bad {
-		if answer := moments[s.moment].answer; answer != nil {
+		if answer := moments[moment].answer; answer != nil {
 			return answer(ctx, r, count(quarter{}, r.Messages)+quarter{}.CountTools(r.Tools))
 		}
 		select {
@@ -398,4 +405,50 @@ func TestABadMomentPasses(t *testing.T) {
 			require.LessOrEqual(t, got.longest, longest)
 		})
 	}
+}
+
+// TestNoFaultEndsASession runs sessions in which each request may fail in any way. PROMPTREE_SUMMARIZE_MOMENTS=all makes them
+// long.
+func TestNoFaultEndsASession(t *testing.T) {
+	steps := 60
+	if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") != "" {
+		steps = 500
+	}
+	for i, policy := range policies.Names() {
+		for bits := range 4 {
+			if steps < 500 && bits != i%4 {
+				continue
+			}
+			c := cell{policy, -1, false, bits&1 > 0, bits&2 > 0}
+			t.Run(fmt.Sprintf("%s, background %v, restarted %v", policy, c.background, c.restarts), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { c.runWithFaults(t, steps) })
+			})
+		}
+	}
+}
+
+// runWithFaults runs a session in which an eighth of all requests fail.
+func (c cell) runWithFaults(t *testing.T, steps int) {
+	s := &momentSession{t: t, cell: c}
+	chance := rand.New(rand.NewPCG(uint64(steps), 1))
+	s.fault = func() int {
+		if m := chance.IntN(len(moments)); chance.IntN(8) == 0 {
+			return m
+		}
+		return -1
+	}
+	s.d = s.open(filepath.Join(t.TempDir(), "session.jsonl"))
+	failed := 0 // in a row
+	for range steps {
+		if failed++; s.goOn() == nil {
+			failed = 0
+		}
+		require.LessOrEqual(t, failed, 4, "steps that failed in a row, of step %d", s.step)
+	}
+	s.fault = nil
+	for range 70 { // the longest pause
+		require.NoError(t, s.goOn(), "step %d", s.step)
+	}
+	require.NoError(t, s.d.Close())
 }

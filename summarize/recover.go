@@ -106,12 +106,13 @@ const mostResorts = 6
 //
 // If the application appended an assistant's message for the failure, failed is its entry's id, and the message leaves
 // the view; otherwise failed is "". If nothing helps, the error is a [*RecoveryError].
-func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
+func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (result *render.Result, err error) {
 	large := refusal.Of(refused)
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = c.Session.Redacted(ctx, err) }()
 	if large.Kind == refusal.None {
 		return nil, refused
 	}
@@ -149,7 +150,6 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if ceiling.Attempts > most {
 		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts - 1, Err: errStillTooLarge}
 	}
-	var result *render.Result
 	if own := ceiling.Confirmed(); compacts && own > 0 && own <= w.policy.Overflow.Attempts {
 		result, err = w.walk(OnContextLimit)
 	} else {

@@ -72,7 +72,11 @@ func (c *candidate) refuse(r history.Refusal, remembered bool) {
 	if r.Limit > c.learnt.Accepted {
 		c.limit, c.answerSeparate = min(c.limit, r.Limit), false
 	}
-	if c.learnt.Refuse(r); remembered {
+	known := c.learnt.Summaries // a request made in parallel may be larger than what was learnt meanwhile
+	if known.Attempts == 0 || r.Counted <= known.Size(clamp.Int(float64(c.limit)/c.ratio)) {
+		c.learnt.Refuse(r)
+	}
+	if remembered {
 		c.refusals = append(c.refusals, r)
 	}
 }
@@ -546,7 +550,7 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.job.meter.ask()
 		response, err := endless.Generate(ctx, req, func(ctx context.Context, req chat.Request) (chat.Response, error) { return c.generate(ctx, limit, req) })
-		err = redacted(ctx, w.session, err)
+		err = w.session.Redacted(ctx, err)
 		w.job.meter.add(response.Usage)
 		w.emit(EventAnswered, func(e *Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.job.id, n), response.Usage, 1, err

@@ -106,7 +106,7 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 			return err
 		}
 	}
-	_, err = p.Exec(ctx, "CREATE TABLE "+template+" AS SELECT * FROM promptree_lines; TRUNCATE promptree_lines, promptree_sessions", pgx.QueryExecModeSimpleProtocol)
+	_, err = p.Exec(ctx, "CREATE TABLE "+template+" AS SELECT * FROM promptree_lines; TRUNCATE promptree_lines, promptree_sessions CASCADE", pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 

@@ -32,7 +32,7 @@ import (
 
 func main() { program.Main(run) }
 
-// none stands for no policy: the whole session is sent until it does not fit.
+// none stands for no policy: the whole session is sent, and its oldest part is left out once a request was refused.
 const none = "none"
 
 // options are the values of the flags.

@@ -289,7 +289,7 @@ func (p *callbacks) onModelError(ctx agent.Context, req *model.LLMRequest, refus
 			err = s.compose(result, req)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("adkagent: the request is too large: %w", err)
+			return nil, fmt.Errorf("adkagent: asking with a smaller prompt: %w", err)
 		}
 		var answer *model.LLMResponse
 		if answer, refused = ask(ctx, m.llm, req); refused == nil {

@@ -113,8 +113,12 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 //
 // If the model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context
 // ended, the error is a [*summarize.CallbackError]. If Observe fails like this, the answer is not appended.
-func (a *Agent) Step(ctx context.Context) (Answer, error) {
-	var answer Answer
+func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
+	defer func() {
+		if a.Compactor != nil && a.Compactor.Session != nil {
+			err = a.Compactor.Session.Redacted(ctx, err)
+		}
+	}()
 	switch {
 	case a.Compactor == nil:
 		return answer, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")

@@ -255,7 +255,7 @@ func askWithRecovery[T any](ctx context.Context, s *step, input []*schema.Messag
 			err = s.compose(result)
 		}
 		if err != nil {
-			return answer, fmt.Errorf("einoagent: the request is too large: %w", err)
+			return answer, fmt.Errorf("einoagent: asking with a smaller prompt: %w", err)
 		}
 		s.recovered, input = true, s.messages
 	}

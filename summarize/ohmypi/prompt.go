@@ -88,7 +88,7 @@ above, in the language in which they are written. No heading, no quotation marks
 // Prompt returns the prompt.
 func (h Handoff) Prompt() summarize.Prompt {
 	return summarize.Prompt{
-		Mode: Mode, Request: h.request,
+		Mode: Mode, Request: h.request, Drops: h.Packs,
 		Prefix: h.prefix, Merge: merge, Title: titleRequest,
 	}
 }
@@ -104,7 +104,7 @@ func (h Handoff) request(m summarize.Material) elements.Node {
 }
 
 func (h Handoff) prefix(m summarize.Material) elements.Node {
-	return textblock.Request(textblock.NotesRole, elements.Nodes{h.history(m, m.TurnPrefix, m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.ContextBlock()}, textblock.Paragraph(prefixAsk), m.Remarks())
+	return textblock.Request(textblock.NotesRole, elements.Nodes{h.history(m, m.TurnPrefix, m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.EarlierBlock(), m.ContextBlock()}, textblock.Paragraph(prefixAsk), m.Remarks())
 }
 
 func (h Handoff) history(m summarize.Material, messages []chat.Message, data []json.RawMessage) elements.Node {

@@ -740,7 +740,7 @@ var requests = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: prompts, Old: "ask = update", New: "ask = first"},
-			{File: prompts, Old: "m.EarlierBlock(), m.ContextBlock()", New: "m.ContextBlock()"},
+			{File: prompts, Old: "m.Data), m.EarlierBlock(), m.ContextBlock()", New: "m.Data), m.ContextBlock()"},
 		},
 	},
 	{
@@ -754,8 +754,8 @@ var requests = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: prompts, Old: "m.EarlierBlock(), m.ContextBlock()", New: "m.EarlierBlock()"},
-			{File: prompts, Old: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.ContextBlock()", New: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):])"},
+			{File: prompts, Old: "m.Data), m.EarlierBlock(), m.ContextBlock()", New: "m.Data), m.EarlierBlock()"},
+			{File: prompts, Old: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.EarlierBlock(), m.ContextBlock()", New: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):])"},
 			{File: engine + "parts.go", Old: `lines[i] = "- " + `, New: "lines[i] = "},
 		},
 	},
