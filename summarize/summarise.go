@@ -312,12 +312,12 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 	var refused error
 	for clip := 0; ; {
 		var err error
-		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.mayClip {
+		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < maxShrinks && w.clipped(c, p, clip+1) >= minWords {
 			clip++ // one round is more than the candidate takes in: clip its texts, more each time
 			rest = slices.Clone(rest)
 			first, times := rest[0], clip
 			clipped, wrong := value(ctx, nameTokenizer, func() history.Unit {
-				return first.Clipped(c.Tokenizer, c.room(w.toolTokens(c, p), w.leastAnswer(c, p))>>times, 0.4)
+				return first.Clipped(c.Tokenizer, w.clipped(c, p, times), 0.4)
 			})
 			if err = wrong; err == nil {
 				rest[0] = clipped
@@ -347,6 +347,11 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 			return "", err
 		}
 	}
+}
+
+// clipped returns the most tokens of a round that is clipped for a candidate, for the given time.
+func (w *writer) clipped(c *candidate, p Prompt, times int) int {
+	return c.room(w.toolTokens(c, p), w.leastAnswer(c, p)) >> times
 }
 
 // continued returns the job that continues from the summary of a piece.
