@@ -527,7 +527,7 @@ func (w *walker) compact(s *measured, d Decision, limit time.Duration) error {
 //
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
 // attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
-// requests that models refused, for the next attempt. If retry is nil, there is no other attempt.
+// limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
 func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err error) bool) error {
 	w, err := c.begin(ctx, nil)
 	if err != nil {

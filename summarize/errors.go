@@ -56,9 +56,9 @@ var ErrAborted = errors.New("summarize: the compaction was aborted")
 // ErrVetoed reports that a hook called a compaction off.
 var ErrVetoed = errors.New("summarize: a hook called the compaction off")
 
-// ErrNobodyToAsk reports that every model that may be asked for a summary has refused this same request before, or has
-// failed during this compaction.
-var ErrNobodyToAsk = errors.New("summarize: every model has failed or refused this request before")
+// ErrNobodyToAsk reports that no model can be asked for a summary, because the policy's prompts continue a request that this
+// process has not sent, or that does not show what would be covered.
+var ErrNobodyToAsk = errors.New("summarize: no model can be asked for a summary: the policy's prompts continue a request that is not at hand: add one that does not fork")
 
 // ErrUnwritten reports that no compaction can be written to the session, because its disk is full or it is open for
 // reading only.
