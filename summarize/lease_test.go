@@ -110,6 +110,7 @@ func TestAPlanThatItsProcessNeverClaimedIsTakenUpWithinTenSeconds(t *testing.T) 
 		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
 		d.Messages()
 		require.Equal(t, summarize.PendingRunning, pendingOf(t, d))
+		synctest.Wait() // until it has claimed the plan
 		d.Session.Release(d.Session.Leaf())
 		other := leasedFixture(t, store, saying("Made by the other."))
 		time.Sleep(9*time.Second - time.Millisecond)
