@@ -176,19 +176,23 @@ func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window in
 
 // request renders the prompt and checks it.
 func (r *replayed) request(line int, asked chat.Message) {
-	before := len(compactions(r.Session))
+	newest := func() history.Entry {
+		e, _, err := r.Session.Latest(r.T.Context(), history.TypeCompaction)
+		require.NoError(r.T, err)
+		return e
+	}
+	before := newest()
 	got := r.Messages()
 	require.Equal(r.T, chat.SystemMessage("You are a coding agent."), got[0], "line %d", line)
 	if asked.Role != "" {
 		has := slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, asked) })
 		require.True(r.T, has, "line %d: the user's latest message stays as it is", line)
 	}
-	made := compactions(r.Session)
-	if len(made) == 0 {
+	made := newest()
+	if made.ID == "" {
 		return
 	}
-	last := made[len(made)-1]
-	if len(made) > before {
+	if last := made.Compaction(); made.ID != before.ID {
 		r.standing = last.Messages
 		require.Equal(r.T, 1, strings.Count(text(last.Messages), "<transcript "), "line %d", line)
 		require.Contains(r.T, text(last.Messages), r.path)
