@@ -86,8 +86,8 @@ func (s *Session) Redact(ctx context.Context, p Passage) (string, error) {
 // Redacted returns an error whose text is redacted as the session's entries are. What it wraps is found by [errors.Is] and
 // [errors.As] as before.
 func (s *Session) Redacted(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || s.options.Redact == nil {
+		return err
 	}
 	said := err.Error()
 	text, failed := s.Redact(context.WithoutCancel(ctx), Passage{Text: said, Type: TypePlanEnd, Path: "planEnd.error"})

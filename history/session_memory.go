@@ -266,11 +266,18 @@ func (m *Memory) said(role chat.Role) {
 	})
 }
 
-// each changes what was learnt of all models.
+// each changes what was learnt of all models. The list that was there before stays as it is; it is copied only if
+// something changes, because this runs for each message.
 func (m *Memory) each(f func(*Learnt)) {
-	m.Models = slices.Clone(m.Models)
-	for i := range m.Models {
-		f(&m.Models[i])
+	was := m.Models
+	for i, l := range was {
+		if f(&l); l == was[i] {
+			continue
+		}
+		if &m.Models[0] == &was[0] {
+			m.Models = slices.Clone(was)
+		}
+		m.Models[i] = l
 	}
 }
 

@@ -145,8 +145,7 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 		if t.Tokenizer == nil {
 			t.Tokenizer = agent.Tokenizer
 		}
-		one := newCandidate(t, own, window, agent.ContextWindow <= 0, l)
-		list = append(list, one)
+		list = append(list, newCandidate(t, own, window, agent.ContextWindow <= 0, l))
 	}
 	for _, name := range p.Ask.route(t.Name) {
 		if other := c.models[name]; other.Model != nil {
@@ -312,14 +311,18 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 	var refused error
 	for clip := 0; ; {
 		var err error
-		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < maxShrinks && w.clipped(c, p, clip+1) >= minWords {
+		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < maxShrinks {
 			clip++ // one round is more than the candidate takes in: clip its texts, more each time
-			rest = slices.Clone(rest)
-			first, times := rest[0], clip
-			clipped, wrong := value(ctx, nameTokenizer, func() history.Unit {
-				return first.Clipped(c.Tokenizer, w.clipped(c, p, times), 0.4)
+			first, times, why := rest[0], clip, err
+			clipped, wrong := call(ctx, nameTokenizer, 0, func(context.Context) (history.Unit, error) {
+				limit := c.room(w.toolTokens(c, p), w.leastAnswer(c, p)) >> times
+				if limit < minWords {
+					return history.Unit{}, why
+				}
+				return first.Clipped(c.Tokenizer, limit, 0.4), nil
 			})
 			if err = wrong; err == nil {
+				rest = slices.Clone(rest)
 				rest[0] = clipped
 				continue
 			}
@@ -347,11 +350,6 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 			return "", err
 		}
 	}
-}
-
-// clipped returns the most tokens of a round that is clipped for a candidate, for the given time.
-func (w *writer) clipped(c *candidate, p Prompt, times int) int {
-	return c.room(w.toolTokens(c, p), w.leastAnswer(c, p)) >> times
 }
 
 // continued returns the job that continues from the summary of a piece.
