@@ -33,15 +33,6 @@ type Refusal struct {
 	Limit, Tokens int
 }
 
-// Sizes are the sizes of a [Refusal].
-type Sizes struct{ Limit, Tokens int }
-
-// TooLarge reports whether the kind of an error is [Tokens], and returns its sizes.
-func TooLarge(err error) (Sizes, bool) {
-	r := Of(err)
-	return Sizes{r.Limit, r.Tokens}, r.Kind == Tokens
-}
-
 // Of returns what err says about the size of a request.
 //
 // A [*chat.ContextLimitError] anywhere in the chain is Tokens, and sizes that it does not have are read from the text of
@@ -103,12 +94,6 @@ func Of(err error) Refusal {
 		return Refusal{Kind: Opaque}
 	}
 	return Refusal{}
-}
-
-// tooLarge returns a refusal of kind Tokens, with the sizes that its text states.
-func tooLarge(text string) Refusal {
-	s := sizes(text)
-	return Refusal{Tokens, s.Limit, s.Tokens}
 }
 
 // said returns what a server says in an error: its text without the request's method and URL, and without line breaks,
@@ -377,12 +362,12 @@ var tokensPatterns = numbered(
 	`you requested(?: about| a total of)? N tokens`,
 )
 
-// sizes reads the sizes that a refusal states, ignoring the numbers of rate limits.
-func sizes(text string) Sizes {
+// tooLarge returns a refusal of kind [Tokens], with the sizes that its text states, ignoring the numbers of rate limits.
+func tooLarge(text string) Refusal {
+	named := Refusal{Kind: Tokens}
 	if rateText.MatchString(text) {
-		return Sizes{}
+		return named
 	}
-	named := Sizes{}
 	for _, p := range limitPatterns {
 		if m := p.FindStringSubmatch(text); m != nil {
 			named.Limit = tokenCount(m[len(m)-1])

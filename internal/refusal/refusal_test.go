@@ -312,9 +312,6 @@ func TestRefusalsOfTooLargeRequestsCountWithTheSizesTheyName(t *testing.T) {
 			require.True(t, strings.HasPrefix(r.source, "https://"), r.source)
 			for _, err := range r.errs() {
 				require.Equal(t, refusal.Refusal{Kind: refusal.Tokens, Limit: r.limit, Tokens: r.tokens}, refusal.Of(err), "%v", err)
-				sizes, ok := refusal.TooLarge(err)
-				require.True(t, ok)
-				require.Equal(t, refusal.Sizes{Limit: r.limit, Tokens: r.tokens}, sizes)
 			}
 		})
 	}
@@ -328,8 +325,6 @@ func TestRefusalsForBytesImagesOrByAProxyAreOfTheBody(t *testing.T) {
 				for _, err := range []error{err, &chat.ContextLimitError{Err: err}, &chat.AnswerError{Err: err}} {
 					require.Equal(t, refusal.Refusal{Kind: refusal.Body}, refusal.Of(err), "%v", err)
 				}
-				_, ok := refusal.TooLarge(err)
-				require.False(t, ok)
 				require.Equal(t, refusal.Refusal{}, refusal.Of(&chat.TransientError{Err: err}))
 				sized := &chat.ContextLimitError{Limit: 8192, Err: err}
 				require.Equal(t, refusal.Tokens, refusal.Of(sized).Kind, "the error has a limit in tokens")
