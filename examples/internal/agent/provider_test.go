@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,13 +22,14 @@ import (
 )
 
 // provider is a model that counts tokens itself and refuses requests larger than its window.
+// A summary in the background may be refused beside a prompt.
 type provider struct {
 	scripted
 	chat.Tokenizer
 	window  int  // 0 for none
 	silent  bool // refusals state no numbers
 	unknown bool // usage is not reported
-	refused int
+	refused atomic.Int64
 }
 
 func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -36,7 +38,7 @@ func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Respons
 		tokens += p.CountMessage(m)
 	}
 	if p.window > 0 && tokens > p.window {
-		p.refused++
+		p.refused.Add(1)
 		if p.silent {
 			return chat.Response{}, &chat.ContextLimitError{}
 		}
@@ -78,7 +80,7 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 	tests := []struct {
 		rule            string
 		unknown, silent bool
-		refusals        int // at most
+		refusals        int64 // at most
 	}{
 		{"with reported usage no prompt is refused", false, false, 0},
 		{"a refusal with numbers happens once", true, false, 2},
@@ -100,9 +102,9 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 			require.Equal(t, "Done.", answer)
 			require.Len(t, model.requests, 21)
 			require.True(t, test.unknown || background, "with reported usage the summary is made in the background")
-			t.Logf("%d requests were refused", model.refused)
-			require.Equal(t, test.unknown, model.refused > 0)
-			require.LessOrEqual(t, model.refused, test.refusals)
+			t.Logf("%d requests were refused", model.refused.Load())
+			require.Equal(t, test.unknown, model.refused.Load() > 0)
+			require.LessOrEqual(t, model.refused.Load(), test.refusals)
 		})
 	}
 }
