@@ -55,8 +55,8 @@ type Policy struct {
 type Measure struct {
 	// By says whose count is compared with limits. Defaults to [ByCount].
 	By MeasureBy
-	// LoweredBase compares limits with the smaller of Threshold and the context window. By default they are compared
-	// with the context window alone.
+	// LoweredBase compares limits with the largest prompt: the smallest of Threshold, the context window, and
+	// [Target].Budget plus the tokens of tools. By default they are compared with the context window alone.
 	LoweredBase bool
 	// Threshold lowers the budget of prompts: a ratio of the context window (above 0, up to 1) or a number of tokens
 	// (100 or more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.

@@ -209,7 +209,7 @@ func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool, most int) (size,
 		s.nominal = min(s.nominal, budget)
 	}
 	if p.Measure.LoweredBase {
-		s.base = base
+		s.base = min(base, clamp.Sum(t.Budget, s.tools))
 	}
 	whole := clamp.Sum(s.nominal, s.tools)
 	lowered := ceiling.Size(whole)

@@ -29,10 +29,36 @@
 //   - When somebody asks for it, by [summarize.Compactor.Compact].
 //
 // The size of a prompt is the larger of our own count and the count that follows from the provider's latest report,
-// tools included. The window is [summarize.Target].ContextWindow. Measure.Threshold lowers it: a ratio above 0 and up
-// to 1, or a number of tokens from 100 on, of which at most the window counts. Any other threshold is a
-// [*sizing.ThresholdError]. With a threshold the prompt has the budget that [sizing.Window] works out: a tenth of what
-// the tools leave is kept free.
+// tools included. The window is the largest prompt: the smallest of the threshold, [summarize.Target].ContextWindow, and
+// [summarize.Target].Budget plus the tokens of the tools. Measure.Threshold is a ratio above 0 and up to 1, or a number
+// of tokens from 100 on. Any other threshold is a [*sizing.ThresholdError]. With a threshold the prompt has the budget
+// that [sizing.Window] works out: a tenth of what the tools leave is kept free.
+//
+// Where a summary is begun and where a prompt overflows, in thousands of tokens with 10,000 of tools, if the budget is the
+// one that [sizing.Window] works out for a window and an answer:
+//
+//	window  answer       warm       cold  overflows
+//	    32       4       21.0       23.6       26.2
+//	    32      16       12.3       13.9       15.4
+//	    64       4       44.0       49.5       55.0
+//	    64      16       35.4       39.8       44.2
+//	    64      32       23.8       26.8       29.8
+//	   128       4       90.1      101.3      112.6
+//	   128      16       81.4       91.6      101.8
+//	   128      32       69.9       78.7       87.4
+//	   128      64       46.9       52.7       58.6
+//	   200       4      141.9      159.7      177.4
+//	   200      16      133.3      149.9      166.6
+//	   200      32      121.8      137.0      152.2
+//	   200      64       98.7      111.1      123.4
+//	   400       4      285.9      321.7      357.4
+//	   400      16      277.3      311.9      346.6
+//	   400      32      265.8      299.0      332.2
+//	   400      64      242.7      273.1      303.4
+//	  1000       4      717.9      807.7      897.4
+//	  1000      16      709.3      797.9      886.6
+//	  1000      32      697.8      785.0      872.2
+//	  1000      64      674.7      759.1      843.4
 //
 // # Where it cuts
 //

@@ -471,6 +471,29 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{{File: engine + "target.go", Old: "if t.ContextWindow > 0 {", New: "if false {"}},
 		},
 		{
+			Says: "ratios are of the largest prompt, whatever the window has room for besides",
+			Check: func(t *testing.T) {
+				for _, w := range compacttest.Windows(t) {
+					if w.Tokens > 200_000 {
+						break // the rest is slower, and no different
+					}
+					most := w.Budget + compacttest.WindowTools
+					at := (9*most + 9) / 10
+					for tokens, want := range map[int]bool{at - 1: false, at: true} {
+						d := fixtureOf(t, numbered(t, 0), w.Budget)
+						d.Target.ContextWindow = w.Tokens
+						d.Target.Tools = []chat.Tool{{Name: "read", Description: compacttest.Words(compacttest.WindowTools - 1)}}
+						fill(d, tokens-compacttest.WindowTools)
+						require.Equal(t, want, begins(d), "%v: %d of %d", w, tokens, most)
+					}
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "target.go", Old: "min(base, clamp.Sum(t.Budget, s.tools))", New: "base"},
+				{File: engine + "target.go", Old: "min(base, clamp.Sum(t.Budget, s.tools))", New: "min(base, t.Budget)"},
+			},
+		},
+		{
 			Says: "a threshold lowers the base of ratios: it is a ratio of the window, or a number of tokens",
 			Check: func(t *testing.T) {
 				for _, threshold := range []float64{0.5, 5000} {
