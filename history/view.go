@@ -132,6 +132,29 @@ func (v View) Newest() string {
 	return round.Assistant.ID
 }
 
+// NewestWithin returns the view with the results of its newest round cut so that together they take at most limit
+// tokens, each in its middle. It is for a prompt that has less room for them than [Limits].Results says.
+func (v View) NewestWithin(t chat.Tokenizer, limit int) View {
+	v.snapshot = nil // made from the fields
+	v.Turns = slices.Clone(v.Turns)
+	if len(v.Turns) == 0 || len(v.Turns[len(v.Turns)-1].Rounds) == 0 {
+		return v
+	}
+	turn := &v.Turns[len(v.Turns)-1]
+	turn.Rounds = slices.Clone(turn.Rounds)
+	round := &turn.Rounds[len(turn.Rounds)-1]
+	round.Results = slices.Clone(round.Results)
+	results := make([]chat.Message, len(round.Results))
+	for i, e := range round.Results {
+		results[i] = e.Message()
+	}
+	clipResults(t, results, limit, Limits{}.withDefaults().Head)
+	for i, m := range results {
+		round.Results[i].Body = Message{Message: m}
+	}
+	return v
+}
+
 // Len returns how many messages of the session are shown, a turn's start and each message of a round counted as one.
 func (v View) Len() int {
 	n := len(v.Compacted)

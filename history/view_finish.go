@@ -38,18 +38,22 @@ func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message
 	}
 	limits = limits.withDefaults()
 	clipCalls(s, messages[0].ToolCalls, limits.arguments(s), limits.Head)
-	results, limit := messages[1:], limits.results(s)
+	clipResults(s, messages[1:], limits.results(s), limits.Head)
+	return messages, true
+}
+
+// clipResults cuts results so that together they take at most limit tokens.
+func clipResults(t chat.Tokenizer, results []chat.Message, limit int, head float64) {
 	sizes := make([]int, len(results))
 	for i, m := range results {
-		sizes[i] = partsUpTo(s, m.Content, limit)
+		sizes[i] = partsUpTo(t, m.Content, limit)
 	}
 	shares := fairly(sizes, limit)
 	for i, size := range sizes {
 		if size > shares[i] {
-			results[i].Content = clipParts(s, results[i].Content, shares[i], limits.Head)
+			results[i].Content = clipParts(t, results[i].Content, shares[i], head)
 		}
 	}
-	return messages, true
 }
 
 // fits reports whether a round is within its shares of the prompt's budget, so that nothing is cut.

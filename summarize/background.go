@@ -294,7 +294,7 @@ func (w *walker) settle(s *measured, place, mustFit bool) (bool, error) {
 	}
 	m, err := w.measurer()
 	if err == nil {
-		err = c.place(ctx, t.job, t.writer, t.draft, &placement{m, w.prompt, s.Budget, len(s.messages()), mustFit})
+		err = c.place(ctx, t.job, t.writer, t.draft, &placement{m, w.prompt, s.Budget, s.newest, len(s.messages()), mustFit})
 	}
 	switch {
 	case err == nil:

@@ -285,7 +285,27 @@ func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 		_, ok := errors.AsType[*history.BoundaryError]((*d.Heard)[2].Err)
 		require.True(t, ok)
 		require.Empty(t, compactions(d.Session))
+		requireEnds(t, d.Session)
 	})
+}
+
+// requireEnds fails the test unless each plan in the log has an end, whatever branch it is on.
+func requireEnds(t *testing.T, s *history.Session) {
+	t.Helper()
+	var plans, ended []string
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		switch b := e.Body.(type) {
+		case history.Plan:
+			plans = append(plans, e.ID)
+		case history.PlanEnd:
+			ended = append(ended, b.Plan)
+		case history.Compaction:
+			ended = append(ended, b.Plan)
+		}
+	}
+	require.NotEmpty(t, plans)
+	require.ElementsMatch(t, plans, ended)
 }
 
 func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
@@ -319,6 +339,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 			require.Equal(t, "started dropped/full", kinds(*d.Heard))
 			require.Empty(t, compactions(d.Session))
 			equal(t, append(overflowing(), c.late...), said(d.Session))
+			requireEnds(t, d.Session)
 
 			d.Answers(models.SaySummary("Of what is there."))
 			got := d.Messages() // the next render compacts as usual

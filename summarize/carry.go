@@ -276,6 +276,13 @@ func (c *carrier) isPending(ctx context.Context, id string) bool {
 	return err != nil || l.Pending != nil && l.Pending.ID == id
 }
 
+// onOtherBranch reports whether the session has left the branch of a plan. The end of the plan is written to the log all
+// the same.
+func (c *carrier) onOtherBranch(ctx context.Context, id string) bool {
+	common, err := c.session.Ancestor(ctx, id, c.session.Leaf())
+	return err == nil && common != id
+}
+
 // conclude writes to the session how a plan failed, and emits the event. If there will be another attempt, it writes
 // the answers and refusals of this one for it. The job and the writer are nil if the attempt failed before they
 // existed.
@@ -309,7 +316,7 @@ func (c *carrier) record(ctx context.Context, end history.PlanEnd, kind EventKin
 	says := end.Outcome != history.PlanRetried || len(end.Finished) > 0
 	write, done := callback.Outlive(ctx) // even if ctx has ended
 	defer done()
-	if says && c.isPending(write, end.Plan) { // not if it has ended, or is on another branch
+	if says && (c.isPending(write, end.Plan) || c.onOtherBranch(write, end.Plan)) {
 		entries = append(entries, history.Entry{Body: end})
 	}
 	if _, err := c.session.Add(write, entries...); err != nil {
@@ -374,7 +381,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	var result *render.Result
 	if at != nil {
 		result, err = call(ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) {
-			layout, _, err := at.measurer.layOut(ctx, at.prompt, view, at.budget)
+			layout, _, err := at.measurer.layOut(ctx, at.prompt, view, at.budget, at.newest)
 			if err != nil {
 				return nil, err
 			}
@@ -421,6 +428,7 @@ type placement struct {
 	measurer *measurer
 	prompt   elements.Node
 	budget   int
+	newest   int // most tokens of the newest round's results, 0 for no bound
 	messages int // number of messages before
 	mustFit  bool
 }

@@ -2,6 +2,7 @@ package summarize_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
@@ -42,6 +44,43 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 				require.Contains(t, kinds(*d.Heard), c.event)
 				require.Len(t, said(d.Session), 13, "the session keeps everything")
 			})
+		}
+	}
+}
+
+// Limits of results are shares of the whole budget. Beside a message that takes more than the rest, a result gets what is
+// left: without it the agent would make the same call again, or end.
+func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
+	for name, policy := range policies.All() {
+		for _, share := range []int{40, 52, 70, 90} {
+			for _, earlier := range []int{0, 8} {
+				t.Run(fmt.Sprintf("%s, a message of %d%%, after %d rounds", name, share, earlier), func(t *testing.T) {
+					d := newFixture(t, chat.UserMessage(task))
+					d.Policy = policy
+					d.Policy.Cut.First, d.Policy.Cut.Messages = 0, 2
+					d.Always(models.Say("# Work\n\n<summary>"+words(30)+"</summary>"))
+					for n := range earlier {
+						d.Say(rounds(n, n, 300)...)
+					}
+					if earlier > 0 {
+						d.Messages()
+						require.NoError(t, d.Wait(t.Context()))
+					}
+					asks := words(budget * share / 100)
+					d.Say(chat.UserMessage(asks))
+					for n := range 3 {
+						d.Say(rounds(100+n, 100+n, 5*budget)...)
+						r, err := d.Render(t.Context(), prompt(d.Session))
+						require.NoError(t, err)
+						require.NoError(t, chat.Validate(r.Messages))
+						shown := text(r.Messages)
+						require.Contains(t, shown, asks)
+						require.Contains(t, outputs(shown), 100+n)
+						require.GreaterOrEqual(t, r.Tokens, budget*3/4, "what is left is used")
+						require.NoError(t, d.Wait(t.Context()))
+					}
+				})
+			}
 		}
 	}
 }

@@ -39,6 +39,7 @@ type measured struct {
 	shown  *history.Shown
 	broken CacheBreak
 	floor  int // tokens needed by messages, and by tools that stand in the prompt
+	newest int // most tokens of the newest round's results, 0 for no bound but the elements' limits
 	resort resorted
 }
 
@@ -84,11 +85,14 @@ func (s *measured) tokens() int {
 }
 
 // layOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
-// compacted instead.
-func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, *history.Shown, error) {
+// compacted instead. The results of the newest round take at most newest tokens, unless that is 0.
+func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view history.View, budget, newest int) (*render.Layout, *history.Shown, error) {
 	o := m.options
 	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.target.Tokenizer, true, render.HistoryRequired
 	o.PromptBudget = m.sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
+	if newest > 0 {
+		view = view.NewestWithin(m.target.Tokenizer, newest)
+	}
 	ctx, shown := history.WithShown(ctx, m.session, view)
 	layout, err := render.Lay(ctx, prompt, o)
 	return layout, shown, err
@@ -120,7 +124,18 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	if err = m.layOutInBudget(ctx, s, prompt); err != nil {
 		return err
 	}
-	s.result, err = s.layout.Fit(ctx, s.Budget)
+	if s.result, err = s.layout.Fit(ctx, s.Budget); tooLarge(err) {
+		left, failed := m.leftForNewest(ctx, s, err)
+		if failed != nil {
+			return failed
+		}
+		if s.newest = left; left > 0 {
+			if s.layout, s.shown, err = m.layOut(ctx, prompt, s.view, s.Budget, left); err != nil {
+				return err
+			}
+			s.result, err = s.layout.Fit(ctx, s.Budget)
+		}
+	}
 	var needed []chat.Tool
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
 	switch {
@@ -165,6 +180,40 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	return nil
 }
 
+// leftForNewest returns how many tokens are left for the results of the newest round in a prompt that does not fit, beside
+// everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
+// cannot be.
+func (m *measurer) leftForNewest(ctx context.Context, s *measured, exceeded error) (int, error) {
+	turns := s.view.Turns
+	if len(turns) == 0 || len(turns[len(turns)-1].Rounds) == 0 {
+		return 0, nil
+	}
+	rounds := turns[len(turns)-1].Rounds
+	frame, results := 0, 0
+	for _, message := range rounds[len(rounds)-1].Messages(m.policy.Cut.Limits, m.sizing()) {
+		whole := counted(m.target.Tokenizer.CountMessage(message))
+		if message.Role == chat.RoleTool {
+			message.Content = nil
+		}
+		bare := counted(m.target.Tokenizer.CountMessage(message))
+		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
+	}
+	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
+	if tooLarge(err) {
+		return 0, nil // of a limit inside the prompt
+	} else if err != nil {
+		return 0, err
+	}
+	left := s.Budget - floor - frame
+	if results <= left {
+		return 0, nil
+	}
+	if over, ok := errors.AsType[*render.BudgetExceededError](exceeded); ok {
+		left -= min(m.room(s.Budget), max(0, over.Needed-floor-frame-results), left/2)
+	}
+	return max(0, left), nil
+}
+
 // layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the
 // budget is a tenth less, a margin for them.
 func (m *measurer) layOutInBudget(ctx context.Context, s *measured, prompt elements.Node) (err error) {
@@ -177,7 +226,7 @@ func (m *measurer) layOutInBudget(ctx context.Context, s *measured, prompt eleme
 		if inPrompt && s.Budget == budget {
 			return nil
 		}
-		if s.layout, s.shown, err = m.layOut(ctx, prompt, s.view, s.Budget); err != nil {
+		if s.layout, s.shown, err = m.layOut(ctx, prompt, s.view, s.Budget, 0); err != nil {
 			return err
 		}
 		switch {

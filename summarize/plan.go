@@ -114,7 +114,7 @@ func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	if err != nil {
 		return 0, err
 	}
-	layout, _, err := p.layOut(ctx, prompt, view, s.Budget)
+	layout, _, err := p.layOut(ctx, prompt, view, s.Budget, s.newest)
 	if err != nil {
 		return 0, within("trying the cut", err)
 	}

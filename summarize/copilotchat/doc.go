@@ -67,7 +67,8 @@
 // are appended while the summary is made stay too.
 //
 // Nothing is cleared. A tool result that takes more than half of the budget loses its middle: 40% of what stays is from
-// its start and 60% from its end.
+// its start and 60% from its end. A result of the newest round gets less if less is left beside a long user message, so
+// that the round stays.
 //
 // # What the model is shown and asked for
 //
