@@ -41,9 +41,10 @@ type Node struct {
 
 // Rare holds the fields that few nodes have.
 type Rare struct {
-	// Only in a tree that is to be transferred.
+	// Only in a tree that is to be transferred. Read holds a text or opaque value as it was read from transfer form.
 	Element elements.Node
 	Props   elements.Props
+	Read    any
 
 	// Order lists the children that are elements in the order of their layout, if that is not their order in the
 	// document.

@@ -241,7 +241,15 @@ func (r Reader) text(c *draft.Node, n incoming, where string) error {
 	if len(references) > 0 {
 		c.EnsureRare().Refer(references...)
 	}
+	r.keep(c, n)
 	return nil
+}
+
+// keep keeps a text or an opaque value for another transfer, which leaves out the same optional fields.
+func (r Reader) keep(c *draft.Node, n incoming) {
+	if r.Retransfer {
+		c.EnsureRare().Read = n.node
+	}
 }
 
 func (r Reader) opaque(c *draft.Node, n incoming, where string) error {
@@ -257,5 +265,6 @@ func (r Reader) opaque(c *draft.Node, n incoming, where string) error {
 	}
 	rare := c.EnsureRare()
 	c.Kind, rare.Part, rare.Tokens = tree.Part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+	r.keep(c, n)
 	return nil
 }

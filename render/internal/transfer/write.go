@@ -107,16 +107,25 @@ func tagText(s string) node {
 func (w writer) child(c, parent *draft.Node) (node, error) {
 	rare := c.RareOrZero()
 	_, inChunk := parent.RareOrZero().Element.(elements.TextChunk)
+	read, wasRead := rare.Read.(node)
 	switch {
+	case wasRead && c.Kind == tree.Text:
+		read.Text, read.LineBreak = &c.Text, new(c.Is(tree.StartsLine))
+		return read, nil
+	case wasRead:
+		return read, nil
 	case c.Kind == tree.Text:
 		n := node{Type: typeText, Text: &c.Text, Priority: orUnset(c.Given()), LineBreak: new(c.Is(tree.StartsLine))}
-		if inChunk || len(rare.References) > 0 {
+		if inChunk {
 			n.References = referencesOut(rare.References)
 		}
 		return n, nil
 	case c.Kind == tree.Part && rare.Element == nil:
 		opaque, _ := rare.Part.(chat.Opaque)
-		n := node{Type: typeOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: c.Given()}
+		n := node{Type: typeOpaque, Value: opaque.Value, Priority: c.Given()}
+		if opaque.Tokens > 0 {
+			n.Tokens = &opaque.Tokens
+		}
 		if !inChunk {
 			n.Priority = orUnset(n.Priority)
 		}
