@@ -17,8 +17,8 @@ import (
 // is lost: the session keeps the output. The zero value clears nothing.
 //
 // The newest Keep tokens of output stay; a result that is partly among them stays whole. Each older result is cleared
-// unless it is from one of the Never tools, was cleared already, or takes no more than its placeholder. If all of them
-// together save less than Saves, nothing is cleared.
+// unless it is from one of the Never tools, was cleared already, has fewer tokens than Least, or takes no more than its
+// placeholder. If all of them together save less than Saves, nothing is cleared.
 type ClearRule struct {
 	// Keep is the number of tokens of the newest output that stay. 0 turns clearing off.
 	Keep int
@@ -33,6 +33,8 @@ type ClearRule struct {
 	Files FileTools
 	// Saves is the number of tokens that a clearing must save at least. Defaults to 0.
 	Saves int
+	// Least is the size, in tokens, below which a result stays. It counts towards Keep. Defaults to 0.
+	Least int
 	// Never names the tools whose output always stays, ignoring case. It counts towards Keep.
 	Never []string
 	// Placeholder returns the replacement for a result. Defaults to a note that names the entry of the transcript that

@@ -139,7 +139,7 @@ func (l *looking) clearable() Clearable {
 func (l *looking) clearResult(c *Clearable, o output) int {
 	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
 	saved := o.tokens - l.t.CountText(text)
-	if saved <= 0 || blank(text) {
+	if saved <= 0 || o.tokens < l.Least || blank(text) {
 		return 0
 	}
 	c.Results = append(c.Results, Cleared{Entry: o.entry, Text: text})

@@ -100,10 +100,10 @@ func (a Ask) withDefaults() Ask {
 	return a
 }
 
-// prompts returns the prompts to try, in order.
-func (a Ask) prompts(background bool) []Prompt {
+// prompts returns the prompts to try on an occasion, in order.
+func (a Ask) prompts(on Occasion, background bool) []Prompt {
 	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p Prompt) bool {
-		return !a.Mode.allows(p) || p.Background && !background
+		return !a.Mode.allows(p) || p.Background && !background || p.OnDemand && on != OnDemand
 	})
 }
 

@@ -284,7 +284,7 @@ func (w *walker) settle(s *measured, place, mustFit bool) (bool, error) {
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
-	if !place {
+	if !place || w.policy.Background.PerModel && t.job.plan.Model != w.target.Name {
 		c.discard(w.ctx, t, nil)
 		return false, nil
 	}

@@ -230,7 +230,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		}
 		return j, w, d, nil
 	}
-	prompts := slices.DeleteFunc(o.policy.Ask.prompts(j.plan.Background), func(p Prompt) bool { return !Mode(j.plan.Mode).allows(p) })
+	prompts := slices.DeleteFunc(o.policy.Ask.prompts(Occasion(j.plan.Occasion), j.plan.Background), func(p Prompt) bool { return !Mode(j.plan.Mode).allows(p) })
 	if len(j.intervention.Prompts) > 0 {
 		prompts = j.intervention.Prompts
 	}

@@ -59,6 +59,9 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 	}{
 		{"nothing happens below the limit", foreground, measured(79_999), summarize.ActNothing, "no condition holds"},
 		{"the prompt is compacted at the limit", foreground, measured(80_000), summarize.ActCompact, "condition 1 holds"},
+		{"a reserve grows with the window", summarize.Policy{Trigger: summarize.Trigger{{Reserve: 10_000, ReserveShare: 0.15}}}, measured(85_000), summarize.ActCompact, "condition 1 holds"},
+		{"a reserve is not below its share of the window", summarize.Policy{Trigger: summarize.Trigger{{Reserve: 10_000, ReserveShare: 0.15}}}, measured(84_999), summarize.ActNothing, "no condition holds"},
+		{"a reserve is not below its tokens", summarize.Policy{Trigger: summarize.Trigger{{Reserve: 20_000, ReserveShare: 0.15}}}, measured(80_000), summarize.ActCompact, "condition 1 holds"},
 		{"nothing is compacted if that would save nothing", foreground, measured(90_000, useless), summarize.ActNothing, "no condition holds"},
 		{"nothing is compacted over the budget either if that would save nothing", foreground, measured(110_000, over, useless), summarize.ActNothing, "no condition holds"},
 		{"a policy that is off does nothing", off, measured(110_000, over), summarize.ActNothing, "the policy is off"},

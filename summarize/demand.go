@@ -164,6 +164,11 @@ func (c *Compactor) retarget(ctx context.Context, target Target) error {
 			return err
 		}
 	}
+	if c.Policy.Background.PerModel && c.Current().Name != target.Name {
+		if err := c.carrier().abandon(ctx, &c.inner.work); err != nil {
+			return err
+		}
+	}
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
 	c.inner.target = &target

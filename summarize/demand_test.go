@@ -176,6 +176,63 @@ func TestSwitchToASmallerModel(t *testing.T) {
 	})
 }
 
+func TestAPromptOnDemandIsUsedForNothingElse(t *testing.T) {
+	asked := func(demand bool) string {
+		d := roomy(t)
+		full := summarize.FullPrompt()
+		full.OnDemand = true
+		d.Policy.Ask.Prompts = []summarize.Prompt{full, summarize.SimplePrompt()}
+		d.Answers(models.SaySummary("Done."))
+		if !demand {
+			d.Say(rounds(20, 26, roundTokens)...)
+		}
+		d.Messages()
+		if demand {
+			_, err := d.Compact(t.Context(), "")
+			require.NoError(t, err)
+		}
+		return kinds(*d.Heard)
+	}
+	require.Equal(t, "started done/full", asked(true))
+	require.Equal(t, "started done/simple", asked(false))
+}
+
+func TestASummaryMadeForAnotherModelIsThrownAwayIfThePolicySaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		perModel, ready, switches bool
+		want                      string
+	}{
+		"one that is ready":                            {true, true, false, "started ready/full discarded/full"},
+		"one that is ready when the model is switched": {true, true, true, "started ready/full discarded/full"},
+		"one that is being made":                       {true, false, false, "started cancelled"},
+		"by default it is put in place":                {false, true, false, "started ready/full done/full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := backgroundFixture(t, 3400)
+				d.Policy.Background.PerModel = c.perModel
+				d.Answers(slowly(time.Minute, models.SaySummary("For the first model.")))
+				d.Messages()
+				if c.ready {
+					require.NoError(t, d.Wait(t.Context()))
+				}
+				other := d.Target
+				other.Name = "other"
+				if c.switches {
+					_, err := d.SwitchModel(t.Context(), prompt(d.Session), other)
+					require.NoError(t, err)
+				} else {
+					require.NoError(t, d.Retarget(t.Context(), other))
+				}
+				require.Equal(t, summarize.PendingNone == d.PendingNow(), c.perModel)
+				d.Policy.Trigger = nil
+				require.Equal(t, !c.perModel, strings.Contains(text(d.Messages()), "For the first model."))
+				require.Equal(t, c.want, kinds(*d.Heard))
+			})
+		})
+	}
+}
+
 func TestMemoryPressureCompactsOnlyIfThePolicySaysSo(t *testing.T) {
 	d := roomy(t)
 	d.Messages()

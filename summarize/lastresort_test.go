@@ -58,7 +58,7 @@ func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 					d := newFixture(t, chat.UserMessage(task))
 					d.Policy = policy
 					d.Policy.Cut.First, d.Policy.Cut.Messages = 0, 2
-					d.Always(models.Say("# Work\n\n<summary>"+words(30)+"</summary>"))
+					d.Always(models.Say("# Work\n\n<summary>" + words(30) + "</summary>"))
 					for n := range earlier {
 						d.Say(rounds(n, n, 300)...)
 					}

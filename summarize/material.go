@@ -115,6 +115,8 @@ type Prompt struct {
 	Drops bool
 	// Background uses the prompt only for summaries that are made in the background.
 	Background bool
+	// OnDemand uses the prompt only if somebody asked for the compaction.
+	OnDemand bool
 	// Tools declares the agent's tools to the model, which must not call them.
 	Tools bool
 	// Forks means that the request continues [Material.Sent] with the same declarations, so that the provider serves it

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -287,7 +288,7 @@ func (m *measurer) fillRelief(ctx context.Context, s *measured) error {
 		}
 		reached = reached || m.policy.Trigger.anyAtLimit(s.Measurement)
 	}
-	if rule := m.policy.Clear.Rule; rule.Keep > 0 && s.Clearable == 0 && (reached && (m.policy.Clear.Carry == 0 || !s.Fits) || m.policy.Clear.Always) && !m.session.ReadOnly() {
+	if m.policy.Clear.Rule.Keep > 0 && s.Clearable == 0 && (reached && (m.policy.Clear.Carry == 0 || !s.Fits) || m.policy.Clear.Always) && !m.session.ReadOnly() {
 		clearing, err := m.clearing(ctx, s)
 		if err != nil {
 			return err
@@ -381,15 +382,9 @@ func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
 // fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
 func (m *measurer) fillClearingCosts(ctx context.Context, s *measured) error {
 	_, err := call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (struct{}, error) {
-		c := m.policy.Clear.Rule.Look(s.view, m.target.Tokenizer)
-		if s.Clearable = c.Saved; counted(c.Saved) == 0 {
+		c, behind := m.clearable(s)
+		if s.Clearable = c.Saved; c.Saved == 0 {
 			return struct{}{}, nil
-		}
-		behind := 0
-		for _, u := range slices.Backward(s.view.Units(m.policy.Cut.Limits, m.sizing())) {
-			if behind = clamp.Sum(behind, counted(u.Tokens)); u.ID == c.First {
-				break
-			}
 		}
 		prices, ratio, input := m.target.Prices, m.ledger.LastRatio(m.target.Name), s.Foretold.Input
 		uncached := 0
@@ -403,12 +398,32 @@ func (m *measurer) fillClearingCosts(ctx context.Context, s *measured) error {
 	return err
 }
 
-// clearing returns the clearing that the policy's rule makes now.
+// clearable returns what the policy clears now, and the tokens of the history from the first round that changes on.
+func (m *measurer) clearable(s *measured) (c history.Clearable, behind int) {
+	policy := m.policy.Clear
+	if policy.Share > 0 {
+		policy.Rule.Keep = max(1, min(policy.Rule.Keep, clamp.Share(policy.Share, m.target.window())))
+	}
+	if c = policy.Rule.Look(s.view, m.target.Tokenizer); counted(c.Saved) == 0 {
+		return c, 0
+	}
+	for _, u := range slices.Backward(s.view.Units(m.policy.Cut.Limits, m.sizing())) {
+		if behind = clamp.Sum(behind, counted(u.Tokens)); u.ID == c.First {
+			break
+		}
+	}
+	cached := !m.ledger.Answered.IsZero() && m.now.Sub(m.ledger.Answered) < cmp.Or(policy.Idle, 5*time.Minute)
+	if cached && policy.Behind > 0 && behind > policy.Behind && s.Fits {
+		return history.Clearable{}, 0
+	}
+	return c, behind
+}
+
+// clearing returns the clearing that the policy makes now.
 func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
 	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
-		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
-		counted(c.Saved)
-		return c, nil
+		c, _ := m.clearable(s)
+		return c.Clearing, nil
 	})
 }
 

@@ -97,6 +97,8 @@ type Background struct {
 	// the background, after the pause, and the last resort makes prompts fit meanwhile. It does nothing if the last resort
 	// cannot. Off by default.
 	OncePerTurn bool
+	// PerModel throws a summary away if another model answers before it is in place. By default it is put in place.
+	PerModel bool
 	// Apply is the ratio of the context window below which a finished summary is thrown away, for example because the
 	// user went back or a model with a larger window answers now. If the limit of a condition with Background is lower,
 	// that limit counts instead, so that a threshold can be lowered alone. Defaults to 0: the summary is put in place
@@ -109,6 +111,15 @@ type Background struct {
 type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule
+	// Share is the part of the context window that Rule keeps at most, above 0 and up to 1. By default the window does
+	// not count.
+	Share float64
+	// Behind is the most tokens that may stand behind the first output that is cleared, because the provider's cache of
+	// them is lost. It does not count if the prompt does not fit, or after Idle. 0 sets no limit.
+	Behind int
+	// Idle is the time since the agent's last answer after which the provider's cache counts as lost. Defaults to 5
+	// minutes.
+	Idle time.Duration
 	// Carry is a factor: output is cleared once carrying it has cost Carry times as much as the cache break that
 	// clearing causes ([Measurement.CarriedOutput]), and at once if nothing behind it is cached. If a compaction is due
 	// too, it is made first, so that the cache breaks only once. Without prices Carry never clears. If the prompt does
@@ -187,11 +198,12 @@ func (p Policy) Validate() error {
 		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
+		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
 		notBelow0("Clear.Carry", p.Clear.Carry), notBelow0("Clear.Loss", p.Clear.Loss),
 		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
-		share("Cut.Share", p.Cut.Share), share("Place.Share", p.Place.Share),
+		share("Clear.Share", p.Clear.Share), share("Cut.Share", p.Cut.Share), share("Place.Share", p.Place.Share),
 		share("Place.Limits.Results", p.Place.Limits.Results), share("Place.Limits.Arguments", p.Place.Limits.Arguments),
 		share("Place.Limits.Head", p.Place.Limits.Head),
 	); err != nil {

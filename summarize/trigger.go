@@ -43,6 +43,9 @@ type Condition struct {
 	Ratio float64
 	// Reserve is a limit: the tokens of the context window that must stay free, at most half of the window.
 	Reserve int
+	// ReserveShare is a lower bound of Reserve: a part of the context window, from 0 to 0.5. It does nothing without
+	// Reserve.
+	ReserveShare float64
 	// Cap is a limit in tokens.
 	Cap int
 	// Above makes the condition hold only above its limits. By default it holds at them too.
@@ -190,7 +193,7 @@ func (c Condition) lowestLimit(m Measurement) (limit, bool) {
 		}
 	}
 	if c.Reserve > 0 {
-		reserve := min(c.Reserve, m.Base/2)
+		reserve := min(max(c.Reserve, clamp.Share(c.ReserveShare, m.Base)), m.Base/2)
 		add(fmt.Sprintf("the window less %d", reserve), float64(m.Base-reserve))
 	}
 	if c.Cap > 0 {
@@ -260,6 +263,8 @@ func (t Trigger) check() error {
 			return fmt.Errorf("%w: it must be 0 or more, in dollars", bad("Loss", c.Loss))
 		case c.Reserve < 0:
 			return fmt.Errorf("%w, below 0", bad("Reserve", c.Reserve))
+		case !(c.ReserveShare >= 0 && c.ReserveShare <= 0.5):
+			return fmt.Errorf("%w: it must be between 0 and 0.5", bad("ReserveShare", c.ReserveShare))
 		case c.Cap < 0:
 			return fmt.Errorf("%w, below 0", bad("Cap", c.Cap))
 		case c.Messages < 0:

@@ -19,6 +19,19 @@
 // In A3S Code compaction is off unless a session is opened with it; here, using the policy turns it on. The threshold
 // is Trigger[0].Ratio.
 //
+// # Newer versions
+//
+// The values are those of the documentation. Newer versions keep less output in small windows, where the newest 40,000
+// tokens are all there is:
+//
+//	policy := a3s.Policy()
+//	policy.Clear.Share = 0.25
+//
+// Seen there too, and not part of the policy: a threshold of 85% and a target of 60% of it; one result that is too large
+// is cut in its middle; a summary has at most 8,000 tokens and is of the whole conversation; the latest message of the
+// user and open calls always stay, and the first 2 messages no longer; the system prompt says that the transcript is
+// untrusted data. The documented version also needs 30 messages and 20,000 tokens to save.
+//
 // # What differs
 //
 //   - A prompt that does not fit is compacted whatever the threshold says, as under every policy.

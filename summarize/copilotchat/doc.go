@@ -125,6 +125,25 @@
 //
 // If Off is set, only Compact compacts. A prompt that does not fit is still rendered with its history droppable.
 //
+// # Newer versions
+//
+// The values are those of the descriptions. Newer versions ask in simple mode at once if a prompt does not fit, in full
+// mode only on demand, and cancel a pending summary if another model answers:
+//
+//	policy := copilotchat.Policy()
+//	policy.Ask.Prompts[1].OnDemand = true
+//	policy.Background.PerModel = true
+//
+// Seen there too, and not part of the policy:
+//
+//   - A large tool result is written to a file, and the prompt has its path.
+//   - Compacting on demand cancels a pending summary, which is used here.
+//   - The provider's own compaction, where it is on, replaces this one.
+//   - A summary in the background is begun only after a round to which it can be attached.
+//   - An answer in the background without a <summary> block is a failure. In the foreground the whole answer is taken.
+//   - The setting for another summarising model is gone.
+//   - After a compaction within a turn, the user's message of the turn does not stay word for word. Here it does.
+//
 // # What differs
 //
 // The policy differs from descriptions of Copilot Chat in these points:

@@ -157,6 +157,27 @@
 //   - After the summary comes a pointer to the transcript, if the session is in a file. It takes about 70 tokens in
 //     each prompt ([summarize.Place].NoBreadcrumb leaves it out).
 //
+// # Newer versions
+//
+// The values are those of the documentation. Version 18 works by newer ones, some of which serve better. A larger reserve
+// in large windows; output of fewer than 50 tokens stays; nothing is cleared in front of more than 8,000 tokens that the
+// provider's cache holds, unless the agent was idle for 30 minutes; and the notes end with the user's open question:
+//
+//	policy := ohmypi.Policy()
+//	policy.Trigger[0].ReserveShare = 0.15
+//	policy.Clear.Rule.Least = 50
+//	policy.Clear.Behind, policy.Clear.Idle = 8_000, 30*time.Minute
+//	policy.Ask.Prompts = []summarize.Prompt{ohmypi.Handoff{Question: true}.Prompt()}
+//
+// Seen in version 18 too, and not part of the policy:
+//
+//   - Thresholds by percent or tokens, per agent. A reserve that cannot be right in a small window becomes 15% of it.
+//   - The summary takes at most four fifths of the reserve and at most 16,384 tokens, and that of a turn's beginning half.
+//   - Only reads of skills are spared by clearing. Superseded reads and useless results are cleared first.
+//   - The usage is the larger of the reported and the own estimate: Measure.By = [summarize.ByLarger].
+//   - Before a summary, other methods are tried: the provider's own, images, a handoff.
+//   - The notes name the repository's state. The short summary is of the kept messages, and there is one list of files.
+//
 // # What it costs
 //
 // A clearing changes the prompt from the first result on that it clears, and the provider's cache is lost from there.

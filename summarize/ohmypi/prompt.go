@@ -27,6 +27,8 @@ type Handoff struct {
 	Results int
 	// Mentions returns what a message refers to. None by default.
 	Mentions summarize.Mentions
+	// Question demands the user's open question or request at the end of the notes, word for word. Off by default.
+	Question bool
 	// Packs leaves out what does not fit the model's window, in the order of [summarize.PlainHistory]. If it is not
 	// set, a larger history is summarised in pieces.
 	Packs bool
@@ -70,6 +72,9 @@ const update = `The conversation above continues the one that the notes in <prev
 
 ` + form
 
+const openQuestion = `If the user's last question or request is still open, end the notes with the heading "## Open question" and quote it there
+word for word.`
+
 const prefixAsk = `Above is only the beginning of what the agent did for one request of the user: the rest is kept as it is and will
 follow your notes. Write what is needed to understand that rest, under these headings, in few words:
 
@@ -98,9 +103,13 @@ func (h Handoff) request(m summarize.Material) elements.Node {
 	if m.Earlier() != "" {
 		ask = update
 	}
+	ask = cmp.Or(h.Ask, ask)
+	if h.Question {
+		ask += "\n\n" + openQuestion
+	}
 	return textblock.Request(textblock.NotesRole, elements.Nodes{
 		h.history(m, m.Covered, m.Data), m.EarlierBlock(), m.ContextBlock(),
-	}, textblock.Paragraph(cmp.Or(h.Ask, ask)), m.Remarks())
+	}, textblock.Paragraph(ask), m.Remarks())
 }
 
 func (h Handoff) prefix(m summarize.Material) elements.Node {
