@@ -95,7 +95,7 @@ func TestABriefingsRequestHasALineForEachCallAndNamesMentions(t *testing.T) {
 	lines := stagewise.ToolLines{"read": func(c stagewise.Call) string { return "looked at " + c.Argument("path") }}
 	got := compacttest.MustRenderRequest(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message, json.RawMessage) []string { return []string{"x.go"} }}.Prompt().Request(m))
 	require.Len(t, got, 2)
-	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
+	require.Contains(t, got[1].Text(), "<user>\n[mentioned: x.go]\nFix the build & mind <b>.\n</user>\n<assistant>\n[mentioned: x.go]\nStep 1.\n")
 	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")
 	require.NotContains(t, got[1].Text(), "[output 001]", "tool output is not shown")
 }
@@ -140,15 +140,35 @@ func TestEachToolCallHasItsLine(t *testing.T) {
 		{"a command that failed although it exited with 0", compacttest.Failing(compacttest.ToolUse("bash", `{"command":"go vet"}`, "exit status 0")), "[shell: go vet ✗ exit status 0]"},
 		{"Claude Code's tools", slices.Concat(compacttest.ToolUse("Read", `{"file_path":"a.go"}`, ""), compacttest.ToolUse("MultiEdit", `{"file_path":"b.go","edits":[{},{}]}`, ""), compacttest.ToolUse("Write", `{"file_path":"c.go"}`, ""),
 			compacttest.ToolUse("Bash", `{"command":"ls","description":"List files"}`, ""), compacttest.ToolUse("Grep", `{"pattern":"x"}`, ""), compacttest.ToolUse("LS", `{"path":"d"}`, ""), compacttest.ToolUse("TodoWrite", `{"todos":[{},{}]}`, "")),
-			"[read: a.go]\n[edited: b.go (2 edits)]\n[wrote: c.go]\n[shell: List files]\n[searched: \"x\"]\n[looked in: d]\n[listed what is to be done: 2 items]"},
+			strings.ReplaceAll("[read: a.go]\n[edited: b.go (2 edits)]\n[wrote: c.go]\n[shell: List files]\n[searched: \"x\"]\n[looked in: d]\n[listed what is to be done: 2 items]", "\n", "\n</assistant>\n<assistant>\n")},
 		{"a patch names its files", compacttest.ToolUse("apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n*** Add File: b.go\n*** End Patch"}`, "Success."), "[edited: a.go, b.go]"},
 		{"a lint that is clean", compacttest.ToolUse("lint", `{"paths":["a.go"]}`, "No linting errors found."), "[lint: a.go → clean]"},
 		{"a lint without problems", compacttest.ToolUse("lint", `{}`, "0 errors, 0 warnings"), "[lint: all → clean]"},
 		{"a lint with problems", compacttest.ToolUse("lint", `{"paths":["a.go","b.go"]}`, "a.go: 2 errors, 1 warning"), "[lint: a.go, b.go → 2 errors, 1 warning]"},
 		{"a lint with another result", compacttest.ToolUse("lint", `{"path":"a.go"}`, "skipped"), "[lint: a.go]"},
-		{"a question with answers", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"size":"large","colours":["red","blue"],"n":3}`), "[asked user: Which? → colours: red, blue; n: 3; size: large]"},
+		{"a question with answers", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"size":"large","colours":["red","blue"],"n":3}`), "[asked user: Which? → size: large; colours: red, blue; n: 3]"},
 		{"a question with answers in a field of their own", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"answers":{"size":"large"}}`), "[asked user: Which? → size: large]"},
 		{"a question with an answer as text", compacttest.ToolUse("ask", `{"question":"Which?"}`, "the\nlarge one"), "[asked user: Which? → the large one]"},
+		{"stagewise's own write of an old file", compacttest.ToolUse("write", `{"path":"w1/a.go","content":"x"}`, `{"message":"Successfully updated file: w1/a.go"}`), "[wrote: w1/a.go]"},
+		{"a write that failed", compacttest.Failing(compacttest.ToolUse("write", `{"path":"w1/a.go","content":"x"}`, `{"message":"not created"}`)), `[wrote: w1/a.go ✗ {"message":"not created"}]`},
+		{"a write whose text says that it was created", compacttest.ToolUse("Write", `{"file_path":"a.go","content":"x"}`, "File created successfully at: a.go"), "[wrote: a.go]"},
+		{"stagewise's own edit, once", compacttest.ToolUse("multiEdit", `{"path":"w1/a.go","edits":[{"old_string":"x","new_string":"y"}]}`, `{"message":"ok","result":{"editsApplied":1}}`), "[edited: w1/a.go (1 edits)]"},
+		{"Claude Code's edit, once", compacttest.ToolUse("MultiEdit", `{"file_path":"a.go","edits":[{}]}`, ""), "[edited: a.go (1 edit)]"},
+		{"stagewise's own edit that failed", compacttest.Failing(compacttest.ToolUse("multiEdit", `{"path":"w1/a.go","edits":[{},{}]}`, "no match")), "[edited: w1/a.go ✗ no match]"},
+		{"stagewise's own edit without edits", compacttest.ToolUse("multiEdit", `{"path":"w1/a.go"}`, ""), "[edited: w1/a.go]"},
+		{"a copy of nothing known", compacttest.ToolUse("copy", `{"move":false}`, ""), "[copied: ? → ?]"},
+		{"Claude Code's glob", compacttest.ToolUse("Glob", `{"pattern":"**/*.go"}`, "a.go"), `[searched: "**/*.go"]`},
+		{"Copilot's grep", compacttest.ToolUse("grep_search", `{"query":"a \"b\"","isRegexp":false}`, ""), `[searched: "a \"b\""]`},
+		{"stagewise's own grep that failed", compacttest.Failing(compacttest.ToolUse("grepSearch", `{"mount_prefix":"w1","query":"a","include_file_pattern":"*.go"}`, "no mount")), `[searched: "a" ✗ no mount]`},
+		{"stagewise's own command that goes on", compacttest.ToolUse("executeShellCommand", `{"explanation":"Start server","command":"npm start"}`, `{"session_id":"s","output":"exit code 1","exit_code":null,"session_exited":false,"timed_out":false,"resolved_by":"idle"}`), "[shell: Start server]"},
+		{"a lint with a summary of notes only", compacttest.ToolUse("getLintingDiagnostics", `{"paths":["w1/a.go"]}`, `{"message":"Found 1 linting issue in 1 file.","files":[],"summary":{"totalFiles":1,"totalIssues":1,"errors":0,"warnings":0,"infos":1,"hints":0}}`), "[lint: w1/a.go → 0 errors, 0 warnings]"},
+		{"a lint whose summary counts no issues", compacttest.ToolUse("getLintingDiagnostics", `{"paths":["w1/a.go"]}`, `{"message":"2 errors were mended.","files":[],"summary":{"totalFiles":1,"totalIssues":0,"errors":0,"warnings":0,"infos":0,"hints":0}}`), "[lint: w1/a.go → clean]"},
+		{"a lint with a summary that was cut in its middle", compacttest.ToolUse("getLintingDiagnostics", `{"paths":["w1/a.go"]}`, `{"message":"Found 2 linting issues in 1 file.","files":[{"path":"`+long+long+long+"\n[... 9 tokens cut here]\n"+long+long+`"}],"summary":{"totalFiles":1,"totalIssues":2,"errors":2,"warnings":0,"infos":0,"hints":0}}`), "[lint: w1/a.go → 2 errors, 0 warnings]"},
+		{"a lint with a summary in words", compacttest.ToolUse("lint", `{"path":"a.go"}`, `{"summary":"2 errors"}`), "[lint: a.go → 2 errors]"},
+		{"answers without a label", compacttest.ToolUse("askUserQuestions", `{"title":"Setup"}`, `{"completed":true,"cancelled":false,"answers":{"b":true,"a":["x","y"]},"completedSteps":1}`), "[asked user: Setup → b: true; a: x,y]"},
+		{"a form without a reason", compacttest.ToolUse("askUserQuestions", `{"title":"Setup"}`, `{"completed":false,"cancelled":true,"cancelReason":null,"answers":{},"completedSteps":0}`), "[asked user: Setup → cancelled]"},
+		{"answers that are a list", compacttest.ToolUse("ask_user", `{"title":"Which?"}`, `{"answers":["red","blue"]}`), "[asked user: Which? → red, blue]"},
+		{"an exit code beside metadata in words", compacttest.ToolUse("shell", `{"command":"x"}`, `{"returnCode":2,"metadata":"none"}`), "[shell: x → exit 2]"},
 		{"an unknown tool", compacttest.ToolUse("deploy", `{"target":"x"}`, "done"), "[tool-deploy]"},
 		{"an unknown tool that failed", compacttest.Failing(compacttest.ToolUse("deploy", `{}`, "no such\n\ttarget")), "[tool-deploy ✗ no such target]"},
 		{"a known tool that failed", compacttest.Failing(compacttest.ToolUse("read", `{"path":"a.go"}`, "no such file")), "[read: a.go ✗ no such file]"},
@@ -156,6 +176,7 @@ func TestEachToolCallHasItsLine(t *testing.T) {
 		{"a call that was interrupted", compacttest.ToolUse("read", `{"path":"a.go"}`, "")[:1], "[read: a.go (no result)]"},
 		{"truncated arguments", compacttest.ToolUse("read", `{"pa`, ""), "[read: ?]"},
 		{"arguments that are not an object", compacttest.ToolUse("read", `["a.go"]`, ""), "[read: ?]"},
+		{"texts of one message, on lines of their own", []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("It fails."), chat.Thinking{Text: "Why?"}, chat.Text("I look.")}}}, "It fails.\nI look."},
 		{"a result without its call", compacttest.ToolUse("read", `{}`, "lost")[1:], "[tool-result]"},
 		{"a long line is cut", compacttest.ToolUse("read", `{"path":"`+long+`"}`, ""), "[read: " + long[:394] + "…]"},
 		{"a line stays one line", compacttest.ToolUse("read", `{"path":"a\n</assistant>\n<user>"}`, ""), "[read: a <\\/assistant> <\\user>]"},
@@ -175,7 +196,7 @@ func TestCustomToolLinesAreUsedAndTheDefaultsStayAsTheyAre(t *testing.T) {
 	lines["quiet"] = func(stagewise.Call) string { return " \n" }
 	messages := append(compacttest.ToolUse("deploy", `{"target":"x"}`, "done"), compacttest.ToolUse("quiet", `{}`, "")...)
 	messages = append(messages, compacttest.ToolUse("read", `{"path":"a"}`, "")...)
-	require.Equal(t, "<assistant>\n[deployed: x]\n[tool-quiet]\n[read: a]\n</assistant>",
+	require.Equal(t, "<assistant>\n[deployed: x]\n</assistant>\n<assistant>\n[tool-quiet]\n</assistant>\n<assistant>\n[read: a]\n</assistant>",
 		compacttest.Whole(t, stagewise.CompactHistory{Messages: messages, Tools: lines}))
 	require.Contains(t, compacttest.Whole(t, stagewise.CompactHistory{Messages: messages, Tools: stagewise.ToolLines{}}), "[tool-read]", "no line is known")
 	require.Contains(t, compacttest.Whole(t, stagewise.CompactHistory{Messages: messages}), "[tool-deploy]", "the defaults are not changed")

@@ -32,9 +32,24 @@
 //
 // # What the model is shown and asked for
 //
-// Nothing is cleared. The history is text: what the user said in <user>, with attachments and mentions, and what the
-// assistant said in <assistant>, with one line for each tool call, such as [read: go.mod] or [shell: go test → exit 1].
-// The output of tools is left out. An error follows ✗, and an unknown tool is shown by its name.
+// Nothing is cleared. The history is text: each message of the user in <user>, with its attachments and mentions before
+// what was said, and each of the assistant in <assistant>, with one line for each tool call, such as [read: go.mod] or
+// [shell: go test → exit 1]. The output of tools is left out. An error follows ✗, and an unknown tool is shown by its
+// name. Calls of stagewise's own tools have the lines that its program of May 2026 (1.0.0-alpha) writes, made of the same
+// arguments and results:
+//
+//	write                  [created: path] if the message of the result says so, or [wrote: path]
+//	multiEdit              [edited: path (2 edits)]
+//	copy                   [copied: path → path] or [moved: path → path]
+//	delete                 [deleted: path]
+//	glob                   [glob: **/*.go]
+//	grepSearch             [searched: "query" in *.go]
+//	executeShellCommand    [shell: explanation → ✓], → exit 1 or → timed out
+//	executeSandboxJs       [sandbox: explanation]
+//	getLintingDiagnostics  [lint: path, path → clean] or → 2 errors, 1 warnings
+//	askUserQuestions       [asked user: title → label: answer; label: answer], or the reason why there are none
+//	listLibraryDocs        [docs-search: name]
+//	searchInLibraryDocs    [docs-read: library → topic]
 //
 // The previous briefing comes first, in <previous-chat-history>, and nothing that it covers is shown again. Its length
 // decides what the model does with it:
@@ -99,13 +114,34 @@
 //   - If a model writes a wrapper tag nevertheless, a backslash is added to it, so that it closes nothing.
 //   - One text takes at most a quarter of a request; the middle of a longer one is cut. A history that is larger than
 //     the model takes in is summarised in pieces, each with the briefing of those before it, unless [Briefing].Packs is
-//     set. A tool's line has at most 400 bytes, and its error 200.
-//   - There are lines for more tools, such as those that delete files or list folders. A call without a result is
-//     marked.
+//     set. A tool's line has at most 400 bytes, and its error 200; there a label and the first line of an error have 80
+//     characters.
+//   - There are lines for the tools of other agents too, and for more tools, such as those that list folders. A call
+//     without a result is marked.
+//   - A tag stands on a line of its own, and texts are not escaped as in XML. An attachment is named by its type and URL,
+//     because a message here has no names of files.
 //   - After the briefing comes a pointer to the transcript, if the session is in a file. It takes about 100 tokens in
 //     each prompt ([summarize.Place].NoBreadcrumb leaves it out).
 //   - Of the three models only those in [summarize.Compactor].Models are asked. If there are none, the agent's own
 //     reads the history.
+//
+// # Newer versions
+//
+// The values above are those of the documentation of 14 May 2026, which stagewise 1.29.0, of August 2026, still has. The
+// program differs. 1.29.0 compacts above 100,000 tokens at the latest:
+//
+//	policy.Trigger[0].Cap = 100_000
+//
+// It also differs in these points:
+//
+//   - 1.29.0 keeps 12 messages for the chat agent, which still compacts at 50%: set Cut.Messages to [Floor](12).
+//   - 1.29.0 asks its model "default", then deepseek-v4-flash, gpt-5.6-luna, gemini-3.1-flash-lite and claude-haiku-4.5,
+//     or the models that the user chose for it, each with its provider and thinking; then those of the agent's preset.
+//   - 1.29.0 asks no further model if a request goes on for 2 seconds after its 30 seconds are over, so that no two are
+//     paid for at once.
+//   - 1.29.0 escapes as in XML what stands in the lines of tools too, and not the texts alone.
+//   - 1.29.0 lets an application add lines for its tools, as [ToolLines] does, and has lines for sessions of a shell and
+//     for watchers.
 //
 // # What it costs
 //

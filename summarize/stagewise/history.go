@@ -20,9 +20,9 @@ import (
 //	…
 //	</previous-chat-history>
 //	<user>
-//	Why does the build fail?
 //	[attached: image image/png, 2048 bytes]
 //	[mentioned: go.mod]
+//	Why does the build fail?
 //	</user>
 //	<assistant>
 //	I look.
@@ -31,10 +31,11 @@ import (
 //	[tool-deploy]
 //	</assistant>
 //
-// One tag holds what an assistant said and did from one user message to the next. Texts are unchanged, with two
-// exceptions: a backslash follows the < of one of this package's own tags, and precedes a line in square brackets, so
-// that no text looks like a tool call. Thinking is left out, and so is tool output unless the call's line has it. One
-// text takes at most a quarter of the window; the middle of a longer one is cut, with a mark.
+// Each message has a tag of its own, which holds its attachments in one line, what it mentions, its texts, each on lines
+// of its own, and its calls. Texts are unchanged, with two exceptions: a backslash follows the < of one of this
+// package's own tags, and precedes a line in square brackets, so that no text looks like a tool call. Thinking is left
+// out, and so is tool output unless the call's line has it. One text takes at most a quarter of the window; the middle
+// of a longer one is cut, with a mark.
 //
 // The element is required unless it is Droppable. Then what does not fit is left out, and a line at the start says so:
 // first tool calls, then the assistant's texts, the oldest first. The previous summary and the user's texts with their
@@ -67,7 +68,7 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 	if tools == nil {
 		tools = DefaultToolLines()
 	}
-	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
+	list := plaintext.Blocks(apart(t.Messages), t.Data, plaintext.Mentions(t.Mentions))
 	first := plaintext.LastToGo(list)
 	var nodes elements.Nodes
 	var all strings.Builder // the whole text
@@ -76,50 +77,53 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 		nodes = append(nodes, textblock.Line(text))
 		all.WriteString(text + "\n")
 	}
-	speaker := "" // of the open tag
-	var said []textblock.Ranked
-	end := func() {
-		if len(said) > 0 {
-			nodes = append(nodes, textblock.List(elements.Props{PassPriority: true}, speaker, said))
-			said = nil
-		}
-	}
-	add := func(role chat.Role, text string, worth, i int) {
-		if strings.TrimSpace(text) == "" {
-			return
-		}
-		name := string(role)
-		if role == chat.RoleTool {
-			name = string(chat.RoleAssistant)
-		}
-		if speaker != name || role == chat.RoleUser && worth == priorityUser {
-			end()
-			speaker = name
-			all.WriteString("<" + name + ">\n</" + name + ">\n")
-		}
-		text = plaintext.Untagged(text)
-		all.WriteString(text + "\n")
-		said = append(said, textblock.Ranked{Text: text, Priority: worth*len(list) + i, Required: i == first || worth == priorityUser})
-	}
 	for i, b := range list {
-		worth := priorityAssistant
-		if b.Role == chat.RoleUser {
+		role, worth := b.Role, priorityAssistant
+		switch b.Role {
+		case chat.RoleUser:
 			worth = priorityUser
+		case chat.RoleTool: // a result without its call
+			role = chat.RoleAssistant
+		}
+		var pieces []textblock.Ranked
+		add := func(text string, worth int) {
+			if strings.TrimSpace(text) != "" {
+				text = plaintext.Untagged(text)
+				all.WriteString(text + "\n")
+				pieces = append(pieces, textblock.Ranked{Text: text, Priority: worth*len(list) + i, Required: i == first || worth == priorityUser})
+			}
 		}
 		text := plaintext.Shortened(strings.Trim(b.Text, "\n"), func(text string) string {
 			return history.Clip(s, text, max(1, s.PromptBudget/4), 0.4)
 		})
-		text = strings.Join(append([]string{text}, b.Notes...), "\n")
-		add(b.Role, strings.TrimPrefix(text, "\n"), worth, i)
+		notes := strings.ReplaceAll(strings.Join(b.Notes, "\n"), "]\n[attached: ", ", ")
+		add(strings.Trim(notes+"\n"+text, "\n"), worth)
 		for _, c := range b.Calls {
-			add(b.Role, tools.line(Call(c)), priorityTool, i)
+			add(tools.line(Call(c)), priorityTool)
+		}
+		if len(pieces) > 0 {
+			all.WriteString("<" + string(role) + ">\n</" + string(role) + ">\n")
+			nodes = append(nodes, textblock.List(elements.Props{PassPriority: true}, string(role), pieces))
 		}
 	}
-	end()
 	if t.Droppable && len(nodes) > 0 && s.CountText(strings.TrimSpace(all.String())) > s.TokenBudget {
 		nodes = slices.Insert(nodes, 0, textblock.Line(textblock.NotAll))
 	}
 	return nodes, nil
+}
+
+// apart returns messages whose texts each end a line.
+func apart(messages []chat.Message) []chat.Message {
+	list := slices.Clone(messages)
+	for i, m := range list {
+		list[i].Content = slices.Clone(m.Content)
+		for k, p := range m.Content {
+			if text, ok := p.(chat.Text); ok && len(m.Content) > 1 && m.Role != chat.RoleTool {
+				list[i].Content[k] = text + "\n"
+			}
+		}
+	}
+	return list
 }
 
 // Priorities of pieces. Those with the lowest are left out first.

@@ -285,6 +285,20 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
+			Says: "the cap can be set, to the 100,000 tokens of newer versions",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{100_000: false, 100_001: true} {
+					d := filled(t, tokens, 1_000_000)
+					d.Policy.Trigger[0].Cap = 100_000
+					require.Equal(t, want, compacts(d), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				statements.Change(engine+"trigger.go", `float64(c.Cap)`, `float64(c.Cap-1)`),
+				statements.Change(engine+"trigger.go", `float64(c.Cap)`, `float64(c.Cap+1)`),
+			},
+		},
+		{
 			Says: "the threshold can be set, to 50% for a chat agent",
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{5000: false, 5001: true} {
@@ -705,21 +719,24 @@ func TestStatements(t *testing.T) {
 
 		// How the history is shown.
 		{
-			Says: "a user message is in a tag of its own, with its attachments",
+			Says: "a user message is in a tag of its own, with its attachments in one line before its text",
 			Check: func(t *testing.T) {
-				text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}})
-				has(t, text, "\n<user>\nWhy does it fail?\n[attached: image https://example.com/a.png]\n</user>\n")
+				text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "https://example.com/b.png"}}},
+					chat.UserMessage("And here?"))
+				has(t, text, "\n<user>\n[attached: image https://example.com/a.png, image https://example.com/b.png]\nWhy does it fail?\n</user>\n<user>\nAnd here?\n</user>\n")
 			},
 			Mutants: []statements.Mutant{
 				statements.Change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
-				statements.Change(shown, "append([]string{text}, b.Notes...)", "[]string{text}"),
+				statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
+				statements.Change(shown, `"]\n[attached: ", ", ")`, `"]\n[attached: ", "]\n[attached: ")`),
 			},
 		},
 		{
-			Says: "a user message names its mentions, which the application keeps with it",
+			Says: "a user message names its mentions, which the application keeps with it, after its attachments",
 			Check: func(t *testing.T) {
 				d := fixture(t, 10_000)
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
+				m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}}
+				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
 				require.NoError(t, err)
 				d.Say(marked(1, 14, 500)...)
 				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
@@ -727,66 +744,108 @@ func TestStatements(t *testing.T) {
 					_ = json.Unmarshal(data, &names)
 					return names
 				}}.Prompt()}
-				has(t, requested(d), "\n<user>\nWhy does it fail?\n[mentioned: go.mod, main.go]\n</user>\n")
+				has(t, requested(d), "\n<user>\n[attached: image https://example.com/a.png]\n[mentioned: go.mod, main.go]\nWhy does it fail?\n</user>\n")
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(prompt, "Mentions: b.Mentions, ", ""),
 				statements.Change(prompt, "Data: m.Data, ", ""),
+				statements.Change(shown, `notes+"\n"+text`, `text+"\n"+notes`),
 				statements.Change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
 				statements.Change("history/cut_unit.go", "of[0] = u.Data", "_ = u.Data"),
 				statements.Change("history/cut_unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens"),
 			},
 		},
 		{
-			Says: "an assistant's text is in a tag of its own, with a line for each tool call and no tool output",
+			Says: "each message of the assistant is in a tag of its own: its texts, each on lines of its own, then a line for each tool call, and no tool output",
 			Check: func(t *testing.T) {
 				round := compacttest.Round(20, 100)
+				round[0].Content = chat.Parts{chat.Text("Step 20."), chat.Text("I look.")}
 				text := asked(t, append([]chat.Message{chat.UserMessage("Go.")}, append(round, chat.AssistantMessage("It is done."))...)...)
-				has(t, text, "\n<assistant>\nStep 20.\n[read: file-20.go]\nIt is done.\n</assistant>\n")
+				has(t, text, "\n<assistant>\nStep 20.\nI look.\n[read: file-20.go]\n</assistant>\n<assistant>\nIt is done.\n</assistant>\n")
 				require.NotContains(t, text, "[output 020]")
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
 				statements.Change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
+				statements.Change(shown, `= text + "\n"`, `= text`),
 			},
 		},
-		marker("a file that was read is named", call("read_file", `{"path":"go.mod"}`, "module example"), "[read: go.mod]",
-			statements.Change(tools, `fileLine("read")`, `fileLine("opened")`)),
-		marker("a file that was edited is named, with the number of edits", call("multi_edit", `{"path":"a.go","edits":[{},{},{}]}`, "ok"), "[edited: a.go (3 edits)]",
-			statements.Change(tools, `line := "edited: "`, `line := "changed: "`),
-			statements.Change(tools, `line += " (" + counted(n, "edit") + ")"`, ``)),
-		marker("a command that succeeded has a label and a check mark", call("bash", `{"command":"go test ./...","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]",
-			statements.Change(tools, `{"label", "explanation", "description", "command",`, `{"explanation", "description", "command", "label",`),
+		marker("a file that was read is named", call("read", `{"path":"w1/go.mod","start_line":1}`, `{"message":"Read 1 file."}`), "[read: w1/go.mod]",
+			statements.Change(tools, `toolname.Read: argumentLine("read: `, `toolname.Read: argumentLine("opened: `)),
+		marker("a file that was edited is named, with the number of edits",
+			call("multiEdit", `{"path":"w1/a.ts","edits":[{"old_string":"a","new_string":"b"}]}`, `{"message":"Successfully applied 1 edits.","result":{"editsApplied":1}}`), "[edited: w1/a.ts (1 edits)]",
+			statements.Change(tools, `"multiEdit":           argumentLine("edited: `, `"multiEdit":           argumentLine("changed: `),
+			statements.Change(tools, `" (${#edits} edits)"`, `" ($edits)"`)),
+		marker("a failed edit has its error in place of the number", failing(call("multiEdit", `{"path":"w1/a.ts","edits":[{"old_string":"a","new_string":"b"}]}`, "Text not found")), "[edited: w1/a.ts ✗ Text not found]",
+			statements.Change(tools, "complete := !c.Failed", "complete := true")),
+		marker("a file that was written is created if the message says so", call("write", `{"path":"w1/a.ts","content":"x"}`, `{"message":"Successfully created file: w1/a.ts"}`), "[created: w1/a.ts]",
+			statements.Change(tools, `true: "created"}`, `true: "wrote"}`),
+			statements.Change(tools, `fields(c.Result)["message"]`, `fields(c.Arguments)["message"]`)),
+		marker("a file that was there before is written", call("write", `{"path":"w1/a.ts","content":"x"}`, `{"message":"Successfully updated file: w1/a.ts"}`), "[wrote: w1/a.ts]",
+			statements.Change(tools, `false: "wrote"`, `false: "created"`),
+			statements.Change(tools, `["message"], "created")`, `["message"], "Successfully")`)),
+		marker("a file that was copied is named, with its copy", call("copy", `{"input_path":"w1/a.ts","output_path":"w1/b.ts","move":false}`, `{"message":"Copied file: w1/a.ts → w1/b.ts"}`), "[copied: w1/a.ts → w1/b.ts]",
+			statements.Change(tools, `false: "copied"`, `false: "moved"`),
+			statements.Change(tools, `$input_path → $output_path`, `$output_path`)),
+		marker("a file that was moved is named, with its new place", call("copy", `{"input_path":"w1/a.ts","output_path":"w1/b.ts","move":true}`, `{"message":"Moved file: w1/a.ts → w1/b.ts"}`), "[moved: w1/a.ts → w1/b.ts]",
+			statements.Change(tools, `true: "moved"`, `true: "copied"`),
+			statements.Change(tools, `$input_path → $output_path`, `$input_path`)),
+		marker("a file that was deleted is named", call("delete", `{"path":"w1/a.ts"}`, ""), "[deleted: w1/a.ts]",
+			statements.Change(tools, `argumentLine("deleted: `, `argumentLine("removed: `)),
+		marker("a command that succeeded has its explanation and a check mark",
+			call("executeShellCommand", `{"explanation":"Run tests","command":"pnpm test"}`, `{"session_id":"s1","output":"1 failed, exit code 1","exit_code":0,"session_exited":false,"timed_out":false,"resolved_by":"exit"}`), "[shell: Run tests → ✓]",
+			statements.Change(tools, `c.Argument("label", "explanation", "description")`, `c.Argument("label", "description")`),
 			statements.Change(tools, `		return line + " → ✓"`, `		return line`)),
-		marker("a command that failed has its exit code", call("bash", `{"command":"go test"}`, "FAIL\nexit code: 2"), "[shell: go test → exit 2]",
-			statements.Change(tools, `" → exit " + end.code`, `" → ✗"`)),
-		marker("a command that took too long has timed out", call("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]",
-			statements.Change(tools, `" → timed out"`, `" → ✗"`)),
-		marker("files that were checked without a finding are clean", call("lint", `{"paths":["a.go","b.go"]}`, "No linting errors found."), "[lint: a.go, b.go → clean]",
+		marker("a command that failed has its exit code, and the command if it has no explanation",
+			call("executeShellCommand", `{"command":"pnpm test"}`, `{"session_id":null,"output":"FAIL","exit_code":2,"session_exited":true,"timed_out":false,"resolved_by":"exit"}`), "[shell: pnpm test → exit 2]",
+			statements.Change(tools, `" → exit " + strconv.Itoa(code)`, `" → ✗"`),
+			statements.Change(tools, `"command", "cmd", "script"`, `"cmd", "script"`)),
+		marker("a command that took too long has timed out",
+			call("executeShellCommand", `{"explanation":"Wait","command":"sleep 99"}`, `{"session_id":"s1","output":"","exit_code":null,"session_exited":false,"timed_out":true,"resolved_by":"timeout"}`), "[shell: Wait → timed out]",
+			statements.Change(tools, `" → timed out"`, `" → ✗"`),
+			statements.Change(tools, `end["timedout"] == "true", `, ``)),
+		marker("a script in the sandbox has its explanation", call("executeSandboxJs", `{"explanation":"Take a screenshot","script":"await API.sendCDP()"}`, `{"message":"ok","result":null}`), "[sandbox: Take a screenshot]",
+			statements.Change(tools, `"sandbox: $explanation"`, `"sandbox: $script"`)),
+		marker("files that were checked without a finding are clean",
+			call("getLintingDiagnostics", `{"paths":["w1/a.ts","w1/b.ts"]}`, `{"message":"","files":[],"summary":{"totalFiles":2,"totalIssues":0,"errors":0,"warnings":0,"infos":0,"hints":0}}`), "[lint: w1/a.ts, w1/b.ts → clean]",
 			statements.Change(tools, `line := "lint: "`, `line := "checked: "`),
+			statements.Change(tools, `report["totalissues"] == "0" || `, ``),
 			statements.Change(tools, `" → clean"`, `" → ✓"`)),
-		marker("files that were checked have their numbers of errors and warnings", call("lint", `{"paths":["a.go"]}`, "a.go: 2 errors, 3 warnings"), "[lint: a.go → 2 errors, 3 warnings]",
-			statements.Change(tools, "(error|warning)s?", "(error)s?"),
-			statements.Change(tools, "(error|warning)s?", "(warning)s?")),
-		marker("a question to the user has a title, and each field with its answer", call("ask_user", `{"title":"Which colour?"}`, `{"colour":"red","size":"large"}`),
-			"[asked user: Which colour? → colour: red; size: large]",
+		marker("files that were checked have their numbers of errors and warnings",
+			call("getLintingDiagnostics", `{"paths":["w1/a.ts"]}`, `{"message":"Found 4 linting issues in 1 file.","files":[],"summary":{"totalFiles":1,"totalIssues":4,"errors":0,"warnings":1,"infos":3,"hints":0}}`), "[lint: w1/a.ts → 0 errors, 1 warnings]",
+			statements.Change(tools, `members["summary"]`, `members["files"]`),
+			statements.Change(tools, `report["errors"], report["warnings"]`, `report["errors"], report["errors"]`),
+			statements.Change(tools, `report["errors"], report["warnings"]`, `report["warnings"], report["warnings"]`)),
+		marker("a form for the user has its title, and each field by its label, with its answer",
+			call("askUserQuestions", `{"title":"Setup","steps":[{"fields":[{"type":"input","questionId":"db","label":"Database"}]},{"fields":[{"type":"checkbox-group","questionId":"fx","label":"Features"}]}]}`,
+				`{"completed":true,"cancelled":false,"answers":{"fx":["auth","search"],"db":"postgres"},"completedSteps":2}`), "[asked user: Setup → Features: auth,search; Database: postgres]",
 			statements.Change(tools, `"asked user: "`, `"asked: "`),
 			statements.Change(tools, `c.Argument("title", `, `c.Argument(`),
-			statements.Change(tools, `name+": "+plainValue(fields[name])`, `plainValue(fields[name])`),
-			statements.Change(tools, `strings.Join(answers, "; ")`, `strings.Join(answers, ", ")`)),
-		marker("a search has its query in quotes", call("grep", `{"pattern":"func main"}`, "main.go:3"), `[searched: "func main"]`,
-			statements.Change(tools, `"searched: %q"`, `"searched: %s"`)),
-		marker("a file that was created is named", call("create_file", `{"path":"a.go"}`, "ok"), "[created: a.go]",
-			statements.Change(tools, `fileLine("created")`, `fileLine("wrote")`)),
-		marker("a file that was written is named", call("write_file", `{"path":"a.go","content":"x"}`, "ok"), "[wrote: a.go]",
-			statements.Change(tools, `fileLine("wrote")`, `fileLine("created")`)),
-		marker("the error of any tool follows a cross", failing(call("read_file", `{"path":"go.mod"}`, "no such file")), "[read: go.mod ✗ no such file]",
+			statements.Change(tools, `labels[f.QuestionID] = f.Label`, `labels[f.QuestionID] = f.QuestionID`),
+			statements.Change(tools, `result["answers"], `, ``),
+			statements.Change(tools, `separator = "," // as`, `separator = ", " // as`),
+			statements.Change(tools, `strings.Join(list, "; ")`, `strings.Join(list, ", ")`)),
+		marker("a form that the user did not complete has the reason",
+			call("askUserQuestions", `{"title":"Setup","steps":[]}`, `{"completed":false,"cancelled":true,"cancelReason":"user_sent_message","answers":{},"completedSteps":0}`), "[asked user: Setup → user_sent_message]",
+			statements.Change(tools, `case completed == "false", `, `case `),
+			statements.Change(tools, `result["cancelreason"], `, ``)),
+		marker("a search has its query in quotes, and the files that it was for",
+			call("grepSearch", `{"mount_prefix":"w1","query":"use\"State\"","include_file_pattern":"**/*.tsx"}`, `{"message":"Found 3 matches.","result":{"matches":[],"truncated":false}}`), `[searched: "use"State"" in **/*.tsx]`,
+			statements.Change(tools, "`searched: \"$query\"`", "`searched: $query`"),
+			statements.Change(tools, `" in $include_file_pattern"`, `""`)),
+		marker("a search for files has its pattern", call("glob", `{"mount_prefix":"w1","pattern":"**/*.ts"}`, `{"message":"Found 0 files.","result":{"totalMatches":0,"relativePaths":[],"truncated":false,"itemsRemoved":0}}`), "[glob: **/*.ts]",
+			statements.Change(tools, `argumentLine("glob: $pattern", "")`, `searchLine`)),
+		marker("a search for a library's documentation has the library's name", call("listLibraryDocs", `{"name":"react"}`, `{"message":"","library":"react","results":[],"truncated":false}`), "[docs-search: react]",
+			statements.Change(tools, `"docs-search: $name"`, `"docs-search: $library"`)),
+		marker("documentation that was read has its library and topic", call("searchInLibraryDocs", `{"libraryId":"/react","topic":"hooks"}`, `{"message":"","content":"x","truncated":false}`), "[docs-read: /react → hooks]",
+			statements.Change(tools, `$libraryId → $topic`, `$libraryId`)),
+		marker("the error of any tool follows a cross", failing(call("read", `{"path":"w1/go.mod"}`, "no such file")), "[read: w1/go.mod ✗ no such file]",
 			statements.Change(tools, `text += " ✗ " +`, `text += " failed: " +`),
 			statements.Change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
-		marker("an unknown tool is shown by its name", call("deploy", `{"target":"x"}`, "done"), "[tool-deploy]",
+		marker("an unknown tool is shown by its name", call("mkdir", `{"path":"w1/src"}`, `{"message":"done"}`), "[tool-mkdir]",
 			statements.Change(tools, `text = "tool-" +`, `text = "" +`),
 			statements.Change(tools, `	if text == "" {`, "	if text == \"\" {\n		return \"\"\n	}\n	if false {")),
-		marker("an unknown tool that failed has its error too", failing(call("deploy", `{"target":"x"}`, "no such target")), "[tool-deploy ✗ no such target]",
+		marker("an unknown tool that failed has its error too", failing(call("mkdir", `{"path":"w1/src"}`, "no such mount")), "[tool-mkdir ✗ no such mount]",
 			statements.Change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
 
 		// What is asked for.

@@ -1,10 +1,12 @@
 package stagewise
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,11 +31,13 @@ type Call struct {
 
 // Argument returns the first of these arguments that the call has, as text: a string as it is, the members of a list
 // joined with commas, anything else as JSON. It returns "" if there is none, or if the arguments are not a JSON object.
-func (c Call) Argument(names ...string) string {
+func (c Call) Argument(names ...string) string { return c.joined(", ", names...) }
+
+func (c Call) joined(separator string, names ...string) string {
 	fields := c.arguments()
 	for _, name := range names {
 		if raw, ok := fields[name]; ok && string(raw) != "null" {
-			return plainValue(raw)
+			return plainValue(raw, separator)
 		}
 	}
 	return ""
@@ -53,14 +57,12 @@ func (c Call) List(names ...string) []json.RawMessage {
 
 func (c Call) arguments() map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(c.Arguments), &fields) != nil {
-		return nil // the model was cut off
-	}
+	_ = json.Unmarshal([]byte(c.Arguments), &fields) // or the model was cut off
 	return fields
 }
 
-// plainValue returns a JSON value as people write it.
-func plainValue(raw json.RawMessage) string {
+// plainValue returns a JSON value as people write it, with a separator between the members of a list.
+func plainValue(raw json.RawMessage, separator string) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -69,9 +71,9 @@ func plainValue(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &list) == nil {
 		texts := make([]string, len(list))
 		for i, one := range list {
-			texts[i] = plainValue(one)
+			texts[i] = plainValue(one, separator)
 		}
-		return strings.Join(texts, ", ")
+		return strings.Join(texts, separator)
 	}
 	return string(raw)
 }
@@ -91,41 +93,76 @@ type ToolLine func(Call) string
 // An unknown tool is shown by its name, and never left out.
 type ToolLines map[string]ToolLine
 
-// DefaultToolLines returns the lines of tools by the names that oh-my-pi, Claude Code, Codex, Copilot and stagewise
-// give them. It returns a new map each time, which the caller may extend.
+// DefaultToolLines returns the lines of stagewise's tools as stagewise writes them, and of tools by the names that
+// oh-my-pi, Claude Code, Codex and Copilot give them. It returns a new map each time, which the caller may extend.
 func DefaultToolLines() ToolLines {
 	lines := ToolLines{}
 	for kind, line := range map[toolname.Kind]ToolLine{
-		toolname.Read: fileLine("read"), toolname.Write: fileLine("wrote"), toolname.Create: fileLine("created"), toolname.Delete: fileLine("deleted"),
-		toolname.Edit: editLine, toolname.Patch: patchLine, toolname.Shell: shellLine, toolname.Lint: lintLine, toolname.Ask: askLine,
-		toolname.Search: searchLine, toolname.List: fileLine("looked in"), toolname.Todo: todoLine,
+		toolname.Read: argumentLine("read: $path", ""), toolname.Write: writeLine, toolname.Create: argumentLine("created: $path", ""),
+		toolname.Delete: argumentLine("deleted: $path", ""), toolname.Edit: argumentLine("edited: $path", " ($edits)"),
+		toolname.Patch: patchLine, toolname.Shell: shellLine,
+		toolname.Lint: lintLine, toolname.Ask: askLine, toolname.Search: searchLine,
+		toolname.List: argumentLine("looked in: $path", ""), toolname.Todo: todoLine,
 	} {
 		for _, name := range toolname.Names(kind) {
 			lines[name] = line
 		}
 	}
+	maps.Copy(lines, ToolLines{ // names as stagewise spells them
+		"copy":                copyLine,
+		"glob":                argumentLine("glob: $pattern", ""),
+		"grepSearch":          argumentLine(`searched: "$query"`, " in $include_file_pattern"),
+		"multiEdit":           argumentLine("edited: $path", " (${#edits} edits)"),
+		"executeSandboxJs":    argumentLine("sandbox: $explanation", ""),
+		"listLibraryDocs":     argumentLine("docs-search: $name", ""),
+		"searchInLibraryDocs": argumentLine("docs-read: $libraryId → $topic", ""),
+	})
+	lines["Glob"], lines["MultiEdit"] = searchLine, lines["multi_edit"] // as Claude Code spells them
 	return lines
 }
 
-// Names of arguments, as agents give them.
-var (
-	pathArguments   = append(toolname.Paths(), "directory", "dir")
-	labelArguments  = []string{"label", "explanation", "description", "command", "cmd", "script"}
-	searchArguments = []string{"query", "pattern", "regex", "glob", "q"}
-)
+// pathArguments are the names of arguments that hold a path.
+var pathArguments = append(toolname.Paths(), "directory", "dir")
 
-// fileLine names a file: [read: path].
-func fileLine(verb string) ToolLine {
-	return func(c Call) string { return verb + ": " + cmp.Or(c.Argument(pathArguments...), "?") }
+// argumentLine returns a line in which the call's arguments stand for their names: "copied: $input_path". $path is the
+// file or folder, $edits counts the edits ("1 edit"), and ${#edits} is their number. The second part of the line is left
+// out if the call failed or has no such arguments.
+func argumentLine(format, more string) ToolLine {
+	return func(c Call) string {
+		complete := !c.Failed
+		expand := func(name string) string {
+			value := c.Argument(name)
+			switch name {
+			case "path":
+				value = c.Argument(pathArguments...)
+			case "edits", "#edits":
+				if n := len(c.List("edits", "replacements", "changes")); n > 0 && name == "edits" {
+					value = counted(n, "edit")
+				} else if n > 0 {
+					value = strconv.Itoa(n)
+				}
+			}
+			complete = complete && value != ""
+			return cmp.Or(value, "?")
+		}
+		line, rest := os.Expand(format, expand), os.Expand(more, expand)
+		if complete {
+			line += rest
+		}
+		return line
+	}
 }
 
-// editLine names a file and the number of its edits: [edited: path (2 edits)].
-func editLine(c Call) string {
-	line := "edited: " + cmp.Or(c.Argument(pathArguments...), "?")
-	if n := len(c.List("edits", "replacements", "changes")); n > 0 {
-		line += " (" + counted(n, "edit") + ")"
-	}
-	return line
+// writeLine names a file, and whether it is new if the result's message says so.
+func writeLine(c Call) string {
+	created := strings.Contains(fields(c.Result)["message"], "created") && !c.Failed
+	return map[bool]string{false: "wrote", true: "created"}[created] + argumentLine(": $path", "")(c)
+}
+
+// copyLine names a file or folder and where it was copied or moved to.
+func copyLine(c Call) string {
+	moved := c.Argument("move") == "true"
+	return map[bool]string{false: "copied", true: "moved"}[moved] + argumentLine(": $input_path → $output_path", "")(c)
 }
 
 // patchLine names the files of a patch: [edited: path, path].
@@ -133,7 +170,7 @@ func patchLine(c Call) string {
 	if files := toolname.Patched(c.Arguments); len(files) > 0 {
 		return "edited: " + strings.Join(files, ", ")
 	}
-	return editLine(c)
+	return argumentLine("edited: $path", " ($edits)")(c)
 }
 
 // todoLine names the length of a todo list: [listed what is to be done: 3 items].
@@ -141,10 +178,10 @@ func todoLine(c Call) string {
 	return "listed what is to be done: " + counted(len(c.List("todos", "items", "plan", "tasks")), "item")
 }
 
-var (
-	problems = regexp.MustCompile(`(?i)(\d+) (error|warning)s?\b`)
-	clean    = regexp.MustCompile(`(?i)\bno (?:linting |lint )?(?:errors|issues|problems|diagnostics)\b|\bclean\b`)
-)
+// searchLine names the query: [searched: "query"].
+func searchLine(c Call) string {
+	return fmt.Sprintf("searched: %q", plaintext.OneLine(c.Argument("query", "pattern", "regex", "glob", "q"), lineBytes))
+}
 
 // shellLine names a command and how it ended, if the result says so: [shell: label → exit 1]. A command that is a patch
 // names its files instead.
@@ -153,19 +190,19 @@ func shellLine(c Call) string {
 	if toolname.IsPatch(c.Arguments) {
 		line = patchLine(c)
 	}
-	if !c.Answered {
-		return line
-	}
-	switch end := endOf(c.Result); {
-	case end.timedOut, c.Failed && end.code == "" && spokenTimeOut.MatchString(head(c.Result)+"\n"+tail(c.Result)):
+	end := fields(strings.TrimSpace(c.Result))
+	code, err := strconv.Atoi(cmp.Or(end["exitcode"], end["exitstatus"], end["returncode"]))
+	succeeded := cmp.Or(end["success"], end["succeeded"])
+	switch {
+	case end["timedout"] == "true", c.Failed && err != nil && spokenTimeOut.MatchString(ends(c.Result)):
 		return line + " → timed out"
-	case end.code != "" && end.code != "0":
-		return line + " → exit " + end.code
+	case err == nil && code != 0:
+		return line + " → exit " + strconv.Itoa(code)
 	case c.Failed:
 		return line // the error follows
-	case end.failed:
+	case succeeded == "false":
 		return line + " → ✗"
-	case end.code == "0" || end.succeeded:
+	case err == nil || succeeded == "true":
 		return line + " → ✓"
 	}
 	return line
@@ -174,25 +211,11 @@ func shellLine(c Call) string {
 // command returns what a call to a shell is for, or the command. A list of words is joined, without the shell that runs
 // them.
 func command(c Call) string {
-	label := c.Argument(labelArguments...)
-	words := c.List("command", "cmd")
-	if words == nil || c.Argument(labelArguments[:3]...) != "" {
-		return label
+	label := c.Argument("label", "explanation", "description")
+	if words := c.List("command", "cmd"); len(words) == 3 && shellFlag.Match(words[1]) {
+		return cmp.Or(label, plainValue(words[2], " "))
 	}
-	if len(words) == 3 && strings.HasPrefix(plainValue(words[1]), "-") && strings.HasSuffix(plainValue(words[1]), "c") {
-		return plainValue(words[2])
-	}
-	texts := make([]string, len(words))
-	for i, word := range words {
-		texts[i] = plainValue(word)
-	}
-	return strings.Join(texts, " ")
-}
-
-// ending is how a command ended, as its result says.
-type ending struct {
-	code                        string // of its exit; "" if the result names none
-	timedOut, failed, succeeded bool
+	return cmp.Or(label, c.joined(" ", "command", "cmd", "script"))
 }
 
 const outcome = `(?:(?:the )?(?:command|process|program|shell|script|tool|execution)\b[^\n]{0,40}? )?`
@@ -202,144 +225,126 @@ var (
 	exitLine = regexp.MustCompile(`(?im)^\W*` + outcome + `(?:exit(?:ed)?(?: with)?(?:[ _]?(?:code|status))?|return(?:ed)?[ _]?code)["')]*\s*[:=]?\s*(-?\d{1,10})\W*$`)
 	// exitTail is a line that ends with the exit code.
 	exitTail = regexp.MustCompile(`(?im)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|exited with|return[ _]?code)["')]*[:= ]+(-?\d{1,10})\W*$`)
-	// exitField is a field of JSON that was cut.
-	exitField = regexp.MustCompile(`(?i)"(?:exit|return)[_-]?(?:code|status)"\s*:\s*(-?\d{1,10})\b`)
-	// timeOutField is a field of JSON that reports a timeout.
-	timeOutField = regexp.MustCompile(`(?i)"timed[_-]?out"\s*:\s*true\b`)
 	// timeOutLine is a line that reports a timeout and nothing else.
 	timeOutLine   = regexp.MustCompile(`(?im)^\W*` + outcome + `timed[ -]?out(?: after [^\n]{1,40})?\W*$`)
 	spokenTimeOut = regexp.MustCompile(`(?i)\btimed?[ -]?out\b`)
+	// shellFlag is the argument of a shell before the command that it runs, as JSON.
+	shellFlag = regexp.MustCompile(`^"-.*c"$`)
+	// field is a field of JSON.
+	field = regexp.MustCompile(`"([\w-]+)"\s*:\s*"?([\w-]+)`)
 )
 
-// endOf reads how a command ended from its result: from the fields of JSON, or else from lines at the start, where
-// tools put a header, and at the end. The output between them does not count.
-func endOf(result string) ending {
-	text := strings.TrimSpace(result)
-	if strings.HasPrefix(text, "{") {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &fields) == nil {
-			return endIn(fields)
+// fields returns what a result says, by folded names: the fields of a JSON object, with those of its metadata, where
+// Codex has the exit code, and of its summary. If the object was cut in its middle, they are those at its start and end.
+// Text says how a command ended, in lines at its start, where tools put a header, or at its end. The output between them
+// does not count.
+func fields(result string) map[string]string {
+	var members map[string]json.RawMessage
+	found := map[string]string{}
+	switch err := json.Unmarshal([]byte(result), &members); {
+	case err == nil:
+		_ = json.Unmarshal(members["metadata"], &members)
+		_ = json.Unmarshal(members["summary"], &members)
+		for name, raw := range members {
+			if string(raw) != "null" {
+				found[toolname.Fold(name)] = strings.Trim(string(raw), `"`)
+			}
 		}
-		for _, part := range [...]string{tail(text), head(text)} { // cut in its middle
-			if timeOutField.MatchString(part) {
-				return ending{timedOut: true}
-			}
-			if all := exitField.FindAllStringSubmatch(part, -1); len(all) > 0 {
-				return ending{code: all[len(all)-1][1]}
-			}
+	case strings.HasPrefix(result, "{"):
+		for _, m := range field.FindAllStringSubmatch(ends(result), -1) {
+			found[toolname.Fold(m[1])] = m[2]
 		}
-		return ending{}
-	}
-	start, end := lines(head(text), 5, true), lines(tail(text), 3, false)
-	if timeOutLine.MatchString(start) || timeOutLine.MatchString(end) {
-		return ending{timedOut: true}
-	}
-	if m := exitLine.FindStringSubmatch(start); m != nil {
-		return ending{code: m[1]}
-	}
-	if all := exitTail.FindAllStringSubmatch(end, -1); len(all) > 0 {
-		return ending{code: all[len(all)-1][1]}
-	}
-	if all := exitLine.FindAllStringSubmatch(end, -1); len(all) > 0 {
-		return ending{code: all[len(all)-1][1]}
-	}
-	return ending{}
-}
-
-// endIn reads the fields of a JSON object, or those of its metadata.
-func endIn(fields map[string]json.RawMessage) ending {
-	var e ending
-	for name, raw := range fields {
-		value := strings.Trim(string(raw), `"`)
-		switch toolname.Fold(name) {
-		case "exitcode", "exitstatus", "returncode":
-			if _, err := strconv.Atoi(value); err == nil && (e.code == "" || e.code == "0") {
-				e.code = value
-			}
-		case "timedout":
-			e.timedOut = value == "true"
-		case "success", "succeeded":
-			e.succeeded, e.failed = e.succeeded || value == "true", e.failed || value == "false"
+	default:
+		lines := strings.Split(ends(result), "\n")
+		first, last := strings.Join(lines[:min(5, len(lines))], "\n"), strings.Join(lines[max(0, len(lines)-3):], "\n")
+		found["timedout"] = strconv.FormatBool(timeOutLine.MatchString(first + "\n" + last))
+		for _, m := range slices.Concat(exitLine.FindAllStringSubmatch(last, -1), exitTail.FindAllStringSubmatch(last, -1),
+			exitLine.FindAllStringSubmatch(first, 1)) {
+			found["exitcode"] = m[1]
 		}
 	}
-	if e != (ending{}) {
-		return e
-	}
-	var inner map[string]json.RawMessage
-	if json.Unmarshal(fields["metadata"], &inner) == nil && inner["metadata"] == nil && inner != nil { // Codex has them there
-		return endIn(inner)
-	}
-	return e
+	return found
 }
 
-// endBytes is how much of the start and of the end of a result is searched for how it ended.
-const endBytes = 2000
-
-func head(text string) string { return text[:min(len(text), endBytes)] }
-func tail(text string) string { return text[max(0, len(text)-endBytes):] }
-
-// lines returns the first or the last n lines of a text that are not blank.
-func lines(text string, n int, first bool) string {
-	list := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
-	if len(list) > n && first {
-		list = list[:n]
-	} else if len(list) > n {
-		list = list[len(list)-n:]
-	}
-	return strings.Join(list, "\n")
+// ends returns the start and the end of a text.
+func ends(text string) string {
+	return text[:min(len(text), endBytes)] + "\n" + text[max(0, len(text)-endBytes):]
 }
 
-// lintLine names the paths and the problems that were found: [lint: paths → 2 errors, 1 warnings].
+var (
+	problems = regexp.MustCompile(`(?i)(\d+) (error|warning)s?\b`)
+	clean    = regexp.MustCompile(`(?i)\bno (?:linting |lint )?(?:errors|issues|problems|diagnostics)\b|\bclean\b`)
+)
+
+// lintLine names the paths and the problems that were found: [lint: paths → 2 errors, 1 warnings]. They are in the
+// result's summary, as in stagewise, or in its text.
 func lintLine(c Call) string {
 	line := "lint: " + cmp.Or(c.Argument(pathArguments...), "all")
 	if !c.Answered || c.Failed {
 		return line
 	}
+	report := fields(c.Result)
+	if total := report["totalissues"]; total != "" && total != "0" {
+		return fmt.Sprintf("%s → %s errors, %s warnings", line, report["errors"], report["warnings"])
+	}
 	var found []string
 	for _, m := range problems.FindAllStringSubmatch(c.Result, 8) {
-		if m[1] != "0" {
+		if m[1] != "0" && report["totalissues"] == "" {
 			found = append(found, strings.ToLower(m[0]))
 		}
 	}
 	if len(found) > 0 {
 		return line + " → " + strings.Join(slices.Compact(found), ", ")
 	}
-	if result := strings.TrimSpace(c.Result); result == "" || result == "[]" || clean.MatchString(result) || problems.MatchString(result) {
+	text := strings.TrimSpace(c.Result)
+	if report["totalissues"] == "0" || text == "" || text == "[]" || clean.MatchString(text) || problems.MatchString(text) {
 		return line + " → clean"
 	}
 	return line
 }
 
-// askLine names the question and the user's answers: [asked user: title → field: answer; field: answer].
+// askLine names the question and the user's answers: [asked user: title → field: answer; field: answer]. A field of one
+// of stagewise's forms is named by its label, and a form that was not completed has the reason in place of answers.
 func askLine(c Call) string {
 	line := "asked user: " + cmp.Or(c.Argument("title", "question", "prompt", "message"), "?")
 	if !c.Answered || c.Failed {
 		return line
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(c.Result), &fields) != nil {
-		return line + " → " + c.Result
+	result, separator := fields(c.Result), ", "
+	switch completed := result["completed"]; {
+	case completed == "false", completed == "true" && result["cancelled"] == "true":
+		return line + " → " + cmp.Or(result["cancelreason"], "cancelled")
+	case completed == "true":
+		separator = "," // as JavaScript joins a list
 	}
-	if nested := fields["answers"]; nested != nil && json.Unmarshal(nested, &fields) == nil {
-		delete(fields, "answers")
+	answers := json.RawMessage(cmp.Or(result["answers"], c.Result))
+	decoder := json.NewDecoder(bytes.NewReader(answers))
+	if brace, _ := decoder.Token(); brace != json.Delim('{') {
+		return line + " → " + plainValue(answers, separator)
 	}
-	answers := make([]string, 0, len(fields))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		answers = append(answers, name+": "+plainValue(fields[name]))
+	var form struct {
+		Steps []struct {
+			Fields []struct{ QuestionID, Label string }
+		}
 	}
-	return line + " → " + strings.Join(answers, "; ")
+	_ = json.Unmarshal([]byte(c.Arguments), &form)
+	labels := map[any]string{}
+	for _, step := range form.Steps {
+		for _, f := range step.Fields {
+			labels[f.QuestionID] = f.Label
+		}
+	}
+	var list []string
+	var value json.RawMessage
+	for name, _ := decoder.Token(); decoder.Decode(&value) == nil; name, _ = decoder.Token() {
+		list = append(list, cmp.Or(labels[name], fmt.Sprint(name))+": "+plainValue(value, separator))
+	}
+	return line + " → " + strings.Join(list, "; ")
 }
 
-// searchLine names the query: [searched: "query"].
-func searchLine(c Call) string {
-	return fmt.Sprintf("searched: %q", plaintext.OneLine(c.Argument(searchArguments...), lineBytes))
-}
-
-// lineBytes is the greatest length of a call's line, and errorBytes that of the error in it.
-const (
-	lineBytes  = 400
-	errorBytes = 200
-)
+// Greatest lengths of a call's line, of the error in it, and of the start and the end of a result that say how a command
+// ended.
+const lineBytes, errorBytes, endBytes = 400, 200, 2000
 
 // line returns the line of a call, in square brackets.
 func (t ToolLines) line(c Call) string {
@@ -356,10 +361,7 @@ func (t ToolLines) line(c Call) string {
 	case !c.Answered:
 		text += " (no result)"
 	}
-	for _, n := range c.Notes {
-		text += " " + n
-	}
-	return "[" + text + "]"
+	return "[" + strings.Join(append([]string{text}, c.Notes...), " ") + "]"
 }
 
 func counted(n int, what string) string {
