@@ -1,25 +1,31 @@
 // Package policies returns policies by name: those of other systems and promptree's own. Each has its own package,
 // whose documentation says what the system does and where the policy differs.
 //
-// When they compact:
+// The parts in which the policies differ, made from their values; sizes are in tokens, "-" is none, and "if it pays" means
+// once carrying has cost what is saved:
 //
-//	copilotchat  80% of the window with a warm prompt cache, 90% with a cold one, in the background;
-//	             if a prompt does not fit
-//	copilotcli   80%, in the background; after a refusal by the provider; before a smaller window
-//	a3s          80%, if clearing old tool output does not suffice
-//	stagewise    65%, at most 200,000 tokens, in the background
-//	frugal       once carrying the history has cost what compacting it costs, earlier if the prompt cache
-//	             is cold; 80% at most
-//	ohmypi       16,384 tokens before the end; after a refusal by the provider
-//
-// What stays word for word:
-//
-//	copilotchat  the newest round
-//	copilotcli   the newest round, and copies of the user's messages
-//	a3s          the first 2 and the newest 20 messages
-//	stagewise    the newest 10 messages
-//	frugal       8,000 tokens, and more if a loss is worth more
-//	ohmypi       the newest 20,000 tokens
+//	                  a3s          copilot-chat        copilot-cli              frugal           oh-my-pi        stagewise
+//	the use is        reported     larger              counted                  larger           reported        reported
+//	of                window       largest prompt      largest prompt           window           window          window
+//	compacts at       80%          80%, 90% cold       80%                      if it pays, 80%  all but 16,384  65%, 200,000
+//	meanwhile         agent waits  agent goes on       agent goes on            agent goes on    agent waits     agent goes on
+//	waits from        -            -                   95%                      -                -               -
+//	drops below       -            65%                 -                        -                -               -
+//	a refusal         -            -                   compacts                 compacts         compacts        -
+//	a smaller model   -            -                   compacts                 -                -               -
+//	little memory     -            -                   compacts                 -                -               -
+//	clears output     first        -                   -                        if it pays       always          -
+//	but the newest    40,000       -                   -                        10,000           40,000          -
+//	keeps history of  -            1 round             1 round                  20% or 10,000    20,000          20% or 40,000
+//	or messages       2 + 20       -                   -                        -                -               10
+//	asks in mode      turns        fork, full, simple  conversation-compaction  fork, simple     handoff         briefing
+//	asks first        the agent's  the agent's         the agent's              the cheapest     the agent's     3 small models
+//	requests          1            1                   1                        1                4               1
+//	temperature       -            0                   -                        -                -               0.1
+//	summary, at most  10,000       10,000              10,000                   4,000            10,000          20,000
+//	checkpoints       -            -                   written                  -                -               -
+//	goes on with      -            -                   -                        -                a message       -
+//	last resort       error        drop                truncate                 truncate         error           error
 //
 // What the model is asked for:
 //
