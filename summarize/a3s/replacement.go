@@ -24,7 +24,10 @@ func Replacement(m summarize.Material) elements.Node {
 		textblock.Line("The turns that followed were compacted into this summary:"),
 		m.SummaryBlock(plaintext.SummaryTag), m.Afterword(),
 	}
-	left := m.Room - size(m, rest)
+	left := m.Words
+	if m.Tokenizer != nil {
+		left -= m.Tokenizer.CountText(m.Summary)
+	}
 	for _, said := range m.Head {
 		if said.Role != chat.RoleUser {
 			others = append(others, said)
@@ -40,30 +43,6 @@ func Replacement(m summarize.Material) elements.Node {
 		users,
 		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: slices.Insert(rest, 0, start(m, others))},
 	}
-}
-
-// size returns the tokens of a message of these texts, or a little more.
-func size(m summarize.Material, texts elements.Nodes) int {
-	if m.Tokenizer == nil {
-		return 0
-	}
-	var all strings.Builder
-	var walk func(elements.Node)
-	walk = func(node elements.Node) {
-		switch node := node.(type) {
-		case elements.Nodes:
-			for _, one := range node {
-				walk(one)
-			}
-		case elements.TextChunk:
-			walk(node.Children)
-			all.WriteByte('\n')
-		case elements.Text:
-			all.WriteString(string(node))
-		}
-	}
-	walk(texts)
-	return m.Tokenizer.CountMessage(chat.UserMessage(all.String()))
 }
 
 // minClip is the fewest tokens to which a message is cut. A shorter one is not worth showing.

@@ -48,7 +48,7 @@ func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := compacttest.FirstMaterial()
-			m.Room, m.Summary = c.room, compacttest.Words(c.summary)
+			m.Room, m.Words, m.Summary = c.room, c.room-40, compacttest.Words(c.summary)
 			m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("begin " + compacttest.Words(c.task) + " finish")}}, chat.AssistantMessage("I look.")}
 			got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
 			require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestAFirstMessageThatIsTooLongIsCutInItsMiddle(t *testing.T) {
 	}
 	// A picture stays.
 	m := compacttest.FirstMaterial()
-	m.Summary, m.Room = "S", 600
+	m.Summary, m.Room, m.Words = "S", 600, 560
 	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(compacttest.Words(900)), chat.Image{URL: "https://example.com/a.png"}}}}
 	got, err := compacttest.RenderReplacement(t, a3s.Replacement, m)
 	require.NoError(t, err)
