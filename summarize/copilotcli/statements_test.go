@@ -1047,6 +1047,29 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
+			Says: "a pass that takes more is made only if the request still exceeds the limit: the user's words stay if it is within it without the assistant's work",
+			Check: func(t *testing.T) {
+				users := []chat.Message{user(500), user(500), user(500)}
+				list := append(slices.Insert(slices.Clone(users), 2, chat.AssistantMessage(compacttest.Words(997))), compacttest.Rounds(1, 3, 1000)...)
+				all := compacttest.Count(compacttest.Quarter{}, append(list, chat.SystemMessage("You are a coding agent.")))
+				got, _ := truncated(t, all-1000, list...)
+				compacttest.Equal(t, slices.Concat(users, list[4:]), got[1:])
+				got, _ = truncated(t, all-1001, list...)
+				compacttest.Equal(t, slices.Concat(users[1:], list[4:]), got[1:])
+				got, _ = truncated(t, all-2000, list...)
+				compacttest.Equal(t, slices.Concat(users[2:], list[4:]), got[1:])
+				got, _ = truncated(t, all-2001, list...)
+				require.Equal(t, []int{2, 3}, compacttest.Outputs(compacttest.Text(got)))
+			},
+			Mutants: []statements.Mutant{
+				statements.Change(truncator, "	if exceeds() {\n		for i := 0; i < latest", "	if true {\n		for i := 0; i < latest"),
+				statements.Change(truncator, "	if exceeds() {\n		rounds", "	if true {\n		rounds"),
+				statements.Change(truncator, "return q.usage.Tokens() > limit", "return q.usage.Tokens() >= limit"),
+				statements.Change(truncator, "return q.usage.Tokens() > limit", "return q.usage.Tokens()-1 > limit"),
+				statements.Change(truncator, "q.truncate(target*float64(report.Limit), report.Limit, t.Last)", "q.truncate(target*float64(report.Limit), report.Target, t.Last)"),
+			},
+		},
+		{
 			Says: "a truncated prompt takes less than the limit, so that the next message fits",
 			Check: func(t *testing.T) {
 				d := fixture(t)
