@@ -91,8 +91,8 @@
 //   - The newest message or round is kept word for word, by a compaction and by the truncator. Copilot CLI keeps no
 //     tail, so the agent has to go on from a summary alone, and its truncator removes the newest round too.
 //   - Nothing is compacted if the covered history takes no more than a summary may take, which is a fifth of the budget
-//     and at most 10,000 tokens: it might save nothing. So 2 messages are not always enough for
-//     [summarize.Compactor.Compact].
+//     and at most 10,000 tokens: it might save nothing. For [summarize.Compactor.Compact] and
+//     [summarize.Compactor.MemoryPressure] it has to take more than a replacement of 100 tokens of words.
 //   - Ratios are of [summarize.Target].ContextWindow. If a model takes a shorter prompt than its window, set that limit
 //     as policy.Measure.Threshold. For a model whose window is unknown, the caller has to choose 128,000 tokens:
 //     [sizing.Window] has AllowUnknown for it. A [summarize.Target] without any size is more often a mistake than
