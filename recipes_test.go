@@ -181,7 +181,7 @@ func Example_recipeModelSwitch() {
 	}
 	fmt.Println(before.Tokens, "tokens with the one,", after.Tokens, "with the other")
 	// Output:
-	// 1420 tokens with the one, 249 with the other
+	// 1420 tokens with the one, 229 with the other
 }
 
 // A session is a file. Opened again, here or on another machine, it shows the same messages byte for byte.

@@ -19,11 +19,11 @@ import (
 //  2. Orphans are removed even if everything fits: results without a call in the assistant message before them, second
 //     results of one call, and calls without a result (a call that is still running cannot be sent). An assistant message
 //     that becomes empty is removed too.
-//  3. If the rest fits the limit, nothing more is removed. Otherwise messages are removed until the rest takes at most
-//     [Truncator.Target] of the limit, a little below it, so that the next message does not cause another cut:
-//     first the rounds before the latest user message, the oldest first, each an assistant message with all its
-//     results; then the older user messages, the oldest first; last the rounds after the latest user message, the
-//     oldest first, except for the newest one.
+//  3. If the rest fits the limit, nothing more is removed. Otherwise the rounds before the latest user message are
+//     removed, the oldest first, each an assistant message with all its results; if the rest still exceeds the limit,
+//     the older user messages, the oldest first; and if it exceeds it even then, the rounds after the latest user
+//     message, the oldest first, except for the newest one. Each of the three ends once the rest takes less than
+//     [Truncator.Target] of the limit, so that the next message does not cause another cut.
 //  4. A user message for which [Truncator.Last] returns true is removed only if nothing else is left to remove and the
 //     rest still exceeds the limit. The summary of a compaction is an example.
 //  5. System messages and the latest user message stay, whatever their size. A list without a user message keeps its
@@ -36,7 +36,7 @@ type Truncator struct {
 	Tokenizer chat.Tokenizer
 	// Limit is the maximum size of a request in tokens, tool definitions included. Defaults to [sizing.DefaultTokens].
 	Limit int
-	// Target is the fraction of the limit to which a request that exceeds it is cut, above 0 and up to 1. Defaults to
+	// Target is the fraction of the limit below which a request that exceeds it is cut, above 0 and up to 1. Defaults to
 	// 0.95.
 	Target float64
 	// Last reports whether a user message is removed after everything else. None by default.
@@ -107,7 +107,7 @@ func (t *Truncator) Truncate(messages []chat.Message, tools []chat.Tool) ([]chat
 	report.Before = q.usage
 	changed := q.removeOrphans(t.Tokenizer)
 	if q.usage.Tokens() > report.Limit {
-		q.truncate(report.Target, report.Limit, t.Last)
+		q.truncate(target*float64(report.Limit), report.Limit, t.Last)
 	}
 	report.After = q.usage
 	report.Over = max(0, q.usage.Tokens()-report.Limit)
@@ -198,10 +198,11 @@ func (q *request) removeOrphans(t chat.Tokenizer) bool {
 	return changed
 }
 
-// truncate removes messages until the rest takes at most target tokens or must stay. Messages that go last are removed
-// only until the rest takes at most limit.
-func (q *request) truncate(target, limit int, last func(chat.Message) bool) {
-	fits := func() bool { return q.usage.Tokens() <= target }
+// truncate removes messages until the rest takes at most limit tokens or must stay, in passes. Each pass that is needed
+// goes on until the rest takes less than target tokens; only messages that go last are removed one by one.
+func (q *request) truncate(target float64, limit int, last func(chat.Message) bool) {
+	fits := func() bool { return float64(q.usage.Tokens()) < target }
+	exceeds := func() bool { return q.usage.Tokens() > limit }
 	latest, newest := -1, -1 // the latest user message, the newest assistant message
 	for i, it := range q.items {
 		switch {
@@ -226,13 +227,17 @@ func (q *request) truncate(target, limit int, last func(chat.Message) bool) {
 	}
 	rounds(0, latest)
 	isLast := func(i int) bool { return last != nil && last(q.items[i].message) }
-	for i := 0; i < latest && !fits(); i++ {
-		if q.items[i].message.Role == chat.RoleUser && !isLast(i) {
-			q.remove(i)
+	if exceeds() {
+		for i := 0; i < latest && !fits(); i++ {
+			if q.items[i].message.Role == chat.RoleUser && !isLast(i) {
+				q.remove(i)
+			}
 		}
 	}
-	rounds(latest+1, newest)
-	for i := 0; i < latest && q.usage.Tokens() > limit; i++ {
+	if exceeds() {
+		rounds(latest+1, newest)
+	}
+	for i := 0; i < latest && exceeds(); i++ {
 		if q.items[i].message.Role == chat.RoleUser { // only user messages that go last are left
 			q.remove(i)
 		}

@@ -123,6 +123,106 @@ func TestTruncatorRemovesTheOldestFirst(t *testing.T) {
 	}
 }
 
+func TestTruncatorTakesUserMessagesOnlyIfTheRestExceedsTheLimit(t *testing.T) {
+	for _, tt := range []struct {
+		rule     string
+		messages string
+		limit    int
+		want     string
+	}{
+		{"without the assistant's work the rest is at the limit, above the target", "s u u a u", 40, "s0 u1 u2 u4"},
+		{"and without it above the limit", "s u u a u", 39, "s0 u2 u4"},
+		{"without the older user messages the rest is at the limit, above the target", "s u a u c r c r", 60, "s0 u3 c4 r5 c6 r7"},
+		{"and without them above the limit", "s u a u c r c r", 59, "s0 u3 c6 r7"},
+		{"a rest of exactly the target is too large", "s u a a a a a a a a a a a a a a a a a a a u", 200, "s0 u1 a6 a7 a8 a9 a10 a11 a12 a13 a14 a15 a16 a17 a18 a19 a20 u21"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			kept, _ := (&history.Truncator{Tokenizer: flat{}, Limit: tt.limit}).Truncate(sketched(tt.messages), nil)
+			require.Equal(t, tt.want, sketch(kept))
+		})
+	}
+}
+
+// published removes messages from a list, without orphans, as the program that Copilot CLI publishes as @github/copilot
+// 1.0.40 does: a pass removes one message after the other, each with its results, until less than 95% of the limit is
+// taken, and the next pass is made only if the rest exceeds the limit.
+func published(messages []chat.Message, limit int) []chat.Message {
+	kept := slices.Clone(messages)
+	tokens := func() (n int) {
+		for _, m := range kept {
+			n += quarter{}.CountMessage(m)
+		}
+		return n
+	}
+	latest := func() int {
+		for i := len(kept) - 1; i >= 0; i-- {
+			if kept[i].Role == chat.RoleUser {
+				return i
+			}
+		}
+		return len(kept)
+	}
+	pass := func(goes func(i int, role chat.Role) bool) {
+		for i := 0; i < len(kept); {
+			if !goes(i, kept[i].Role) {
+				i++
+				continue
+			}
+			var results []string
+			for _, c := range kept[i].ToolCalls {
+				results = append(results, c.ID)
+			}
+			kept = slices.Delete(kept, i, i+1)
+			kept = slices.DeleteFunc(kept, func(m chat.Message) bool { return m.Role == chat.RoleTool && slices.Contains(results, m.ToolCallID) })
+			if float64(tokens()) < 0.95*float64(limit) {
+				return
+			}
+		}
+	}
+	for _, goes := range []func(i int, role chat.Role) bool{
+		func(i int, role chat.Role) bool { return role == chat.RoleAssistant && i < latest() },
+		func(i int, role chat.Role) bool { return role == chat.RoleUser && i < latest() },
+		func(_ int, role chat.Role) bool { return role == chat.RoleAssistant },
+	} {
+		if tokens() > limit {
+			pass(goes)
+		}
+	}
+	return kept
+}
+
+func TestATruncatedListIsThePublishedProgramsButForTheNewestRound(t *testing.T) {
+	t.Parallel()
+	same, kept := 0, 0
+	for seed := range uint64(cases(5000)) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		messages := jumbled(r, true)
+		total := 0
+		for _, m := range messages {
+			total += quarter{}.CountMessage(m)
+		}
+		limit := 1 + total*(30+r.IntN(71))/100
+		got, _ := (&history.Truncator{Tokenizer: quarter{}, Limit: limit}).Truncate(messages, nil)
+		want := published(messages, limit)
+		if sketch(got) == sketch(want) {
+			same++
+			continue
+		}
+		kept++
+		rounds := 0
+		without := slices.DeleteFunc(slices.Clone(got), func(m chat.Message) bool {
+			if m.Role == chat.RoleAssistant {
+				rounds++
+			}
+			return m.Role == chat.RoleAssistant || m.Role == chat.RoleTool
+		})
+		require.Equal(t, 1, rounds, "seed %d: only the newest round stays", seed)
+		require.Equal(t, sketch(want), sketch(without), "seed %d, limit %d: %s", seed, limit, sketch(messages))
+	}
+	require.Greater(t, same, kept)
+	require.Positive(t, kept)
+}
+
 func TestTruncatorRemovesTheMessageOfLastAfterAllOthers(t *testing.T) {
 	for _, tt := range []struct {
 		rule     string

@@ -75,14 +75,14 @@ type Workspace struct {
 	Plan string
 	// Todo list, as text.
 	Todo string
-	// Skills that were invoked, in order.
+	// Skills that were invoked, each once, in the order of their latest invocation.
 	Skills []Skill
 	// Agent says what the active custom agent does, for the agent that takes over.
 	Agent string
 }
 
-// Skill is a set of instructions that the agent was given by name.
-type Skill struct{ Name, Instructions string }
+// Skill is a set of instructions that the agent was given by name. Path is its file, "" if it has none.
+type Skill struct{ Name, Path, Instructions string }
 
 // Breadcrumb says where everything that was said can be looked up. The zero value means nowhere.
 type Breadcrumb struct {

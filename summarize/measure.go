@@ -308,8 +308,8 @@ func (m *measurer) fillCompaction(ctx context.Context, s *measured) error {
 		return err
 	}
 	s.Covered = replaced(m.target.Tokenizer, nil, covered(point))
-	if s.Occasion == OnDemand {
-		s.Room = min(s.Room, minWords) // a user who asks for it wants it in any case
+	if s.Occasion == OnDemand || s.Occasion == OnMemoryPressure {
+		s.Room = min(s.Room, minWords) // who asks for it wants it in any case
 	}
 	if s.keepsLess() {
 		latest, err := history.Cut{First: m.policy.Cut.First, Limits: m.policy.Cut.Limits}.Find(ctx, s.view, m.sizing())

@@ -87,7 +87,7 @@ func SummarizedMaterial() summarize.Material {
 	m.Reminder = "Keep going."
 	m.Workspace = summarize.Workspace{
 		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",
-		Skills: []summarize.Skill{{Name: "go", Instructions: "Run gofmt."}, {Name: `"git"`, Instructions: "Commit early."}, {Name: "plain"}},
+		Skills: []summarize.Skill{{Name: "go", Path: "skills/go.md", Instructions: "Run gofmt."}, {Name: "plain"}, {Name: `"git"`, Instructions: "Commit early."}},
 	}
 	return m
 }

@@ -1,4 +1,7 @@
-// Package copilotcli has the policy by which Copilot CLI compacts its history, as published descriptions of it say.
+// Package copilotcli has the policy by which Copilot CLI compacts its history. Its rules are those of published
+// descriptions. Numbers that these do not give are those of the published program, version 1.0.40 of the npm package
+// @github/copilot: how much of the user's messages is copied, which skills are shown whole, the messages that memory
+// pressure needs, and the passes of the truncator.
 //
 //	policy, err := copilotcli.Policy().WithEnv(os.LookupEnv)
 //	...
@@ -18,9 +21,9 @@
 //     without a limit, which may be a mistake, it returns the same prompt, or half of the budget if that is less.
 //   - [summarize.Compactor.SwitchModel] compacts if the prompt is too large for the next model. The model that answered
 //     so far writes the summary.
-//   - [summarize.Compactor.MemoryPressure] needs 4 messages. [summarize.Compactor.Compact], which is the command
-//     /compact, needs 2. Both return how many messages and tokens they removed, and need a prompt that was rendered
-//     before. Compact is refused while another call compacts, and ends by [summarize.Compactor.Abort].
+//   - [summarize.Compactor.MemoryPressure] and [summarize.Compactor.Compact], which is the command /compact, need 2
+//     messages and a prompt that was rendered before. Both return how many messages and tokens they removed. Compact is
+//     refused while another call compacts, and ends by [summarize.Compactor.Abort].
 //
 // The environment variables COPILOT_BACKGROUND_COMPACTION_THRESHOLD and COPILOT_BUFFER_EXHAUSTION_THRESHOLD set the
 // ratios of 80% and 95%, if WithEnv is called. The hook BeforeCompact is called before each compaction, with its
@@ -42,9 +45,13 @@
 // # What is put in place
 //
 // One user message: the summary, copies of the user's own messages, the plan, the todo list, the skills that were
-// invoked with their instructions, and what a custom agent does. Plan and todo list are the newest [history.Todos] of
-// the session, or come from the hook Workspace, which is the only source of skills and agents. Each copy is cut to 500
-// tokens, and together they take at most 30% of the room; marks say what was cut and how many messages were left out.
+// invoked, and what a custom agent does. Plan and todo list are the newest [history.Todos] of the session, or come from
+// the hook Workspace, which is the only source of skills and agents.
+//
+// Up to 20 messages of the user and 30,000 characters are copied whole. Of more, the 16 newest are copied within 24,001
+// characters and the 3 oldest within 5,999, and a line between them says how many were left out. A message that does not
+// fit ends its share, and is cut at its end if it is alone. Of the skills, the newest is shown in full and the others by
+// name and path. [CompactedSession] says what goes if there is less room.
 //
 // The compaction is an entry of the session, so a session that is opened again is compacted. If
 // [summarize.Compactor].Checkpoints is set, the summary is also written to a numbered file, and the index of these
@@ -58,9 +65,10 @@
 // summary is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
 //
 // A prompt that still does not fit is truncated, by the rules of [history.Truncator]. The assistant's work before the
-// latest user message goes first, the oldest first, each call with its results. Then the older user messages go, and
-// then the assistant's work since the latest one, except its newest round. System messages and the latest user message
-// stay. About 5% of the limit are left free. The session keeps everything, and a later request may show it again.
+// latest user message goes first, the oldest first, each call with its results. If the rest still exceeds the limit, the
+// older user messages go, and if it exceeds it even then, the assistant's work since the latest one, except its newest
+// round. Each of these ends below 95% of the limit. System messages and the latest user message stay. The session keeps
+// everything, and a later request may show it again.
 //
 // If the provider goes on refusing, up to 3 refusals are answered by a compaction ([summarize.Overflow].Attempts), and
 // further ones, or those whose compaction failed, by truncation: to nine tenths of the limit that was named, or to half
@@ -80,32 +88,49 @@
 //     the background and truncates that request, which loses part of what a compaction would have kept. To have that
 //     order, set policy.Background.Always to true. The truncated request breaks the provider's cache once more than the
 //     compaction does.
-//   - The newest message or round is kept word for word. The documentation names no tail, but without one the agent
-//     would have to go on from a summary alone.
+//   - The newest message or round is kept word for word, by a compaction and by the truncator. Copilot CLI keeps no
+//     tail, so the agent has to go on from a summary alone, and its truncator removes the newest round too.
 //   - Nothing is compacted if the covered history takes no more than a summary may take, which is a fifth of the budget
-//     and at most 10,000 tokens: it might save nothing. So 2 messages are not always enough for
-//     [summarize.Compactor.Compact].
+//     and at most 10,000 tokens: it might save nothing. For [summarize.Compactor.Compact] and
+//     [summarize.Compactor.MemoryPressure] it has to take more than a replacement of 100 tokens of words.
 //   - Ratios are of [summarize.Target].ContextWindow. If a model takes a shorter prompt than its window, set that limit
 //     as policy.Measure.Threshold. For a model whose window is unknown, the caller has to choose 128,000 tokens:
 //     [sizing.Window] has AllowUnknown for it. A [summarize.Target] without any size is more often a mistake than
 //     intended.
 //   - A history that does not fit into the model's window beside an answer is summarised in pieces, each with the
-//     summary of those before it.
+//     summary of those before it. Copilot CLI truncates the request for the summary.
 //   - A summary that is longer than its room is shortened by the model once, and then cut at a section. An empty one,
 //     or one that takes no less than what it replaces, is not put in place.
-//   - The replacement is one message and not several, so that it never looks like something that was said then. The
-//     marks of what was cut are in words.
-//   - The documentation gives no number for the size of copies, for the messages that memory pressure needs, for the
-//     headroom of the truncator or for the size after a refusal. The numbers above are ours.
+//   - The replacement fits a room in tokens, so in a small room less is copied. Messages that are still shown are not
+//     copied. A character is a code point, not a unit of UTF-16.
+//   - The numbers of messages that a compaction needs are without system messages. Copilot CLI counts these for the 4.
+//   - A limit that the provider names is used less a tenth. If it names none, Copilot CLI leaves a part of the limit
+//     free that grows with each retry up to half; here the request is halved.
 //   - The truncator removes the summary of an earlier compaction last of all. Results without a call need not be
 //     removed from prompts of a session, which refuses them as they are appended; [history.Truncator] removes those of
-//     other lists.
+//     other lists before it counts, and Copilot CLI after its passes.
 //   - There are no headers: a [chat.Request] has no place for them. A request for a summary is recognised by its tag
 //     <conversation-compaction>, and by the mode of events.
 //   - Ids of requests are in [summarize.EventAnswered]. An event of a truncation names the policy and no truncator, and
 //     no event says that it is the first; the report of a [history.Truncator] does both.
 //   - Signing in, asking the user before a switch of model, garbage collection, remote sessions, the user interface and
 //     what later sessions remember are left to the application.
+//
+// # What Copilot CLI does since
+//
+// The descriptions are of an earlier version. Version 1.0.40 differs from them as follows, and this package does not:
+//
+//   - The copies of the user's messages come before the summary, not after it.
+//   - The parts of the summary are an overview, the history, the work done, technical details, important files and next
+//     steps, with a title of 2 to 6 words.
+//   - Requests for a summary in the background have the header X-Interaction-Type: conversation-background, and those of
+//     /compact have none.
+//   - Claude's tokens are counted by a tokenizer of OpenAI times 1.1 to 1.2. Here a [sizing.Calibrated] does that better.
+//   - The truncator keeps the calls of report_intent and report_progress before the latest user message. For some models
+//     of Claude it moves the newest reasoning that it removed to the first message of the assistant that is left.
+//   - Memory pressure is a heap of 70% of its limit, after the garbage was collected.
+//   - A failed summary is begun again by the next request that is above the threshold, and nothing bounds how long a
+//     request waits. Later versions, by reports of September 2026, wait 60 seconds.
 //
 // # What it costs
 //

@@ -28,7 +28,7 @@ func Policy() summarize.Policy {
 			{On: summarize.OnContextLimit},
 			{On: summarize.OnDemand, Messages: 2},
 			{On: summarize.OnModelSwitch, Ratio: 1, Above: true},
-			{On: summarize.OnMemoryPressure, Messages: 4},
+			{On: summarize.OnMemoryPressure, Messages: 2},
 		},
 		Background: summarize.Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
 		Cut:        history.Cut{ToolBoundary: true},

@@ -1,6 +1,8 @@
 package copilotcli
 
 import (
+	"slices"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -49,13 +51,7 @@ const goesOn = "<" + string(Mode) + ">\nThe conversation goes on here: what came
 	string(Mode) + ">"
 
 func request(m summarize.Material) elements.Node {
-	var said []chat.Message
-	for _, message := range m.Covered {
-		if message.Role != chat.RoleSystem {
-			said = append(said, message)
-		}
-	}
-	said = plaintext.InWords(said)
+	said := plaintext.InWords(slices.DeleteFunc(slices.Clone(m.Covered), func(m chat.Message) bool { return m.Role == chat.RoleSystem }))
 	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
 		said = append([]chat.Message{chat.UserMessage(goesOn)}, said...)
 	}

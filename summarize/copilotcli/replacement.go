@@ -1,42 +1,45 @@
 package copilotcli
 
 import (
+	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/summarize"
 )
 
 // CompactedSession makes a replacement of one user message with all that the agent works with: the summary, copies of
-// the user's messages, the plan, the todo list, the skills that were invoked and what a custom agent does. The zero
-// value is usable.
+// the user's messages, the plan, the todo list, the skills that were invoked and what a custom agent does.
 //
-// The summary always stays. If there is too little room, the other parts are left out in this order: instructions of
-// skills, the earliest invoked first; user messages, the oldest first, but the very first one last; the agent; the
-// plan; the todo list; the names of the skills. A plan, a todo list or an agent that takes more than a quarter of the
-// room is cut in its middle, and so are a skill's instructions that take more than an eighth, each with a mark.
-type CompactedSession struct {
-	// UserTokens is the maximum size of the copy of a user message, in tokens. A longer copy is cut in its middle, with
-	// a mark. Defaults to 500.
-	UserTokens int
-	// UserShare is the share of the room that these copies may take, from 0 to 1. If that is too little, the first and
-	// the newest are shown, and a line says how many are left out between them. Defaults to 0.3.
-	UserShare float64
-}
+// Up to 20 messages of the user with up to 30,000 characters (code points) in all are copied whole. Of more, four
+// fifths of both numbers are for the newest messages and one fifth is for the oldest; as the published program rounds,
+// that is 16 messages with 24,001 characters and 3 messages with 5,999. Each share takes whole messages until one does
+// not fit, and what is left of it is not used. A message that alone exceeds its share is cut at its end, with a mark. A
+// line says how many messages are left out. Of more than 1,000 messages, only one of the oldest is known
+// ([summarize.Material].SaidLeft).
+//
+// The summary always stays. If there is too little room, the other parts are cut or left out in this order: the
+// instructions of the newest skill are left out; the user's messages are copied by the same rules with fewer
+// characters; the agent, the plan, the todo list and the names of the skills are left out. A plan, a todo list or an
+// agent that takes more than a quarter of the room is cut in its middle, with a mark.
+type CompactedSession struct{}
 
 // Replacement returns the replacement.
-func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
+func (CompactedSession) Replacement(m summarize.Material) elements.Node {
 	children := elements.Nodes{
 		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
 		m.SummaryBlock("conversation-summary"),
 	}
 	if m.Room > 0 {
 		children = append(children,
-			c.users(m),
+			users(m),
 			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),
 			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),
 			skills(m),
@@ -46,66 +49,85 @@ func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
 	return elements.UserMessage{Children: append(children, m.Afterword())}
 }
 
-// users returns copies of the user messages that are covered.
-func (c CompactedSession) users(m summarize.Material) elements.Node {
-	each, share := c.UserTokens, c.UserShare
-	if each <= 0 {
-		each = 500
-	}
-	if share <= 0 {
-		share = 0.3
-	}
-	said := m.Said
-	texts := make([]string, len(said))
-	total := 0
-	show := func(i int) bool {
-		text, notes := plaintext.Content(said[i])
-		text = m.Clip(text, each)
-		texts[i] = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n")
-		total += m.Tokenizer.CountText(texts[i])
-		return total <= clamp.Share(share, m.Room)
-	}
-	if len(said) == 0 || !show(0) {
-		return nil
-	}
-	newest := len(said)
-	for newest > 1 && show(newest-1) {
-		newest--
-	}
-	var list []textblock.Ranked
-	for i := range said {
-		if left := newest - 1 + m.SaidLeft; i == 1 && left > 0 {
-			list = append(list, textblock.Ranked{Text: fmt.Sprintf("[%d messages of the user left out here]", left), Priority: len(said) + 1})
+// users returns copies of the user messages that are covered, within the tokens that the other parts leave.
+func users(m summarize.Material) elements.Node {
+	var texts []string
+	for _, message := range m.Said {
+		text, notes := plaintext.Content(message)
+		if text = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n"); text != "" {
+			texts = append(texts, text)
 		}
-		switch {
-		case i > 0 && i < newest:
-		case texts[i] != "":
-			priority := i
-			if i == 0 {
-				priority = len(said)
+	}
+	return el.Func(func(_ context.Context, s elements.Sizing) (elements.Node, error) {
+		for characters := 30_000; characters > 0 && len(texts) > 0; {
+			list := copies(texts, m.SaidLeft, characters)
+			tokens := s.CountText(list) + 4 // joined to the other parts, they may take more
+			if tokens <= s.TokenBudget {
+				return textblock.Ranked{Text: list}.Node(), nil
 			}
-			list = append(list, textblock.Ranked{Text: plaintext.Tagged("user-message", plaintext.Untagged(texts[i])), Priority: priority})
+			characters = min(characters*9/10, characters*s.TokenBudget/tokens)
 		}
-	}
-	return textblock.List(elements.Props{Priority: new(2)}, "user-messages", list)
+		return nil, nil
+	}, el.Priority(2), el.Grow(2))
 }
 
-// skills returns the names and the instructions of the skills that were invoked.
+// copies returns copies of texts that take at most the given characters, by the rules of [CompactedSession]. Missing is
+// the number of texts that are missing after the first.
+func copies(texts []string, missing, characters int) string {
+	share, most, first := (characters-1)/5, 16, 3 // for the oldest, the newest, the oldest
+	if len(texts) == 1 || len(texts) <= 20 && utf8.RuneCountInString(strings.Join(texts, "")) <= characters {
+		share, most = 0, 20
+	}
+	if missing > 0 {
+		first = 1
+	}
+	newest := whole(slices.Backward(texts), characters-share, most)
+	slices.Reverse(newest)
+	rest := texts[:len(texts)-len(newest)]
+	oldest := whole(slices.All(rest), share, first)
+	missing += len(rest) - len(oldest)
+	var list []string
+	for i, text := range slices.Concat(oldest, newest) {
+		if i == len(oldest) && missing > 0 {
+			list = append(list, fmt.Sprintf("... %d messages of the user omitted ...", missing))
+		}
+		list = append(list, plaintext.Tagged("user-message", plaintext.Untagged(text)))
+	}
+	return plaintext.Tagged("user-messages", strings.Join(list, "\n"))
+}
+
+// whole returns the first texts that take at most the given characters together, at most the given number of them. If
+// not even one fits, it is cut at its end.
+func whole(texts iter.Seq2[int, string], characters, most int) (list []string) {
+	const mark = "...<truncated>..."
+	for _, text := range texts {
+		n := utf8.RuneCountInString(text)
+		switch {
+		case n > characters && len(list) == 0:
+			return []string{string([]rune(text)[:max(0, characters-len(mark))]) + mark}
+		case n > characters || len(list) == most:
+			return list
+		}
+		list, characters = append(list, text), characters-n
+	}
+	return list
+}
+
+// skills returns the names and files of the skills that were invoked, and the instructions of the newest.
 func skills(m summarize.Material) elements.Node {
 	if len(m.Skills) == 0 {
 		return nil
 	}
 	names := make([]string, len(m.Skills))
-	var instructions []textblock.Ranked
-	for i, s := range m.Skills {
-		names[i] = plaintext.Untagged(plaintext.OneLine(s.Name, 100))
-		if text := m.Clip(s.Instructions, m.Room/8); text != "" {
-			text = fmt.Sprintf("<skill name=%q>\n%s\n</skill>", names[i], plaintext.Untagged(text))
-			instructions = append(instructions, textblock.Ranked{Text: text, Priority: i})
+	for i, skill := range m.Skills {
+		names[i] = plaintext.OneLine(skill.Name, 100)
+		if skill.Path != "" {
+			names[i] += " (" + plaintext.PathLine(skill.Path) + ")"
 		}
 	}
+	newest := textblock.Tagged(1, "skill", m.Skills[len(m.Skills)-1].Instructions)
 	return elements.Nodes{
-		textblock.Ranked{Text: "Skills that were invoked: " + strings.Join(names, ", "), Priority: 6}.Node(),
-		textblock.List(elements.Props{Priority: new(1)}, "skills", instructions),
+		textblock.Ranked{Text: "Skills that were invoked, the newest last: " + plaintext.Untagged(strings.Join(names, ", ")), Priority: 6}.Node(),
+		elements.Wrap{Props: elements.Props{Priority: new(1), FlexGrow: 1}, Children: elements.Nodes{newest}},
 	}
 }

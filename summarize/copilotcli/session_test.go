@@ -2,9 +2,12 @@ package copilotcli_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,15 +50,12 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
 	m := compacttest.SummarizedMaterial()
-	m.Said, m.Reminder, m.Breadcrumb = nil, "", summarize.Breadcrumb{}
-	for n := range 3 {
-		m.Said = append(m.Said, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
-	}
+	m.Said, m.Reminder, m.Breadcrumb = []chat.Message{chat.UserMessage("USER")}, "", summarize.Breadcrumb{}
 	m.Workspace = summarize.Workspace{
 		Plan: "PLAN" + fill, Todo: "TODO" + fill, Agent: "AGENT" + fill,
-		Skills: []summarize.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Instructions: "SKILL2" + fill}},
+		Skills: []summarize.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Path: "PATH2", Instructions: "SKILL2" + fill}},
 	}
-	marks := []string{"U1", "U2", "U3", "PLAN", "TODO", "NAME1", "SKILL1", "SKILL2", "AGENT"}
+	marks := []string{"USER", "PLAN", "TODO", "NAME1", "SKILL1", "NAME2 (PATH2)", "SKILL2", "AGENT"}
 	m.Room = 4000
 	tree := copilotcli.CompactedSession{}.Replacement(m)
 	var seen []string
@@ -65,51 +65,166 @@ func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 			break
 		}
 		got := compacttest.Text(r.Messages)
-		got = strings.ReplaceAll(got, `<skill name="NAME1">`, "") // the names are also in a line of their own
+		require.Contains(t, got, m.Summary)
 		if left := compacttest.MarksIn(got, marks...); len(seen) == 0 || left != seen[len(seen)-1] {
 			seen = append(seen, left)
 		}
 	}
 	require.Equal(t, []string{
-		"U1 U2 U3 PLAN TODO NAME1 SKILL1 SKILL2 AGENT", "U1 U2 U3 PLAN TODO NAME1 SKILL2 AGENT", "U1 U2 U3 PLAN TODO NAME1 AGENT",
-		"U1 U3 PLAN TODO NAME1 AGENT", "U1 PLAN TODO NAME1 AGENT", "PLAN TODO NAME1 AGENT", "PLAN TODO NAME1", "TODO NAME1", "NAME1", "",
+		"USER PLAN TODO NAME1 NAME2 (PATH2) SKILL2 AGENT", "USER PLAN TODO NAME1 NAME2 (PATH2) AGENT",
+		"PLAN TODO NAME1 NAME2 (PATH2) AGENT", "PLAN TODO NAME1 NAME2 (PATH2)", "TODO NAME1 NAME2 (PATH2)", "NAME1 NAME2 (PATH2)", "",
 	}, seen)
 }
 
-func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
-	users := func(n, tokens int) []chat.Message {
-		list := make([]chat.Message, n)
-		for i := range list {
-			list[i] = chat.UserMessage(fmt.Sprintf("U%d %s", i+1, compacttest.Words(tokens-1)))
-		}
-		return list
+// said returns user messages of that many characters, each of which begins with its number.
+func said(lengths ...int) []chat.Message {
+	list := make([]chat.Message, len(lengths))
+	for i, n := range lengths {
+		list[i] = chat.UserMessage(fmt.Sprintf("%03d%s", i+1, strings.Repeat("ö", n-3)))
 	}
+	return list
+}
+
+// copied returns the copies in a replacement, as the number of the message and its characters, with + for the mark of a
+// cut, and the number of messages that are left out, in parentheses.
+func copied(t *testing.T, m summarize.Material) string {
+	t.Helper()
+	m.Summary, m.Tokenizer = "S", compacttest.Quarter{}
+	text := compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m)
+	_, text, _ = strings.Cut(text, "<user-messages>\n")
+	text, _, _ = strings.Cut(text, "\n</user-messages>")
+	var list []string
+	for line := range strings.SplitSeq(text, "\n") {
+		var left int
+		switch n, _ := fmt.Sscanf(line, "... %d messages of the user omitted ...", &left); {
+		case n == 1:
+			list = append(list, fmt.Sprintf("(%d)", left))
+		case line != "" && line[0] != '<':
+			words, cut := strings.CutSuffix(line, "...<truncated>...")
+			list = append(list, fmt.Sprintf("%s:%d%s", words[:min(3, len(words))], utf8.RuneCountInString(line), map[bool]string{true: "+"}[cut]))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// times returns a list with a number that many times.
+func times(n, number int) []int { return slices.Repeat([]int{number}, n) }
+
+func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 	for _, c := range []struct {
-		rule    string
-		session copilotcli.CompactedSession
-		users   []chat.Message
-		want    string
-		note    string
+		rule  string
+		users []chat.Message
+		left  int
+		want  string
 	}{
-		{"all if there is room", copilotcli.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
-		{"none if none is covered", copilotcli.CompactedSession{}, nil, "", ""},
-		{"the first and the newest if there is less room", copilotcli.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
-		{"fewer if UserShare is lower", copilotcli.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
-		{"a long message is cut", copilotcli.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
-		{"a message is cut to UserTokens", copilotcli.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
-		{"none if not even the first has room", copilotcli.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
-		{"a picture is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
+		{"none if none is covered", nil, 0, ""},
+		{"all if there are 30,000 characters at most", said(29_000, 600, 400), 0, "001:29000 002:600 003:400"},
+		{"a share for the newest and one for the oldest if there are more", said(29_000, 600, 401), 0, "001:5999+ 002:600 003:401"},
+		{"16 of the newest and 3 of the oldest if there are more than 20", said(times(23, 10)...), 0,
+			"001:10 002:10 003:10 (4) 008:10 009:10 010:10 011:10 012:10 013:10 014:10 015:10 016:10 017:10 018:10 019:10 020:10 021:10 022:10 023:10"},
+		{"20 are all copied", said(times(20, 10)...), 0,
+			"001:10 002:10 003:10 004:10 005:10 006:10 007:10 008:10 009:10 010:10 011:10 012:10 013:10 014:10 015:10 016:10 017:10 018:10 019:10 020:10"},
+		{"the only message is cut at its end", said(30_001), 0, "001:30000+"},
+		{"the newest have 24,001 characters, the oldest 5,999", said(3000, 2999, 3, 1000, 12_001, 12_000), 0, "001:3000 002:2999 (2) 005:12001 006:12000"},
+		{"the newest have no more", said(3000, 2999, 3, 1000, 12_002, 12_000), 0, "001:3000 002:2999 (3) 006:12000"},
+		{"the oldest have no more", said(3000, 3000, 3, 1000, 12_001, 12_000), 0, "001:3000 (3) 005:12001 006:12000"},
+		{"a share ends at the first that does not fit, even if a later one would", said(10, 6000, 10, 10, 24_001, 10), 0, "001:10 (4) 006:10"},
+		{"the newest is cut if it alone exceeds its share", said(100, 29_901), 0, "001:100 002:24001+"},
+		{"the oldest is cut if it alone exceeds its share", said(6000, 10, 24_000), 0, "001:5999+ (1) 003:24000"},
+		{"those that are known no more are counted, and are after the first", said(times(999, 10)...), 7,
+			"001:10 (989) 984:10 985:10 986:10 987:10 988:10 989:10 990:10 991:10 992:10 993:10 994:10 995:10 996:10 997:10 998:10 999:10"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}
-			got := compacttest.FormatReplacement(t, c.session.Replacement, m)
-			require.Equal(t, c.want, compacttest.MarksIn(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
-			require.Contains(t, got, c.note)
-			require.Equal(t, c.want != "", strings.Contains(got, "<user-messages>"))
-			if c.note == "" {
-				require.NotContains(t, got, "left out")
-				require.NotContains(t, got, "cut here")
-			}
+			require.Equal(t, c.want, copied(t, summarize.Material{Said: c.users, SaidLeft: c.left, Room: 20_000}))
 		})
+	}
+	t.Run("a picture is named", func(t *testing.T) {
+		m := summarize.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 2000, Said: []chat.Message{
+			{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}},
+		}}
+		require.Contains(t, compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m), "[attached: image https://example.com/U1.png]")
+	})
+}
+
+// published returns the copies that the published program (@github/copilot 1.0.40) makes of messages of these lengths,
+// in the form of copied.
+func published(lengths []int) string {
+	one := func(i, n int) string {
+		if n < lengths[i] {
+			return fmt.Sprintf("%03d:%d+", i+1, n)
+		}
+		return fmt.Sprintf("%03d:%d", i+1, n)
+	}
+	share := 0.8
+	total := 0
+	for _, n := range lengths {
+		total += n
+	}
+	var list []string
+	switch {
+	case len(lengths) == 1:
+		return one(0, min(30_000, total))
+	case len(lengths) <= 20 && total <= 30_000:
+		for i, n := range lengths {
+			list = append(list, one(i, n))
+		}
+		return strings.Join(list, " ")
+	}
+	oldest := int(math.Floor(30_000 * (1 - share)))
+	newest := 30_000 - oldest
+	end, taken := len(lengths), 0
+	for end > 0 && len(lengths)-end < int(math.Floor(20*share)) && taken+lengths[end-1] <= newest {
+		end--
+		taken += lengths[end]
+		list = append([]string{one(end, lengths[end])}, list...)
+	}
+	if end == len(lengths) {
+		end--
+		list = []string{one(end, newest)}
+	}
+	var first []string
+	start, taken := 0, 0
+	for start < end && start < max(1, int(math.Floor(20*(1-share)))) && taken+lengths[start] <= oldest {
+		taken += lengths[start]
+		first = append(first, one(start, lengths[start]))
+		start++
+	}
+	if start == 0 && end > 0 {
+		first = []string{one(0, oldest)}
+		start = 1
+	}
+	if start < end {
+		first = append(first, fmt.Sprintf("(%d)", end-start))
+	}
+	return strings.Join(append(first, list...), " ")
+}
+
+func TestCopiesOfAnyMessagesAreThePublishedPrograms(t *testing.T) {
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 26))
+		lengths := make([]int, 1+r.IntN(40))
+		most := []int{100, 2000, 10_000, 40_000}[r.IntN(4)]
+		for i := range lengths {
+			lengths[i] = 3 + r.IntN(most)
+			if r.IntN(4) == 0 {
+				lengths[i] = 600 * (1 + r.IntN(10))
+			}
+		}
+		require.Equal(t, published(lengths), copied(t, summarize.Material{Said: said(lengths...), Room: 50_000}), "seed %d: %v", seed, lengths)
+	}
+}
+
+func TestInASmallRoomCopiesFollowTheSameRulesWithFewerCharacters(t *testing.T) {
+	for room := 150; room < 9000; room += 150 {
+		for rule, users := range map[string][]chat.Message{
+			"a huge first message":  said(50_000, 30, 40),
+			"a huge newest message": said(30, 40, 50_000),
+			"many messages":         said(times(100, 500)...),
+		} {
+			got := strings.Fields(copied(t, summarize.Material{Said: users, Room: room}))
+			require.NotEmpty(t, got, "%s in %d tokens", rule, room)
+			require.Equal(t, "001", got[0][:3], "%s in %d tokens: %s", rule, room, got)
+			require.Equal(t, fmt.Sprintf("%03d", len(users)), got[len(got)-1][:3], "%s in %d tokens: %s", rule, room, got)
+		}
 	}
 }

@@ -255,13 +255,52 @@ func holds(says, part string, mutants ...statements.Mutant) statements.Statement
 			d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
 				return summarize.Workspace{
 					Plan: "Mend main.go.", Todo: "- run the tests", Agent: "It reviews.",
-					Skills: []summarize.Skill{{Name: "release", Instructions: "Tag it."}, {Name: "review", Instructions: "Read it."}},
+					Skills: []summarize.Skill{
+						{Name: "release", Path: "skills/release.md", Instructions: "Tag it."}, {Name: "review", Path: "skills/review.md", Instructions: "Read it."},
+					},
 				}, nil
 			}
 			has(t, settled(d)[1].Text(), part)
 		},
 		Mutants: mutants,
 	}
+}
+
+// copying returns a fixture of 80,000 tokens or more with user messages of these lengths in characters, multiples of
+// four, which the next compaction covers.
+func copying(t *testing.T, characters ...int) compacttest.Fixture {
+	d := fixture(t)
+	for _, n := range characters {
+		d.Say(chat.UserMessage(compacttest.Words(n / 4)))
+	}
+	d.Say(chat.AssistantMessage("Yes."), chat.AssistantMessage(compacttest.Words(80_000)), chat.UserMessage("Go on."))
+	return d
+}
+
+// copiesIn returns the copies of user messages in a replacement: their lengths in characters, with + if the end is a
+// mark, and in parentheses how many messages are left out.
+func copiesIn(text string) (list []string) {
+	_, text, _ = strings.Cut(text, "<user-messages>\n")
+	text, _, _ = strings.Cut(text, "\n</user-messages>")
+	for line := range strings.SplitSeq(text, "\n") {
+		words, left := strings.CutSuffix(line, " messages of the user omitted ...")
+		_, cut := strings.CutSuffix(line, "...<truncated>...")
+		switch {
+		case left:
+			list = append(list, "("+strings.TrimPrefix(words, "... ")+")")
+		case cut:
+			list = append(list, fmt.Sprintf("%d+", len(line)))
+		case !strings.HasPrefix(line, "<"):
+			list = append(list, fmt.Sprint(len(line)))
+		}
+	}
+	return list
+}
+
+// userCopies returns [copiesIn] the replacement of user messages of these lengths.
+func userCopies(t *testing.T, characters ...int) []string {
+	t.Helper()
+	return copiesIn(settled(copying(t, characters...))[1].Text())
 }
 
 func TestStatements(t *testing.T) {
@@ -515,24 +554,24 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "an application that is short of memory can have the session compacted if there are enough messages",
+			Says: "an application that is short of memory can have the session compacted from 2 messages on, however few tokens are used",
 			Check: func(t *testing.T) {
-				list := []chat.Message{user(20_000), chat.AssistantMessage("Yes."), chat.UserMessage("Go on.")}
-				d := fixture(t, list...)
+				d := fixture(t, user(1000))
 				d.Messages()
 				_, err := d.MemoryPressure(t.Context())
 				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
-				require.ErrorContains(t, err, "3 messages, fewer than 4")
-				d = fixture(t, append(list, chat.UserMessage("Well?"))...)
+				require.ErrorContains(t, err, "1 messages, fewer than 2")
+				d.Say(chat.UserMessage("Go on."))
 				d.Messages()
 				got, err := d.MemoryPressure(t.Context())
 				require.NoError(t, err)
 				require.True(t, shows(got.Result.Messages))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 3"),
-				statements.Change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 5"),
-				statements.Change(policy, "			{On: summarize.OnMemoryPressure, Messages: 4},\n", ""),
+				statements.Change(policy, "OnMemoryPressure, Messages: 2", "OnMemoryPressure, Messages: 1"),
+				statements.Change(policy, "OnMemoryPressure, Messages: 2", "OnMemoryPressure, Messages: 3"),
+				statements.Change(policy, "			{On: summarize.OnMemoryPressure, Messages: 2},\n", ""),
+				statements.Change(engine+"measure.go", "if s.Occasion == OnDemand || s.Occasion == OnMemoryPressure {", "if s.Occasion == OnDemand {"),
 			},
 		},
 		{
@@ -740,7 +779,7 @@ func TestStatements(t *testing.T) {
 				m.Covered = append([]chat.Message{chat.SystemMessage("Be careful.")}, m.Covered...)
 				require.NotContains(t, compacttest.Text(compacttest.MustRenderRequest(t, copilotcli.Prompt().Request(m))), "Be careful.")
 			},
-			Mutants: []statements.Mutant{statements.Change(prompt, "if message.Role != chat.RoleSystem {", "if true {")},
+			Mutants: []statements.Mutant{statements.Change(prompt, "return m.Role == chat.RoleSystem", "return false")},
 		},
 		{
 			Says: "the request is marked as conversation compaction, and so are the events about it",
@@ -793,15 +832,16 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
-			statements.Change(replacement, "			c.users(m),\n", "")),
+			statements.Change(replacement, "			users(m),\n", "")),
 		holds("the agent's plan is there", "<plan>\nMend main.go.\n</plan>",
 			statements.Change(replacement, `			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),`+"\n", "")),
 		holds("the list of things to do is there", "<todo>\n- run the tests\n</todo>",
 			statements.Change(replacement, `			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),`+"\n", "")),
-		holds("the names of the skills that were invoked are there", "Skills that were invoked: release, review",
-			statements.Change(replacement, `strings.Join(names, ", ")`, `names[0]`)),
-		holds("the instructions of the skills are there", "<skills>\n<skill name=\"release\">\nTag it.\n</skill>\n<skill name=\"review\">\nRead it.\n</skill>\n</skills>",
-			statements.Change(replacement, `text != ""`, `text == ""`)),
+		holds("the skills that were invoked are there by name and path", "invoked, the newest last: release (skills/release.md), review (skills/review.md)\n",
+			statements.Change(replacement, `strings.Join(names, ", ")`, `names[0]`),
+			statements.Change(replacement, `" (" + plaintext.PathLine(skill.Path) + ")"`, `""`)),
+		holds("the instructions of the newest skill are there in full, and of no other", "<skill>\nRead it.\n</skill>\n<agent>",
+			statements.Change(replacement, `m.Skills[len(m.Skills)-1].Instructions`, `m.Skills[0].Instructions`)),
 		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
 			statements.Change(replacement, `			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),`+"\n", "")),
 		{
@@ -821,35 +861,70 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "a long user message is cut in its copy, with a mark",
+			Says: "the user's messages are copied whole if there are 20 and 30,000 characters at most",
 			Check: func(t *testing.T) {
-				d := fixture(t, user(2000))
-				fill(d, 80_000)
-				got := settled(d)[1].Text()
-				_, first, _ := strings.Cut(got, "<user-message>")
-				first, _, _ = strings.Cut(first, "</user-message>")
-				has(t, first, "tokens cut here")
-				require.LessOrEqual(t, d.Target.Tokenizer.CountText(first), 502)
-				require.Greater(t, d.Target.Tokenizer.CountText(first), 450)
+				require.Equal(t, slices.Repeat([]string{"1500"}, 20), userCopies(t, slices.Repeat([]int{1500}, 20)...))
+				require.Equal(t, []string{"30000"}, userCopies(t, 30_000))
+				require.Equal(t, []string{"6000", "24000"}, userCopies(t, 6000, 24_000))
+				require.Len(t, userCopies(t, slices.Repeat([]int{20}, 21)...), 20)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(replacement, "		text = m.Clip(text, each)\n", ""),
-				statements.Change(replacement, "each = 500", "each = 600"),
-				statements.Change(replacement, "each = 500", "each = 400"),
+				statements.Change(replacement, "characters := 30_000", "characters := 29_996"),
+				statements.Change(replacement, "len(texts) <= 20", "len(texts) <= 19"),
+				statements.Change(replacement, "len(texts) <= 20", "len(texts) <= 21"),
+				statements.Change(replacement, "share, most = 0, 20", "share, most = 0, 19"),
 			},
 		},
 		{
-			Says: "if there is no room for all user messages, a mark says how many are left out",
+			Says: "of more, four fifths of both numbers are for the newest and one fifth is for the oldest, and a line says how many are left out between them",
 			Check: func(t *testing.T) {
-				d := filled(t, 80_000) // the last is kept, and 39 of 500 tokens are copied as far as there is room
-				got := settled(d)[1].Text()
-				has(t, got, "[33 messages of the user left out here]")
-				require.Equal(t, 6, strings.Count(got, "<user-message>"))
+				many := slices.Repeat([]string{"20"}, 19)
+				require.Equal(t, slices.Insert(many, 3, "(2)"), userCopies(t, slices.Repeat([]int{20}, 21)...))
+				require.Equal(t, []string{"2996", "3000", "(1)", "12000", "12000"}, userCopies(t, 2996, 3000, 20, 12_000, 12_000))
+				require.Equal(t, []string{"2996", "(2)", "12000", "12000"}, userCopies(t, 2996, 3004, 20, 12_000, 12_000))
+				require.Equal(t, []string{"2996", "3000", "(2)", "12000"}, userCopies(t, 2996, 3000, 20, 12_004, 12_000))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(replacement, "share = 0.3", "share = 0.2"),
-				statements.Change(replacement, "share = 0.3", "share = 0.4"),
-				statements.Change(replacement, "[%d messages of the user left out here]", "[%d messages]"),
+				statements.Change(replacement, "share, most, first := (characters-1)/5, 16, 3", "share, most, first := (characters-1)/5+8, 16, 3"),
+				statements.Change(replacement, "share, most, first := (characters-1)/5, 16, 3", "share, most, first := (characters-1)/5-8, 16, 3"),
+				statements.Change(replacement, "share, most, first := (characters-1)/5, 16, 3", "share, most, first := (characters-1)/5, 17, 3"),
+				statements.Change(replacement, "share, most, first := (characters-1)/5, 16, 3", "share, most, first := (characters-1)/5, 16, 4"),
+				statements.Change(replacement, "characters-share, most)", "characters, most)"),
+				statements.Change(replacement, "missing += len(rest) - len(oldest)", "missing += len(rest)"),
+				statements.Change(replacement, "			list = append(list, fmt.Sprintf(\"... %d messages of the user omitted ...\", missing))\n", "			_ = fmt.Sprint(missing)\n"),
+			},
+		},
+		{
+			Says: "a share takes the user's messages whole until one does not fit, and only one that alone exceeds it is cut, at its end, with a mark",
+			Check: func(t *testing.T) {
+				require.Equal(t, []string{"30000+"}, userCopies(t, 30_004))
+				require.Equal(t, []string{"5999+", "24001+"}, userCopies(t, 6000, 24_004))
+				require.Equal(t, []string{"20", "20", "(3)", "20"}, userCopies(t, 20, 20, 24_000, 20, 24_000, 20), "none is skipped")
+				require.Equal(t, []string{"5999+", "(1)", "24000"}, userCopies(t, 8000, 20, 24_000))
+			},
+			Mutants: []statements.Mutant{
+				statements.Change(replacement, "characters-len(mark))]) + mark", "characters)])"),
+				statements.Change(replacement, "characters-len(mark))]) + mark", "characters)]) + mark"),
+				statements.Change(replacement, "case n > characters && len(list) == 0:", "case n > characters:"),
+				statements.Change(replacement, "		case n > characters || len(list) == most:\n			return list\n", "		case n > characters || len(list) == most:\n			continue\n"),
+				statements.Change(replacement, "len(texts) == 1 || ", ""),
+			},
+		},
+		{
+			Says: "the user's messages are copied by the same rules with fewer characters if there is less room",
+			Check: func(t *testing.T) {
+				for _, c := range []struct {
+					characters []int
+					want       string
+				}{{[]int{40_000, 20, 400}, `^3\d\d\d\+ 20 400$`}, {[]int{400, 20, 40_000}, `^400 20 2\d\d\d\+$`}} {
+					d := copying(t, c.characters...)
+					d.Policy.Place.Max = 1000
+					require.Regexp(t, c.want, strings.Join(copiesIn(settled(d)[1].Text()), " "))
+				}
+			},
+			Mutants: []statements.Mutant{
+				statements.Change(replacement, "characters = min(characters*9/10, characters*s.TokenBudget/tokens)", "characters = 0"),
+				statements.Change(replacement, "if tokens <= s.TokenBudget {", "if true {"),
 			},
 		},
 		{
@@ -1044,6 +1119,29 @@ func TestStatements(t *testing.T) {
 				statements.Change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role != chat.RoleAssistant && !isLast(i) {"),
 				statements.Change(truncator, "for i := 0; i < latest && !fits(); i++ {", "for i := 0; i <= latest; i++ {"),
 				statements.Change(truncator, "rounds(latest+1, newest)", "rounds(newest, newest)"),
+			},
+		},
+		{
+			Says: "a pass that takes more is made only if the request still exceeds the limit: the user's words stay if it is within it without the assistant's work",
+			Check: func(t *testing.T) {
+				users := []chat.Message{user(500), user(500), user(500)}
+				list := append(slices.Insert(slices.Clone(users), 2, chat.AssistantMessage(compacttest.Words(997))), compacttest.Rounds(1, 3, 1000)...)
+				all := compacttest.Count(compacttest.Quarter{}, append(list, chat.SystemMessage("You are a coding agent.")))
+				got, _ := truncated(t, all-1000, list...)
+				compacttest.Equal(t, slices.Concat(users, list[4:]), got[1:])
+				got, _ = truncated(t, all-1001, list...)
+				compacttest.Equal(t, slices.Concat(users[1:], list[4:]), got[1:])
+				got, _ = truncated(t, all-2000, list...)
+				compacttest.Equal(t, slices.Concat(users[2:], list[4:]), got[1:])
+				got, _ = truncated(t, all-2001, list...)
+				require.Equal(t, []int{2, 3}, compacttest.Outputs(compacttest.Text(got)))
+			},
+			Mutants: []statements.Mutant{
+				statements.Change(truncator, "	if exceeds() {\n		for i := 0; i < latest", "	if true {\n		for i := 0; i < latest"),
+				statements.Change(truncator, "	if exceeds() {\n		rounds", "	if true {\n		rounds"),
+				statements.Change(truncator, "return q.usage.Tokens() > limit", "return q.usage.Tokens() >= limit"),
+				statements.Change(truncator, "return q.usage.Tokens() > limit", "return q.usage.Tokens()-1 > limit"),
+				statements.Change(truncator, "q.truncate(target*float64(report.Limit), report.Limit, t.Last)", "q.truncate(target*float64(report.Limit), report.Target, t.Last)"),
 			},
 		},
 		{
