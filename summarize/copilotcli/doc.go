@@ -12,7 +12,7 @@
 //
 // # When it compacts
 //
-//   - At 80% of the context window, tool definitions included, and with 4 messages or more, a summary is begun in the
+//   - At 80% of the largest prompt, tool definitions included, and with 4 messages or more, a summary is begun in the
 //     background. The request is sent as it is, and so are those after it. Only one summary is made at a time.
 //   - A summary that is ready is put in place before the next request. From 95% on, or if the prompt does not fit, a
 //     request waits for the summary that is being made, for at most a minute ([summarize.Background].Timeout).
@@ -24,6 +24,33 @@
 //   - [summarize.Compactor.MemoryPressure] and [summarize.Compactor.Compact], which is the command /compact, need 2
 //     messages and a prompt that was rendered before. Both return how many messages and tokens they removed. Compact is
 //     refused while another call compacts, and ends by [summarize.Compactor.Abort].
+//
+// The largest prompt is the smallest of Measure.Threshold, [summarize.Target].ContextWindow, and [summarize.Target].Budget
+// plus the tokens of the tools. Where a summary is begun, where a prompt waits for it and where it overflows, in thousands
+// of tokens with 10,000 of tools, if the budget is the one that [sizing.Window] works out for a window and an answer:
+//
+//	window  answer     begins      waits  overflows
+//	    32       4       21.0       24.9       26.2
+//	    32      16       12.3       14.6       15.4
+//	    64       4       44.0       52.2       55.0
+//	    64      16       35.4       42.0       44.2
+//	    64      32       23.8       28.3       29.8
+//	   128       4       90.1      107.0      112.6
+//	   128      16       81.4       96.7      101.8
+//	   128      32       69.9       83.0       87.4
+//	   128      64       46.9       55.7       58.6
+//	   200       4      141.9      168.5      177.4
+//	   200      16      133.3      158.3      166.6
+//	   200      32      121.8      144.6      152.2
+//	   200      64       98.7      117.2      123.4
+//	   400       4      285.9      339.5      357.4
+//	   400      16      277.3      329.3      346.6
+//	   400      32      265.8      315.6      332.2
+//	   400      64      242.7      288.2      303.4
+//	  1000       4      717.9      852.5      897.4
+//	  1000      16      709.3      842.3      886.6
+//	  1000      32      697.8      828.6      872.2
+//	  1000      64      674.7      801.2      843.4
 //
 // The environment variables COPILOT_BACKGROUND_COMPACTION_THRESHOLD and COPILOT_BUFFER_EXHAUSTION_THRESHOLD set the
 // ratios of 80% and 95%, if WithEnv is called. The hook BeforeCompact is called before each compaction, with its
@@ -93,10 +120,8 @@
 //   - Nothing is compacted if the covered history takes no more than a summary may take, which is a fifth of the budget
 //     and at most 10,000 tokens: it might save nothing. For [summarize.Compactor.Compact] and
 //     [summarize.Compactor.MemoryPressure] it has to take more than a replacement of 100 tokens of words.
-//   - Ratios are of [summarize.Target].ContextWindow. If a model takes a shorter prompt than its window, set that limit
-//     as policy.Measure.Threshold. For a model whose window is unknown, the caller has to choose 128,000 tokens:
-//     [sizing.Window] has AllowUnknown for it. A [summarize.Target] without any size is more often a mistake than
-//     intended.
+//   - For a model whose window is unknown, the caller has to choose 128,000 tokens: [sizing.Window] has AllowUnknown for
+//     it. A [summarize.Target] without any size is more often a mistake than intended.
 //   - A history that does not fit into the model's window beside an answer is summarised in pieces, each with the
 //     summary of those before it. Copilot CLI truncates the request for the summary.
 //   - A summary that is longer than its room is shortened by the model once, and then cut at a section. An empty one,

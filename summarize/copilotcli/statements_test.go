@@ -354,6 +354,24 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
+			Says: "the base is the limit of the prompt, if the window has room for an answer besides",
+			Check: func(t *testing.T) {
+				w := compacttest.Windows(t)[0]
+				most := w.Budget + compacttest.WindowTools
+				for tokens, want := range map[int]bool{(8*most+9)/10 - 1: false, (8*most + 9) / 10: true} {
+					d := fixture(t)
+					d.Target.Budget, d.Target.ContextWindow = w.Budget, w.Tokens
+					d.Target.Tools = []chat.Tool{{Name: "read", Description: compacttest.Words(compacttest.WindowTools - 1)}}
+					fill(d, tokens-compacttest.WindowTools)
+					require.Equal(t, want, shows(settled(d)), "%d of %d tokens", tokens, most)
+				}
+			},
+			Mutants: []statements.Mutant{
+				statements.Change(engine+"target.go", "min(base, clamp.Sum(t.Budget, s.tools))", "base"),
+				statements.Change(engine+"target.go", "min(base, clamp.Sum(t.Budget, s.tools))", "min(base, t.Budget)"),
+			},
+		},
+		{
 			Says: "a model whose window is unknown has 128,000 tokens",
 			Check: func(t *testing.T) {
 				unknown, err := sizing.Window{AllowUnknown: true}.Budget(0)
