@@ -25,8 +25,8 @@ const fetchEvery = 10 * time.Millisecond
 // compact measures the compactions per second of workers. Each compacts a session of the rotation to half of its
 // rounds.
 func compact(ctx context.Context, o options, url string) (rows []row, err error) {
-	return rows, part{compactions, promptree{}}.in(ctx, url, func(place *place) error {
-		r := row{Part: compactions, Contestant: "summarize/jobs", Size: o.jobs}
+	return rows, part{compactions, &promptree{}}.in(ctx, url, func(place *place) error {
+		r := row{Part: compactions, Name: "summarize/jobs", Size: o.jobs}
 		if err := (promptree{}).fill(ctx, place, 1, o.jobs, 2*rounds); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Command scale measures many sessions and long ones in PostgreSQL: the cost of a step of a chat without the model, as
-// the number and the length of sessions grow, compared with adk-go's session/database and a plain table of jsonb.
+// the number and the length of sessions grow.
 //
 //	go run ./bench/scale
 //
@@ -56,7 +56,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps that one client makes for a row")
 	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps by one client, and again by several")
 	flags.IntVar(&o.clients, "clients", 8, "number of concurrent clients, and maximum number of connections")
-	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries adk-go'")
+	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries'")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	flags.BoolVar(&o.fsync, "fsync", false, "turn fsync on in the program's own cluster")
 	quick := flags.Bool("quick", false, "check that everything works: small sizes and few steps, unless set by other flags")

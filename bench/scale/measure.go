@@ -12,8 +12,8 @@ import (
 
 // part is one measurement.
 type part struct {
-	kind       string
-	contestant contestant // nil for compactions
+	kind string
+	of   *promptree // nil for compactions
 }
 
 // The kinds of parts.
@@ -24,10 +24,10 @@ const (
 )
 
 func (p part) name() string {
-	if p.contestant == nil {
+	if p.of == nil {
 		return p.kind
 	}
-	return p.kind + " " + p.contestant.name()
+	return p.kind + " " + p.of.name()
 }
 
 // The rounds of views that are compacted: few enough for a session of 10 messages, and as many as a session of the
@@ -40,18 +40,15 @@ const (
 // parts returns the measurements that the options select.
 func (o options) parts() []part {
 	parts := []part{
-		{rotation, promptree{}}, {rotation, plain{}}, {rotation, adk{}}, {rotation, adk{indexed: true}},
-		{entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}}, {entries, plain{}},
-		{entries, adk{}}, {entries, adk{indexed: true}}, {entries, adk{recent: 2 * manyRounds}}, {entries, adk{recent: 2 * manyRounds, indexed: true}},
-		{compactions, nil},
+		{rotation, &promptree{}}, {entries, &promptree{view: fewRounds}}, {entries, &promptree{view: manyRounds}}, {compactions, nil},
 	}
 	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
 }
 
-// row is the result for a contestant at a size.
+// row is the result at a size.
 type row struct {
-	Part       string `json:"part"`
-	Contestant string `json:"contestant"`
+	Part string `json:"part"`
+	Name string `json:"name"`
 	// Size is the number of sessions in rotation, or of messages of one session.
 	Size int `json:"size"`
 	// Steps is the number of steps measured one after the other, without those that compacted.
@@ -97,14 +94,14 @@ func (p part) measure(ctx context.Context, o options, url string) ([]row, error)
 	}
 }
 
-// in calls f with a new schema that holds the contestant's tables.
+// in calls f with a new schema that holds the tables of sessions.
 func (p part) in(ctx context.Context, url string, f func(*place) error) (err error) {
 	place, err := newPlace(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.remove(ctx)) }()
-	if err := p.contestant.prepare(ctx, place); err != nil {
+	if err := p.of.prepare(ctx, place); err != nil {
 		return err
 	}
 	return f(place)
@@ -115,10 +112,10 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 	return rows, p.in(ctx, url, func(place *place) error {
 		have := 0
 		for _, size := range o.sessions {
-			if err := p.contestant.fill(ctx, place, have+1, size-have, 2*rounds); err != nil {
+			if err := p.of.fill(ctx, place, have+1, size-have, 2*rounds); err != nil {
 				return fmt.Errorf("making sessions: %w", err)
 			}
-			r := row{Part: p.kind, Contestant: p.contestant.name(), Size: size}
+			r := row{Part: p.kind, Name: p.of.name(), Size: size}
 			bytes, err := place.stored(ctx)
 			if err != nil {
 				return err
@@ -150,10 +147,10 @@ func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, 
 		err := p.in(ctx, url, func(place *place) error {
 			each := max(size/5, 10) / 2 // steps of a session, which add a fifth to it, or 10 messages
 			sessions := (o.steps + warmUp + each - 1) / each
-			if err := p.contestant.fill(ctx, place, 1, sessions, size); err != nil {
+			if err := p.of.fill(ctx, place, 1, sessions, size); err != nil {
 				return fmt.Errorf("making a session of %d messages: %w", size, err)
 			}
-			r := row{Part: p.kind, Contestant: p.contestant.name(), Size: size}
+			r := row{Part: p.kind, Name: p.of.name(), Size: size}
 			bytes, err := place.stored(ctx)
 			if err != nil {
 				return err
@@ -182,7 +179,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 		return err
 	}
 	w := &wire{}
-	steps, err := p.contestant.open(ctx, place, o.clients, w)
+	steps, err := p.of.open(ctx, place, o.clients, w)
 	if err != nil {
 		return err
 	}
@@ -213,7 +210,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 			if before, err = place.counters(ctx); err != nil {
 				return err
 			}
-			if steps, err = p.contestant.open(ctx, place, o.clients, w); err != nil {
+			if steps, err = p.of.open(ctx, place, o.clients, w); err != nil {
 				return err
 			}
 			if _, _, err := steps.check(ctx, sessionName(1)); err != nil { // connects
@@ -266,7 +263,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 // atOnce lets several clients make steps, each with its own sessions: at least one for each session, and at least as
 // many as oneAfterTheOther.
 func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
-	steps, err := p.contestant.open(ctx, place, o.clients, &wire{})
+	steps, err := p.of.open(ctx, place, o.clients, &wire{})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
-// place is the schema of a contestant.
+// place is the schema of a measurement.
 type place struct {
 	schema        string
 	url           string

@@ -28,7 +28,6 @@ type source struct {
 	path      string
 	recording *importer.Recording
 	requests  int
-	head      int // tokens of each request that are not in the recording, if known without its usage
 }
 
 // open reads a recorded session.
@@ -152,7 +151,6 @@ func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	p, b := *r, *r.biller
 	p.biller = &b
-	b.fixed = s.head
 	var counted, reported []float64
 	session := numbered.Replay(numbered.NewClock(s.recording.Header.Time))
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
