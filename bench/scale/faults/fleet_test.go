@@ -24,8 +24,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
@@ -54,7 +57,6 @@ type fleet struct {
 	direct   *pgxpool.Pool
 	replicas []*process
 	workers  []*process
-	others   []*process // processes without requests
 }
 
 // layout describes a fleet.
@@ -96,6 +98,11 @@ func newFleet(t *testing.T, l layout) *fleet {
 	f.direct, err = pgxpool.NewWithConfig(context.Background(), config)
 	require.NoError(t, err)
 	t.Cleanup(f.direct.Close)
+	require.NoError(t, postgres.Migrate(t.Context(), f.direct))
+	migrator, err := rivermigrate.New(riverpgxv5.New(f.direct), nil)
+	require.NoError(t, err)
+	_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionUp, nil)
+	require.NoError(t, err)
 	flags := []string{"-work", fmt.Sprint(l.own)}
 	if l.pooled > 0 {
 		address, stop, err := f.cluster.Pooler(t.Context(), l.pooled)
@@ -116,7 +123,7 @@ func newFleet(t *testing.T, l layout) *fleet {
 		f.replicas = append(f.replicas, f.process(fmt.Sprint("replica", n), flags...))
 	}
 	for n := range l.workers {
-		f.workers = append(f.workers, f.process(fmt.Sprint("worker", n), append(flags[2:len(flags):len(flags)], "-serve=false", "-work", "2")...))
+		f.workers = append(f.workers, f.process(fmt.Sprint("worker", n), append(flags[2:len(flags):len(flags)], "-work", "2")...))
 	}
 	t.Cleanup(func() {
 		for _, p := range f.all() {
@@ -147,7 +154,7 @@ func named(t *testing.T, address, name string) string {
 
 func (f *fleet) tokens() string { return filepath.Join(f.dir, "tokens") }
 
-func (f *fleet) all() []*process { return slices.Concat(f.replicas, f.workers, f.others) }
+func (f *fleet) all() []*process { return slices.Concat(f.replicas, f.workers) }
 
 // base returns the address of a random replica, which may be down.
 func (f *fleet) base(r *rand.Rand) string { return f.replicas[r.IntN(len(f.replicas))].base() }
@@ -159,7 +166,7 @@ func (f *fleet) ready() {
 		eventually(f.t, time.Minute, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			return newClient("").call(ctx, http.MethodGet, p.base(), "/readyz", nil, nil)
+			return newClient("").call(ctx, http.MethodGet, p.base(), "/healthz", nil, nil)
 		}, "%s is not ready", p.name)
 	}
 }
@@ -205,7 +212,6 @@ type process struct {
 	f    *fleet
 	name string
 	args []string
-	env  []string
 
 	mu      sync.Mutex
 	current *running
@@ -271,7 +277,6 @@ func (p *process) launch() {
 	require.NoError(t, err)
 	defer log.Close()
 	cmd := exec.Command(p.f.program, p.args...)
-	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -31,7 +31,6 @@ type load struct {
 	gate   sync.RWMutex // held for reading during a step
 	list   []*conversation
 
-	budget                                            atomic.Int64 // of a prompt
 	answers, cut, conflicts, busy, branches, compacts atomic.Int64
 }
 
@@ -91,7 +90,6 @@ type conversation struct {
 	client       *client
 	r            *rand.Rand
 
-	made      bool              // the session exists
 	known     []message         // the path, as the service acknowledged or showed it
 	left      [][]message       // paths left for a branch
 	sent      map[string]string // the texts it has sent, with the id of the entry, "" if not acknowledged
@@ -129,15 +127,6 @@ func (c *conversation) step() {
 	ctx, cancel := context.WithTimeout(c.l.ctx, patience)
 	defer cancel()
 	base := c.l.f.base(c.r)
-	if !c.made {
-		err := c.client.call(ctx, http.MethodPost, base, "/v1/sessions", map[string]string{"name": c.name}, nil)
-		if e, ok := errors.AsType[*refusedError](err); err == nil || ok && e.Status == http.StatusConflict {
-			c.made = true
-		} else {
-			c.failed(err)
-		}
-		return
-	}
 	what := c.r.IntN(100)
 	switch {
 	case c.pending != "":
@@ -200,7 +189,7 @@ func (c *conversation) resume(ctx context.Context, base string) {
 	case last < 0 || c.known[last].Role == "assistant" && len(c.known[last].Calls) == 0:
 		c.pending = ""
 	default:
-		c.answered(c.client.stream(ctx, c.l.f.base(c.r), c.path()+"/answer", struct{}{}, c.hear))
+		c.answered(c.client.stream(ctx, c.l.f.base(c.r), c.path()+"/messages", struct{}{}, c.hear))
 	}
 }
 
@@ -227,7 +216,7 @@ func (c *conversation) failed(err error) {
 		return
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable:
 		c.l.busy.Add(1)
-	case e.Status >= 500, e.Status == http.StatusOK:
+	case e.Status >= 500, e.Status == http.StatusOK, e.Status == http.StatusRequestTimeout:
 		c.l.cut.Add(1) // the database failed
 	default:
 		c.l.wrong("%v: refused: %v", c, err)
@@ -246,7 +235,6 @@ func (c *conversation) hear(e event) {
 		if e.Data.Tokens <= 0 || e.Data.Tokens > e.Data.Budget {
 			c.l.wrong("%v: a prompt has %d tokens, the budget is %d", c, e.Data.Tokens, e.Data.Budget)
 		}
-		c.l.budget.Store(int64(e.Data.Budget))
 	case "result":
 		c.known = append(c.known, message{Entry: e.Data.Entry, Role: "tool"})
 	case "compaction":
@@ -362,7 +350,7 @@ func (c *conversation) compact(ctx context.Context, base string) {
 	err := c.client.call(ctx, http.MethodPost, base, c.path()+"/compact", map[string]string{}, nil)
 	if err == nil {
 		c.l.compacts.Add(1)
-	} else if !refused(err, "nothing_to_compact") {
+	} else if !refused(err, "nothing_to_compact") && !refused(err, "not_found") {
 		c.failed(err)
 	}
 }

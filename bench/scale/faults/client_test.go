@@ -11,18 +11,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 )
 
 // message is a message of a transcript.
 type message struct {
-	Entry  string            `json:"entry"`
-	Parent string            `json:"parent"`
-	Role   string            `json:"role"`
-	Text   string            `json:"text"`
-	Calls  []json.RawMessage `json:"calls"`
+	Entry string            `json:"entry"`
+	Role  string            `json:"role"`
+	Text  string            `json:"text"`
+	Calls []json.RawMessage `json:"calls"`
 }
 
 // event is an event of a stream.
@@ -153,22 +150,15 @@ func (c *client) stream(ctx context.Context, base, path string, body any, on fun
 
 // transcript reads all of a session's messages.
 func (c *client) transcript(ctx context.Context, base, session string) (list []message, err error) {
-	after := ""
 	for {
-		var page struct {
-			Entries []message
-			Next    string
+		var page struct{ Entries []message }
+		err := c.call(ctx, http.MethodGet, base, "/v1/sessions/"+session+"?after="+newest(list), nil, &page)
+		if refused(err, "not_found") { // nothing was said yet
+			return nil, nil
 		}
-		query := url.Values{"limit": {strconv.Itoa(100)}}
-		if after != "" {
-			query.Set("after", after)
-		}
-		if err := c.call(ctx, http.MethodGet, base, "/v1/sessions/"+session+"?"+query.Encode(), nil, &page); err != nil {
-			return nil, err
+		if err != nil || len(page.Entries) == 0 {
+			return list, err
 		}
 		list = append(list, page.Entries...)
-		if after = page.Next; after == "" {
-			return list, nil
-		}
 	}
 }

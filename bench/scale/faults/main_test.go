@@ -93,8 +93,8 @@ func own(t *testing.T) *postgrestest.Cluster {
 // begin skips a test with -short, and returns the seed of its random choices.
 func begin(t *testing.T) (seed uint64, r *rand.Rand) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it runs a fleet of processes")
+	if os.Getenv(killsEnv) == "" {
+		t.Skip("it runs a fleet of processes: set " + killsEnv)
 	}
 	seed, err := strconv.ParseUint(cmp.Or(os.Getenv(seedEnv), fmt.Sprint(rand.Uint64N(1_000_000))), 10, 64)
 	require.NoError(t, err, seedEnv)
@@ -102,22 +102,22 @@ func begin(t *testing.T) (seed uint64, r *rand.Rand) {
 	return seed, rand.New(rand.NewPCG(seed, 0))
 }
 
-var onces sync.Map // of programs, by their names
-
-// program returns the path of the service's program, built once with these flags.
-func program(t *testing.T, flags ...string) string {
+// program returns the path of the service's program, which is built once.
+func program(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(built, fmt.Sprint("service", len(flags)))
-	build, _ := onces.LoadOrStore(path, sync.OnceValue(func() error {
-		out, err := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "../..")...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("go build: %w\n%s", err, out)
-		}
-		return nil
-	}))
-	require.NoError(t, build.(func() error)())
-	return path
+	require.NoError(t, build())
+	return filepath.Join(built, "service")
 }
+
+var build = sync.OnceValue(func() error {
+	cmd := exec.Command("go", "build", "-o", filepath.Join(built, "service"), "./examples/service")
+	cmd.Dir = "../../.." // the workspace
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+})
 
 // wait waits for a random time.
 func wait(r *rand.Rand, from, to time.Duration) {

@@ -3,9 +3,7 @@
 package faults
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,14 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // found holds the numbers that a check counted.
@@ -87,7 +80,6 @@ func (l *load) check(last bool) (n found) {
 func plain(list []message) []message {
 	list = slices.Clone(list)
 	for i, m := range list {
-		list[i].Parent = ""
 		if list[i].Calls = make([]json.RawMessage, len(m.Calls)); m.Role == "tool" {
 			list[i].Text = ""
 		}
@@ -240,41 +232,4 @@ func (l *load) jobs() map[string]int {
 	})
 	require.NoError(t, err)
 	return jobs
-}
-
-// prompts renders the next prompt of each session.
-func (l *load) prompts() {
-	t := l.t
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tokenizer := sizing.Estimator{}
-	for tenant := range tenants {
-		sessions := &postgres.Sessions{Pool: l.f.direct, Tenant: tenant}
-		for info, err := range sessions.List(ctx, "") {
-			require.NoError(t, err)
-			session, err := sessions.Open(ctx, info.Name, history.Options{})
-			require.NoError(t, err)
-			if len(said(t, session, "")) == 0 {
-				continue
-			}
-			compactor := &summarize.Compactor{
-				Session: session, Policy: copilotchat.Policy(),
-				Target: summarize.Target{
-					Model: models.Offline{Tokenizer: tokenizer}, Name: "offline", Tokenizer: tokenizer, Budget: int(l.budget.Load()), ContextWindow: window,
-				},
-			}
-			result, err := compactor.Render(ctx, elements.Nodes{
-				history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-			})
-			require.NoError(t, err, "session %s of %s", info.Name, tenant)
-			messages := result.Messages
-			if messages[len(messages)-1].Role == chat.RoleAssistant { // the user's turn
-				messages = append(messages, chat.UserMessage("Go on."))
-			}
-			require.NoError(t, chat.Validate(messages), "session %s of %s", info.Name, tenant)
-			require.LessOrEqual(t, result.Tokens, int(l.budget.Load()), "session %s of %s", info.Name, tenant)
-			require.NoError(t, errors.Join(compactor.Close(), session.Close()))
-		}
-	}
 }
