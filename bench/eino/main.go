@@ -19,8 +19,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessionfile"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 func main() { program.Main(run) }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // workdays returns the messages of several workdays, with different ids of calls.

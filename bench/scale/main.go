@@ -23,9 +23,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 func main() { program.Main(run) }

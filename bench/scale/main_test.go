@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 func ran(ctx context.Context, args ...string) (code int, stdout, stderr string) {

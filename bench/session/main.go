@@ -27,7 +27,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 func main() {

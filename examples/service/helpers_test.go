@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 var cluster *postgrestest.Cluster // nil without PostgreSQL

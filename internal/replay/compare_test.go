@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/golden"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 )
 

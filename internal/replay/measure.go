@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )

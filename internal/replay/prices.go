@@ -11,7 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 )
 

@@ -22,7 +22,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 // Folder is a folder with the summaries of one session: 001-title.md and so on, and index.md, which counts and lists

@@ -29,7 +29,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history/postgres"
-	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 // window is the context window of the sessions, in tokens, so small that compactions happen all the time.

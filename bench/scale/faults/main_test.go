@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 // The environment variables of the package's comment.

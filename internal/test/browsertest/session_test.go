@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // openRun opens the page of a run of examples/agent.
@@ -22,7 +22,7 @@ func openRun(t testing.TB, width, height int64, args ...string) tab {
 	return open(t, width, height, func(page *bytes.Buffer) error {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "run.html")
-		args := append([]string{"run", "../../examples/agent", "-page", file, "-transcript", filepath.Join(dir, "transcript.jsonl")}, args...)
+		args := append([]string{"run", "../../../examples/agent", "-page", file, "-transcript", filepath.Join(dir, "transcript.jsonl")}, args...)
 		if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
@@ -34,10 +34,10 @@ func openRun(t testing.TB, width, height int64, args ...string) tab {
 
 func TestASessionIsShownStepByStep(t *testing.T) {
 	t.Parallel()
-	p := openRun(t, 1280, 1000, "-dir", "../..")
+	p := openRun(t, 1280, 1000, "-dir", "../../..")
 	p.picture("session")
 	if *update {
-		p.capture("../../docs/run.png")
+		p.capture("../../../docs/run.png")
 	}
 	require.Regexp(t, `▼ \d+ compactions\. step \d+: [\d,]+ to [\d,]+`, eval[string](p, `document.querySelector(".summary").textContent`))
 	details := func() string { return eval[string](p, `document.querySelector(".details").textContent`) }
@@ -81,7 +81,7 @@ func TestASessionIsShownStepByStep(t *testing.T) {
 func TestTheSessionIsAccessibleAndFitsScreens(t *testing.T) {
 	t.Parallel()
 	script := axe(t)
-	p := openRun(t, 320, 800, "-dir", "../..")
+	p := openRun(t, 320, 800, "-dir", "../../..")
 	require.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth`), 320)
 	p.picture("session-320")
 	p.accessible(script, "320 pixels")
@@ -93,7 +93,7 @@ func TestTheSessionIsAccessibleAndFitsScreens(t *testing.T) {
 
 func TestTheRecordedSessionOpens(t *testing.T) {
 	t.Parallel()
-	const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
+	const recorded = "../../../../shared/sessions/pi-before-compaction.jsonl"
 	sessiontest.Needs(t, recorded)
 	p := openRun(t, 1280, 1000, "-session", recorded)
 	p.picture("recorded")

@@ -13,7 +13,7 @@ import (
 )
 
 // web is the folder of the front end's sources.
-const web = "../../render/inspect/web"
+const web = "../../../render/inspect/web"
 
 // axe returns the script of axe-core, in the version of the front end's package-lock.json.
 func axe(t *testing.T) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 )
 
 var errDown = errors.New("down")

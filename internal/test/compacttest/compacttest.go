@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"

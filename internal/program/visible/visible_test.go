@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 func TestInvisibleAndControlCharactersAreEscaped(t *testing.T) {

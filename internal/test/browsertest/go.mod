@@ -1,4 +1,4 @@
-module github.com/promptree-go/promptree/internal/browsertest
+module github.com/promptree-go/promptree/internal/test/browsertest
 
 go 1.26
 
@@ -15,4 +15,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
-replace github.com/promptree-go/promptree => ../..
+replace github.com/promptree-go/promptree => ../../..

@@ -1,7 +1,7 @@
 // Command mutants shows that the checks of package statements can fail: it applies each mutation of a statement and
 // runs the statement's check, which must then fail.
 //
-//	go run ./internal/mutants ./summarize/...
+//	go run ./internal/test/mutants ./summarize/...
 //
 // It prints each mutation that the check does not notice or that does not compile, and exits with 1 if there is one. It
 // does not change the working tree.
@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/statements"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/test/statements"
 )
 
 func main() {

@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"

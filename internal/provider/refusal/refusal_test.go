@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/refusal"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
 // quote is an error of a provider, a gateway or a server, word for word as the source quotes it, shortened at the

@@ -21,7 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
-	"github.com/promptree-go/promptree/internal/refusal"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
 // Secrets of a [Hostile] model: its key, and a parameter of its URL named "key".

@@ -5,12 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/mutants/testdata/sample"
-	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/internal/test/mutants/testdata/sample"
+	"github.com/promptree-go/promptree/internal/test/statements"
 )
 
 func TestStatements(t *testing.T) {
-	const file = "internal/mutants/testdata/sample/sample.go"
+	const file = "internal/test/mutants/testdata/sample/sample.go"
 	statements.Run(t, []statements.Statement{
 		{
 			Says:    "a number is doubled",

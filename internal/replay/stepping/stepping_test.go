@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -180,10 +180,10 @@ func TestAnErrorOfTurnOverIsTheLastValue(t *testing.T) {
 }
 
 func TestEveryFormatIsSteppedToItsEnd(t *testing.T) {
-	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	files, err := filepath.Glob("../../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	for _, file := range append(files, "../../history/importer/testdata/generated.jsonl") {
+	for _, file := range append(files, "../../../history/importer/testdata/generated.jsonl") {
 		for _, compactions := range []bool{false, true} {
 			t.Run(fmt.Sprint(filepath.Base(file), " ", compactions), func(t *testing.T) {
 				f, err := os.Open(file)

@@ -1,5 +1,5 @@
 // Package statements tests statements about other agents whose compaction policies this module implements. A statement
-// has a check, and mutations of our code that must make the check fail. The command internal/mutants applies them.
+// has a check, and mutations of our code that must make the check fail. The command internal/test/mutants applies them.
 package statements
 
 import (
@@ -33,13 +33,13 @@ type Mutant struct {
 // Change returns the mutation of a file that replaces old with new.
 func Change(file, old, new string) Mutant { return Mutant{File: file, Old: old, New: new} }
 
-// Listed is a [Statement] without its check, as [Run] lists it for internal/mutants.
+// Listed is a [Statement] without its check, as [Run] lists it for internal/test/mutants.
 type Listed struct {
 	Says    string
 	Mutants []Mutant
 }
 
-// The environment variables that internal/mutants sets for [Run].
+// The environment variables that internal/test/mutants sets for [Run].
 const (
 	ListEnv = "PROMPTREE_LIST_STATEMENTS" // a file: Run writes the statements to it as JSON, and checks none
 	OnlyEnv = "PROMPTREE_STATEMENT"       // an index: Run checks only this statement
