@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +36,10 @@ func cluster(t *testing.T) string {
 
 func TestEverythingIsMeasuredAndTheSchemasAreRemoved(t *testing.T) {
 	url := cluster(t)
-	code, stdout, stderr := ran(t.Context(), "-quick", "-sessions", "2,4", "-entries", "10,60", "-steps", "4", "-compactions", "4", "-time", "10s", "-json")
-	require.Equal(t, program.ExitOK, code, stderr)
-	var d document
-	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
+	o, err := parse([]string{"-quick", "-sessions", "2,4", "-entries", "10,60", "-steps", "4", "-time", "10s"}, io.Discard)
+	require.NoError(t, err)
+	d, err := measured(t.Context(), o, io.Discard)
+	require.NoError(t, err)
 	require.Contains(t, d.Server, "fsync off")
 	require.Empty(t, d.Targets, "no target is for sizes as small as these")
 	got := map[string][]int{}
@@ -49,10 +49,6 @@ func TestEverythingIsMeasuredAndTheSchemasAreRemoved(t *testing.T) {
 		require.Positive(t, r.P50, name)
 		require.Positive(t, r.Memory, name)
 		require.Positive(t, r.Steps, name)
-		if r.Part == compactions {
-			require.Equal(t, 4, r.ClientSteps)
-			continue
-		}
 		require.Zero(t, r.P99, "there are too few steps for it")
 		require.Equal(t, 4, r.Steps+r.Compacted, name)
 		require.Greater(t, r.Received, float64(answerBytes), name)
@@ -70,9 +66,7 @@ func TestEverythingIsMeasuredAndTheSchemasAreRemoved(t *testing.T) {
 			require.LessOrEqual(t, r.Shown, 2*fewRounds+2)
 		}
 	}
-	want := map[string][]int{"compactions summarize/jobs": {4}}
-	o, err := parse(nil, nil)
-	require.NoError(t, err)
+	want := map[string][]int{}
 	for _, p := range o.parts() {
 		switch p.kind {
 		case rotation:
@@ -91,15 +85,6 @@ func TestEverythingIsMeasuredAndTheSchemasAreRemoved(t *testing.T) {
 	require.ElementsMatch(t, []string{"public", "information_schema"}, schemas)
 }
 
-func TestWithFsyncTheProgramsOwnClusterHasItOn(t *testing.T) {
-	cluster(t) // skips the test without PostgreSQL
-	t.Setenv(postgrestest.Env, "")
-	code, stdout, stderr := ran(t.Context(), "-quick", "-only", "rotation", "-sessions", "2", "-steps", "2", "-fsync")
-	require.Equal(t, program.ExitOK, code, stderr)
-	require.Contains(t, stdout, "fsync on")
-	require.NotContains(t, stdout, "promptree, views")
-}
-
 func TestABadFlagIsOneLineAndExitCode2(t *testing.T) {
 	t.Setenv(postgrestest.Env, "")
 	for want, args := range map[string][]string{
@@ -110,7 +95,6 @@ func TestABadFlagIsOneLineAndExitCode2(t *testing.T) {
 		"-steps is 0":           {"-steps", "0"},
 		"-time is 0s":           {"-time", "0s"},
 		"-clients is 101":       {"-clients", "101"},
-		"-compactions is 0":     {"-compactions", "0"},
 		"-only: error parsing":  {"-only", "("},
 		`-only: "mongodb"`:      {"-only", "mongodb"},
 		"not a flag":            {"more"},
@@ -123,10 +107,6 @@ func TestABadFlagIsOneLineAndExitCode2(t *testing.T) {
 		require.NotContains(t, stderr, "\x1b")
 		require.Empty(t, stdout)
 	}
-	t.Setenv(postgrestest.Env, "postgres:///somebodys")
-	code, _, stderr := ran(t.Context(), "-fsync")
-	require.Equal(t, program.ExitUsage, code)
-	require.Contains(t, stderr, "PROMPTREE_POSTGRES names a database")
 	code, stdout, _ := ran(t.Context(), "-help")
 	require.Equal(t, program.ExitOK, code)
 	require.Contains(t, stdout, "-quick")
@@ -181,7 +161,7 @@ func TestTargetsAreJudgedAtTheirSizes(t *testing.T) {
 
 	var out bytes.Buffer
 	d := document{Rows: rows, Targets: judge(rows)}
-	require.NoError(t, d.print(&out, false))
+	require.NoError(t, d.print(&out))
 	require.Equal(t, 1, strings.Count(out.String(), "MISSED  "))
 	require.Contains(t, out.String(), "1.50×")
 }

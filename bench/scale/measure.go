@@ -13,20 +13,16 @@ import (
 // part is one measurement.
 type part struct {
 	kind string
-	of   *promptree // nil for compactions
+	of   promptree
 }
 
 // The kinds of parts.
 const (
-	rotation    = "rotation"
-	entries     = "entries"
-	compactions = "compactions"
+	rotation = "rotation"
+	entries  = "entries"
 )
 
 func (p part) name() string {
-	if p.of == nil {
-		return p.kind
-	}
 	return p.kind + " " + p.of.name()
 }
 
@@ -40,58 +36,54 @@ const (
 // parts returns the measurements that the options select.
 func (o options) parts() []part {
 	parts := []part{
-		{rotation, &promptree{}}, {entries, &promptree{view: fewRounds}}, {entries, &promptree{view: manyRounds}}, {compactions, nil},
+		{rotation, promptree{}}, {entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}},
 	}
 	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
 }
 
 // row is the result at a size.
 type row struct {
-	Part string `json:"part"`
-	Name string `json:"name"`
+	Part string
+	Name string
 	// Size is the number of sessions in rotation, or of messages of one session.
-	Size int `json:"size"`
+	Size int
 	// Steps is the number of steps measured one after the other, without those that compacted.
-	Steps int           `json:"steps"`
-	P50   time.Duration `json:"p50Ns"`
+	Steps int
+	P50   time.Duration
 	// P99 is 0 if there were fewer than 100 steps.
-	P99 time.Duration `json:"p99Ns"`
+	P99 time.Duration
 	// Compacted is the number of steps that compacted, and Compaction their median.
-	Compacted  int           `json:"compacted,omitempty"`
-	Compaction time.Duration `json:"compactionNs,omitempty"`
+	Compacted  int
+	Compaction time.Duration
 	// Shown is the maximum number of messages in a prompt, the system message included.
-	Shown int `json:"shown"`
+	Shown int
 	// The traffic of a step that did not compact.
-	Trips    float64 `json:"roundTrips"`
-	Received float64 `json:"receivedBytes"`
-	Sent     float64 `json:"sentBytes"`
+	Trips    float64
+	Received float64
+	Sent     float64
 	// The database's work for a step, including those that compacted.
-	Rows  float64 `json:"rows"`
-	Pages float64 `json:"pages"`
-	WAL   float64 `json:"walBytes"`
+	Rows  float64
+	Pages float64
+	WAL   float64
 	// Dead is the number of rows that updates left behind, Moved that of those for which all indexes were written too.
-	Dead  float64 `json:"deadRows"`
-	Moved float64 `json:"movedRows"`
+	Dead  float64
+	Moved float64
 	// Stored is the size of tables and indexes for each round before the steps, in bytes.
-	Stored float64 `json:"storedBytesPerRound"`
+	Stored float64
 	// ClientSteps is the number of steps made by several clients at once, followed by their rate and the program's
 	// processor time for each.
-	ClientSteps int           `json:"clientSteps,omitempty"`
-	PerSecond   float64       `json:"perSecond,omitempty"`
-	CPU         time.Duration `json:"cpuNs,omitempty"`
+	ClientSteps int
+	PerSecond   float64
+	CPU         time.Duration
 	// Memory is the program's maximum memory, in bytes.
-	Memory int64 `json:"memoryBytes"`
+	Memory int64
 }
 
 func (p part) measure(ctx context.Context, o options, url string) ([]row, error) {
-	switch p.kind {
-	case rotation:
+	if p.kind == rotation {
 		return p.rotate(ctx, o, url)
-	case entries:
-		return p.lengthen(ctx, o, url)
-	default:
-		return compact(ctx, o, url)
 	}
+	return p.lengthen(ctx, o, url)
 }
 
 // in calls f with a new schema that holds the tables of sessions.

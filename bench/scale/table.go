@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -13,46 +12,31 @@ import (
 
 // document holds the printed results.
 type document struct {
-	Server  string    `json:"server"`
-	Go      string    `json:"go"`
-	CPUs    int       `json:"cpus"`
-	Clients int       `json:"clients"`
-	Rows    []row     `json:"rows"`
-	Targets []verdict `json:"targets"`
+	Server  string
+	Go      string
+	CPUs    int
+	Clients int
+	Rows    []row
+	Targets []verdict
 }
 
-// print writes the tables in a single write, or a JSON object.
-func (d document) print(w io.Writer, asJSON bool) error {
+// print writes the tables in a single write.
+func (d document) print(w io.Writer) error {
 	d.Go, d.CPUs = runtime.Version(), runtime.GOMAXPROCS(0)
 	var b bytes.Buffer
-	if asJSON {
-		enc := json.NewEncoder(&b)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(d); err != nil {
-			return err
+	fmt.Fprintf(&b, "%s; %s, %d CPUs for client, service and database. A round is a question of %d bytes and an answer of %d.\n",
+		d.Server, d.Go, d.CPUs, askedBytes, answerBytes)
+	d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds), true)
+	d.steps(&b, entries, "one session, by its messages", false)
+	for i, v := range d.Targets {
+		if i == 0 {
+			b.WriteString("\ntargets\n")
 		}
-	} else {
-		fmt.Fprintf(&b, "%s; %s, %d CPUs for client, service and database. A round is a question of %d bytes and an answer of %d.\n",
-			d.Server, d.Go, d.CPUs, askedBytes, answerBytes)
-		d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds), true)
-		d.steps(&b, entries, "one session, by its messages", false)
-		for _, r := range d.Rows {
-			if r.Part == compactions {
-				fmt.Fprintf(&b, "\n%d compactions by %s, of sessions of %d rounds to half, with %d workers and the offline model: "+
-					"%.3g/s, %s of the program's CPU time each, %s of memory; a render that plans one: p50 %s\n",
-					r.Size, r.Name, rounds, d.Clients, r.PerSecond, milli(r.CPU), mega(r.Memory), milli(r.P50))
-			}
+		word := "met   "
+		if !v.Met {
+			word = "MISSED"
 		}
-		for i, v := range d.Targets {
-			if i == 0 {
-				b.WriteString("\ntargets\n")
-			}
-			word := "met   "
-			if !v.Met {
-				word = "MISSED"
-			}
-			fmt.Fprintf(&b, "%s  %s\n", word, v.Says)
-		}
+		fmt.Fprintf(&b, "%s  %s\n", word, v.Says)
 	}
 	_, err := w.Write(b.Bytes())
 	return err

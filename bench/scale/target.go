@@ -4,8 +4,8 @@ import "fmt"
 
 // verdict says whether a target is met, and by how much.
 type verdict struct {
-	Says string `json:"says"`
-	Met  bool   `json:"met"`
+	Says string
+	Met  bool
 }
 
 // Targets.
