@@ -3,7 +3,6 @@ module github.com/promptree-go/promptree
 go 1.26
 
 require (
-	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
 	github.com/pkoukk/tiktoken-go v0.1.8
 	github.com/pkoukk/tiktoken-go-loader v0.0.2

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/kept"
+	"github.com/promptree-go/promptree/elements/internal/kept"
 )
 
 // Finished is a list of past messages that do not change any more, kept or dropped together like a [Chunk], such as a

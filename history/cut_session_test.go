@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // theFive returns the rules of five policies.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/storetest"
+	"github.com/promptree-go/promptree/internal/test/storetest"
 )
 
 // leasing is a store in memory that keeps leases. Its calls are recorded and can be made to fail.

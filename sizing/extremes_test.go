@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/extremes"
-	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/internal/test/extremes"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 )
 

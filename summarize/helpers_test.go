@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 )
 
 // TestMain runs the tests, which must leave no goroutine behind. In a child process it does the child's work instead.

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/storetest"
+	"github.com/promptree-go/promptree/internal/test/storetest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )

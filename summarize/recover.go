@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
-	"github.com/promptree-go/promptree/internal/refusal"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/render"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/promptree-go/promptree/internal/endless"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/refusal"
-	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/internal/trim"
 	"github.com/promptree-go/promptree/render"
 )

@@ -26,7 +26,6 @@ func plans() []plan {
 		growthPlan(legacyTree),
 		stepPlan(),
 		fitPlan(),
-		trimPlan(),
 	}
 }
 

@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,7 +26,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 // Exit codes.
@@ -47,11 +46,11 @@ func main() {
 
 // options are the values of the flags.
 type options struct {
-	json, list, noNode bool
-	only               *regexp.Regexp
-	session, text      string
-	pace               pace
-	sizes              sizes
+	list, noNode  bool
+	only          *regexp.Regexp
+	session, text string
+	pace          pace
+	sizes         sizes
 }
 
 // errListed is returned if only a list was to be printed.
@@ -61,7 +60,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{pace: defaultPace, sizes: fullSizes}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	only := flags.String("run", "", "run only comparisons whose name matches this regular expression")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object at the end instead of tables")
 	flags.BoolVar(&o.list, "list", false, "list the comparisons and stop")
 	flags.BoolVar(&o.noNode, "no-node", false, "leave out the contestants that need Node")
 	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "number of times that each contestant is measured")
@@ -159,20 +157,6 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
 	return end.code
 }
 
-// document is the output of -json.
-type document struct {
-	Go          string        `json:"go"`
-	OS          string        `json:"os"`
-	Arch        string        `json:"arch"`
-	CPUs        int           `json:"cpus"`
-	Node        string        `json:"node,omitempty"`
-	Rounds      int           `json:"rounds"`
-	Comparisons []outcome     `json:"comparisons"`
-	Targets     map[state]int `json:"targets"`
-	// Unsteady is the number of contestants whose rounds differ more than twofold.
-	Unsteady int `json:"unsteady"`
-}
-
 // compare runs the comparisons one after the other and prints their outcomes.
 func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) (code int, err error) {
 	var outcomes []outcome
@@ -189,28 +173,17 @@ func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) 
 		b.endWorker()
 		o := outcomeOf(p, c, r)
 		outcomes = append(outcomes, o)
-		if !b.json {
-			if err := o.print(stdout); err != nil {
-				return 0, err
-			}
+		if err := o.print(stdout); err != nil {
+			return 0, err
 		}
 	}
 	n := tally(outcomes)
 	shaky, rows := unsteady(outcomes)
-	if b.json {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(document{
-			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Node: b.nodeVersion,
-			Rounds: b.pace.rounds, Comparisons: outcomes, Targets: n, Unsteady: shaky,
-		})
-	} else {
-		_, err = fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
-			n[met], n[missed], n[notMeasured], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
-			map[bool]string{true: ", Node " + b.nodeVersion}[b.nodeVersion != ""], b.pace.rounds)
-		if err == nil && shaky > 0 {
-			_, err = fmt.Fprintf(stdout, "%d of %d rows vary more than twofold between rounds: compare on a machine that does nothing else.\n", shaky, rows)
-		}
+	_, err = fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
+		n[met], n[missed], n[notMeasured], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
+		map[bool]string{true: ", Node " + b.nodeVersion}[b.nodeVersion != ""], b.pace.rounds)
+	if err == nil && shaky > 0 {
+		_, err = fmt.Fprintf(stdout, "%d of %d rows vary more than twofold between rounds: compare on a machine that does nothing else.\n", shaky, rows)
 	}
 	if n[missed] > 0 {
 		code = exitMissed

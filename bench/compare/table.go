@@ -11,35 +11,35 @@ import (
 
 // outcome is a comparison that was run.
 type outcome struct {
-	Name        string   `json:"name"`
-	About       string   `json:"about"`
-	Notes       []string `json:"notes,omitempty"`
-	Contestants []row    `json:"contestants"`
+	Name        string
+	About       string
+	Notes       []string
+	Contestants []row
 }
 
 // row is the result of a contestant.
 type row struct {
-	Name string `json:"name"`
+	Name string
 	// Skipped says why it was not measured.
-	Skipped string `json:"skipped,omitempty"`
+	Skipped string
 	// Rounds are the times of one job, in nanoseconds, in the order in which they were measured.
-	Rounds []time.Duration `json:"roundsNs,omitempty"`
-	Median time.Duration   `json:"medianNs,omitempty"`
-	Min    time.Duration   `json:"minNs,omitempty"`
-	Max    time.Duration   `json:"maxNs,omitempty"`
+	Rounds []time.Duration
+	Median time.Duration
+	Min    time.Duration
+	Max    time.Duration
 	// Ratio of the median to that of the contestant Against.
-	Ratio   float64 `json:"ratio,omitempty"`
-	Against string  `json:"against,omitempty"`
+	Ratio   float64
+	Against string
 	// BytesPerSecond that were read, and allocations per job and per piece; nil if they are meaningless.
-	BytesPerSecond *float64 `json:"bytesPerSecond,omitempty"`
-	Allocs         *float64 `json:"allocs,omitempty"`
-	AllocsPerPiece *float64 `json:"allocsPerPiece,omitempty"`
+	BytesPerSecond *float64
+	Allocs         *float64
+	AllocsPerPiece *float64
 	// Once reports whether the contestant is so slow that it was measured only once.
-	Once bool `json:"once,omitempty"`
+	Once bool
 	// Over reports whether the contestant was cancelled after the time in Rounds.
-	Over    bool      `json:"over,omitempty"`
-	Note    string    `json:"note,omitempty"`
-	Targets []verdict `json:"targets,omitempty"`
+	Over    bool
+	Note    string
+	Targets []verdict
 }
 
 // outcomeOf assembles the outcome of a comparison.

@@ -20,12 +20,12 @@ type target struct {
 
 // verdict on a target.
 type verdict struct {
-	Asks string `json:"target"`
+	Asks string
 	// Value that was reached, in the unit of the bound; Shown is the same as text.
-	Value float64 `json:"value"`
-	Bound float64 `json:"bound"`
-	Shown string  `json:"shown"`
-	State state   `json:"state"`
+	Value float64
+	Bound float64
+	Shown string
+	State state
 }
 
 // state of a target.

@@ -1,5 +1,5 @@
 // Command scale measures many sessions and long ones in PostgreSQL: the cost of a step of a chat without the model, as
-// the number and the length of sessions grow, compared with adk-go's session/database and a plain table of jsonb.
+// the number and the length of sessions grow.
 //
 //	go run ./bench/scale
 //
@@ -16,16 +16,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 func main() { program.Main(run) }
@@ -34,13 +33,10 @@ func main() { program.Main(run) }
 type options struct {
 	sessions []int // numbers of sessions in the rotation
 	entries  []int // lengths of one session, in messages
-	jobs     int   // compactions by jobs
 	steps    int   // maximum number of steps that one client makes
 	limit    time.Duration
 	clients  int
 	only     *regexp.Regexp
-	json     bool
-	fsync    bool
 }
 
 // rounds is the number of rounds of a session in rotation, and of a view that is compacted.
@@ -52,13 +48,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	program.Usage(flags, "Usage: scale [flags]")
 	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, separated by commas")
 	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers separated by commas")
-	flags.IntVar(&o.jobs, "compactions", 200, "number of compactions by jobs")
 	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps that one client makes for a row")
 	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps by one client, and again by several")
 	flags.IntVar(&o.clients, "clients", 8, "number of concurrent clients, and maximum number of connections")
-	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries adk-go'")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
-	flags.BoolVar(&o.fsync, "fsync", false, "turn fsync on in the program's own cluster")
+	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries'")
 	quick := flags.Bool("quick", false, "check that everything works: small sizes and few steps, unless set by other flags")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
@@ -66,7 +59,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if *quick {
 		given := map[string]bool{}
 		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		for name, value := range map[string]string{"sessions": "5,20", "entries": "10,200", "compactions": "8", "steps": "20", "time": "1s"} {
+		for name, value := range map[string]string{"sessions": "5,20", "entries": "10,200", "steps": "20", "time": "1s"} {
 			if !given[name] {
 				if err := flags.Set(name, value); err != nil {
 					return o, err
@@ -89,14 +82,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
 	case o.steps < 1:
 		return o, fmt.Errorf("-steps is %d: set 1 or more", o.steps)
-	case o.jobs < 1:
-		return o, fmt.Errorf("-compactions is %d: set 1 or more", o.jobs)
 	case o.limit <= 0:
 		return o, fmt.Errorf("-time is %v: set a time above 0", o.limit)
 	case o.clients < 1 || o.clients > 100:
 		return o, fmt.Errorf("-clients is %d: set 1 to 100", o.clients)
-	case o.fsync && os.Getenv(postgrestest.Env) != "":
-		return o, fmt.Errorf("-fsync is for the program's own cluster, and %s names a database: set one of them", postgrestest.Env)
 	case len(o.parts()) == 0:
 		return o, fmt.Errorf("-only: %q matches no measurement, such as 'rotation promptree'", *only)
 	}
@@ -137,35 +126,40 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var errMissed = errors.New("a target is missed")
 
 // measureAll measures what the options select, and prints the results.
-func measureAll(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
-	var settings []string
-	if o.fsync {
-		settings = append(settings, "fsync=on")
-	}
-	cluster, err := postgrestest.Start(ctx, settings...)
+func measureAll(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	d, err := measured(ctx, o, stderr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	d := document{Clients: o.clients}
-	if d.Server, err = describe(ctx, cluster.URL); err != nil {
-		return err
-	}
-	for _, p := range o.parts() {
-		begun := time.Now()
-		rows, err := p.measure(ctx, o, cluster.URL)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name(), err)
-		}
-		d.Rows = append(d.Rows, rows...)
-		fmt.Fprintf(stderr, "%s: %.0f s\n", p.name(), time.Since(begun).Seconds())
-	}
-	d.Targets = judge(d.Rows)
-	if err := d.print(stdout, o.json); err != nil {
+	if err := d.print(stdout); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(d.Targets, func(v verdict) bool { return !v.Met }) {
 		return errMissed
 	}
 	return nil
+}
+
+// measured measures what the options select.
+func measured(ctx context.Context, o options, stderr io.Writer) (d document, err error) {
+	cluster, err := postgrestest.Start(ctx)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	d.Clients = o.clients
+	if d.Server, err = describe(ctx, cluster.URL); err != nil {
+		return d, err
+	}
+	for _, p := range o.parts() {
+		begun := time.Now()
+		rows, err := p.measure(ctx, o, cluster.URL)
+		if err != nil {
+			return d, fmt.Errorf("%s: %w", p.name(), err)
+		}
+		d.Rows = append(d.Rows, rows...)
+		fmt.Fprintf(stderr, "%s: %.0f s\n", p.name(), time.Since(begun).Seconds())
+	}
+	d.Targets = judge(d.Rows)
+	return d, nil
 }

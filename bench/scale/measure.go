@@ -12,22 +12,18 @@ import (
 
 // part is one measurement.
 type part struct {
-	kind       string
-	contestant contestant // nil for compactions
+	kind string
+	of   promptree
 }
 
 // The kinds of parts.
 const (
-	rotation    = "rotation"
-	entries     = "entries"
-	compactions = "compactions"
+	rotation = "rotation"
+	entries  = "entries"
 )
 
 func (p part) name() string {
-	if p.contestant == nil {
-		return p.kind
-	}
-	return p.kind + " " + p.contestant.name()
+	return p.kind + " " + p.of.name()
 }
 
 // The rounds of views that are compacted: few enough for a session of 10 messages, and as many as a session of the
@@ -40,71 +36,64 @@ const (
 // parts returns the measurements that the options select.
 func (o options) parts() []part {
 	parts := []part{
-		{rotation, promptree{}}, {rotation, plain{}}, {rotation, adk{}}, {rotation, adk{indexed: true}},
-		{entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}}, {entries, plain{}},
-		{entries, adk{}}, {entries, adk{indexed: true}}, {entries, adk{recent: 2 * manyRounds}}, {entries, adk{recent: 2 * manyRounds, indexed: true}},
-		{compactions, nil},
+		{rotation, promptree{}}, {entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}},
 	}
 	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
 }
 
-// row is the result for a contestant at a size.
+// row is the result at a size.
 type row struct {
-	Part       string `json:"part"`
-	Contestant string `json:"contestant"`
+	Part string
+	Name string
 	// Size is the number of sessions in rotation, or of messages of one session.
-	Size int `json:"size"`
+	Size int
 	// Steps is the number of steps measured one after the other, without those that compacted.
-	Steps int           `json:"steps"`
-	P50   time.Duration `json:"p50Ns"`
+	Steps int
+	P50   time.Duration
 	// P99 is 0 if there were fewer than 100 steps.
-	P99 time.Duration `json:"p99Ns"`
+	P99 time.Duration
 	// Compacted is the number of steps that compacted, and Compaction their median.
-	Compacted  int           `json:"compacted,omitempty"`
-	Compaction time.Duration `json:"compactionNs,omitempty"`
+	Compacted  int
+	Compaction time.Duration
 	// Shown is the maximum number of messages in a prompt, the system message included.
-	Shown int `json:"shown"`
+	Shown int
 	// The traffic of a step that did not compact.
-	Trips    float64 `json:"roundTrips"`
-	Received float64 `json:"receivedBytes"`
-	Sent     float64 `json:"sentBytes"`
+	Trips    float64
+	Received float64
+	Sent     float64
 	// The database's work for a step, including those that compacted.
-	Rows  float64 `json:"rows"`
-	Pages float64 `json:"pages"`
-	WAL   float64 `json:"walBytes"`
+	Rows  float64
+	Pages float64
+	WAL   float64
 	// Dead is the number of rows that updates left behind, Moved that of those for which all indexes were written too.
-	Dead  float64 `json:"deadRows"`
-	Moved float64 `json:"movedRows"`
+	Dead  float64
+	Moved float64
 	// Stored is the size of tables and indexes for each round before the steps, in bytes.
-	Stored float64 `json:"storedBytesPerRound"`
+	Stored float64
 	// ClientSteps is the number of steps made by several clients at once, followed by their rate and the program's
 	// processor time for each.
-	ClientSteps int           `json:"clientSteps,omitempty"`
-	PerSecond   float64       `json:"perSecond,omitempty"`
-	CPU         time.Duration `json:"cpuNs,omitempty"`
+	ClientSteps int
+	PerSecond   float64
+	CPU         time.Duration
 	// Memory is the program's maximum memory, in bytes.
-	Memory int64 `json:"memoryBytes"`
+	Memory int64
 }
 
 func (p part) measure(ctx context.Context, o options, url string) ([]row, error) {
-	switch p.kind {
-	case rotation:
+	if p.kind == rotation {
 		return p.rotate(ctx, o, url)
-	case entries:
-		return p.lengthen(ctx, o, url)
-	default:
-		return compact(ctx, o, url)
 	}
+	return p.lengthen(ctx, o, url)
 }
 
-// in calls f with a new schema that holds the contestant's tables.
+// in calls f with a new schema that holds the tables of sessions.
 func (p part) in(ctx context.Context, url string, f func(*place) error) (err error) {
 	place, err := newPlace(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.remove(ctx)) }()
-	if err := p.contestant.prepare(ctx, place); err != nil {
+	if err := p.of.prepare(ctx, place); err != nil {
 		return err
 	}
 	return f(place)
@@ -115,10 +104,10 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 	return rows, p.in(ctx, url, func(place *place) error {
 		have := 0
 		for _, size := range o.sessions {
-			if err := p.contestant.fill(ctx, place, have+1, size-have, 2*rounds); err != nil {
+			if err := p.of.fill(ctx, place, have+1, size-have, 2*rounds); err != nil {
 				return fmt.Errorf("making sessions: %w", err)
 			}
-			r := row{Part: p.kind, Contestant: p.contestant.name(), Size: size}
+			r := row{Part: p.kind, Name: p.of.name(), Size: size}
 			bytes, err := place.stored(ctx)
 			if err != nil {
 				return err
@@ -150,10 +139,10 @@ func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, 
 		err := p.in(ctx, url, func(place *place) error {
 			each := max(size/5, 10) / 2 // steps of a session, which add a fifth to it, or 10 messages
 			sessions := (o.steps + warmUp + each - 1) / each
-			if err := p.contestant.fill(ctx, place, 1, sessions, size); err != nil {
+			if err := p.of.fill(ctx, place, 1, sessions, size); err != nil {
 				return fmt.Errorf("making a session of %d messages: %w", size, err)
 			}
-			r := row{Part: p.kind, Contestant: p.contestant.name(), Size: size}
+			r := row{Part: p.kind, Name: p.of.name(), Size: size}
 			bytes, err := place.stored(ctx)
 			if err != nil {
 				return err
@@ -182,7 +171,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 		return err
 	}
 	w := &wire{}
-	steps, err := p.contestant.open(ctx, place, o.clients, w)
+	steps, err := p.of.open(ctx, place, o.clients, w)
 	if err != nil {
 		return err
 	}
@@ -213,7 +202,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 			if before, err = place.counters(ctx); err != nil {
 				return err
 			}
-			if steps, err = p.contestant.open(ctx, place, o.clients, w); err != nil {
+			if steps, err = p.of.open(ctx, place, o.clients, w); err != nil {
 				return err
 			}
 			if _, _, err := steps.check(ctx, sessionName(1)); err != nil { // connects
@@ -266,7 +255,7 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 // atOnce lets several clients make steps, each with its own sessions: at least one for each session, and at least as
 // many as oneAfterTheOther.
 func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
-	steps, err := p.contestant.open(ctx, place, o.clients, &wire{})
+	steps, err := p.of.open(ctx, place, o.clients, &wire{})
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
-// place is the schema of a contestant.
+// place is the schema of a measurement.
 type place struct {
 	schema        string
 	url           string

@@ -31,8 +31,10 @@ func (c promptree) name() string {
 	return fmt.Sprintf("promptree, views of %d", c.view)
 }
 
+// prepare creates the tables.
 func (promptree) prepare(ctx context.Context, p *place) error { return postgres.Migrate(ctx, p) }
 
+// fill creates count sessions of the given number of messages, from session first on.
 func (c promptree) fill(ctx context.Context, p *place, first, count, messages int) error {
 	var exists bool
 	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&exists); err != nil {
@@ -110,7 +112,8 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 	return err
 }
 
-func (c promptree) open(ctx context.Context, p *place, connections int, w *wire) (stepper, error) {
+// open connects to the database.
+func (c promptree) open(ctx context.Context, p *place, connections int, w *wire) (promptreeSteps, error) {
 	pool, err := p.connect(ctx, connections, w)
 	return promptreeSteps{c, pool, &postgres.Sessions{Pool: pool}}, err
 }
@@ -169,9 +172,9 @@ func (c promptree) compactor(s *history.Session) *summarize.Compactor {
 }
 
 type promptreeSteps struct {
-	contestant promptree
-	pool       *pgxpool.Pool
-	sessions   *postgres.Sessions
+	of       promptree
+	pool     *pgxpool.Pool
+	sessions *postgres.Sessions
 }
 
 func (s promptreeSteps) close() error {
@@ -179,6 +182,7 @@ func (s promptreeSteps) close() error {
 	return nil
 }
 
+// check reads a session, and returns its number of messages and its first text.
 func (s promptreeSteps) check(ctx context.Context, name string) (messages int, first string, err error) {
 	session, err := s.sessions.Open(ctx, name, history.Options{})
 	if err != nil {
@@ -197,13 +201,14 @@ func (s promptreeSteps) check(ctx context.Context, name string) (messages int, f
 	return messages, first, nil
 }
 
+// step opens a session, appends a user message, makes the prompt, appends an answer and closes the session.
 func (s promptreeSteps) step(ctx context.Context, name string) (d did, err error) {
 	session, err := s.sessions.Open(ctx, name, history.Options{})
 	if err != nil {
 		return did{}, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	compactor := s.contestant.compactor(session)
+	compactor := s.of.compactor(session)
 	defer func() { err = errors.Join(err, compactor.Close()) }()
 	compactor.Target.Model = answering{name}
 	compactor.Hooks.AfterCompact = func(context.Context, history.Entry) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -13,46 +12,31 @@ import (
 
 // document holds the printed results.
 type document struct {
-	Server  string    `json:"server"`
-	Go      string    `json:"go"`
-	CPUs    int       `json:"cpus"`
-	Clients int       `json:"clients"`
-	Rows    []row     `json:"rows"`
-	Targets []verdict `json:"targets"`
+	Server  string
+	Go      string
+	CPUs    int
+	Clients int
+	Rows    []row
+	Targets []verdict
 }
 
-// print writes the tables in a single write, or a JSON object.
-func (d document) print(w io.Writer, asJSON bool) error {
+// print writes the tables in a single write.
+func (d document) print(w io.Writer) error {
 	d.Go, d.CPUs = runtime.Version(), runtime.GOMAXPROCS(0)
 	var b bytes.Buffer
-	if asJSON {
-		enc := json.NewEncoder(&b)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(d); err != nil {
-			return err
+	fmt.Fprintf(&b, "%s; %s, %d CPUs for client, service and database. A round is a question of %d bytes and an answer of %d.\n",
+		d.Server, d.Go, d.CPUs, askedBytes, answerBytes)
+	d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds), true)
+	d.steps(&b, entries, "one session, by its messages", false)
+	for i, v := range d.Targets {
+		if i == 0 {
+			b.WriteString("\ntargets\n")
 		}
-	} else {
-		fmt.Fprintf(&b, "%s; %s, %d CPUs for client, service and database. A round is a question of %d bytes and an answer of %d.\n",
-			d.Server, d.Go, d.CPUs, askedBytes, answerBytes)
-		d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds), true)
-		d.steps(&b, entries, "one session, by its messages", false)
-		for _, r := range d.Rows {
-			if r.Part == compactions {
-				fmt.Fprintf(&b, "\n%d compactions by %s, of sessions of %d rounds to half, with %d workers and the offline model: "+
-					"%.3g/s, %s of the program's CPU time each, %s of memory; a render that plans one: p50 %s\n",
-					r.Size, r.Contestant, rounds, d.Clients, r.PerSecond, milli(r.CPU), mega(r.Memory), milli(r.P50))
-			}
+		word := "met   "
+		if !v.Met {
+			word = "MISSED"
 		}
-		for i, v := range d.Targets {
-			if i == 0 {
-				b.WriteString("\ntargets\n")
-			}
-			word := "met   "
-			if !v.Met {
-				word = "MISSED"
-			}
-			fmt.Fprintf(&b, "%s  %s\n", word, v.Says)
-		}
+		fmt.Fprintf(&b, "%s  %s\n", word, v.Says)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -60,8 +44,8 @@ func (d document) print(w io.Writer, asJSON bool) error {
 
 // steps writes the two tables of a part.
 func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
-	took := table{{"contestant", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "stored/round", "memory"}}
-	did := table{{"contestant", "size", "round trips", "received", "sent", "rows", "pages", "WAL", "dead rows", "not HOT"}}
+	took := table{{"measured", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "stored/round", "memory"}}
+	did := table{{"measured", "size", "round trips", "received", "sent", "rows", "pages", "WAL", "dead rows", "not HOT"}}
 	if clients {
 		took[0] = append(took[0], fmt.Sprintf("%d clients", d.Clients), "client CPU")
 	}
@@ -80,7 +64,7 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 			compaction = milli(r.Compaction)
 		}
 		line := []string{
-			r.Contestant, fmt.Sprint(r.Size), fmt.Sprint(r.Steps), milli(r.P50), p99, ratio, fmt.Sprint(r.Shown), fmt.Sprint(r.Compacted), compaction,
+			r.Name, fmt.Sprint(r.Size), fmt.Sprint(r.Steps), milli(r.P50), p99, ratio, fmt.Sprint(r.Shown), fmt.Sprint(r.Compacted), compaction,
 			fmt.Sprintf("%.0f B", r.Stored), mega(r.Memory),
 		}
 		if clients {
@@ -88,7 +72,7 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 		}
 		took = append(took, line)
 		did = append(did, []string{
-			r.Contestant, fmt.Sprint(r.Size), fmt.Sprintf("%.1f", r.Trips), kilo(r.Received), kilo(r.Sent), fmt.Sprintf("%.0f", r.Rows), fmt.Sprintf("%.0f", r.Pages), kilo(r.WAL), fmt.Sprintf("%.1f", r.Dead), fmt.Sprintf("%.1f", r.Moved),
+			r.Name, fmt.Sprint(r.Size), fmt.Sprintf("%.1f", r.Trips), kilo(r.Received), kilo(r.Sent), fmt.Sprintf("%.0f", r.Rows), fmt.Sprintf("%.0f", r.Pages), kilo(r.WAL), fmt.Sprintf("%.1f", r.Dead), fmt.Sprintf("%.1f", r.Moved),
 		})
 	}
 	if len(took) == 1 {
@@ -100,10 +84,10 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 	did.write(b)
 }
 
-// smallest returns the row of the same contestant at the smallest size.
+// smallest returns the row of the same kind of views at the smallest size.
 func (d document) smallest(of row) (row, bool) {
 	for _, r := range d.Rows {
-		if r.Part == of.Part && r.Contestant == of.Contestant {
+		if r.Part == of.Part && r.Name == of.Name {
 			return r, r.Size != of.Size
 		}
 	}

@@ -4,15 +4,14 @@ import "fmt"
 
 // verdict says whether a target is met, and by how much.
 type verdict struct {
-	Says string `json:"says"`
-	Met  bool   `json:"met"`
+	Says string
+	Met  bool
 }
 
 // Targets.
 const (
-	maxGrowth      = 1.5 // of a step's median, relative to the shortest session with a view of the same size
-	minFaster      = 5.0 // than adk-go, at fasterAt messages
-	fasterAt       = 1000
+	maxGrowth      = 1.5     // of a step's median, relative to the shortest session with a view of the same size
+	grownFrom      = 1000    // messages, the shortest session whose growth is judged
 	maxMemory      = 1 << 30 // bytes, with memorySessions in rotation
 	memorySessions = 10_000
 )
@@ -26,34 +25,18 @@ func judge(rows []row) (list []verdict) {
 		var first row
 		for _, r := range rows {
 			switch {
-			case r.Part != entries || r.Contestant != (promptree{view: view}).name() || r.Size < 2*view: // its view is not full
+			case r.Part != entries || r.Name != (promptree{view: view}).name() || r.Size < 2*view: // its view is not full
 			case first.Size == 0:
 				first = r
-			case r.Size >= fasterAt:
+			case r.Size >= grownFrom:
 				growth := over(r.P50, first.P50)
 				is(growth <= maxGrowth, "%s: a step at %d messages takes %.2f× of that at %d (at most %.1f×)",
-					r.Contestant, r.Size, growth, first.Size, maxGrowth)
+					r.Name, r.Size, growth, first.Size, maxGrowth)
 			}
-		}
-	}
-	find := func(c contestant) (row, bool) {
-		for _, r := range rows {
-			if r.Part == entries && r.Contestant == c.name() && r.Size == fasterAt {
-				return r, true
-			}
-		}
-		return row{}, false
-	}
-	for _, view := range []int{fewRounds, manyRounds} {
-		ours, ok := find(promptree{view: view})
-		if theirs, both := find(adk{}); ok && both {
-			faster := over(theirs.P50, ours.P50)
-			is(faster >= minFaster, "%s: a step at %d messages takes %s %.1f× as long (at least %.0f×)",
-				ours.Contestant, fasterAt, theirs.Contestant, faster, minFaster)
 		}
 	}
 	for _, r := range rows {
-		if r.Part == rotation && r.Contestant == (promptree{}).name() && r.Size >= memorySessions {
+		if r.Part == rotation && r.Name == (promptree{}).name() && r.Size >= memorySessions {
 			is(r.Memory <= maxMemory, "%d sessions in rotation: the program takes %s of memory (at most %s)",
 				r.Size, mega(r.Memory), mega(maxMemory))
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/ledger"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"

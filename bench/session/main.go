@@ -7,10 +7,6 @@
 // answer with a call and its usage, and the tool's result, and renders the prompt through a compactor. The log is
 // written without fsync.
 //
-//	go run ./bench/session -sessions
-//
-// steps many sessions that share one small cache, first fewer and then more than the cache has room for.
-//
 // Exit codes: 0 all measured targets are met, 1 a target is missed or something failed, 2 a flag or a folder is
 // invalid, 130 interrupted. An interrupt prints the results so far.
 package main
@@ -27,7 +23,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 func main() {
@@ -47,8 +43,6 @@ type options struct {
 	turn       int
 	dir        string
 	cpuProfile string
-	sessions   bool
-	budget     int // bytes of the cache
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -60,8 +54,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.turn, "turn", 20, "rounds that answer a message of the user")
 	flags.StringVar(&o.dir, "dir", "", "folder for a temporary folder with the logs (default that of the system)")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "new file for a CPU profile")
-	flags.BoolVar(&o.sessions, "sessions", false, "measure many sessions that share a cache instead")
-	mib := flags.Int("cache", 8, "with -sessions: size of the cache in MiB")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -72,7 +64,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		}
 		o.rounds = append(o.rounds, n)
 	}
-	o.budget = *mib << 20
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
@@ -80,8 +71,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, fmt.Errorf("-entries is %d: set 1000 or more", o.entries)
 	case o.turn < 1:
 		return o, fmt.Errorf("-turn is %d: set 1 or more", o.turn)
-	case *mib < 1 || *mib > 1024:
-		return o, fmt.Errorf("-cache is %d: set 1 to 1024", *mib)
 	}
 	return o, nil
 }
@@ -117,9 +106,6 @@ func measureAll(ctx context.Context, folders *program.Folders, o options, stdout
 			return err
 		}
 		defer pprof.StopCPUProfile()
-	}
-	if o.sessions {
-		return measureShared(ctx, o, dir, stdout)
 	}
 	return measureGrowth(ctx, o, dir, stdout, stderr)
 }

@@ -57,11 +57,9 @@ func TestTheTablesHaveARowForEachMark(t *testing.T) {
 func TestAnInterruptIsReportedInOneLineAndTheLogsAreRemoved(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"-rounds", "8"}, {"-sessions"}} {
-		code, _, stderr := ran(t, ctx, args...)
-		require.Equal(t, program.ExitInterrupted, code)
-		require.Equal(t, "session: interrupted\n", stderr)
-	}
+	code, _, stderr := ran(t, ctx, "-rounds", "8")
+	require.Equal(t, program.ExitInterrupted, code)
+	require.Equal(t, "session: interrupted\n", stderr)
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
@@ -71,7 +69,6 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"-rounds":        {"-rounds", "8,x"},
 		"-entries is 10": {"-entries", "10"},
 		"-turn is 0":     {"-turn", "0"},
-		"-cache is 0":    {"-cache", "0"},
 		"not a flag":     {"more"},
 		"-cpuprofile":    {"-cpuprofile", profile},
 	} {

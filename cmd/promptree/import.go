@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessionfile"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
 )
 
 const importUsage = `Usage: promptree import [flags] FILE

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessionfile"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"

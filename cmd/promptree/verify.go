@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessionfile"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
 )
 
 const verifyUsage = `Usage: promptree verify FILE…

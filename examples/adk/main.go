@@ -31,7 +31,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 	count "github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/summarize"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/test/golden"
 )
 
 func TestTheBarIsAsFullAsTheBudget(t *testing.T) {

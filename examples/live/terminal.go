@@ -10,7 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/summarize"
 )
 

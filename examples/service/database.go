@@ -2,152 +2,125 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"sync/atomic"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
-	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/jobs"
 )
 
-// database stores the sessions in PostgreSQL. Each request opens its session, in any replica. A summary that no request
-// waits for is a job for the workers of any process.
+// database stores the sessions. Each request opens its session, in any process. A summary that no request waits for is
+// a job for the workers of all processes.
 type database struct {
 	pool      *pgxpool.Pool
 	assistant *assistant
 	client    *river.Client[pgx.Tx]
 	queue     *jobs.Queue
-	hooks     []postgres.Hook
-	inUse     atomic.Int64
 	finish    time.Duration
+	working   bool
 }
 
-// connectTime is the time that the database has to answer at the start.
-const connectTime = 10 * time.Second
-
-// openDatabase connects to a database and migrates its schemas.
-func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger) (*database, error) {
+// connect connects to the database.
+func connect(ctx context.Context, o options) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(o.database)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("-database: %w", err)}
+		return nil, fmt.Errorf("-database: %w", err)
 	}
 	if o.poll {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // prepared statements belong to one connection
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("the database: %w", err)
-	}
-	d := &database{pool: pool, assistant: a, finish: o.finish}
-	if err := d.begin(ctx, o, log); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("the database: %w", err)
-	}
-	return d, nil
+	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// begin migrates both schemas, that of sessions and that of jobs.
-func (d *database) begin(ctx context.Context, o options, log *slog.Logger) (err error) {
-	answering, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
-	if err := d.pool.Ping(answering); err != nil {
+// migrate brings the schemas of sessions and jobs up to date.
+func migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	if err := postgres.Migrate(ctx, pool); err != nil {
 		return err
 	}
-	if err := postgres.Migrate(ctx, d.pool); err != nil {
-		return err
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err == nil {
+		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	}
-	if err := migrateJobs(ctx, d.pool, log); err != nil {
-		return err
+	return err
+}
+
+// newDatabase starts the workers.
+func newDatabase(ctx context.Context, pool *pgxpool.Pool, o options, a *assistant) (*database, error) {
+	d := &database{pool: pool, assistant: a, finish: o.finish, working: o.work > 0}
+	attempt := o.compaction * 3 / 10                                                 // so that the job of a killed process is rescued before its plan is given up
+	config := &river.Config{Logger: slog.New(slog.DiscardHandler), PollOnly: o.poll} // errors of jobs are in the database
+	if d.working {
+		config.Workers = river.NewWorkers()
+		river.AddWorker(config.Workers, &jobs.Worker{
+			Sessions: &postgres.Sessions{Pool: pool, Tool: transcriptTool}, Attempt: attempt,
+			Compactor: func(_ context.Context, _ jobs.Args, s *history.Session) (*summarize.Compactor, error) {
+				return a.conversation(s).compactor, nil
+			},
+		})
+		config.Queues = map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: o.work}}
+		config.JobTimeout, config.RescueStuckJobsAfter = attempt, attempt*4/3
+		config.SoftStopTimeout = o.finish
 	}
-	if d.client, err = d.newClient(o, log); err != nil {
-		return err
+	var err error
+	if d.client, err = river.NewClient(riverpgxv5.New(pool), config); err != nil {
+		return nil, err
 	}
 	d.queue = &jobs.Queue{Client: d.client}
-	d.hooks = []postgres.Hook{d.queue.Hook()}
-	return nil
+	if d.working {
+		err = d.client.Start(context.WithoutCancel(ctx)) // workers end after the requests
+	}
+	return d, err
 }
 
-// of returns the sessions of a tenant.
-func (d *database) of(tenant string) *postgres.Sessions {
-	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Tool: transcriptTool, Hooks: d.hooks}
+// stop stops the workers, which have some time to finish.
+func (d *database) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), d.finish)
+	defer cancel()
+	if d.working && d.client.Stop(ctx) != nil {
+		last, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = d.client.StopAndCancel(last) // what is left is made by another process
+	}
 }
 
-func (d *database) create(ctx context.Context, id sessionID) error {
-	header := history.Header{ID: newID()}
-	session, err := d.of(id.tenant).Open(ctx, id.name, history.Options{Header: header})
+// sessions returns the sessions of a tenant.
+func (d *database) sessions(tenant string) *postgres.Sessions {
+	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Tool: transcriptTool, Hooks: []postgres.Hook{d.queue.Hook()}}
+}
+
+// open opens a session, which is made if it is missing and create is set.
+func (d *database) open(ctx context.Context, id sessionID, create bool) (*conversation, error) {
+	open := d.sessions(id.tenant).Reopen
+	if create {
+		open = d.sessions(id.tenant).Open
+	}
+	session, err := open(ctx, id.name, history.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer session.Close()
-	if session.Header().ID != header.ID {
-		return errExists
-	}
-	return nil
-}
-
-func (d *database) use(ctx context.Context, id sessionID) (*conversation, func(), error) {
-	sessions := d.of(id.tenant)
-	session, err := sessions.Reopen(ctx, id.name, history.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	d.inUse.Add(1)
-	c := d.assistant.conversation(session, func(ctx context.Context, from int) lines {
-		return sessions.Store(id.name).Read(ctx, storage.Position(from-1)) // a position is a line number
-	})
+	c := d.assistant.conversation(session)
 	c.compactor.Runner = d.queue
-	return c, func() {
-		_ = c.close() // nothing is left to write
-		d.inUse.Add(-1)
-	}, nil
+	return c, nil
 }
 
-func (d *database) bytes(ctx context.Context, id sessionID) (int64, error) {
-	is, err := d.of(id.tenant).Info(ctx, id.name)
-	return is.Bytes, err
-}
-
-func (d *database) list(ctx context.Context, tenant, after string, limit int) ([]info, error) {
-	var listed []info
-	for is, err := range d.of(tenant).List(ctx, after) {
-		if err != nil {
-			return nil, err
-		}
-		if listed = append(listed, info{is.Name, is.Created.UTC(), is.Appended.UTC(), is.Bytes}); len(listed) == limit {
-			break
-		}
+// unavailable reports whether the database cannot be reached, stops or is full.
+func unavailable(err error) bool {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		class := refused.Code[:min(2, len(refused.Code))]
+		return class == "08" || class == "53" || class == "57" || refused.Code == "25006" // read only
 	}
-	return listed, nil
-}
-
-func (d *database) remove(ctx context.Context, id sessionID) error {
-	session, err := d.of(id.tenant).Reopen(ctx, id.name, history.Options{})
-	if err != nil {
-		return err
-	}
-	return session.Remove(ctx)
-}
-
-func (d *database) ready(ctx context.Context) error { return d.pool.Ping(ctx) }
-
-func (d *database) opened() int { return int(d.inUse.Load()) }
-
-func (d *database) close() error {
-	closed := make(chan struct{})
-	go func() {
-		d.pool.Close() // waits for the connections in use
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(stepsEnd):
-	}
-	return nil
+	return is[*pgconn.ConnectError](err) || is[*net.OpError](err) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 }

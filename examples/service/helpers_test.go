@@ -20,18 +20,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
-
-// programEnv is the environment variable that makes the test binary run as the program.
-const programEnv = "PROMPTREE_SERVICE_PROGRAM"
 
 var cluster *postgrestest.Cluster // nil without PostgreSQL
 
 func TestMain(m *testing.M) {
-	if os.Getenv(programEnv) != "" {
-		main()
-	}
 	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, func() int { return testAll(m) }))
 }
 
@@ -68,13 +62,15 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// place is the flags that select a store of sessions.
-type place []string
+// begin starts the program on a new, empty schema for two tenants. The client is acme's.
+func begin(t *testing.T, args ...string) *replica {
+	t.Helper()
+	return inSchema(t)(time.Minute, append(args, "-migrate")...)
+}
 
-func inFiles(t *testing.T) place { return place{"-dir", t.TempDir()} }
-
-// inPostgres returns a place with a new, empty schema.
-func inPostgres(t *testing.T) place {
+// inSchema returns a function that starts a process on a new, empty schema. An answer may continue for finish after a
+// stop begins.
+func inSchema(t *testing.T) func(finish time.Duration, args ...string) *replica {
 	t.Helper()
 	if cluster == nil {
 		t.Skip(postgrestest.ErrNone)
@@ -94,32 +90,7 @@ func inPostgres(t *testing.T) place {
 	query := at.Query()
 	query.Set("search_path", schema)
 	at.RawQuery = query.Encode()
-	return place{"-database", at.String()}
-}
-
-// inDatabase creates a database in the cluster and returns its URL, with another address if one is given.
-func inDatabase(t *testing.T, address string) string {
-	t.Helper()
-	name := postgrestest.Name()
-	pool, err := pgxpool.New(context.Background(), cluster.URL)
-	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), "CREATE DATABASE "+name)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
-		require.NoError(t, err)
-		pool.Close()
-	})
-	at, err := url.Parse(address)
-	require.NoError(t, err)
-	at.Path = "/" + name
-	return at.String()
-}
-
-// everywhere runs a test on files and on PostgreSQL.
-func everywhere(t *testing.T, f func(t *testing.T, at place)) {
-	t.Run("files", func(t *testing.T) { t.Parallel(); f(t, inFiles(t)) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); f(t, inPostgres(t)) })
+	return func(finish time.Duration, args ...string) *replica { return start(t, at.String(), finish, args...) }
 }
 
 // replica is a running program.
@@ -129,21 +100,11 @@ type replica struct {
 	stop func() error // stops it and waits for its end
 }
 
-// tokenFile is a file of tokens for two tenants.
-const tokenFile = "# TENANT TOKEN\nacme acme-token\n\nother/../x other-token\nacme acme-second-token\n"
-
-// begin starts the program for the two tenants of tokenFile. The client is acme's.
-func begin(t *testing.T, at place, args ...string) *replica {
-	t.Helper()
-	return beginFor(t, time.Minute, at, args...)
-}
-
-// beginFor is begin with a time for which steps may continue after a stop begins.
-func beginFor(t *testing.T, finish time.Duration, at place, args ...string) *replica {
+func start(t *testing.T, database string, finish time.Duration, args ...string) *replica {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tokens")
-	require.NoError(t, os.WriteFile(file, []byte(tokenFile), 0o600))
-	o, err := parse(append(append([]string{"-listen", "localhost:0", "-tokens", file}, at...), args...), io.Discard)
+	require.NoError(t, os.WriteFile(file, []byte("acme acme-token\nother other-token\n"), 0o600))
+	o, err := parse(append([]string{"-listen", "localhost:0", "-tokens", file, "-database", database}, args...), io.Discard)
 	require.NoError(t, err)
 	o.finish = finish
 	ctx, cancel := context.WithCancel(context.Background())
@@ -151,7 +112,7 @@ func beginFor(t *testing.T, finish time.Duration, at place, args ...string) *rep
 	r := &replica{log: &log{}}
 	ended := make(chan error, 1)
 	go func() {
-		err := work(ctx, o, stdout, r.log)
+		err := run(ctx, o, stdout, r.log)
 		stdout.CloseWithError(io.EOF)
 		ended <- err
 	}()
@@ -169,10 +130,7 @@ func beginFor(t *testing.T, finish time.Duration, at place, args ...string) *rep
 	if err != nil {
 		require.NoError(t, r.stop())
 	}
-	go io.Copy(io.Discard, out)
-	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	require.Equal(t, o.serve, ok, line)
-	r.client = client{t: t, url: address, token: "acme-token"}
+	r.client = client{t: t, url: strings.TrimPrefix(strings.TrimSpace(line), "listening on "), token: "acme-token"}
 	return r
 }
 
@@ -242,12 +200,6 @@ func (c client) refused(method, path string, body any) (int, string) {
 	wrong, _ := out["error"].(object)
 	require.NotEmpty(c.t, wrong["message"], out)
 	return status, wrong["type"].(string)
-}
-
-// session creates a session and returns its address.
-func (c client) session() string {
-	c.t.Helper()
-	return "/v1/sessions/" + c.ok("POST", "/v1/sessions", object{})["session"].(string)
 }
 
 // event is an event of a stream.
@@ -324,15 +276,14 @@ func named(list []event, name string) (found []object) {
 func (c client) transcript(session string) (list []object) {
 	c.t.Helper()
 	for after := ""; ; {
-		page := c.ok("GET", session+"?limit=7&after="+after, nil)
-		for _, e := range page["entries"].([]any) {
-			list = append(list, e.(object))
-		}
-		next, more := page["next"].(string)
-		if !more {
+		entries := c.ok("GET", session+"?after="+after, nil)["entries"].([]any)
+		if len(entries) == 0 {
 			return list
 		}
-		after = next
+		for _, e := range entries {
+			list = append(list, e.(object))
+		}
+		after = list[len(list)-1]["entry"].(string)
 	}
 }
 
@@ -342,21 +293,4 @@ func texts(list []object) (said []string) {
 		said = append(said, fmt.Sprintf("%s: %s", e["role"], e["text"]))
 	}
 	return said
-}
-
-// metric returns the value of a metric.
-func (c client) metric(name string) string {
-	c.t.Helper()
-	for line := range strings.Lines(c.ok("GET", "/metrics", nil)["text"].(string)) {
-		if value, is := strings.CutPrefix(line, name+" "); is {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-// until waits until a metric has a value.
-func (c client) until(name, value string) {
-	c.t.Helper()
-	require.Eventually(c.t, func() bool { return c.metric(name) == value }, 10*time.Second, 2*time.Millisecond, "%s is not %s", name, value)
 }

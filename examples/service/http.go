@@ -3,170 +3,187 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
 )
 
-// handler answers a request of a tenant. Its error becomes the answer if nothing was written yet.
-type handler func(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error
+const (
+	maxBody   = 1 << 20          // bytes of a request's body
+	heartbeat = 15 * time.Second // between comment lines of a stream
+	patience  = 10 * time.Second // for one write to a client that reads slowly
+)
 
-var errPanic = errors.New("it panicked")
+// handler answers a request for a session. Its error becomes the answer.
+type handler func(w http.ResponseWriter, r *http.Request, id sessionID) error
 
-// handler returns the handler of all requests.
-func (s *service) handler() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, h := range map[string]handler{
-		"POST /v1/sessions":                 s.createSession,
-		"GET /v1/sessions":                  s.listSessions,
-		"GET /v1/sessions/{name}":           s.readSession,
-		"DELETE /v1/sessions/{name}":        s.removeSession,
-		"POST /v1/sessions/{name}/messages": s.say,
-		"POST /v1/sessions/{name}/answer":   s.answer,
-		"POST /v1/sessions/{name}/branch":   s.branch,
-		"POST /v1/sessions/{name}/compact":  s.compact,
-	} {
-		mux.HandleFunc(pattern, s.tenants(h))
-	}
-	mux.HandleFunc("GET /metrics", s.authorized(func(w http.ResponseWriter, r *http.Request, _ string) error {
-		s.metrics.ServeHTTP(w, r)
-		return nil
-	}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("/", s.authorized(func(http.ResponseWriter, *http.Request, string) error {
-		return &problem{status: http.StatusNotFound, Type: "not_found", Message: "no such address"}
-	}))
-	return s.logged(mux)
-}
-
-// authorized calls h for requests with a valid token.
-func (s *service) authorized(h func(w http.ResponseWriter, r *http.Request, tenant string) error) http.HandlerFunc {
+// authorized calls h for requests with a valid token, answers with its error, and writes a log line without content:
+// neither names nor texts.
+func (s *service) authorized(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		tenant, ok := s.tokens.tenant(r)
-		if !ok {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.refuse(w, r, &problem{status: http.StatusUnauthorized, Type: "unauthorized", Message: "a valid token is needed: Authorization: Bearer TOKEN"})
-			return
+		begun, request, outcome := time.Now(), rand.Text()[:12], "ok"
+		w.Header().Set("X-Request-Id", request)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		tenant, known := s.tenants[sha256.Sum256([]byte(token))]
+		var err error = errToken
+		if known {
+			err = h(w, r, sessionID{tenant, r.PathValue("name")})
 		}
-		if err := h(w, r, tenant); err != nil {
-			s.refuse(w, r, err)
-		}
-	}
-}
-
-// tenants calls h for requests with a valid token, unless the service stops.
-func (s *service) tenants(h handler) http.HandlerFunc {
-	return s.authorized(func(w http.ResponseWriter, r *http.Request, tenant string) error {
-		ctx, leave, err := s.enter(r)
 		if err != nil {
-			return err
+			p := s.problem(request, err)
+			outcome = p.Type
+			if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
+				w.Header().Set("Retry-After", "1")
+			}
+			_ = reply(w, p.status, map[string]any{"error": p})
 		}
-		defer leave()
-		r.Body = http.MaxBytesReader(w, r.Body, s.maxBody)
-		return h(ctx, w, r, tenant)
-	})
-}
-
-func (s *service) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
-	defer cancel()
-	err := errStopping
-	if !s.isStopping() {
-		err = s.store.ready(ctx)
+		s.log.Info("request", "request", request, "route", r.Pattern, "outcome", outcome, "seconds", time.Since(begun).Seconds())
 	}
-	if err != nil {
-		s.refuse(w, r, &problem{status: http.StatusServiceUnavailable, Type: "not_ready", Message: "not ready", err: err})
-		return
-	}
-	fmt.Fprintln(w, "ok")
 }
 
-// logged writes a log line for each request, without content: neither names nor texts. A panic becomes status 500.
-func (s *service) logged(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun := time.Now()
-		out := &answered{ResponseWriter: w}
-		id := rand.Text()[:12]
-		out.Header().Set("X-Request-Id", id)
-		if err := s.caught(func() error { next.ServeHTTP(out, r); return nil }); err != nil && out.status == 0 {
-			s.refuse(out, r, err)
-		}
-		route := r.Pattern
-		if route == "" || route == "/" {
-			route = "other"
-		}
-		s.metrics.request(route, out.status)
-		s.log.Info("request", "request", id, "route", route, "status", out.status, "seconds", time.Since(begun).Seconds())
-	})
-}
-
-// caught returns the error of f, or errPanic if it panics. The panic's value is not logged, because it may hold
-// anything.
-func (s *service) caught(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("panic", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			err = errPanic
-		}
-	}()
-	return f()
-}
-
-// answered records the status of an answer.
-type answered struct {
-	http.ResponseWriter
-	status int
-}
-
-func (a *answered) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *answered) Write(data []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	return a.ResponseWriter.Write(data)
-}
-
-// Unwrap returns the writer for [http.ResponseController].
-func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// reply writes an answer.
 func reply(w http.ResponseWriter, status int, body any) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // a lost client is not an error
+	_ = json.NewEncoder(w).Encode(body) // a lost client is not an error
 	return nil
 }
 
-// read reads the body of a request. An empty one is an empty object.
-func read(r *http.Request, into any) error {
+// body reads the body of a request. An empty one is an empty object.
+func body(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
-		if _, err = d.Token(); err == nil {
-			err = errors.New("there is more after the object")
+	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return bad("the body must be a JSON object of the fields that this address takes, and at most 1 MiB: " + err.Error())
+	}
+	return nil
+}
+
+// problem is an error as clients see it.
+type problem struct {
+	status  int
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+func (p *problem) Error() string { return p.Message }
+
+func bad(message string) error { return &problem{http.StatusBadRequest, "bad_request", message} }
+
+var (
+	errToken    = &problem{http.StatusUnauthorized, "unauthorized", "a valid token is needed: Authorization: Bearer TOKEN"}
+	errUnknown  = &problem{http.StatusNotFound, "not_found", "there is no such session, message or address"}
+	errAnswered = &problem{http.StatusConflict, "nothing_to_answer", "the last message already has an answer"}
+	errOutdated = &problem{http.StatusConflict, "conflict", "somebody else has appended a message: read the session, and continue from there"}
+	errCompact  = &problem{http.StatusConflict, "nothing_to_compact", "a summary would save nothing, or one is being made"}
+	errLarge    = &problem{http.StatusRequestEntityTooLarge, "message_too_large", "the text takes more than half of the model's prompt"}
+	errBusy     = &problem{http.StatusTooManyRequests, "busy", "another request uses the session, or there are too many: try again later"}
+	errStopping = &problem{http.StatusServiceUnavailable, "stopping", "the server is stopping: ask another one, or this one later"}
+	errGone     = &problem{http.StatusRequestTimeout, "gone", "the client is gone, or reads too slowly"}
+	errLong     = &problem{http.StatusGatewayTimeout, "timeout", "the answer took too long"}
+)
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// problem returns the error for a client. Details that the client can do nothing about go only to the log.
+func (s *service) problem(request string, err error) *problem {
+	p, ok := errors.AsType[*problem](err)
+	switch {
+	case ok:
+		return p
+	case is[*storage.ConflictError](err), is[*history.BoundaryError](err):
+		return errOutdated
+	case is[*storage.NoEntryError](err), errors.Is(err, postgres.ErrNoSession):
+		return errUnknown
+	case errors.Is(err, context.Canceled):
+		return errGone
+	case errors.Is(err, summarize.ErrNothingToCompact), errors.Is(err, summarize.ErrNoRoom), errors.Is(err, summarize.ErrBusy):
+		return errCompact
+	case unavailable(err):
+		p = &problem{http.StatusServiceUnavailable, "unavailable", "the sessions cannot be read or written at the moment: try again later"}
+	case is[*render.BudgetExceededError](err):
+		p = &problem{http.StatusUnprocessableEntity, "prompt_too_large", "the conversation does not fit: go back to an earlier message"}
+	case is[*chat.TransientError](err), is[*summarize.FailedError](err):
+		p = &problem{http.StatusBadGateway, "model_failed", "the model does not answer at the moment: try again later"}
+	default:
+		p = &problem{http.StatusInternalServerError, "internal", "internal error: the log line with this X-Request-Id has the details"}
+	}
+	s.log.Error("failed", "request", request, "type", p.Type, "err", err.Error())
+	return p
+}
+
+// stream sends server-sent events to one client.
+type stream struct {
+	fail context.CancelCauseFunc // called when the client fails
+
+	mu     sync.Mutex
+	w      http.ResponseWriter
+	client *http.ResponseController
+	over   bool // the handler returns
+}
+
+// newStream begins a stream. The heartbeat, which tells proxies that the connection is alive, ends with the context.
+func newStream(ctx context.Context, w http.ResponseWriter, fail context.CancelCauseFunc) *stream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	s := &stream{w: w, client: http.NewResponseController(w), fail: fail}
+	s.write(": \n\n")
+	go func() {
+		for {
+			select {
+			case <-time.After(heartbeat):
+				s.write(": \n\n")
+			case <-ctx.Done():
+				return
+			}
 		}
+	}()
+	return s
+}
+
+// send sends an event. A client that does not take it cancels the answer.
+func (s *stream) send(event string, data any) {
+	line, _ := json.Marshal(data) // strings and numbers only
+	s.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, line))
+}
+
+func (s *stream) write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
+	err := s.client.SetWriteDeadline(time.Now().Add(patience))
+	if err == nil {
+		_, err = io.WriteString(s.w, text)
 	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return err
+	if err == nil {
+		err = s.client.Flush()
 	}
-	return bad("the body must be a JSON object of the fields that this address takes: %v", err)
+	if err != nil {
+		s.fail(errGone)
+	}
+}
+
+// close ends the stream.
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,109 +17,104 @@ import (
 	"time"
 )
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitFailed = 1 // the database, the folder or the listener
-	exitUsage  = 2 // a flag or the file of tokens
-)
+// options are the values of the command line.
+type options struct {
+	listen, database, tokens string
+	migrate, poll            bool
+	window, work             int
+	think, compaction        time.Duration
+	finish                   time.Duration // how long answers may continue after a stop begins
+}
 
-// Times of a stop: how long steps may continue, and how long they have to end after they are cancelled.
-const (
-	stepsFinish = 7 * time.Second
-	stepsEnd    = 2 * time.Second
-)
+func parse(args []string, output io.Writer) (options, error) {
+	o := options{finish: 7 * time.Second}
+	flags := flag.NewFlagSet("service", flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.StringVar(&o.database, "database", "", "URL of a PostgreSQL database, required")
+	flags.BoolVar(&o.migrate, "migrate", false, "bring the database's schemas up to date first; only one process at a time may")
+	flags.StringVar(&o.listen, "listen", "localhost:8080", "address to listen on; with port 0 the system chooses one")
+	flags.StringVar(&o.tokens, "tokens", "", `file with a line "TENANT TOKEN" for each token, required`)
+	flags.IntVar(&o.work, "work", 1, "compactions that this process makes at once, for any process; 0 leaves them to others")
+	flags.BoolVar(&o.poll, "poll", false, "poll for jobs, for example behind PgBouncer in transaction mode")
+	flags.IntVar(&o.window, "window", 8000, "context window of the model, in tokens")
+	flags.DurationVar(&o.think, "think", 0, "time that the offline model takes for an answer or a summary")
+	flags.DurationVar(&o.compaction, "compaction", 5*time.Minute, "longest time for a compaction; after it, that of a killed process is made anew")
+	err := flags.Parse(args)
+	if err == nil && (o.database == "" || o.tokens == "") {
+		err = errors.New("set -database and -tokens (-help lists the flags)")
+	}
+	return o, err
+}
+
+// readTokens returns the tenant of each token, by the token's hash.
+func readTokens(path string) (map[[sha256.Size]byte]string, error) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the file of tokens: %w", err)
+	}
+	tenants := map[[sha256.Size]byte]string{}
+	for line := range strings.Lines(string(file)) {
+		tenant, token, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok { // the error must not quote the token
+			return nil, fmt.Errorf("the file of tokens: %s: want lines of a tenant, a space and a token", path)
+		}
+		tenants[sha256.Sum256([]byte(token))] = tenant
+	}
+	return tenants, nil
+}
 
 func main() {
-	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ctx, cancel := context.WithCancel(context.Background())
-	context.AfterFunc(signalled, func() {
-		stop() // a second signal ends the process at once; before cancel, so that this holds once the stop is visible
-		cancel()
-	})
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run runs the program until the context ends, stops gracefully, and returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err == nil:
-		err = work(ctx, o, stdout, stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
 	}
 	if err == nil {
-		return exitOK
+		err = run(ctx, o, os.Stdout, os.Stderr)
 	}
-	fmt.Fprintf(stderr, "service: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-	if _, usage := errors.AsType[*usageError](err); usage {
-		return exitUsage
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "service: %v\n", err)
+		os.Exit(1)
 	}
-	return exitFailed
 }
 
-func work(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	log := slog.New(slog.NewJSONHandler(stderr, nil))
-	m := newMetrics()
-	a, err := newAssistant(o)
+// run runs the program until the context ends. Answers in progress then have some time to finish.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
+	s := &service{log: slog.New(slog.NewJSONHandler(stderr, nil)), busy: map[sessionID]bool{}}
+	if s.tenants, err = readTokens(o.tokens); err != nil {
+		return err
+	}
+	a, err := newAssistant(o, s.log)
 	if err != nil {
 		return err
 	}
-	a.onCompaction = func(e compaction) { m.compaction(e); e.log(log) }
-	var kept store
-	var parts []func(context.Context) error
-	if o.database == "" {
-		kept, err = openFiles(o.dir, o.open, a)
-	} else {
-		var d *database
-		d, err = openDatabase(ctx, o, a, slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-		if kept = d; o.work > 0 {
-			parts = append(parts, func(ctx context.Context) error { return d.work(ctx) })
+	pool, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer pool.Close() // waits for the connections in use
+	if o.migrate {
+		if err := migrate(ctx, pool); err != nil {
+			return err
 		}
 	}
+	if s.database, err = newDatabase(ctx, pool, o, a); err != nil {
+		return err
+	}
+	defer s.database.stop()
+	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return err
 	}
-	if o.monitor != "" {
-		parts = append(parts, func(ctx context.Context) error { return monitor(ctx, o.monitor, kept, m, log, stdout) })
-	}
-	if o.serve {
-		parts = append(parts, func(ctx context.Context) error { return newService(o, kept, a, m, log).serve(ctx, o.listen, stdout) })
-	} else {
-		fmt.Fprintln(stdout, "working")
-	}
-	return errors.Join(together(ctx, parts...), kept.close())
-}
-
-// together runs functions concurrently until the context ends or one of them returns, and then waits for all of them.
-func together(ctx context.Context, parts ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, len(parts))
-	for _, part := range parts {
-		go func() { ended <- part(ctx) }()
-	}
-	var err error
-	for range parts {
-		err = errors.Join(err, <-ended)
-		cancel()
-	}
-	return err
-}
-
-// serve answers requests until the context ends, and then stops.
-func (s *service) serve(ctx context.Context, address string, stdout io.Writer) error {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
+	requests, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
 	server := &http.Server{
 		Handler: s.handler(), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		WriteTimeout: 30 * time.Second, // a stream sets its own deadline for each write
 	}
-	s.log.Info("started", "address", listener.Addr().String(), "folder", s.dir, "database", s.database != "", "policy", s.policy.Name, "window", s.window)
 	fmt.Fprintf(stdout, "listening on http://%s\n", listener.Addr())
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -127,14 +123,11 @@ func (s *service) serve(ctx context.Context, address string, stdout io.Writer) e
 		return err
 	case <-ctx.Done():
 	}
-	s.log.Info("stopping")
-	s.stop(s.finish)
-	last, cancel := context.WithTimeout(context.Background(), stepsEnd)
+	defer time.AfterFunc(o.finish, func() { cut(errStopping) }).Stop()
+	last, cancel := context.WithTimeout(context.Background(), o.finish+2*time.Second)
 	defer cancel()
 	if err := server.Shutdown(last); err != nil {
-		s.log.Warn("connections are cut", "err", err.Error())
-		return server.Close()
+		return server.Close() // connections are cut
 	}
-	s.log.Info("stopped")
 	return nil
 }

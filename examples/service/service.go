@@ -2,85 +2,222 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"sync"
 	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 )
 
-// errStopping is returned for requests to a process that stops, and is the cause of the steps that it cancels.
-var errStopping = errors.New("the server is stopping: ask another one, or this one later")
-
-// errSteps is returned if too many steps run already.
-var errSteps = errors.New("too many steps at once")
+const (
+	maxSteps      = 64 // messages that are answered at once
+	maxAnswerTime = 10 * time.Minute
+	page          = 100 // sessions or messages in a reply
+)
 
 // service answers requests.
 type service struct {
-	options
-	store     store
-	assistant *assistant
-	metrics   *metrics
-	log       *slog.Logger
-	turns     *turns
-	slots     chan struct{} // holds a value for each running step
+	*database
+	log     *slog.Logger
+	tenants map[[sha256.Size]byte]string // by the hash of their tokens
 
-	mu       sync.Mutex
-	working  int           // requests in progress
-	idle     chan struct{} // nil until the service stops; closed once no request is in progress
-	stopping context.Context
-	cutOff   context.CancelCauseFunc
+	mu   sync.Mutex
+	busy map[sessionID]bool // sessions that a request changes
 }
 
-func newService(o options, kept store, a *assistant, m *metrics, log *slog.Logger) *service {
-	s := &service{options: o, store: kept, assistant: a, metrics: m, log: log, turns: newTurns(o.queue, o.steps), slots: make(chan struct{}, o.steps)}
-	s.stopping, s.cutOff = context.WithCancelCause(context.Background())
-	m.gauge("sessions_open", "Sessions open in this process.", kept.opened)
-	m.gauge("steps_running", "Steps in progress.", func() int { return len(s.slots) })
-	m.gauge("requests_waiting", "Requests waiting for a session.", s.turns.queued)
-	return s
-}
+// sessionID names a session.
+type sessionID struct{ tenant, name string }
 
-// enter counts a request as in progress, unless the service stops. The context ends with the request's, or when the
-// service cancels requests that have not finished in time.
-func (s *service) enter(r *http.Request) (ctx context.Context, leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.idle != nil {
-		return nil, nil, errStopping
+// nameRule matches the names of sessions.
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, h := range map[string]handler{
+		"GET /v1/sessions":                  s.list,
+		"GET /v1/sessions/{name}":           s.read,
+		"DELETE /v1/sessions/{name}":        s.remove,
+		"POST /v1/sessions/{name}/messages": s.say,
+		"POST /v1/sessions/{name}/branch":   s.branch,
+		"POST /v1/sessions/{name}/compact":  s.compact,
+		"/":                                 func(http.ResponseWriter, *http.Request, sessionID) error { return errUnknown },
+	} {
+		mux.HandleFunc(pattern, s.authorized(h))
 	}
-	s.working++
-	ctx, cancel := context.WithCancelCause(r.Context())
-	forget := context.AfterFunc(s.stopping, func() { cancel(errStopping) })
-	return ctx, func() {
-		forget()
-		cancel(nil)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.pool.Ping(r.Context()); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
+
+// take opens a session to change it, which one request of a process at a time may do.
+func (s *service) take(ctx context.Context, id sessionID, create bool) (*conversation, func(), error) {
+	s.mu.Lock()
+	taken := s.busy[id] || len(s.busy) == maxSteps
+	if !taken {
+		s.busy[id] = true
+	}
+	s.mu.Unlock()
+	if taken {
+		return nil, nil, errBusy
+	}
+	free := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.working--; s.working == 0 && s.idle != nil {
-			close(s.idle)
-		}
+		delete(s.busy, id)
+	}
+	c, err := s.open(ctx, id, create)
+	if err != nil {
+		free()
+		return nil, nil, err
+	}
+	return c, func() {
+		_ = c.close() // nothing is left to write
+		free()
 	}, nil
 }
 
-// stop refuses further requests and waits for those in progress. After some time it cancels them.
-func (s *service) stop(after time.Duration) {
-	s.mu.Lock()
-	s.idle = make(chan struct{})
-	if s.working == 0 {
-		close(s.idle)
+// say appends a message to a session, which is made if it is missing, and streams the answer. Without a text it answers
+// the last message, for example after a crash between a message and its answer. An error before the stream becomes the
+// status of the response.
+func (s *service) say(w http.ResponseWriter, r *http.Request, id sessionID) error {
+	var in struct {
+		Text  string
+		After *string
 	}
-	s.mu.Unlock()
-	select {
-	case <-s.idle:
-	case <-time.After(after):
-		s.cutOff(errStopping)
+	if err := body(r, &in); err != nil {
+		return err
 	}
+	said := chat.UserMessage(in.Text)
+	switch target := s.assistant.target; {
+	case !nameRule.MatchString(id.name):
+		return bad("the name of a session is 1 to 100 letters, digits, dots, hyphens and underscores")
+	case target.Tokenizer.CountMessage(said) > target.Budget/2:
+		return errLarge
+	}
+	limited, stop := context.WithTimeoutCause(r.Context(), maxAnswerTime, errLong)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(limited)
+	defer cancel(nil)
+	c, release, err := s.take(ctx, id, in.Text != "")
+	if err != nil {
+		return err
+	}
+	defer release()
+	newest, err := c.newest(ctx)
+	switch m := newest.Message(); {
+	case err != nil:
+		return err
+	case in.After != nil && newest.ID != *in.After:
+		return errOutdated
+	case in.Text == "" && (newest.ID == "" || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0):
+		return errAnswered
+	case in.Text != "":
+		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: said}})
+		if err != nil {
+			return err
+		}
+		newest = added[0]
+	}
+	c.out = newStream(ctx, w, cancel)
+	defer c.out.close()
+	if in.Text != "" {
+		c.out.send("said", map[string]string{"entry": newest.ID})
+	}
+	if err := c.answer(ctx, s.assistant.answer); err != nil {
+		c.out.send("error", s.problem(w.Header().Get("X-Request-Id"), err))
+	}
+	return nil
 }
 
-// isStopping reports whether further requests are refused.
-func (s *service) isStopping() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.idle != nil
+func (s *service) list(w http.ResponseWriter, r *http.Request, id sessionID) error {
+	names := []string{}
+	for is, err := range s.sessions(id.tenant).List(r.Context(), r.URL.Query().Get("after")) {
+		if err != nil {
+			return err
+		}
+		if names = append(names, is.Name); len(names) == page {
+			break
+		}
+	}
+	return reply(w, http.StatusOK, map[string]any{"sessions": names})
+}
+
+func (s *service) read(w http.ResponseWriter, r *http.Request, id sessionID) error {
+	c, err := s.open(r.Context(), id, false)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	after, compactions, list := r.URL.Query().Get("after"), 0, []map[string]any{}
+	found := after == ""
+	for e, err := range c.session.PathTo(r.Context(), "") {
+		switch {
+		case err != nil:
+			return err
+		case e.Type() == history.TypeCompaction:
+			compactions++
+		case e.Type() == history.TypeMessage:
+			if m := e.Message(); found && len(list) < page {
+				list = append(list, map[string]any{"entry": e.ID, "role": m.Role, "text": m.Text(), "calls": m.ToolCalls})
+			}
+			found = found || e.ID == after
+		}
+	}
+	if !found {
+		return errUnknown
+	}
+	return reply(w, http.StatusOK, map[string]any{"entries": list, "compactions": compactions})
+}
+
+func (s *service) remove(w http.ResponseWriter, r *http.Request, id sessionID) error {
+	c, release, err := s.take(r.Context(), id, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.session.Remove(r.Context())
+}
+
+func (s *service) branch(w http.ResponseWriter, r *http.Request, id sessionID) error {
+	var in struct{ Entry string }
+	if err := body(r, &in); err != nil {
+		return err
+	}
+	c, release, err := s.take(r.Context(), id, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := c.session.Branch(r.Context(), in.Entry); err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string]string{"leaf": in.Entry})
+}
+
+func (s *service) compact(w http.ResponseWriter, r *http.Request, id sessionID) error {
+	var in struct{ Instructions string }
+	if err := body(r, &in); err != nil {
+		return err
+	}
+	c, release, err := s.take(r.Context(), id, false)
+	if err != nil {
+		return err
+	}
+	defer release()
+	before, err := c.compactor.Render(r.Context(), c.prompt) // the prompt that the summary must fit
+	if err != nil {
+		return err
+	}
+	made, err := c.compactor.Compact(r.Context(), in.Instructions)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string]int{"tokensBefore": before.Tokens, "tokensAfter": made.Result.Tokens})
 }

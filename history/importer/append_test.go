@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
 
 // Whichever entry is the leaf, the view obeys the providers' rules.

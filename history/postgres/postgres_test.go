@@ -24,7 +24,7 @@ import (
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
 var cluster *postgrestest.Cluster // nil if there is none

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/promptree-go/promptree/internal/filelock"
 )
 
 // Disk is the file system that a [File] uses. Tests can implement their own.
@@ -104,7 +106,7 @@ type osFile struct {
 }
 
 func (osDisk) Open(path string, readOnly bool) (DiskFile, error) {
-	// Opening a pipe or a device may have side effects, so look first. openFlags cover one that takes the file's place
+	// Opening a pipe or a device may have side effects, so look first. filelock.OpenFlags cover one that takes the file's place
 	// in between.
 	info, err := os.Lstat(path)
 	if err == nil {
@@ -117,7 +119,7 @@ func (osDisk) Open(path string, readOnly bool) (DiskFile, error) {
 	if readOnly {
 		flags = os.O_RDONLY
 	}
-	f, err := os.OpenFile(path, flags|openFlags, 0o600)
+	f, err := os.OpenFile(path, flags|filelock.OpenFlags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,10 @@ func openedFile(f *os.File, lock bool) (DiskFile, error) {
 		err = checkRegular(f.Name(), info)
 	}
 	if err == nil && lock {
-		err = lockFile(f)
+		err = filelock.Lock(f)
+	}
+	if errors.Is(err, filelock.ErrLocked) {
+		err = &LockedError{Path: f.Name()}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -194,7 +199,7 @@ func (f osFile) Check() error {
 // for a moment and would hold the lock.
 func (f osFile) Close() error {
 	if f.locked {
-		unlockFile(f.File)
+		filelock.Unlock(f.File)
 	}
 	return f.File.Close()
 }

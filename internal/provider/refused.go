@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/refusal"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
 )
 
 // Refusal is an error that a server sent in the place of an answer, with a status of success: {"error":{"message":…}},

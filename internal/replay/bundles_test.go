@@ -14,8 +14,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/summarize"
 )
 

@@ -11,8 +11,6 @@ const allSessions = "all sessions"
 // cell holds the results of one policy in one window, on one session or on all.
 type cell struct {
 	*Run
-	worst float64 // the largest regret of all sessions
-	rated int     // sessions that have a regret
 }
 
 // costs returns the dollars of a cell including its look-backs, and how many edits are look-backs.
@@ -50,8 +48,7 @@ func markFront(runs []*Run) {
 // ranked reports whether a run has prices and a policy that reached the end of the session.
 func ranked(r *Run) bool { return r.Bill != nil && r.Policy != recorded && r.Ended == "" }
 
-// sumOf adds up the runs of several sessions by policy and window, in the order of the first session. Regret is the
-// mean.
+// sumOf adds up the runs of several sessions by policy and window, in the order of the first session.
 func sumOf(runs []*Run) (sums []cell) {
 	type key struct {
 		policy string
@@ -72,10 +69,6 @@ func sumOf(runs []*Run) (sums []cell) {
 	}
 	var all []*Run
 	for _, s := range sums {
-		if s.rated > 0 {
-			s.Regret.Kept /= float64(s.rated)
-			s.Regret.Pinned /= float64(s.rated)
-		}
 		all = append(all, s.Run)
 	}
 	markFront(all)
@@ -97,15 +90,6 @@ func (c *cell) plus(r *Run) {
 	}
 	c.Bill.plus(*r.Bill)
 	c.Lookbacks.plus(*r.Lookbacks)
-	if r.Regret != nil {
-		if c.Regret == nil {
-			c.Regret = &Regret{}
-		}
-		c.Regret.Kept += r.Regret.Kept
-		c.Regret.Pinned += r.Regret.Pinned
-		c.worst = max(c.worst, r.Regret.Kept)
-		c.rated++
-	}
 }
 
 func cellsOf(runs []*Run) []cell {
@@ -125,7 +109,7 @@ var columns = []column{
 	{"summaryDollars", "summaries", "%.2f"}, {"uncompactedDollars", "uncompacted", "%.2f"}, {"lookbackDollars", "look-backs", "%.2f"},
 	{"totalDollars", "total R", "%.2f"}, {"pinnedTotalDollars", "total P", "%.2f"}, {"toCheapestOther", "to cheapest other", "%.3f"},
 	{"editLookbacks", "edits", ""}, {"identifierLookbacks", "identifiers", ""}, {"shownShare", "shown", "%.3f"}, {"carriedShare", "carried", "%.3f"},
-	{"regret", "regret R", "%.3f"}, {"pinnedRegret", "regret P", "%.3f"}, {"worstRegret", "worst", "%.3f"}, {"front", "front", ""}, {"ended", "ended", ""},
+	{"front", "front", ""}, {"ended", "ended", ""},
 }
 
 // cellSheet returns a sheet with a row for each cell.
@@ -144,14 +128,8 @@ func (c cell) row(among []cell) []any {
 	}
 	total, edits := c.costs()
 	l := c.Lookbacks
-	row = append(row, c.Bill.Kept, c.Bill.Pinned, c.Bill.Read, c.Bill.Written, c.Bill.Input, c.Bill.Output, c.Bill.Summaries, c.Bill.Uncompacted, l.Dollars,
-		total, c.Bill.Pinned+l.Dollars, c.toCheapestOther(among), edits, l.Identifiers, ratio(l.Shown, l.Needed), ratio(l.Carried, l.NeededLater))
-	if c.Regret == nil {
-		row = append(row, nil, nil, nil)
-	} else {
-		row = append(row, c.Regret.Kept, c.Regret.Pinned, positive(c.worst))
-	}
-	return append(row, c.Front, c.ended())
+	return append(row, c.Bill.Kept, c.Bill.Pinned, c.Bill.Read, c.Bill.Written, c.Bill.Input, c.Bill.Output, c.Bill.Summaries, c.Bill.Uncompacted, l.Dollars,
+		total, c.Bill.Pinned+l.Dollars, c.toCheapestOther(among), edits, l.Identifiers, ratio(l.Shown, l.Needed), ratio(l.Carried, l.NeededLater), c.Front, c.ended())
 }
 
 // notInText lists the columns that the text format leaves out, because its other tables have them.
@@ -189,11 +167,4 @@ func ratio(part, whole int) any {
 		return nil
 	}
 	return float64(part) / float64(whole)
-}
-
-func positive(f float64) any {
-	if f <= 0 {
-		return nil
-	}
-	return f
 }

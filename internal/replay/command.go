@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -37,19 +37,9 @@ type options struct {
 	bundles     string
 	minMessages int
 	biller      *biller // nil without prices
-	mode        mode
-	synthetic   synthetic
+	check       bool    // check the cost model, request by request, instead of replaying
 	sessions    []string
 }
-
-// mode says what the program does with the sessions.
-type mode int
-
-const (
-	modeReplay mode = iota
-	modeCheck       // check the cost model, request by request
-	modeRegret      // compare rules of compaction with the optimum
-)
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
@@ -83,11 +73,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	losses := flags.String("loss", "",
 		"dollars that a compaction's loss is worth to the policy frugal, separated by commas; a run for each (default the policy's own)")
 	summary := flags.Int("summary", 0, "maximum tokens of a summary, the same for all policies (default each policy's own)")
-	checked := flags.Bool("check", false, "with -prices: check the cost model against the recorded usage, request by request, instead of replaying")
-	regret := flags.Bool("regret", false, "with -prices: compare the cost of rules of compaction with the best compactions, instead of replaying")
-	flags.IntVar(&o.synthetic.sessions, "synthetic", 0, "with -prices: number of synthetic sessions to add")
-	shapes := flags.String("shape", all, "with -synthetic: shapes in which they grow, separated by commas")
-	flags.Uint64Var(&o.synthetic.seed, "seed", 1, "with -synthetic: seed of the sessions")
+	flags.BoolVar(&o.check, "check", false, "with -prices: check the cost model against the recorded usage, request by request, instead of replaying")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -105,9 +91,6 @@ is 1 if a policy did not reach the end of a session. The flags:
 	if o.windows, err = parseWindows(*windows); err != nil {
 		return o, err
 	}
-	if o.synthetic.shapes, err = shapesNamed(*shapes); err != nil {
-		return o, err
-	}
 	for i := range o.policies {
 		if *summary != 0 {
 			o.policies[i].Place.Max = *summary
@@ -116,18 +99,11 @@ is 1 if a policy did not reach the end of a session. The flags:
 			o.policies[i].Trigger = summarize.Trigger{{Carry: *carry}}
 		}
 	}
-	if *checked {
-		o.mode = modeCheck
-	} else if *regret {
-		o.mode = modeRegret
-	}
 	switch {
 	case *summary != 0 && *summary < 100:
 		return o, fmt.Errorf("-summary is %d: set 100 tokens or more", *summary)
 	case o.format != formatText && o.format != formatJSON && o.format != formatCSV:
 		return o, fmt.Errorf("-format: unknown format %q: name %s, %s or %s", o.format, formatText, formatJSON, formatCSV)
-	case *checked && *regret:
-		return o, errors.New("-check and -regret are both set: set one of them")
 	case *carry != 0 && o.biller == nil:
 		return o, errors.New("-carry needs prices: set -prices")
 	case !(*carry >= 0 && *carry <= math.MaxFloat64):
@@ -140,17 +116,11 @@ is 1 if a policy did not reach the end of a session. The flags:
 		return o, errors.New("-min-messages is set without -bundles: set both")
 	case o.bundles != "" && len(o.windows) > 1:
 		return o, fmt.Errorf("-bundles takes one window, and -window names %d: name one", len(o.windows))
-	case o.page != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) != 1 || o.synthetic.sessions > 0 || *checked || *regret):
+	case o.page != "" && (len(o.sessions) != 1 || len(o.policies) != 1 || len(o.windows) != 1 || o.check):
 		return o, errors.New("-page shows one replay: name one session, one -policy and one -window")
-	case (*checked || *regret) && o.biller == nil:
-		return o, errors.New("-check and -regret need prices: set -prices")
-	case o.synthetic.sessions < 0:
-		return o, fmt.Errorf("-synthetic is %d: set 0 or more", o.synthetic.sessions)
-	case o.synthetic.sessions > 0 && o.biller == nil:
-		return o, errors.New("-synthetic needs prices: set -prices")
-	case o.synthetic.sessions > 0 && *checked:
-		return o, errors.New("-check needs recorded usage, and -synthetic sessions have none: set one of them")
-	case len(o.sessions) == 0 && o.synthetic.sessions == 0:
+	case o.check && o.biller == nil:
+		return o, errors.New("-check needs prices: set -prices")
+	case len(o.sessions) == 0:
 		return o, errors.New("name a recorded session (-help lists the flags)")
 	}
 	return o, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessiontest"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -114,7 +114,7 @@ func TestTheFieldsInJSONStay(t *testing.T) {
 		"bill.keptDollars", "bill.pinnedDollars", "bill.readDollars", "bill.writtenDollars", "bill.inputDollars", "bill.outputDollars",
 		"bill.summaryDollars", "bill.uncompactedDollars", "bill.pinnedUncompactedDollars", "lookbacks.edits", "lookbacks.checkableEdits", "lookbacks.identifiers", "lookbacks.neededIdentifiers",
 		"lookbacks.shownIdentifiers", "lookbacks.neededLaterIdentifiers", "lookbacks.carriedIdentifiers", "lookbacks.dollars",
-		"regret.summaryTokens", "regret.keptTokens", "regret.kept", "regret.pinned", "front", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
+		"front", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
 		"check.keptDollars", "check.pinnedDollars", "check.meanErrorDollars", "check.largestErrorDollars", "check.fixedTokens", "check.factor", "bundles", "ended",
 	}
 	require.Empty(t, cmp.Diff(want, fields(reflect.TypeFor[Run]())))
@@ -269,19 +269,12 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl need -prices"},
 		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry needs prices: set -prices"},
 		{"a negative factor of the carry rule", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
-		{"regrets without prices", []string{"-regret", good}, "-check and -regret need prices: set -prices"},
-		{"a check without prices", []string{"-check", good}, "-check and -regret need prices: set -prices"},
-		{"a check and regrets", []string{"-check", "-regret", "-prices", "claude-opus-4-5", good}, "set one of them"},
+		{"a check without prices", []string{"-check", good}, "-check needs prices: set -prices"},
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
 		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text, json or csv`},
-		{"an unknown shape", []string{"-shape", "square", good}, `-shape: unknown shape "square": name some of [constant`},
 		{"a summary that is too short", []string{"-summary", "99", good}, "-summary is 99: set 100 tokens or more"},
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
 		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles takes one window"},
-		{"regrets of a session without usage", []string{"-regret", "-prices", "claude-opus-4-5", good}, "good.jsonl: -regret needs recorded usage"},
-		{"synthetic sessions without prices", []string{"-synthetic", "5"}, "-synthetic needs prices"},
-		{"a check of synthetic sessions", []string{"-check", "-prices", "claude-opus-4-5", "-synthetic", "5"}, "-synthetic sessions have none"},
-		{"a negative number of synthetic sessions", []string{"-regret", "-prices", "claude-opus-4-5", "-synthetic", "-5"}, "-synthetic is -5"},
 		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "-window is 2000: the system prompt"},
 		{"a session that does not exist", []string{missing}, "missing.jsonl"},
 		{"a session that does not exist, among others", []string{good, missing}, "missing.jsonl"},
@@ -301,7 +294,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestAPolicyThatCannotContinueSaysWhereAndTheOthersAreReplayed(t *testing.T) {
-	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "600", "-policy", "a3s,frugal", generatedSession)
+	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "300", "-policy", "a3s,frugal", generatedSession)
 	require.Len(t, runs, 1+2)
 	require.Empty(t, runs[0].Ended, "the window does not limit the recorded run")
 	for _, r := range runs[1:] {

@@ -30,28 +30,20 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 		}
 	}
 	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, progress: progress, biller: o.biller}
-	var b *bytes.Buffer
-	switch o.mode {
-	case modeCheck:
-		b, err = checkAll(sources, o)
-	case modeRegret:
-		b, err = regrets(ctx, r, sources, o)
-	default:
-		if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
-			return program.UsageError{Err: err}
+	if o.check {
+		b, err := checkAll(sources, o)
+		if err == nil {
+			_, err = stdout.Write(b.Bytes())
 		}
-		for i, m := range o.synthetic.all() {
-			sources = append(sources, m.source(len(o.sessions)+i+1, o.biller.prices.Lifetime))
-		}
-		if o.page == "" {
-			return replayAll(ctx, r, sources, o, stdout)
-		}
-		return withPage(o, r, func() error { return replayAll(ctx, r, sources, o, stdout) })
+		return err
 	}
-	if err == nil {
-		_, err = stdout.Write(b.Bytes())
+	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
+		return program.UsageError{Err: err}
 	}
-	return err
+	if o.page == "" {
+		return replayAll(ctx, r, sources, o, stdout)
+	}
+	return withPage(o, r, func() error { return replayAll(ctx, r, sources, o, stdout) })
 }
 
 // withPage calls replay, and writes a page of the steps that it made, if any.
@@ -165,7 +157,7 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if failed = err; err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		r.setRegret(s, run)
+		r.setUncompacted(s, run)
 	}
 	for _, p := range r.policies {
 		run, err := r.replay(ctx, s, p)
@@ -176,7 +168,7 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		r.setRegret(s, run)
+		r.setUncompacted(s, run)
 	}
 	return runs, failed
 }
@@ -221,7 +213,7 @@ func (p *printer) session(runs []*Run) error {
 func (p *printer) sums(sessions int, cells []cell) error {
 	switch p.format {
 	case formatText:
-		return p.front(fmt.Sprintf("all %s sessions, regrets are means", number(sessions)), cells)
+		return p.front(fmt.Sprintf("all %s sessions", number(sessions)), cells)
 	case formatCSV:
 		return p.cells(cells)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -48,8 +48,6 @@ type Run struct {
 	Bill *Bill `json:"bill,omitempty"`
 	// Lookbacks is nil without prices.
 	Lookbacks *Lookbacks `json:"lookbacks,omitempty"`
-	// Regret is nil without prices, and for the recorded run, whose summaries have no price.
-	Regret *Regret `json:"regret,omitempty"`
 	// Front reports whether the run is on the Pareto front of its session: no run in any window is at least as good in
 	// both dollars, look-backs included, and look-backs of edits, and better in one.
 	Front bool `json:"front,omitempty"`

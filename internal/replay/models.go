@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/prefix"
+	"github.com/promptree-go/promptree/internal/replay/prefix"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 

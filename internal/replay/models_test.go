@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/prefix"
+	"github.com/promptree-go/promptree/internal/replay/prefix"
 )
 
 func TestAScriptAnswersWithTheRecordedSummaries(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -200,4 +201,40 @@ func (b *biller) calls(bill *Bill, c Calls) {
 	bill.Summaries = b.summaries.Of(chat.Usage{Input: c.Sent, CacheRead: cached, Output: c.Answered}).Total()
 	bill.Kept += bill.Summaries
 	bill.Pinned += bill.Summaries
+}
+
+// setUncompacted sets what the session of a run with prices would have cost without compactions.
+func (r *replayer) setUncompacted(s source, run *Run) {
+	if r.biller == nil {
+		return
+	}
+	run.Bill.Uncompacted = r.uncompacted(s, true) + run.Bill.Output
+	run.Bill.PinnedUncompacted = r.uncompacted(s, false) + run.Bill.Output
+}
+
+// uncompacted returns the cost of a session without compactions and answers. A request is cold if the cache has expired
+// or, with restarts, if the recorded request read nothing.
+func (r *replayer) uncompacted(s source, restarts bool) (dollars float64) {
+	input, cached := r.biller.fixed, 0
+	answers := stepping.Answering()
+	var last time.Time
+	for _, rec := range s.recording.Path(s.recording.Leaf) {
+		if rec.Type() == history.TypeCompaction {
+			continue
+		}
+		answered := answers(rec)
+		m, shown := rec.Shown()
+		if !shown {
+			continue
+		}
+		if answered && (rec.Usage.Input > 0 || !r.biller.usage) {
+			if expired := rec.Time.Sub(last) > r.biller.prices.Lifetime; expired || restarts && r.biller.restarts[rec.Line] {
+				cached = 0
+			}
+			dollars += r.biller.prices.Of(r.biller.prices.Foretell(sizing.Planned{Input: input, Cached: cached})).Total()
+			cached, last = input, rec.Time
+		}
+		input += r.tokenizer.CountMessage(m)
+	}
+	return dollars
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/prefix"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessionfile"
-	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/internal/program/sessionfile"
+	"github.com/promptree-go/promptree/internal/replay/prefix"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -28,7 +28,6 @@ type source struct {
 	path      string
 	recording *importer.Recording
 	requests  int
-	head      int // tokens of each request that are not in the recording, if known without its usage
 }
 
 // open reads a recorded session.
@@ -152,7 +151,6 @@ func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	p, b := *r, *r.biller
 	p.biller = &b
-	b.fixed = s.head
 	var counted, reported []float64
 	session := numbered.Replay(numbered.NewClock(s.recording.Header.Time))
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}

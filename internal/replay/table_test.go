@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/golden"
 )
 
 // generatedSession is a long session that its own agent compacted twice.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/forktest"
+	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 

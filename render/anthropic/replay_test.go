@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/replaytest"
+	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 

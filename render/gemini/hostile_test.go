@@ -9,7 +9,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/gemini"
 )
 

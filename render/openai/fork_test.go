@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/forktest"
+	"github.com/promptree-go/promptree/internal/test/forktest"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/replaytest"
+	"github.com/promptree-go/promptree/internal/test/replaytest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 

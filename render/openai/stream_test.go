@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/internal/test/providertest"
 	"github.com/promptree-go/promptree/render/openai"
 )
 

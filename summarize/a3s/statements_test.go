@@ -8,8 +8,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/compacttest"
-	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"

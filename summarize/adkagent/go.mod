@@ -10,10 +10,7 @@ require (
 	google.golang.org/genai v1.77.0
 )
 
-require (
-	github.com/gofrs/flock v0.13.1 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-)
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
 
 require (
 	cloud.google.com/go v0.123.0 // indirect

@@ -26,7 +26,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"

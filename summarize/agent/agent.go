@@ -46,7 +46,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )

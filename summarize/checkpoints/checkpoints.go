@@ -22,7 +22,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 // Folder is a folder with the summaries of one session: 001-title.md and so on, and index.md, which counts and lists
@@ -63,11 +63,11 @@ func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title,
 	if err := makeDir(f.Dir); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoints: creating the folder: %w", err)
 	}
-	lock, err := f.lock(ctx)
+	release, err := f.lock(ctx)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	defer lock.Unlock()
+	defer release()
 	list, next, err := f.list()
 	if err != nil {
 		return Checkpoint{}, err
@@ -93,11 +93,11 @@ func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 	if list, err := f.List(); err != nil || len(list) == 0 {
 		return err
 	}
-	lock, err := f.lock(ctx)
+	release, err := f.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer release()
 	list, _, err := f.list() // again, because others may have added some before the lock
 	if err != nil {
 		return err

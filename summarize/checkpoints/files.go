@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/promptree-go/promptree/internal/filelock"
 )
 
 const (
@@ -33,21 +33,18 @@ func foreign(path string) error {
 }
 
 // lock takes the folder's lock, which the system releases if the process dies. It then removes the leftovers of crashed
-// writers, because no other writer is active.
-func (f *Folder) lock(ctx context.Context) (*flock.Flock, error) {
+// writers, because no other writer is active. The caller calls release.
+func (f *Folder) lock(ctx context.Context) (release func(), err error) {
 	path := filepath.Join(f.Dir, lockName)
 	if info, err := os.Lstat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
 		return nil, foreign(path)
 	}
-	limited, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	lock := flock.New(path, flock.SetFlag(readFlags|os.O_CREATE))
-	if _, err := lock.TryLockContext(limited, 2*time.Millisecond); err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	} else if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%w: %s: waited %v: end the process that holds it, or try again", ErrLocked, path, lockWait)
-	} else if err != nil {
-		return nil, fmt.Errorf("checkpoints: locking the folder: %w", err)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|filelock.OpenFlags, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoints: opening the folder's lock: %w", err)
+	}
+	if err := waitForLock(ctx, file); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	files, _ := os.ReadDir(f.Dir) // if this or a removal fails, the next writer tries again
 	for _, file := range files {
@@ -55,7 +52,32 @@ func (f *Folder) lock(ctx context.Context) (*flock.Flock, error) {
 			_ = os.Remove(filepath.Join(f.Dir, file.Name()))
 		}
 	}
-	return lock, nil
+	return func() {
+		filelock.Unlock(file)
+		_ = file.Close()
+	}, nil
+}
+
+// waitForLock locks the folder's lock file once its holder releases it.
+func waitForLock(ctx context.Context, file *os.File) error {
+	limit := time.NewTimer(lockWait)
+	defer limit.Stop()
+	for {
+		err := filelock.Lock(file)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, filelock.ErrLocked) {
+			return fmt.Errorf("checkpoints: locking the folder: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit.C:
+			return fmt.Errorf("%w: %s: waited %v: end the process that holds it, or try again", ErrLocked, file.Name(), lockWait)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
 }
 
 // readHead returns the start of a file. If the file is not regular, readHead does not open it and the error is
@@ -67,7 +89,7 @@ func readHead(path string) (string, error) {
 	}
 	var file *os.File
 	if err == nil {
-		file, err = os.OpenFile(path, readFlags, 0)
+		file, err = os.OpenFile(path, os.O_RDONLY|filelock.OpenFlags, 0)
 	}
 	if err != nil {
 		return "", fmt.Errorf("checkpoints: reading a file: %w", err)

@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/filelock"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -209,8 +209,10 @@ func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	first, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.NoError(t, err)
-	other := flock.New(filepath.Join(folder.Dir, ".checkpoints.lock"))
-	require.NoError(t, other.Lock())
+	other, err := os.Open(filepath.Join(folder.Dir, ".checkpoints.lock"))
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, filelock.Lock(other))
 	writing := filepath.Join(folder.Dir, ".new-17")
 	require.NoError(t, os.WriteFile(writing, []byte("a part"), 0o600))
 
@@ -228,7 +230,7 @@ func TestAFileThatAnotherWriterIsWritingIsNotRemoved(t *testing.T) {
 	list, err := folder.List()
 	require.NoError(t, err)
 	require.Equal(t, []checkpoints.Checkpoint{first}, list, "a reader does not wait")
-	require.NoError(t, other.Unlock())
+	filelock.Unlock(other)
 	require.NoError(t, <-added)
 	require.NoFileExists(t, writing)
 }
@@ -237,8 +239,10 @@ func TestAWriterWaitsAMinuteForTheLock(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
 	_, err := folder.Add(t.Context(), &history.Session{}, "e1", "First", "x")
 	require.NoError(t, err)
-	other := flock.New(filepath.Join(folder.Dir, ".checkpoints.lock"))
-	require.NoError(t, other.Lock())
+	other, err := os.Open(filepath.Join(folder.Dir, ".checkpoints.lock"))
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, filelock.Lock(other))
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		_, err := folder.Add(t.Context(), &history.Session{}, "e2", "Second", "x")
@@ -246,7 +250,7 @@ func TestAWriterWaitsAMinuteForTheLock(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(start))
 		require.ErrorIs(t, folder.Index(t.Context(), &history.Session{}), checkpoints.ErrLocked)
 	})
-	require.NoError(t, other.Unlock())
+	filelock.Unlock(other)
 }
 
 func TestAddReplacesNoFileThatAppearsMeanwhile(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -517,9 +517,9 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "			{On: summarize.OnContextLimit},\n", ""),
-				statements.Change("internal/refusal/refusal.go", "case status == http.StatusRequestEntityTooLarge:", "case status == 0:"),
-				statements.Change("internal/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
-				statements.Change("internal/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", ""),
+				statements.Change("internal/provider/refusal/refusal.go", "case status == http.StatusRequestEntityTooLarge:", "case status == 0:"),
+				statements.Change("internal/provider/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
+				statements.Change("internal/provider/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", ""),
 			},
 		},
 		{

@@ -3,8 +3,8 @@ package copilotcli_test
 import (
 	"testing"
 
-	"github.com/promptree-go/promptree/internal/compacttest"
-	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 )

@@ -20,9 +20,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
+	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -449,7 +449,7 @@ var triggers = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: engine + "agent/agent.go", Old: "if !summarize.Recoverable(refused) ||", New: "if summarize.Recoverable(refused) ||"},
-			{File: "internal/retry/retry.go", Old: "errors.AsType[*chat.TransientError](err)", New: "&chat.TransientError{}, err != nil && errors.Unwrap(err) == nil"},
+			{File: "internal/provider/retry/retry.go", Old: "errors.AsType[*chat.TransientError](err)", New: "&chat.TransientError{}, err != nil && errors.Unwrap(err) == nil"},
 			{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""},
 		},
 	},

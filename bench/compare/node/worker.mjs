@@ -27,10 +27,6 @@ async function timed(times, job) {
 	return now() - start;
 }
 
-// messageTokens counts a message of text by OpenAI's rule.
-const messageTokens = (tokenizer, role, text) =>
-	3 + tokenizer.encode(role).length + tokenizer.encode(text).length;
-
 const jobs = {
 	// Counts a text. If cold, the memory of words is emptied before each count.
 	count({ text, cold, ...table }) {
@@ -74,30 +70,6 @@ const jobs = {
 		const render = () => new tsx.PromptRenderer({ modelMaxPromptTokens: budget }, Prompt, {}, adapter).render();
 		const { messages, tokenCount } = await render();
 		return { result: { tokens: tokenCount, texts: messages.map(m => m.content) }, run: times => timed(times, render) };
-	},
-
-	// Drops the oldest messages with LangChain.js until the rest fits.
-	async trimMessages({ conversation, budget, remember, ...table }) {
-		const { trimMessages, HumanMessage, AIMessage } = await import('@langchain/core/messages');
-		const tokenizer = tokenizerOf(table);
-		const messages = JSON.parse(readFileSync(conversation, 'utf8')).map(({ role, text }) =>
-			role === 'user' ? new HumanMessage(text) : new AIMessage(text)
-		);
-		const roles = { human: 'user', ai: 'assistant' };
-		const one = m => messageTokens(tokenizer, roles[m.getType()], m.content);
-		const known = new WeakMap();
-		const remembered = m => {
-			if (!known.has(m)) known.set(m, one(m));
-			return known.get(m);
-		};
-		const count = remember ? remembered : one;
-		const tokenCounter = list => list.reduce((n, m) => n + count(m), 0);
-		const trim = () => trimMessages(messages, { maxTokens: budget, strategy: 'last', tokenCounter });
-		const kept = await trim();
-		return {
-			result: { tokens: tokenCounter(kept), texts: kept.map(m => m.content) },
-			run: times => timed(times, trim),
-		};
 	},
 };
 

@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/regular"
+	"github.com/promptree-go/promptree/internal/program/regular"
 )
 
 // Tools work on the files of one folder and on the transcript.

@@ -1,0 +1,133 @@
+package stepping_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// ownLog returns a log with turns, compactions by a policy and by the caller, clearings, branches, and calls without a
+// result.
+func ownLog(t *testing.T, seed uint64) []byte {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: storage.FileOptions{Sync: storage.SyncNever}})
+	require.NoError(t, err)
+	c := compactorAt(s, 2000)
+	var leaves []string // the session's leaf after each step
+	for n := range 40 + r.IntN(40) {
+		says := func(text string) string { return fmt.Sprint(text, " ", n, " ", strings.Repeat("words ", r.IntN(150))) }
+		switch k := r.IntN(12); {
+		case k < 2:
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage(says("do")), chat.AssistantMessage(says("did"))))
+		case k < 7:
+			id, other := fmt.Sprint("c", n), fmt.Sprint("d", n)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage(says("run")), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+				{ID: id, Name: "read", Arguments: `{"path":"a.go"}`}, {ID: other, Name: "run", Arguments: "{}"},
+			}}))
+			require.NoError(t, s.Append(t.Context(), chat.ToolResult(id, says("read"))))
+			if r.IntN(3) > 0 {
+				require.NoError(t, s.Append(t.Context(), chat.ToolResult(other, says("ran"))))
+			}
+		case k == 7:
+			_, err := s.Add(t.Context(), history.Entry{Body: history.Todos{Text: "first this"}}, history.Entry{Body: history.Usage{Model: "m", Usage: chat.Usage{Input: 10}}},
+				history.Entry{Body: history.Shell{Command: "ls", Output: "a\n"}}, history.Entry{Body: history.Custom{Name: "own"}})
+			require.NoError(t, err)
+		case k == 8:
+			v, err := s.View(t.Context())
+			require.NoError(t, err)
+			if cleared, ok := (history.ClearRule{Keep: 50}).Find(v, sizing.Estimator{}); ok {
+				_, err := s.Add(t.Context(), history.Entry{Body: cleared})
+				require.NoError(t, err)
+			}
+		case k == 9 && len(leaves) > 0:
+			require.NoError(t, s.Branch(t.Context(), leaves[len(leaves)-1-r.IntN(min(len(leaves), 10))]))
+		case k == 10 && len(leaves) > 0:
+			c := history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: leaves[len(leaves)-1-r.IntN(min(len(leaves), 6))]}
+			if r.IntN(2) == 0 {
+				c.FirstKept, c.LastCovered = "", c.FirstKept
+			}
+			if _, err := s.Add(t.Context(), history.Entry{Body: c}); err != nil {
+				continue // the history may not be cut there
+			}
+		default:
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage(says("go on"))))
+			if _, err := c.Render(t.Context(), stepping.Prompt(s)); err != nil {
+				_, over := errors.AsType[*render.BudgetExceededError](err)
+				require.True(t, over, "%v", err)
+			}
+		}
+		leaves = append(leaves, s.Leaf())
+	}
+	require.NoError(t, c.Close())
+	require.NoError(t, s.Close())
+	log, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return log
+}
+
+func compactorAt(s *history.Session, window int) *summarize.Compactor {
+	t := sizing.Estimator{}
+	return &summarize.Compactor{Session: s, Target: summarize.Target{Model: models.Offline{Tokenizer: t}, Tokenizer: t, Budget: window, ContextWindow: window}}
+}
+
+// Logs with compactions, clearings and branches are replayed with their own compactions and with new ones.
+func TestALogOfOurOwnIsReplayedInAnyWindow(t *testing.T) {
+	t.Parallel()
+	compactions, clearings, branches := 0, 0, 0
+	for seed := range uint64(20) {
+		log := ownLog(t, seed)
+		compactions += bytes.Count(log, []byte(`{"type":"compaction"`))
+		clearings += bytes.Count(log, []byte(`{"type":"clearing"`))
+		branches += bytes.Count(log, []byte(`{"type":"branch"`))
+		recording, err := importer.Read(bytes.NewReader(log))
+		require.NoError(t, err)
+		for _, window := range []int{2000, 8000, 32_000} {
+			s := numbered.Session()
+			c := compactorAt(s, window)
+			steps := 0
+			for _, err := range stepping.Steps(t.Context(), recording, s, stepping.Options{}) {
+				require.NoError(t, err, "seed %d, window %d", seed, window)
+				steps++
+				rendered, err := c.Render(t.Context(), stepping.Prompt(s))
+				if _, over := errors.AsType[*render.BudgetExceededError](err); over {
+					continue
+				}
+				require.NoError(t, err, "seed %d, window %d", seed, window)
+				require.NoError(t, chat.Validate(rendered.Messages))
+			}
+			require.Equal(t, stepping.Requests(recording), steps)
+			require.NoError(t, c.Close())
+		}
+		s := numbered.Session()
+		for _, err := range stepping.Steps(t.Context(), recording, s, stepping.Options{Compactions: true}) {
+			require.NoError(t, err, "seed %d", seed)
+			_, err := s.View(context.Background())
+			require.NoError(t, err)
+		}
+	}
+	require.Positive(t, compactions)
+	require.Positive(t, clearings)
+	require.Positive(t, branches)
+	t.Logf("%d compactions, %d clearings, %d branches", compactions, clearings, branches)
+}

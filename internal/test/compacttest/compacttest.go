@@ -1,0 +1,348 @@
+// Package compacttest helps to test compaction: a session with a compactor and a scripted model.
+package compacttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/sizingtest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// Quarter is the tokenizer of most tests. It counts a token for every four bytes, rounded up, and 3 more for a message.
+type Quarter = sizingtest.Quarter
+
+// Count returns the sum of the tokens of messages.
+func Count(t chat.Tokenizer, messages []chat.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += t.CountMessage(m)
+	}
+	return n
+}
+
+// Words returns a text of the given number of tokens by [Quarter].
+func Words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
+
+// Output returns a tool's result of the given number of tokens, with the mark of n at both ends.
+func Output(n, tokens int) string {
+	mark := fmt.Sprintf("[output %03d]", n)
+	return mark + strings.Repeat("\nabc", max(0, tokens-6)) + mark
+}
+
+// Outputs returns the numbers of the outputs whose marks a text shows, in order and without repetitions.
+func Outputs(text string) []int {
+	var list []int
+	for _, m := range regexp.MustCompile(`\[output (\d+)\]`).FindAllStringSubmatch(text, -1) {
+		var n int
+		fmt.Sscan(strings.TrimLeft(m[1], "0"), &n)
+		if len(list) == 0 || list[len(list)-1] != n {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Round returns an assistant message that reads a file, and the result: about the given number of tokens in all.
+func Round(n, tokens int) []chat.Message {
+	id := fmt.Sprintf("call-%d", n)
+	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
+	m.ToolCalls = []chat.ToolCall{{ID: id, Name: "read", Arguments: fmt.Sprintf(`{"path":"file-%d.go"}`, n)}}
+	return []chat.Message{m, chat.ToolResult(id, Output(n, tokens-15))}
+}
+
+// Rounds returns the rounds from one number to another, of about the given number of tokens each.
+func Rounds(from, to, tokens int) []chat.Message {
+	var list []chat.Message
+	for n := from; n <= to; n++ {
+		list = append(list, Round(n, tokens)...)
+	}
+	return list
+}
+
+// Task is the user's message in most tests, with characters that must stay unchanged.
+const Task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
+
+// Prompt returns an agent's prompt with the history of a session. more is placed before the rounds of the last turn.
+func Prompt(s *history.Session, more ...elements.Node) elements.Nodes {
+	return elements.Nodes{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
+		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		elements.Nodes(more),
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+	}
+}
+
+// Fixture is a session with a compactor and a scripted model.
+type Fixture struct {
+	*summarize.Compactor
+	T      testing.TB
+	Script *models.Script
+	Heard  *[]summarize.Event // without EventUsage and EventAnswered
+}
+
+// The budget of most tests, and the tokens of a round, six of which exceed it.
+const (
+	Budget      = 4000
+	RoundTokens = 700
+)
+
+// New returns a fixture with a session in memory that holds the messages.
+func New(t testing.TB, messages ...chat.Message) Fixture {
+	t.Helper()
+	return Of(t, numbered.Session(), messages...)
+}
+
+// NewFile returns a fixture with a session in a file that holds the messages.
+func NewFile(t testing.TB, messages ...chat.Message) Fixture {
+	t.Helper()
+	return Of(t, Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
+}
+
+// Of returns a fixture with a session, and appends the messages to it.
+func Of(t testing.TB, s *history.Session, messages ...chat.Message) Fixture {
+	t.Helper()
+	if len(messages) > 0 {
+		require.NoError(t, s.Append(t.Context(), messages...))
+	}
+	d := Fixture{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
+	d.Compactor = &summarize.Compactor{
+		Session: s, Target: summarize.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: foreground(),
+		OnEvent: func(e summarize.Event) {
+			if e.Kind != summarize.EventUsage && e.Kind != summarize.EventAnswered {
+				*d.Heard = append(*d.Heard, e)
+			}
+		},
+	}
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}
+
+// foreground returns a policy that compacts only if a prompt does not fit.
+func foreground() summarize.Policy {
+	p := copilotchat.Policy()
+	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError
+	return p
+}
+
+// Overflowing returns a turn of six rounds, which exceeds [Budget].
+func Overflowing() []chat.Message {
+	return append([]chat.Message{chat.UserMessage(Task)}, Rounds(1, 6, RoundTokens)...)
+}
+
+// Answers replaces the steps of the script that are still to come.
+func (d Fixture) Answers(steps ...models.Step) {
+	d.Script.Steps = append(d.Script.Steps[:len(d.Requests())], steps...)
+}
+
+// Always makes the script answer every further request with the same step.
+func (d Fixture) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
+
+// PendingNow returns the state of the pending compaction.
+func (d Fixture) PendingNow() summarize.Pending {
+	d.T.Helper()
+	p, err := d.Pending(context.Background())
+	require.NoError(d.T, err)
+	return p
+}
+
+// Say appends messages to the session.
+func (d Fixture) Say(messages ...chat.Message) {
+	d.T.Helper()
+	require.NoError(d.T, d.Session.Append(context.Background(), messages...))
+}
+
+// Fill appends short turns and a last user message, so that the whole prompt has exactly the given number of tokens.
+func (d Fixture) Fill(tokens int) {
+	d.T.Helper()
+	system := []chat.Message{chat.SystemMessage("You are a coding agent.")}
+	left := tokens - Count(Quarter{}, system) - Count(Quarter{}, Said(d.Session))
+	var list []chat.Message
+	for ; left >= 200; left -= 100 {
+		list = append(list, chat.UserMessage(Words(47)), chat.AssistantMessage(Words(47)))
+	}
+	require.Greater(d.T, left, 5)
+	d.Say(append(list, chat.UserMessage(Words(left-3)))...)
+}
+
+// TakesIn sets the context window of the model so that the messages of a request for a summary may have at most the
+// given number of tokens.
+func (d Fixture) TakesIn(tokens int) {
+	const answer = 1
+	d.Policy.Ask.MaxTokens = answer
+	d.Target.ContextWindow = tokens + answer
+}
+
+// Requests returns the requests that the script received.
+func (d Fixture) Requests() []chat.Request { return d.Script.Requests() }
+
+// Request returns the only request that the script received.
+func (d Fixture) Request() chat.Request {
+	d.T.Helper()
+	require.Len(d.T, d.Requests(), 1)
+	return d.Requests()[0]
+}
+
+// Messages renders the prompt, which must fit and obey the providers' rules.
+func (d Fixture) Messages() []chat.Message {
+	d.T.Helper()
+	r, err := d.Render(d.T.Context(), Prompt(d.Session))
+	require.NoError(d.T, err)
+	require.LessOrEqual(d.T, r.Tokens, d.Target.Budget)
+	require.NoError(d.T, chat.Validate(r.Messages))
+	require.Equal(d.T, Count(d.Target.Tokenizer, r.Messages), r.Tokens)
+	return r.Messages
+}
+
+// Fails renders the prompt, which must not fit.
+func (d Fixture) Fails() *summarize.FailedError {
+	d.T.Helper()
+	r, err := d.Render(d.T.Context(), Prompt(d.Session))
+	require.Nil(d.T, r)
+	failed, ok := errors.AsType[*summarize.FailedError](err)
+	require.True(d.T, ok, "got %v", err)
+	return failed
+}
+
+// Entries returns the entries of a session, in order.
+func Entries(t testing.TB, s *history.Session) []history.Entry {
+	t.Helper()
+	var list []history.Entry
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		list = append(list, e)
+	}
+	return list
+}
+
+// ViewOf returns the view of a session.
+func ViewOf(t testing.TB, s *history.Session) history.View {
+	t.Helper()
+	v, err := s.View(t.Context())
+	require.NoError(t, err)
+	return history.View{Compacted: v.Compacted, Turns: v.Turns} // without its source, for comparison
+}
+
+// Compactions returns the compactions of a session, in order.
+func Compactions(s *history.Session) []history.Compaction {
+	var list []history.Compaction
+	for e, err := range s.Entries(context.Background()) {
+		if err != nil {
+			panic(err)
+		}
+		if e.Type() == history.TypeCompaction {
+			list = append(list, e.Compaction())
+		}
+	}
+	return list
+}
+
+// Said returns the messages of a session, in order.
+func Said(s *history.Session) []chat.Message {
+	var list []chat.Message
+	for e, err := range s.Entries(context.Background()) {
+		if err != nil {
+			panic(err)
+		}
+		if e.Type() == history.TypeMessage {
+			list = append(list, e.Message())
+		}
+	}
+	return list
+}
+
+// Kept returns the ids of the assistant messages that the view shows.
+func Kept(s *history.Session) []string {
+	var ids []string
+	v, err := s.View(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	for _, t := range v.Turns {
+		for _, r := range t.Rounds {
+			ids = append(ids, r.Assistant.ID)
+		}
+	}
+	return ids
+}
+
+// Kinds lists the kinds and modes of events, such as "started refused/full done/simple".
+func Kinds(events []summarize.Event) string {
+	var list []string
+	for _, e := range events {
+		kind := string(e.Kind)
+		if e.Mode != "" {
+			kind += "/" + string(e.Mode)
+		}
+		list = append(list, kind)
+	}
+	return strings.Join(list, " ")
+}
+
+// Opened returns the session of a file, which is closed at the end of the test.
+func Opened(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// Content returns the content of a file.
+func Content(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// Equal fails the test if two values differ, and shows the difference.
+func Equal(t testing.TB, want, got any) {
+	t.Helper()
+	if reflect.DeepEqual(want, got) { // faster than cmp
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+// Text returns the texts of messages, in lines.
+func Text(messages []chat.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString(m.Text() + "\n")
+	}
+	return b.String()
+}
+
+// Stopped returns a step with an answer and the reason why it stopped.
+func Stopped(why chat.StopReason, answer string) models.Step {
+	return func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
+	}
+}
+
+// WriteFile writes a file.
+func WriteFile(t testing.TB, path, data string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+}
