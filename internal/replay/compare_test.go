@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/costsim"
+	"github.com/promptree-go/promptree/internal/extremes"
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
@@ -118,8 +119,8 @@ func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if race {
-				t.Skip("takes too long with the race detector")
+			if race || name == "recorded" && !extremes.All() {
+				t.Skip("takes too long")
 			}
 			t.Parallel()
 			s := s()
