@@ -25,7 +25,7 @@ func trees() uint64 {
 	if testing.Short() {
 		return 60
 	}
-	return uint64(extremes.Cases(400))
+	return uint64(extremes.Cases(300))
 }
 
 // checkSeed renders a random prompt at several budgets and checks the promises that hold for every prompt.
