@@ -127,7 +127,7 @@ func lengthTo(t testing.TB, s *history.Session, id string) int {
 
 func TestTheViewAtAnyEntryDependsOnlyOnItsPath(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range uint64(cases(60)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireEveryPath(t, seed) })
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 // secretive returns a filler that makes every text, key and string a secret.
@@ -151,7 +152,7 @@ func encodable(b Body) any {
 
 func TestARedactorThatChangesNothingLeavesEveryByte(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(1_000) {
+	for seed := range uint64(extremes.Cases(1_000)) {
 		plain, store := talked(t, Header{ID: "S", Time: monotonic})
 		_, err := plain.Add(t.Context(), oddEntry(rand.New(rand.NewPCG(seed, 2)), "text", nil))
 		want := slices.Collect(lines(store))
@@ -177,7 +178,7 @@ func TestARedactorThatChangesNothingLeavesEveryByte(t *testing.T) {
 func TestARedactedEntryCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	redacted := 0
-	for seed := range uint64(1_000) {
+	for seed := range uint64(extremes.Cases(1_000)) {
 		s, store := talked(t, Header{})
 		r := rand.New(rand.NewPCG(seed, 3))
 		s.options.Redact = func(p Passage) string {
@@ -203,7 +204,7 @@ func TestARedactedEntryCanBeReadBack(t *testing.T) {
 			redacted++
 		}
 	}
-	require.Greater(t, redacted, 200)
+	require.Greater(t, redacted, extremes.Cases(200))
 }
 
 func lines(store *storage.Memory) func(func(string) bool) {

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
@@ -54,7 +55,7 @@ func cases(n int) int {
 	if race {
 		return max(1, n/4)
 	}
-	return n
+	return extremes.Cases(n)
 }
 
 // in returns the sizing for a window of that many tokens.

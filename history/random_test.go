@@ -521,7 +521,7 @@ func TestAnySessionInAFileIsTheSameAsInMemory(t *testing.T) {
 func TestViewWithIsTheViewAfterTheCompaction(t *testing.T) {
 	t.Parallel()
 	tried := 0
-	for seed := range uint64(200) {
+	for seed := range uint64(cases(200)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := talkAtRandom(t, r).session
 		entries := all(t, s)
@@ -539,5 +539,5 @@ func TestViewWithIsTheViewAfterTheCompaction(t *testing.T) {
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 		}
 	}
-	require.Greater(t, tried, 50)
+	require.Greater(t, tried, cases(50))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 // monotonic is a time with a reading of the monotonic clock.
@@ -202,7 +203,7 @@ func FuzzReadBack(f *testing.F) {
 func TestEveryAcceptedEntryCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	accepted, refused := map[EntryType]int{}, map[EntryType]int{}
-	for seed := range uint64(3_000) {
+	for seed := range uint64(extremes.Cases(3_000)) {
 		if kind, ok := checkReadBack(t, seed, "text", []byte(`{"k":[1.50]}`)); ok {
 			accepted[kind]++
 		} else {
@@ -214,7 +215,7 @@ func TestEveryAcceptedEntryCanBeReadBack(t *testing.T) {
 		if kind == "" {
 			kind = "later"
 		}
-		require.Greater(t, accepted[kind], 10, kind)
+		require.Greater(t, accepted[kind], extremes.Cases(10), kind)
 	}
-	require.Greater(t, refused[TypeCustom], 20)
+	require.Greater(t, refused[TypeCustom], extremes.Cases(20))
 }

@@ -97,7 +97,7 @@ func TestAcknowledgedEntriesSurviveAKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGKILL")
 	}
-	kills := 24
+	kills := cases(24)
 	if text := os.Getenv(killsEnv); text != "" {
 		var err error
 		kills, err = strconv.Atoi(text)

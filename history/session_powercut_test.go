@@ -79,7 +79,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 
 func TestAcknowledgedEntriesSurviveAPowerCut(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(40) {
+	for seed := range uint64(cases(40)) {
 		require.NoError(t, surviveCuts(t, seed, &historytest.Disk{}, storage.SyncAlways), "seed %d", seed)
 	}
 }
@@ -96,14 +96,14 @@ func TestAPowerCutWithoutSyncsLosesEntries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lost := 0
-			for seed := range uint64(40) {
+			for seed := range uint64(cases(40)) {
 				disk := historytest.Disk{NoSync: c.noSync}
 				if err := surviveCuts(t, seed, &disk, c.sync); err != nil {
 					lost++
 				}
 			}
-			t.Logf("%d of 40 logs lost entries", lost)
-			require.Greater(t, lost, 20)
+			t.Logf("%d of %d logs lost entries", lost, cases(40))
+			require.Greater(t, lost, cases(20))
 		})
 	}
 }

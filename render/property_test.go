@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -24,7 +25,7 @@ func trees() uint64 {
 	if testing.Short() {
 		return 60
 	}
-	return 300
+	return uint64(extremes.Cases(300))
 }
 
 // checkSeed renders a random prompt at several budgets and checks the promises that hold for every prompt.

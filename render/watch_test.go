@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -73,9 +74,10 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expandable > twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if many, ok := c.root.(twice); ok && many.deep > 0 && testing.Short() {
-				t.Skip("it takes a million elements")
+			if many, ok := c.root.(twice); ok && many.deep > 0 && !extremes.All() {
+				t.Skip("it takes a million elements, as the lists do")
 			}
+			t.Parallel()
 			err := failedWith[*render.ElementError](t, user(c.root), render.Options{Budget: math.MaxInt, Tokenizer: quick{runes}})
 			require.ErrorIs(t, err, render.ErrEndless)
 			require.True(t, strings.HasPrefix(err.Path, c.path), err.Path)

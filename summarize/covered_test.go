@@ -408,8 +408,8 @@ func TestTheBeginningOfACutTurnThatIsSummarisedInPiecesShowsEachPieceTheSummaryO
 	s.prompt = shownPrompt(s.c.Session, false, false)
 	s.c.Policy.Cut.Tokens = 700
 	s.c.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		if n := count(quarter{}, r.Messages); n > 900 {
-			return chat.Response{}, &chat.ContextLimitError{Limit: 900, Tokens: n, Err: errors.New("too large")}
+		if n := count(quarter{}, r.Messages); n > 1000 {
+			return chat.Response{}, &chat.ContextLimitError{Limit: 1000, Tokens: n, Err: errors.New("too large")}
 		}
 		return s.answer(ctx, r)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -53,6 +54,7 @@ func everyNumber() summarize.Policy {
 }
 
 func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, everyNumber().Validate())
 	extremes.Each(everyNumber(), func(field string, number any, p summarize.Policy) {
 		if strings.HasPrefix(field, "Cut.Limits") {
@@ -74,35 +76,52 @@ func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T)
 }
 
 func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
-	for name, p := range policies.All() {
-		for _, threshold := range []float64{0, 1} {
-			for _, share := range []float64{0, 1} {
-				extremes.Each(summarize.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target summarize.Target) {
-					d := newFixture(t, overflowing()...)
-					d.Policy = p
-					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
-					d.Target.Budget, d.Target.ContextWindow = target.Budget, target.ContextWindow
-					if target.Budget <= 0 || target.ContextWindow < 0 {
-						_, err := d.Render(t.Context(), prompt(d.Session))
-						require.ErrorContains(t, err, map[bool]string{true: "udget", false: "ContextWindow"}[target.Budget <= 0], "%s: %s %v", name, field, number)
-						return
-					}
-					requireSound(t, d, name+": "+field, number)
-				})
-				for _, large := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
-					d := newFixture(t, overflowing()...)
-					d.Policy = p
-					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
-					d.Target.Budget, d.Target.ContextWindow = large, large
-					requireSound(t, d, name, large)
-					require.Empty(t, *d.Heard, "%s %d: nothing is compacted", name, large)
+	t.Parallel()
+	all := policies.All()
+	for name, p := range all {
+		for _, share := range []float64{0, 1} {
+			p.Measure.Threshold, p.Place.Share = share, share
+			small := summarize.Target{Budget: budget, ContextWindow: 2 * budget}
+			extremes.Each(small, func(field string, number any, target summarize.Target) {
+				if !strings.HasPrefix(field, "Prices.") {
+					requireUsedOrRefused(t, p, target, name+": "+field, number)
 				}
+			})
+			for _, large := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
+				d := requireUsedOrRefused(t, p, summarize.Target{Budget: large, ContextWindow: large}, name, large)
+				require.Empty(t, *d.Heard, "%s %d: nothing is compacted", name, large)
 			}
 		}
 	}
+	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	require.NoError(t, err)
+	tried := 0
+	extremes.Each(prices, func(field string, number any, prices sizing.Prices) {
+		tried++
+		requireUsedOrRefused(t, all["frugal"], summarize.Target{Budget: budget, Prices: prices}, field, number)
+	})
+	require.Greater(t, tried, 50, "a price is an extreme number")
+}
+
+// requireUsedOrRefused renders a prompt for a target of which one number is an extreme.
+func requireUsedOrRefused(t *testing.T, p summarize.Policy, target summarize.Target, field string, number any) fixture {
+	t.Helper()
+	d := newFixture(t, overflowing()...)
+	_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 100, CacheRead: 50, CacheWrite: 5}, Counted: 90}})
+	require.NoError(t, err)
+	d.Policy = p
+	d.Target.Budget, d.Target.ContextWindow, d.Target.Prices = target.Budget, target.ContextWindow, target.Prices
+	if target.Budget > 0 && target.ContextWindow >= 0 && target.Prices.Validate() == nil {
+		requireSound(t, d, field, number)
+		return d
+	}
+	_, err = d.Render(t.Context(), prompt(d.Session))
+	require.ErrorContains(t, err, field[strings.LastIndexAny(field, ". ")+1:], "%s %v", field, number)
+	return d
 }
 
 func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
+	t.Parallel()
 	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
 	extremes.Each(usage, func(field string, number any, u history.Usage) {
 		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {

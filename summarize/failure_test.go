@@ -93,6 +93,7 @@ func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.
 }
 
 func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
+	t.Parallel()
 	model := down(errDown)
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Target.Budget = model, 1_000_000
@@ -483,6 +484,7 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 
 func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		t.Parallel()
 		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
 		d := newFixture(t, chat.UserMessage("请修复构建。"))
 		d.Policy, d.Target.Model = p, saying(long)

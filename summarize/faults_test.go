@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
@@ -142,6 +143,7 @@ func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {
 func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 	for name, policy := range policies.All() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			s := opened(t, path)
 			var mu sync.Mutex
@@ -175,8 +177,9 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 			written := strings.LastIndex(whole, "\n"+`{"type":"compaction"`) + 1
 			require.Contains(t, snapshots, whole[:written], "the compaction comes last")
 			require.Contains(t, snapshots, whole)
-			for i := range 40 { // a line that is half written
-				snapshots = append(snapshots, whole[:written+i*(len(whole)-written)/40])
+			const ends = 40
+			for i := 0; i < ends; i += ends / extremes.Cases(ends) { // a line that is half written
+				snapshots = append(snapshots, whole[:written+i*(len(whole)-written)/ends])
 			}
 			snapshots = append(snapshots, whole[:len(whole)-1])
 			slices.Sort(snapshots)

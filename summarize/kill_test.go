@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -191,7 +192,7 @@ func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 	steps := []string{"started", "asking", "answered", "ready", "writing", "written", "done"}
 	r := rand.New(rand.NewPCG(3, 3))
 	kills, torn, made := 3*len(steps), 0, 0
-	if race {
+	if !extremes.All() {
 		kills = len(steps)
 	}
 	path := ""
@@ -329,7 +330,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGKILL")
 	}
-	kills, left, cleared, points := numberFrom(t, killsEnv, 12), 0, 0, 0
+	kills, left, cleared, points := numberFrom(t, killsEnv, 6), 0, 0, 0
 	path := ""
 	for kill := range kills {
 		if kill%6 == 0 {

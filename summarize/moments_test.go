@@ -410,7 +410,7 @@ func TestABadMomentPasses(t *testing.T) {
 // TestNoFaultEndsASession runs sessions in which each request may fail in any way. PROMPTREE_SUMMARIZE_MOMENTS=all makes them
 // long.
 func TestNoFaultEndsASession(t *testing.T) {
-	steps := 60
+	steps := 20
 	if os.Getenv("PROMPTREE_SUMMARIZE_MOMENTS") != "" {
 		steps = 500
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -335,10 +336,8 @@ func (s *randomSession) checkView(entries []history.Entry, messages []chat.Messa
 }
 
 func TestRandomSessionsRenderAndCompactAsDocumented(t *testing.T) {
-	n := uint64(100)
-	if testing.Short() || race {
-		n = 40
-	}
+	t.Parallel()
+	n := uint64(extremes.Cases(160))
 	compacted, failed, thought := 0, 0, 0
 	for seed := range n {
 		s := newRandomSession(t, seed)

@@ -62,6 +62,7 @@ func (m *telltale) Generate(ctx context.Context, r chat.Request) (chat.Response,
 
 func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		t.Parallel()
 		for _, background := range []bool{false, true} {
 			t.Run(fmt.Sprintf("background %v", background), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -21,13 +22,11 @@ import (
 
 // The session is opened again at each step of random work, with reported usage and models that fail.
 func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
-	seeds := 2
-	if race || testing.Short() {
-		seeds = 1
-	}
+	seeds := extremes.Cases(4)
 	for name := range policies.All() {
 		for seed := range seeds {
 			t.Run(name+" "+strconv.Itoa(seed), func(t *testing.T) {
+				t.Parallel()
 				dir := t.TempDir()
 				r := rand.New(rand.NewPCG(uint64(seed), 7))
 				d := fixtureOf(t, opened(t, filepath.Join(dir, "session.jsonl")), chat.UserMessage(task))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -18,9 +19,14 @@ func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
-	for _, window := range []int{4000, 8000, 16_000} {
+	windows := []int{4000}
+	if extremes.All() {
+		windows = append(windows, 8000, 16_000)
+	}
+	for _, window := range windows {
 		eachPolicy(t, func(t *testing.T, p summarize.Policy) {
 			t.Run(fmt.Sprint(window), func(t *testing.T) {
+				t.Parallel()
 				d := newFixture(t)
 				d.Policy, d.Target.Budget, d.Target.ContextWindow = p, window, window
 				d.Policy.Ask.Names = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -49,8 +50,10 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 		t.Skip("takes too long with the race detector")
 	}
 	cuts := []history.Cut{{}, {Messages: 3}, {Messages: 20, First: 2}, {Tokens: 900}, {Rounds: 2}, {ToolBoundary: true}, {Tokens: 1200, SinceCompaction: true}}
-	const seeds = 24
+	t.Parallel()
+	seeds := extremes.Cases(48)
 	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		t.Parallel()
 		made := 0
 		for seed := range seeds {
 			r := rand.New(rand.NewPCG(uint64(seed), 1))

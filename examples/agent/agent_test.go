@@ -20,12 +20,14 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 const (
 	generatedSession = "../../history/importer/testdata/generated.jsonl"
+	smallSession     = "../../history/importer/testdata/formats/claude-code.jsonl"
 	recordedSession  = "../../../shared/sessions/pi-before-compaction.jsonl"
 )
 
@@ -117,7 +119,7 @@ func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 
 func TestAPageShowsEachRound(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
-	for name, args := range map[string][]string{"survey": {"-dir", dir}, "replay": {"-session", generatedSession}} {
+	for name, args := range map[string][]string{"survey": {"-dir", dir}, "replay": {"-session", smallSession}} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
 			o := runJSON(t, append(args, "-page", file)...)
@@ -284,7 +286,7 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAFailureToWriteOutputIsReported(t *testing.T) {
 	var stderr bytes.Buffer
-	require.Equal(t, exitFailed, run(t.Context(), []string{"-session", generatedSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-session", smallSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
 	require.Contains(t, stderr.String(), "no space left on device")
 }
 
@@ -296,11 +298,11 @@ func TestHelpGoesToTheStandardOutput(t *testing.T) {
 }
 
 func TestReplayStaysWithinEveryWindow(t *testing.T) {
-	windows := []string{"8000", "32000", "64000", "128000", "200000"}
-	if race {
-		windows = []string{"8000", "128000"}
+	files, windows := []string{generatedSession}, []string{"8000", "128000"}
+	if extremes.All() {
+		files, windows = append(files, recordedSession), []string{"8000", "32000", "64000", "128000", "200000"}
 	}
-	for _, file := range []string{generatedSession, recordedSession} {
+	for _, file := range files {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				sessiontest.Needs(t, file)

@@ -151,7 +151,7 @@ func TestIfACompactionKeptNothingThePolicyIsAskedAboutAllOfTheHistory(t *testing
 // was faster.
 func TestBundlesOfSplitTurnsAreWholeAndTheSameInEachRun(t *testing.T) {
 	var first string
-	for range 3 {
+	for range 2 {
 		dir, runs := bundled(t, "-policy", "oh-my-pi", "-window", "24000", generatedSession)
 		require.NotZero(t, runs[0].Bundles)
 		all := listed(t, dir)

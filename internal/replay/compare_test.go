@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
@@ -86,7 +87,7 @@ func TestACheckShowsEachRequest(t *testing.T) {
 }
 
 func TestASessionWithoutCompactionsCostsWhatItsReplayDoes(t *testing.T) {
-	if race {
+	if race || !extremes.All() {
 		t.Skip("takes too long with the race detector")
 	}
 	t.Parallel()

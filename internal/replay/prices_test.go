@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -110,8 +111,8 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 // rule, with digests for summaries, the session costs less than half.
 func TestTheDollarsOfARecordedSessionAreForetold(t *testing.T) {
 	sessiontest.Needs(t, recordedSession)
-	if race {
-		t.Skip("takes too long with the race detector")
+	if race || !extremes.All() {
+		t.Skip("takes too long")
 	}
 	t.Parallel()
 	runs, stderr := ranJSON(t, program.ExitOK, "-window", "200000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-summary-prices", "claude-haiku-4-5",

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 func TestTextsCountAsInTiktoken(t *testing.T) {
@@ -138,6 +140,9 @@ func TestGoSourceCountsAsInTiktoken(t *testing.T) {
 }
 
 func TestRecordedSessionCountsAsInTiktoken(t *testing.T) {
+	if !extremes.All() {
+		t.Skip("takes seconds")
+	}
 	all := pairings(t)[:2]
 	for _, text := range sessionTexts(t) {
 		requireOracle(t, all, text)

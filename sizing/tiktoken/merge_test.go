@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 // mergeByStep merges as defined: the pair of the lowest rank, again and again, while that is below a limit. It returns
@@ -55,7 +57,7 @@ func TestWordsMergeAsStepByStep(t *testing.T) {
 		c := newTestCounter(t, name)
 		tokens, _ := tokensByRank(t, name)
 		for _, alphabet := range []string{"ab", "abcesnrt ABC\xe4\xb8\xad", "=-*_ ", "\x00\x01", "\xf0\x9f\x99\x82\x91", "\n\r\t "} {
-			for range 1500 {
+			for range extremes.Cases(1500) {
 				word := make([]byte, 2+r.IntN(10)*r.IntN(10))
 				for i := range word {
 					word[i] = alphabet[r.IntN(len(alphabet))]
@@ -63,7 +65,7 @@ func TestWordsMergeAsStepByStep(t *testing.T) {
 				requireMerged(t, c, string(word))
 			}
 		}
-		for range 5000 { // of tokens, whole and cut
+		for range extremes.Cases(5000) { // of tokens, whole and cut
 			var word strings.Builder
 			for range 1 + r.IntN(4) {
 				token := tokens[r.IntN(len(tokens))]

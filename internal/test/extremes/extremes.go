@@ -1,9 +1,11 @@
-// Package extremes provides values with numbers at the limits of their types, for tests.
+// Package extremes provides values with numbers at the limits of their types, for tests, and says how much of a sweep a
+// test tries.
 package extremes
 
 import (
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"strings"
 )
@@ -13,6 +15,18 @@ var (
 	Ints   = []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1, math.MinInt, -1, 0}
 	Floats = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1, 0}
 )
+
+// All reports whether sweeps are tried whole, as in .ci/long, which sets PROMPTREE_TESTS=all. Otherwise they are tried at
+// their extremes.
+func All() bool { return os.Getenv("PROMPTREE_TESTS") == "all" }
+
+// Cases returns the number of cases of a random sweep: n, or a quarter of it unless [All] does.
+func Cases(n int) int {
+	if All() {
+		return n
+	}
+	return max(1, n/4)
+}
 
 // Each calls check with copies of a value. In each copy one exported number is replaced by an extreme: an int, an
 // int64, a float64 or a type based on one, in structs, slices and interfaces and behind pointers. field is the path of

@@ -54,7 +54,7 @@ var all = flag.Bool("replay.all", false, "replay every policy in every window, h
 
 // The number of replays of a session without -replay.all. They are spread over the policies and the windows.
 const (
-	maxReplays     = 10
+	maxReplays     = 6
 	maxReplaysFast = 2 // with -short and under the race detector
 )
 
@@ -120,8 +120,8 @@ type Request struct {
 // closeTokens is the number of tokens sent between two requests with Close set.
 const closeTokens = 2_000_000
 
-// Run replays the sessions, with a subtest for each session, policy and window. A session has 10 replays, or 2 with
-// -short and under the race detector. With -replay.all each policy is replayed in each window.
+// Run replays the generated session, with a subtest for each policy and window: 6 replays, or 2 with -short and under the
+// race detector. With -replay.all both sessions are replayed, under each policy in each window.
 func (r Replay) Run(t *testing.T) {
 	maxReplays := maxReplays
 	switch {
@@ -133,6 +133,9 @@ func (r Replay) Run(t *testing.T) {
 	counter := tiktoken.O200k()
 	for name, path := range sessions {
 		t.Run(name, func(t *testing.T) {
+			if name == "recorded" && !*all {
+				t.Skip("takes minutes: set -replay.all")
+			}
 			spoken := read(t, filepath.Join(r.Root, filepath.FromSlash(path)))
 			if r.As != nil {
 				for n := range spoken {
