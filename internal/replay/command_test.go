@@ -316,7 +316,7 @@ func TestASessionWithoutMessagesHasARunWithoutRequests(t *testing.T) {
 func TestHelpListsTheFlagsOnStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
-	for _, flag := range []string{"-policy", "-window", "-model", "-format", "-check", "-shape", "-bundles", "-min-messages"} {
+	for _, flag := range []string{"-policy", "-window", "-model", "-format", "-check", "-bundles", "-min-messages"} {
 		require.Contains(t, stdout.String(), flag)
 	}
 	require.Empty(t, stderr.String())
