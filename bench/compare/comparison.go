@@ -25,7 +25,6 @@ func plans() []plan {
 		growthPlan(keepWithTree),
 		growthPlan(legacyTree),
 		stepPlan(),
-		fitPlan(),
 	}
 }
 

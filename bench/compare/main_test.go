@@ -66,7 +66,7 @@ func TestBadInputIsReportedWithExitCode2(t *testing.T) {
 		{"a broken pattern", []string{"-run", "("}, "-run: error parsing regexp: missing closing ): `(`"},
 		{"a pattern that matches nothing", []string{"-run", "nothing"}, "-run matches none of: count/o200k, "},
 		{"a session that does not exist", []string{"-no-node", "-run", "count/o", "-session", "none"}, "count/o200k: no session to count: "},
-		{"a text that does not exist", []string{"-no-node", "-run", "fit", "-text", "none"}, "fit: -text: stat none: "},
+		{"a text that does not exist", []string{"-no-node", "-run", "prompt-tsx", "-text", "none"}, "prompt-tsx: -text: stat none: "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnInterruptIsReportedInOneLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, runWith(ctx, tiny("fit"), &stdout, &stderr))
+	require.Equal(t, exitInterrupted, runWith(ctx, tiny("step"), &stdout, &stderr))
 	require.Contains(t, stderr.String(), "compare: interrupted\n")
 }
 

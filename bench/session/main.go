@@ -17,8 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 
@@ -38,11 +36,10 @@ var errMissed = errors.New("a target is missed")
 
 // options are the values of the flags.
 type options struct {
-	entries    int
-	rounds     []int
-	turn       int
-	dir        string
-	cpuProfile string
+	entries int
+	rounds  []int
+	turn    int
+	dir     string
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -53,7 +50,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	rounds := flags.String("rounds", "50,200", "maximum rounds of a view; a session for each, separated by commas")
 	flags.IntVar(&o.turn, "turn", 20, "rounds that answer a message of the user")
 	flags.StringVar(&o.dir, "dir", "", "folder for a temporary folder with the logs (default that of the system)")
-	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "new file for a CPU profile")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -96,16 +92,5 @@ func measureAll(ctx context.Context, folders *program.Folders, o options, stdout
 		return program.UsageError{Err: fmt.Errorf("-dir: %w", err)}
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	if o.cpuProfile != "" {
-		f, err := os.OpenFile(o.cpuProfile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return program.UsageError{Err: fmt.Errorf("-cpuprofile: %w", err)}
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
 	return measureGrowth(ctx, o, dir, stdout, stderr)
 }

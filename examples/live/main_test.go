@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -175,21 +173,6 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 	require.Equal(t, 2*len(ways), models, "a change is noted, the same model again is none")
 }
 
-func TestEveryPolicyFinishesTheTask(t *testing.T) {
-	w := ways[0]
-	setKey(t, w.keyOf, goodKey)
-	for _, name := range policies.Names() {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(t, w.protocol, mind{})
-			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 4), "-window", "60000", "-policy", name, "-task", task}, &stdout, &stderr)
-			require.Equal(t, exitOK, code, stderr.String())
-			require.Contains(t, stdout.String(), "The password is xyzzy42.")
-			require.Contains(t, stderr.String(), `the prices of model "gpt-4o" are unknown`)
-		})
-	}
-}
-
 func TestASmallerWindowIsLearntFromARefusal(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -222,63 +205,6 @@ func (c *cancelling) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func TestAnInterruptLeavesASessionThatCanContinue(t *testing.T) {
-	for _, w := range ways {
-		for _, in := range []string{"the middle of the first answer", "the middle of a later answer", "between two rounds"} {
-			t.Run(w.name+" in "+in, func(t *testing.T) {
-				setKey(t, w.keyOf, goodKey)
-				m, text, note := mind{}, "", ""
-				switch in {
-				case "the middle of the first answer":
-					m.hangAt, text = 1, "Ste"
-				case "the middle of a later answer":
-					m.hangAt, text = 3, "Step 2.\nSte"
-				default:
-					note = "2. read_file"
-				}
-				s := newServer(t, w.protocol, m)
-				path := filepath.Join(t.TempDir(), "session.jsonl")
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				arguments := []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 4), "-session", path, "-window", "60000", "-task", task}
-				var stdout, stderr io.Writer = &cancelling{at: text, cancel: cancel}, &bytes.Buffer{}
-				notes := stderr.(*bytes.Buffer)
-				if note != "" {
-					at := &cancelling{at: note, cancel: cancel}
-					stdout, stderr, notes = &bytes.Buffer{}, at, &at.written
-				}
-				require.Equal(t, exitInterrupted, run(ctx, arguments, stdout, stderr), notes.String())
-				lines := strings.Split(notes.String(), "\n")
-				require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
-
-				messages := saidIn(t, path)
-				rounds := 1 // finished rounds
-				if m.hangAt > 0 {
-					rounds = m.hangAt - 1
-				} else {
-					rounds = 2
-				}
-				assistant := 0
-				for _, message := range messages {
-					if message.Role == chat.RoleAssistant {
-						assistant++
-					}
-				}
-				require.Equal(t, rounds, assistant)
-				if rounds > 0 {
-					require.NoError(t, chat.Validate(messages), "every call has its result")
-				}
-
-				s.mind = mind{}
-				var again, more bytes.Buffer
-				require.Equal(t, exitOK, run(t.Context(), arguments, &again, &more), more.String())
-				require.Contains(t, again.String(), "The password is xyzzy42.")
-				require.Empty(t, s.refused)
-			})
-		}
-	}
-}
-
 func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs an interrupt that can be sent to a process")
@@ -301,22 +227,6 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 		require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
 		require.NotContains(t, stderr.String(), "Error context canceled", "no SDK writes in between")
 		require.NoError(t, chat.Validate(saidIn(t, path)))
-	}
-}
-
-func TestAMissingKeyIsAnErrorInOneLine(t *testing.T) {
-	for _, w := range ways {
-		t.Run(w.name, func(t *testing.T) {
-			setKey(t, "", "")
-			path := filepath.Join(t.TempDir(), "session.jsonl")
-			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitUsage, run(t.Context(), []string{"-model", w.model, "-task", task, "-session", path}, &stdout, &stderr))
-			require.Empty(t, stdout.String())
-			require.Equal(t, 1, strings.Count(stderr.String(), "\n"))
-			require.Contains(t, stderr.String(), w.model+" needs a key: set ")
-			require.Contains(t, stderr.String(), w.keyOf)
-			require.NoFileExists(t, path)
-		})
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,9 +15,6 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/copilotcli"
-	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
 // provider is a model that counts tokens itself and refuses requests larger than its window.
@@ -109,33 +105,6 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 	}
 }
 
-func TestAskGivesUpOnAModelThatRefusesEverything(t *testing.T) {
-	for _, test := range []struct {
-		rule    string
-		refused chat.ContextLimitError
-		asked   int
-	}{
-		{"after the smallest prompt, if none fits what it says that it takes", chat.ContextLimitError{Limit: 10, Tokens: 11}, 2},
-		{"after the same prompt and the smallest, if it does not say", chat.ContextLimitError{}, 3},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			tools, _ := reading(t, 1)
-			asked := 0
-			a := &Agent{
-				Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
-					asked++
-					return chat.Response{}, &test.refused
-				}),
-				Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: copilotchat.Policy(),
-			}
-			_, err := a.Ask(t.Context(), "Go on.")
-			require.NoError(t, a.Close())
-			require.ErrorContains(t, err, "larger than the context window")
-			require.Equal(t, test.asked, asked)
-		})
-	}
-}
-
 func TestACalibratedCounterLearnsFromEachRequest(t *testing.T) {
 	tools, say := reading(t, 12)
 	model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}}
@@ -160,27 +129,6 @@ func TestACalibratedCounterLearnsFromEachRequest(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, last, took, "the last round is measured with the learnt counts and a margin")
 	require.Less(t, last, 2*took)
-}
-
-func TestAskStreamsEachPieceOfAnAnswer(t *testing.T) {
-	tools, say := reading(t, 1)
-	var heard []chat.Delta
-	a := &Agent{
-		Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
-			req.Stream(chat.Text("piece"))
-			require.Equal(t, 77, req.MaxTokens)
-			m := chat.AssistantMessage("piece")
-			if len(say) > 0 {
-				m, say = say[0], nil
-			}
-			return chat.Response{Message: m}, nil
-		}),
-		MaxTokens: 77, Stream: func(d chat.Delta) { heard = append(heard, d) },
-		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000},
-	}
-	_, err := a.Ask(t.Context(), "Go on.")
-	require.NoError(t, err)
-	require.Equal(t, []chat.Delta{chat.Text("piece"), chat.Text("piece")}, heard)
 }
 
 func TestACutOffAnswerIsAnErrorAndStaysInTheSession(t *testing.T) {
@@ -211,54 +159,3 @@ func TestWithoutAWindowNothingIsAppended(t *testing.T) {
 	require.Empty(t, a.Session.Leaf())
 }
 
-func TestAnInterruptDuringASummaryLeavesAValidSession(t *testing.T) {
-	tools, say := reading(t, 20)
-	script := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
-	why := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &Agent{
-		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
-			if req.ToolChoice == chat.ToolChoiceNone {
-				cancel(why)
-				<-ctx.Done()
-				return chat.Response{}, context.Cause(ctx)
-			}
-			return script.Generate(ctx, req)
-		}),
-		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: copilotcli.Policy(),
-		Pace: time.Millisecond,
-	}
-	_, err := a.Ask(ctx, "Read them all.")
-	require.ErrorIs(t, err, why)
-	require.NoError(t, a.Close())
-	end, found, err := a.Session.Latest(ctx, history.TypePlanEnd)
-	require.NoError(t, err)
-	require.True(t, found)
-	require.Equal(t, history.PlanDropped, end.Body.(history.PlanEnd).Outcome)
-	_, found, err = a.Session.Latest(ctx, history.TypeCompaction)
-	require.NoError(t, err)
-	require.False(t, found)
-	view, err := a.Session.View(ctx)
-	require.NoError(t, err)
-	require.NoError(t, chat.Validate(view.Messages()))
-}
-
-func TestAskContinuesIfThePolicySaysSo(t *testing.T) {
-	tools, say := reading(t, 6)
-	say = append(say, chat.AssistantMessage(strings.Repeat("There is much to say of these files. ", 250)))
-	model := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
-	policy := ohmypi.Policy()
-	policy.Trigger[0] = summarize.Condition{Cap: 5000}
-	policy.Cut = history.Cut{}
-	a := &Agent{
-		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer(t)}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
-		Window: sizing.Window{Tokens: 12_000}, Policy: policy,
-	}
-	defer a.Close()
-	answer, err := a.Ask(t.Context(), "Read them all.")
-	require.NoError(t, err)
-	require.Equal(t, "Done.", answer)
-	require.Len(t, model.requests, 6+1+1)
-	last := model.requests[len(model.requests)-1].Messages
-	require.Contains(t, last[len(last)-1].Text(), policy.Continue)
-}
