@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/internal/extremes"
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -119,7 +118,7 @@ func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if race || name == "recorded" && !extremes.All() {
+			if name == "recorded" && !extremes.All() {
 				t.Skip("takes too long")
 			}
 			t.Parallel()
@@ -212,11 +211,4 @@ func TestASheetSaysTheSameInEachFormat(t *testing.T) {
 		require.NoError(t, s.write(&b, format, true))
 		require.Equal(t, want, b.String())
 	}
-}
-
-func TestACheckShowsTheRestartsOfARecordedSession(t *testing.T) {
-	sessiontest.Needs(t, recordedSession)
-	text := printed(t, "-check", "-prices", "claude-opus-4-5", recordedSession)
-	require.Equal(t, 9, strings.Count(text, "  restart  "))
-	require.Equal(t, 3, strings.Count(text, "  other  "))
 }
