@@ -50,11 +50,8 @@ func (words) CountMessage(m chat.Message) int { return sizingtest.CountMessage(w
 
 func (words) CountTools([]chat.Tool) int { return 0 }
 
-// cases returns the number of cases that a long test runs, a quarter of them under the race detector.
+// cases returns the number of cases that a long test runs.
 func cases(n int) int {
-	if race {
-		return max(1, n/4)
-	}
 	return extremes.Cases(n)
 }
 

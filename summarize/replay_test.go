@@ -114,9 +114,6 @@ func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response,
 
 // Two policies that differ in most of their parts stand for all, unless PROMPTREE_TESTS=all.
 func TestALongSessionIsCompactedManyTimesUnderEveryPolicy(t *testing.T) {
-	if race && testing.Short() {
-		t.Skip("takes too long with the race detector")
-	}
 	t.Parallel()
 	counter := tiktoken.O200k()
 	for _, c := range []struct {

@@ -16,9 +16,6 @@ import (
 // A policy may keep more than a small window has, such as 20,000 tokens. In that case less is kept, so that the session
 // is compacted at the policy's threshold and not once nothing fits any more.
 func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
-	if race && testing.Short() {
-		t.Skip("takes too long with the race detector")
-	}
 	windows := []int{4000}
 	if extremes.All() {
 		windows = append(windows, 8000, 16_000)

@@ -18,9 +18,6 @@ import (
 )
 
 func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing.T) {
-	if race && testing.Short() {
-		t.Skip("takes too long with the race detector")
-	}
 	offline := models.Offline{Tokenizer: quarter{}}
 	busy := &chat.TransientError{Err: errDown}
 	said := recording(t, generated)[:200]
@@ -87,9 +84,6 @@ func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing
 // replayPrompts replays a session. It returns the number of prompts, and of those that were not made to fit.
 func replayPrompts(t *testing.T, p summarize.Policy, said []spoken, tries int, model *counting) (steps, lost int) {
 	const window = 8000
-	if race {
-		said = said[:120]
-	}
 	d := newFixture(t)
 	d.Policy, d.Target.Budget, d.Target.Model = p, window, model
 	answer, refused := model.answer, map[string]int{}

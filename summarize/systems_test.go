@@ -180,9 +180,6 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 
 // Every trigger, clearing, cut, prompt and replacement works in combination with the others.
 func TestPartsOfThePoliciesCombine(t *testing.T) {
-	if race && testing.Short() {
-		t.Skip("takes too long with the race detector")
-	}
 	t.Parallel()
 	var names []string
 	for name := range policies.All() {
@@ -282,9 +279,6 @@ func TestTheSystemMessageAndTheUsersRequestStayThroughFiveCompactionsOfEachPolic
 
 // The summariser's window is a tenth of the session.
 func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
-	if race && testing.Short() {
-		t.Skip("takes too long with the race detector")
-	}
 	const window = 4000
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {

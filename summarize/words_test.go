@@ -46,9 +46,6 @@ func (h *hearing) Generate(ctx context.Context, req chat.Request) (chat.Response
 
 // After a compaction each user message is shown, or copied, or covered by a summary whose model was shown it.
 func TestNoWordOfTheUsersIsLost(t *testing.T) {
-	if race && testing.Short() {
-		t.Skip("takes too long with the race detector")
-	}
 	cuts := []history.Cut{{}, {Messages: 3}, {Messages: 20, First: 2}, {Tokens: 900}, {Rounds: 2}, {ToolBoundary: true}, {Tokens: 1200, SinceCompaction: true}}
 	t.Parallel()
 	seeds := extremes.Cases(48)

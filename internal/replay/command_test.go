@@ -65,9 +65,6 @@ func TestTheFiguresOfARunAreConsistent(t *testing.T) {
 	for _, test := range tests {
 		t.Run(filepath.Base(test.file), func(t *testing.T) {
 			sessiontest.Needs(t, test.file)
-			if race {
-				t.Skip("takes too long with the race detector")
-			}
 			t.Parallel()
 			policies, err := policiesNamed(test.policies)
 			require.NoError(t, err)

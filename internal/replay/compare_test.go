@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
-	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -87,8 +86,8 @@ func TestACheckShowsEachRequest(t *testing.T) {
 }
 
 func TestASessionWithoutCompactionsCostsWhatItsReplayDoes(t *testing.T) {
-	if race || !extremes.All() {
-		t.Skip("takes too long with the race detector")
+	if !extremes.All() {
+		t.Skip("takes too long")
 	}
 	t.Parallel()
 	s := opened(t, generatedSession)
@@ -156,11 +155,4 @@ func TestASheetSaysTheSameInEachFormat(t *testing.T) {
 		require.NoError(t, s.write(&b, format, true))
 		require.Equal(t, want, b.String())
 	}
-}
-
-func TestACheckShowsTheRestartsOfARecordedSession(t *testing.T) {
-	sessiontest.Needs(t, recordedSession)
-	text := printed(t, "-check", "-prices", "claude-opus-4-5", recordedSession)
-	require.Equal(t, 9, strings.Count(text, "  restart  "))
-	require.Equal(t, 3, strings.Count(text, "  other  "))
 }

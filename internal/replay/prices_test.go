@@ -111,7 +111,7 @@ func TestARequestReadsItsSharedPrefixFromTheCacheAndWritesTheRest(t *testing.T) 
 // rule, with digests for summaries, the session costs less than half.
 func TestTheDollarsOfARecordedSessionAreForetold(t *testing.T) {
 	sessiontest.Needs(t, recordedSession)
-	if race || !extremes.All() {
+	if !extremes.All() {
 		t.Skip("takes too long")
 	}
 	t.Parallel()

@@ -22,9 +22,6 @@ func TestTablesForPeople(t *testing.T) {
 		"carry":   {"-window", "64000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-ttl", "10m", "-carry", "0.5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if race && name != "48000" {
-				t.Skip("takes too long with the race detector")
-			}
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
 			require.Equal(t, program.ExitOK, Main(t.Context(), append(args, generatedSession), &stdout, &stderr))

@@ -16,9 +16,6 @@ import (
 // The windows include some that the policies' defaults were not made for. No compaction fails, because the model of a
 // replay keeps to the room for its summary. PROMPTREE_TESTS=all replays every policy in every window.
 func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
-	if race {
-		t.Skip("takes too long with the race detector")
-	}
 	type replays struct {
 		file     string
 		windows  []int

@@ -17,8 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
 func TestTextsCountAsInTiktoken(t *testing.T) {
@@ -137,16 +135,6 @@ func TestGoSourceCountsAsInTiktoken(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d bytes, of %d files", size, files)
 	require.NotZero(t, size)
-}
-
-func TestRecordedSessionCountsAsInTiktoken(t *testing.T) {
-	if !extremes.All() {
-		t.Skip("takes seconds")
-	}
-	all := pairings(t)[:2]
-	for _, text := range sessionTexts(t) {
-		requireOracle(t, all, text)
-	}
 }
 
 // The counts are those of OpenAI's own tiktoken, with characters that are newer than tiktoken-go knows.

@@ -158,4 +158,3 @@ func TestWithoutAWindowNothingIsAppended(t *testing.T) {
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
 	require.Empty(t, a.Session.Leaf())
 }
-

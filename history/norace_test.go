@@ -1,5 +1,0 @@
-//go:build !race
-
-package history_test
-
-const race = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package summarize_test
-
-const race = false
