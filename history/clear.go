@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
@@ -67,18 +69,18 @@ func clearNote(o ClearedOutput) string {
 
 // Find returns the clearing that the rule makes of a view, and false if it clears nothing. Add it to the session with
 // [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [Limits] cut them.
-func (r ClearRule) Find(v View, t chat.Tokenizer) (Clearing, bool) {
+func (r ClearRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
 	c := r.Look(v, t)
 	return c.Clearing, c.Saved > 0
 }
 
 // Clearable describes what a rule would clear, for deciding whether that pays.
 type Clearable struct {
-	Clearing
+	entry.Clearing
 	// First is the id of the assistant message of the first round that changes, "" if nothing would be cleared.
 	First string
-	// Carried is the number of tokens that would be cleared, times the number of requests, including the next, that were
-	// sent with them since the rule would have cleared them. Requests are counted by their answers in the view.
+	// Carried is the number of tokens that would be cleared, times the number of requests, including the next, that
+	// were sent with them since the rule would have cleared them. Requests are counted by their answers in the view.
 	Carried int
 }
 
@@ -88,8 +90,8 @@ func (r ClearRule) never(tool string) bool {
 }
 
 // sentResults returns the results that are sent, in the order of arrival.
-func (r Round) sentResults() []Entry {
-	sent := make([]Entry, 0, len(r.Results))
+func (r Round) sentResults() []entry.Entry {
+	sent := make([]entry.Entry, 0, len(r.Results))
 	seen := map[string]bool{}
 	for _, e := range r.Results {
 		id := e.Message().ToolCallID
@@ -125,7 +127,7 @@ func partsUpTo(t chat.Tokenizer, parts chat.Parts, limit int) int {
 }
 
 // checkClearing returns an error if a clearing cannot follow the entry before.
-func (a *adding) checkClearing(ctx context.Context, c Clearing) error {
+func (a *adding) checkClearing(ctx context.Context, c entry.Clearing) error {
 	if len(c.Results) == 0 && len(c.Arguments) == 0 {
 		return errors.New("it clears nothing")
 	}
@@ -142,12 +144,12 @@ func (a *adding) checkClearing(ctx context.Context, c Clearing) error {
 	return nil
 }
 
-func (a *adding) checkResult(ctx context.Context, o Cleared) error {
+func (a *adding) checkResult(ctx context.Context, o entry.Cleared) error {
 	n, err := a.checkCleared(ctx, o)
 	switch {
 	case err != nil:
 		return err
-	case n.kind != kindTool:
+	case n.kind != entry.KindTool:
 		return fmt.Errorf("entry %q is not a tool result", o.Entry)
 	case o.Call != "":
 		return fmt.Errorf("it names the call %q, which only arguments do", o.Call)
@@ -155,12 +157,12 @@ func (a *adding) checkResult(ctx context.Context, o Cleared) error {
 	return nil
 }
 
-func (a *adding) checkArguments(ctx context.Context, o Cleared) error {
+func (a *adding) checkArguments(ctx context.Context, o entry.Cleared) error {
 	n, err := a.checkCleared(ctx, o)
 	if err != nil {
 		return err
 	}
-	if n.kind != kindAssistant {
+	if n.kind != entry.KindAssistant {
 		return fmt.Errorf("entry %q is not a message of the assistant", o.Entry)
 	}
 	e, err := a.r.load(ctx, n)
@@ -176,19 +178,19 @@ func (a *adding) checkArguments(ctx context.Context, o Cleared) error {
 }
 
 // checkCleared returns the node of the entry that an element of a clearing names.
-func (a *adding) checkCleared(ctx context.Context, o Cleared) (node, error) {
+func (a *adding) checkCleared(ctx context.Context, o entry.Cleared) (node, error) {
 	if o.Entry == "" {
 		return node{}, errors.New("no entry is named")
 	}
-	if blank(o.Text) {
+	if sendable.Blank(o.Text) {
 		return node{}, fmt.Errorf("the text for entry %q is empty", o.Entry)
 	}
 	i, reason, err := a.r.locate(ctx, a.path, a.end, o.Entry)
 	switch {
 	case err != nil:
 		return node{}, err
-	case reason == BoundaryCovered: // has no effect
-		e, at, err := a.r.lookUp(ctx, a.end, Ref{ID: o.Entry})
+	case reason == entry.BoundaryCovered: // has no effect
+		e, at, err := a.r.lookUp(ctx, a.end, entry.Ref{ID: o.Entry})
 		return newNode(e, at), err
 	case reason != "":
 		return node{}, fmt.Errorf("entry %q %s", o.Entry, reason)

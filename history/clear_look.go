@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/toolname"
@@ -139,10 +141,10 @@ func (l *looking) clearable() Clearable {
 func (l *looking) clearResult(c *Clearable, o output) int {
 	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
 	saved := o.tokens - l.t.CountText(text)
-	if saved <= 0 || blank(text) {
+	if saved <= 0 || sendable.Blank(text) {
 		return 0
 	}
-	c.Results = append(c.Results, Cleared{Entry: o.entry, Text: text})
+	c.Results = append(c.Results, entry.Cleared{Entry: o.entry, Text: text})
 	return saved
 }
 
@@ -167,7 +169,7 @@ func (l *looking) clearArguments(c *Clearable, o output) int {
 	if saved <= 0 || !json.Valid([]byte(text)) {
 		return 0
 	}
-	c.Arguments = append(c.Arguments, Cleared{Entry: o.entry, Call: o.call.ID, Text: text})
+	c.Arguments = append(c.Arguments, entry.Cleared{Entry: o.entry, Call: o.call.ID, Text: text})
 	return saved
 }
 
@@ -184,7 +186,7 @@ func (l *looking) findStale() {
 		if o.arguments() || o.done || o.failed {
 			continue
 		}
-		var of Files
+		var of entry.Files
 		if tool, _ := toolname.Find(files, o.call.Name); tool != nil {
 			of = tool(o.call.Arguments)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
@@ -194,7 +195,7 @@ func fairly(sizes []int, total int) []int {
 // MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the prompt's budget,
 // like a tool result, because the output may exceed any budget. What the user or the application says is never cut.
 func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
-	if shell, ok := t.Start.Body.(Shell); ok {
+	if shell, ok := t.Start.Body.(entry.Shell); ok {
 		limits = limits.withDefaults()
 		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
 		t.Start.Body = shell

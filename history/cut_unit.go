@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/counting"
 )
@@ -24,7 +25,7 @@ type Unit struct {
 	Current bool
 	// Messages as shown within the limits.
 	Messages []chat.Message
-	// Data that the application stores with the first of them ([Message]).
+	// Data that the application stores with the first of them ([entry.Message]).
 	Data json.RawMessage
 	// Tokens of Messages.
 	Tokens int
@@ -119,8 +120,8 @@ func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 }
 
 // dataOf returns the data that the application stores with a message.
-func dataOf(e Entry) json.RawMessage {
-	m, _ := e.Body.(Message)
+func dataOf(e entry.Entry) json.RawMessage {
+	m, _ := e.Body.(entry.Message)
 	return m.Data
 }
 

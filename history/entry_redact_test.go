@@ -19,6 +19,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -33,7 +34,7 @@ func ExampleOptions_redact() {
 
 	key := regexp.MustCompile(`sk-[A-Za-z0-9]{8,}`)
 	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{
-		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
+		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -42,9 +43,9 @@ func ExampleOptions_redact() {
 
 	call := chat.ToolCall{ID: "c1", Name: "curl", Arguments: `{"url":"https://example.com","header":["x-api-key: sk-12345678"]}`}
 	added, err := session.Add(context.Background(),
-		history.Entry{Body: history.Message{Message: chat.UserMessage("My key is sk-12345678.")}},
-		history.Entry{Body: history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}},
-		history.Entry{Body: history.Message{Message: chat.ToolResult("c1", "404")}},
+		entry.Entry{Body: entry.Message{Message: chat.UserMessage("My key is sk-12345678.")}},
+		entry.Entry{Body: entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}},
+		entry.Entry{Body: entry.Message{Message: chat.ToolResult("c1", "404")}},
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -64,7 +65,7 @@ func ExampleOptions_redact() {
 }
 
 // redacting returns a session in memory with a redactor, and its store.
-func redacting(t testing.TB, redact func(history.Passage) string) (*history.Session, *storage.Memory) {
+func redacting(t testing.TB, redact func(entry.Passage) string) (*history.Session, *storage.Memory) {
 	t.Helper()
 	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs(), Redact: redact})
@@ -73,68 +74,68 @@ func redacting(t testing.TB, redact func(history.Passage) string) (*history.Sess
 }
 
 // secretsGone replaces a secret.
-func secretsGone(p history.Passage) string { return strings.ReplaceAll(p.Text, "s3cret", "[gone]") }
+func secretsGone(p entry.Passage) string { return strings.ReplaceAll(p.Text, "s3cret", "[gone]") }
 
 func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	s, store := redacting(t, secretsGone)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	for _, tt := range []struct {
 		rule  string
-		give  history.Body
-		want  history.Body
+		give  entry.Body
+		want  entry.Body
 		paths []string
 	}{
 		{
 			"changed thinking loses its signature, and unchanged thinking keeps it",
-			history.Message{Message: said(chat.Thinking{Text: "a s3cret", Signature: "x"}, chat.Thinking{Text: "b", Signature: "y"}, chat.Thinking{Encrypted: "z"}, chat.Text("s3cret"))},
-			history.Message{Message: said(chat.Thinking{Text: "a [gone]"}, chat.Thinking{Text: "b", Signature: "y"}, chat.Thinking{Encrypted: "z"}, chat.Text("[gone]"))},
+			entry.Message{Message: said(chat.Thinking{Text: "a s3cret", Signature: "x"}, chat.Thinking{Text: "b", Signature: "y"}, chat.Thinking{Encrypted: "z"}, chat.Text("s3cret"))},
+			entry.Message{Message: said(chat.Thinking{Text: "a [gone]"}, chat.Thinking{Text: "b", Signature: "y"}, chat.Thinking{Encrypted: "z"}, chat.Text("[gone]"))},
 			[]string{"message.content[0].text", "message.content[3].text"},
 		},
 		{
 			"a changed image or document becomes a text",
-			history.Message{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{
+			entry.Message{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{
 				chat.Image{URL: "https://example.com/a?token=s3cret", Detail: chat.DetailLow}, chat.Document{Data: "s3cret", MediaType: "text/plain"}, chat.Image{URL: "u"},
 			}}},
-			history.Message{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{
+			entry.Message{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{
 				chat.Text("https://example.com/a?token=[gone]"), chat.Text("[gone]"), chat.Image{URL: "u"},
 			}}},
 			[]string{"message.content[0].url", "message.content[1].data"},
 		},
 		{
 			"text that is not UTF-8",
-			history.Shell{Command: "echo s3cret", Output: "\xffs3cret"},
-			history.Shell{Command: "echo [gone]", Output: "\xff[gone]"},
+			entry.Shell{Command: "echo s3cret", Output: "\xffs3cret"},
+			entry.Shell{Command: "echo [gone]", Output: "\xff[gone]"},
 			[]string{"shell.command", "shell.output"},
 		},
 		{
 			"in JSON the rest keeps its bytes",
-			history.Custom{Name: "s3cret", Data: []byte(`{"a":1.50,"a":"\u0073\u0033cret","k":["<s3cret>",null,"\u00e9"]}`)},
-			history.Custom{Name: "s3cret", Data: []byte(`{"a":1.50,"a":"[gone]","k":["<[gone]>",null,"\u00e9"]}`)},
+			entry.Custom{Name: "s3cret", Data: []byte(`{"a":1.50,"a":"\u0073\u0033cret","k":["<s3cret>",null,"\u00e9"]}`)},
+			entry.Custom{Name: "s3cret", Data: []byte(`{"a":1.50,"a":"[gone]","k":["<[gone]>",null,"\u00e9"]}`)},
 			[]string{"custom.data"},
 		},
 		{
 			"opaque parts, with spaces and without JSON",
-			history.Message{Message: said(chat.Opaque{Value: []byte(`{ "k" : "s3cret" }`), Tokens: 3}, chat.Opaque{Value: []byte(`{"s3cret`)})},
-			history.Message{Message: said(chat.Opaque{Value: []byte(`{ "k" : "[gone]" }`), Tokens: 3}, chat.Opaque{Value: []byte(`{"[gone]`)})},
+			entry.Message{Message: said(chat.Opaque{Value: []byte(`{ "k" : "s3cret" }`), Tokens: 3}, chat.Opaque{Value: []byte(`{"s3cret`)})},
+			entry.Message{Message: said(chat.Opaque{Value: []byte(`{ "k" : "[gone]" }`), Tokens: 3}, chat.Opaque{Value: []byte(`{"[gone]`)})},
 			[]string{"message.content[0].value", "message.content[1].value"},
 		},
 		{
 			"arguments that were cut off",
-			history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s3cret", Name: "run", Arguments: `{"k":"s3cret`}}}},
-			history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s3cret", Name: "run", Arguments: `{"k":"[gone]`}}}},
+			entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s3cret", Name: "run", Arguments: `{"k":"s3cret`}}}},
+			entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s3cret", Name: "run", Arguments: `{"k":"[gone]`}}}},
 			[]string{"message.toolCalls[0].arguments"},
 		},
 		{
 			"a compaction keeps no thinking that was changed",
-			history.Compaction{
+			entry.Compaction{
 				Messages: []chat.Message{chat.UserMessage("s3cret")}, FirstKept: "e1", Title: "s3cret",
 				Thinking: []chat.Thinking{{Text: "s3cret", Signature: "x"}, {Text: "b", Signature: "y"}},
-				Summary:  history.Summary{Text: "s3cret", Files: history.Files{Read: []string{"a", "/home/s3cret"}}, Data: []byte(`"s3cret"`)},
+				Summary:  entry.Summary{Text: "s3cret", Files: entry.Files{Read: []string{"a", "/home/s3cret"}}, Data: []byte(`"s3cret"`)},
 			},
-			history.Compaction{
+			entry.Compaction{
 				Messages: []chat.Message{chat.UserMessage("[gone]")}, FirstKept: "e1", Title: "[gone]",
 				Thinking: []chat.Thinking{{Text: "b", Signature: "y"}},
-				Summary:  history.Summary{Text: "[gone]", Files: history.Files{Read: []string{"a", "/home/[gone]"}}, Data: []byte(`"[gone]"`)},
+				Summary:  entry.Summary{Text: "[gone]", Files: entry.Files{Read: []string{"a", "/home/[gone]"}}, Data: []byte(`"[gone]"`)},
 			},
 			[]string{
 				"compaction.messages[0].content[0].text", "compaction.thinking", "compaction.title", "compaction.text", "compaction.files.read[1]",
@@ -143,32 +144,32 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 		},
 		{
 			"a preamble keeps the digest by which plans name it",
-			history.Preamble{Digest: "s3cret", System: []chat.Message{chat.SystemMessage("s3cret")}, Tools: []chat.Tool{{Name: "s3cret", Description: "s3cret", Parameters: []byte(`{"s3cret":"s3cret"}`)}}},
-			history.Preamble{Digest: "s3cret", System: []chat.Message{chat.SystemMessage("[gone]")}, Tools: []chat.Tool{{Name: "s3cret", Description: "[gone]", Parameters: []byte(`{"[gone]":"[gone]"}`)}}},
+			entry.Preamble{Digest: "s3cret", System: []chat.Message{chat.SystemMessage("s3cret")}, Tools: []chat.Tool{{Name: "s3cret", Description: "s3cret", Parameters: []byte(`{"s3cret":"s3cret"}`)}}},
+			entry.Preamble{Digest: "s3cret", System: []chat.Message{chat.SystemMessage("[gone]")}, Tools: []chat.Tool{{Name: "s3cret", Description: "[gone]", Parameters: []byte(`{"[gone]":"[gone]"}`)}}},
 			[]string{"preamble.system[0].content[0].text", "preamble.tools[0].description", "preamble.tools[0].parameters"},
 		},
 		{
 			"the line of an unknown type is changed in place",
-			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"s3cret","later": ["s3cret"] ,"n":1 }`)},
-			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"s3cret","later": ["[gone]"] ,"n":1 ,"redacted":["later"]}`)},
+			entry.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"s3cret","later": ["s3cret"] ,"n":1 }`)},
+			entry.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"s3cret","later": ["[gone]"] ,"n":1 ,"redacted":["later"]}`)},
 			[]string{"later"},
 		},
 		{
 			"the line of an unknown type keeps what was listed before",
-			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","a":"s3cret","redacted":["b"]}`)},
-			history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","a":"[gone]","redacted":["b"],"redacted":["b","a"]}`)},
+			entry.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","a":"s3cret","redacted":["b"]}`)},
+			entry.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","a":"[gone]","redacted":["b"],"redacted":["b","a"]}`)},
 			[]string{"b", "a"},
 		},
-		{"an entry without texts is not listed", history.Label{Target: "e1"}, history.Label{Target: "e1"}, nil},
+		{"an entry without texts is not listed", entry.Label{Target: "e1"}, entry.Label{Target: "e1"}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			before, err := json.Marshal(tt.give)
 			require.NoError(t, err)
-			added, err := s.Add(t.Context(), history.Entry{Body: tt.give})
+			added, err := s.Add(t.Context(), entry.Entry{Body: tt.give})
 			require.NoError(t, err)
 			got := added[0].Body
-			if c, ok := got.(history.Compaction); ok {
-				c.Carried = history.Carried{} // filled in by the session
+			if c, ok := got.(entry.Compaction); ok {
+				c.Carried = entry.Carried{} // filled in by the session
 				got = c
 			}
 			equal(t, tt.want, got)
@@ -183,7 +184,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 	}
 
 	// An entry that was redacted before, such as an imported one, keeps its list.
-	added, err := s.Add(t.Context(), history.Entry{ID: "m", Redacted: []string{"label.text"}, Body: history.Label{Text: "[gone]"}})
+	added, err := s.Add(t.Context(), entry.Entry{ID: "m", Redacted: []string{"label.text"}, Body: entry.Label{Text: "[gone]"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"label.text"}, added[0].Redacted)
 }
@@ -191,7 +192,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 func TestAHeaderIsRedacted(t *testing.T) {
 	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{
-		Header: history.Header{ID: "s3cret", From: "/home/s3cret", Data: []byte(`{"k":"s3cret"}`)}, Redact: secretsGone,
+		Header: entry.Header{ID: "s3cret", From: "/home/s3cret", Data: []byte(`{"k":"s3cret"}`)}, Redact: secretsGone,
 	})
 	require.NoError(t, err)
 	h := s.Header()
@@ -203,20 +204,20 @@ func TestAHeaderIsRedacted(t *testing.T) {
 
 func TestAPassageNamesItsPlace(t *testing.T) {
 	var got []string
-	s, _ := redacting(t, func(p history.Passage) string {
+	s, _ := redacting(t, func(p entry.Passage) string {
 		got = append(got, fmt.Sprintf("%s %s %s %q %s", p.Type, p.Role, p.Path, p.Key, p.Text))
 		return p.Text
 	})
 	add(
 		t, s,
-		history.Message{Message: chat.Message{Role: chat.RoleUser, Name: "ann", Content: chat.Parts{chat.Text("hello"), chat.Text("")}}, Data: []byte(`[1.50,"a"]`)},
-		history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+		entry.Message{Message: chat.Message{Role: chat.RoleUser, Name: "ann", Content: chat.Parts{chat.Text("hello"), chat.Text("")}}, Data: []byte(`[1.50,"a"]`)},
+		entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 			{ID: "c", Name: "run", Arguments: `{"env": {"PASSWORD" : ["x", {"y":true}, -1e3]}, "cmd":"ls"}`},
 		}}},
-		history.Message{Message: chat.ToolResult("c", "fine")},
-		history.Shell{Command: "ls", Output: "a.go"},
-		history.Todos{Text: "plan", Items: []history.Todo{{Text: "this", Status: "done"}}},
-		history.ModelChange{Model: "m"},
+		entry.Message{Message: chat.ToolResult("c", "fine")},
+		entry.Shell{Command: "ls", Output: "a.go"},
+		entry.Todos{Text: "plan", Items: []entry.Todo{{Text: "this", Status: "done"}}},
+		entry.ModelChange{Model: "m"},
 	)
 	equal(t, []string{
 		`message user message.name "" ann`,
@@ -239,23 +240,23 @@ func TestAPassageNamesItsPlace(t *testing.T) {
 }
 
 func TestJSONStaysValidWhateverTheRedactorReturns(t *testing.T) {
-	s, _ := redacting(t, func(p history.Passage) string { return "\"\n" })
-	add(t, s, history.Custom{Data: []byte(`{"a":[1,true,"b"],"c":{}}`)})
-	require.Equal(t, `{"\"\n":["\"\n",true,"\"\n"],"\"\n":{}}`, string(all(t, s)[0].Body.(history.Custom).Data))
+	s, _ := redacting(t, func(p entry.Passage) string { return "\"\n" })
+	add(t, s, entry.Custom{Data: []byte(`{"a":[1,true,"b"],"c":{}}`)})
+	require.Equal(t, `{"\"\n":["\"\n",true,"\"\n"],"\"\n":{}}`, string(all(t, s)[0].Body.(entry.Custom).Data))
 }
 
 func TestIfTheRedactorFailsNothingIsWritten(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
-		redact func(history.Passage) string
+		redact func(entry.Passage) string
 		says   string
 	}{
-		{"a panic", func(p history.Passage) string { panic("boom") }, "it panicked: boom"},
-		{"an exit", func(p history.Passage) string { runtime.Goexit(); return "" }, "it ended its goroutine instead of returning"},
-		{"invalid UTF-8", func(p history.Passage) string { return "\xff" }, "it returned text that is not valid UTF-8"},
+		{"a panic", func(p entry.Passage) string { panic("boom") }, "it panicked: boom"},
+		{"an exit", func(p entry.Passage) string { runtime.Goexit(); return "" }, "it ended its goroutine instead of returning"},
+		{"invalid UTF-8", func(p entry.Passage) string { return "\xff" }, "it returned text that is not valid UTF-8"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			s, store := redacting(t, func(p history.Passage) string {
+			s, store := redacting(t, func(p entry.Passage) string {
 				if strings.Contains(p.Text, "s3cret") {
 					return tt.redact(p)
 				}
@@ -263,13 +264,13 @@ func TestIfTheRedactorFailsNothingIsWritten(t *testing.T) {
 			})
 			err := s.Append(t.Context(), chat.UserMessage("fine"), chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("hello"), chat.Text("s3cret")}})
 			require.EqualError(t, err, "history: message 2 of 2: Options.Redact, at message.content[1].text: "+tt.says)
-			failed, ok := errors.AsType[*history.RedactError](err)
+			failed, ok := errors.AsType[*entry.RedactError](err)
 			require.True(t, ok)
 			require.Equal(t, "message.content[1].text", failed.Path)
 			require.Len(t, stored(t, store), 1)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), "the session can be used")
 
-			_, err = history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{From: "s3cret"}, Redact: tt.redact})
+			_, err = history.New(t.Context(), &storage.Memory{}, history.Options{Header: entry.Header{From: "s3cret"}, Redact: tt.redact})
 			require.ErrorContains(t, err, "history: the header: Options.Redact")
 		})
 	}
@@ -278,7 +279,7 @@ func TestIfTheRedactorFailsNothingIsWritten(t *testing.T) {
 func TestARedactorMayUseTheSessionWhileOthersAppend(t *testing.T) {
 	var s *history.Session
 	var noted atomic.Bool
-	s, _ = redacting(t, func(p history.Passage) string {
+	s, _ = redacting(t, func(p entry.Passage) string {
 		_, err := s.View(t.Context())
 		require.NoError(t, err)
 		if noted.CompareAndSwap(false, true) {

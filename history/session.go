@@ -6,11 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
@@ -31,7 +33,7 @@ type Session struct {
 	mu     sync.RWMutex  // guards the fields below, never held for long
 	store  storage.Store // nil in memory until the first entry
 	key    uint64        // of the session in the cache
-	header Header
+	header entry.Header
 	end    storage.Position // end of the store, as far as the session has read it
 	path   path             // to the leaf
 	closed bool
@@ -46,13 +48,13 @@ type Options struct {
 	// File configures the log.
 	File storage.FileOptions
 	// Header of a new session. Defaults to a random id and the current time.
-	Header Header
+	Header entry.Header
 	// MaxLine is the maximum length, in bytes, of a line that is written to any store. Defaults to File.MaxLine.
 	MaxLine int64
-	// Redact, if set, is called with each text before it is written and returns what is written instead, so that a secret
-	// reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] lists the texts
-	// that it is called with, and [Entry.Redacted] the places that it changed. Texts that are in the store already are not
-	// changed.
+	// Redact, if set, is called with each text before it is written and returns what is written instead, so that a
+	// secret reaches neither the store nor what is made from the session: prompts, plans and summaries. [entry.Passage]
+	// lists the texts that it is called with, and [entry.Entry.Redacted] the places that it changed. Texts that are in
+	// the store already are not changed.
 	//
 	//   - JSON stays JSON: strings, numbers and keys are passed one by one, and a number that is changed becomes a string.
 	//   - An image or a document that is changed becomes a text.
@@ -60,15 +62,15 @@ type Options struct {
 	//   - A preamble keeps the digest of its original, by which plans find it.
 	//
 	// It sees one text at a time, so a secret that spans two texts is missed. If it panics, or returns text that is not
-	// valid UTF-8, nothing is written, and the error is a [*RedactError]. It runs in the goroutine that adds entries,
-	// possibly in several at a time, and blocks only that one.
-	Redact func(Passage) string
-	// Salvage skips lines that cannot be read ([Session.Skipped] lists them) and reads those around them: an entry whose
-	// parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
-	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The log
-	// keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log, and is
-	// still refused. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed. Off by
-	// default.
+	// valid UTF-8, nothing is written, and the error is a [*entry.RedactError]. It runs in the goroutine that adds
+	// entries, possibly in several at a time, and blocks only that one.
+	Redact func(entry.Passage) string
+	// Salvage skips lines that cannot be read ([Session.Skipped] lists them) and reads those around them: an entry
+	// whose parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost
+	// cuts at the one that followed it. If the header cannot be read the session gets one with the id of its first
+	// entry. The log keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is
+	// not a log, and is still refused. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it
+	// is needed. Off by default.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
 	// sort by time, half of them random, so that two writers do not choose the same.
@@ -80,13 +82,16 @@ type Options struct {
 	Cache *Cache
 }
 
-// checkSize returns a [*storage.LineTooLongError] if a line is too long to be written.
-func (o Options) checkSize(line []byte) error {
-	limit := cmp.Or(o.MaxLine, o.File.MaxLine, storage.DefaultMaxLine)
-	if size := int64(len(line)); size > limit {
-		return &storage.LineTooLongError{Bytes: size, Max: limit}
+// writable returns a line that was encoded, or an error if it is nested too deep or too long to be written.
+func (o Options) writable(line []byte, err error) ([]byte, error) {
+	if err == nil {
+		err = entry.CheckDepth(line)
 	}
-	return nil
+	limit := cmp.Or(o.MaxLine, o.File.MaxLine, storage.DefaultMaxLine)
+	if size := int64(len(line)); err == nil && size > limit {
+		err = &storage.LineTooLongError{Bytes: size, Max: limit}
+	}
+	return line, err
 }
 
 // Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log
@@ -170,27 +175,27 @@ func New(ctx context.Context, store storage.Store, o Options) (*Session, error) 
 }
 
 // headerOf reads the header of a session.
-func headerOf(ctx context.Context, r *reader) (Header, error) {
+func headerOf(ctx context.Context, r *reader) (entry.Header, error) {
 	for s, err := range r.store.Read(ctx, 0) {
 		if err != nil && s.End == 0 {
-			return Header{}, err
+			return entry.Header{}, err
 		}
 		if err == nil {
-			var h Header
-			if h, err = decodeHeader(s.Data); err == nil {
+			var h entry.Header
+			if h, err = entry.DecodeHeader(s.Data); err == nil {
 				return h, nil
 			}
 		}
 		if salvaged, ok := r.store.(*salvagedStore); ok && len(salvaged.lines) > 0 {
-			return Header{ID: salvaged.lines[0].id}, nil
+			return entry.Header{ID: salvaged.lines[0].id}, nil
 		}
-		return Header{}, r.corrupt(ctx, 0, err)
+		return entry.Header{}, r.corrupt(ctx, 0, err)
 	}
-	return Header{}, r.corrupt(ctx, 0, errors.New("there is no header of a session"))
+	return entry.Header{}, r.corrupt(ctx, 0, errors.New("there is no header of a session"))
 }
 
 // begin writes the header of a new session.
-func (s *Session) begin(ctx context.Context, h Header) error {
+func (s *Session) begin(ctx context.Context, h entry.Header) error {
 	if h.ID == "" {
 		h.ID = rand.Text()
 	}
@@ -201,17 +206,15 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 		}
 	}
 	h.Time = h.Time.UTC().Round(0)
-	if err := s.redactHeader(ctx, &h); err != nil {
-		return inEntry("the header", err)
-	}
-	line, err := h.writable()
-	if err == nil {
-		err = s.options.checkSize(line)
-	}
+	h, err := h.Redact(ctx, s.options.Redact)
 	if err != nil {
 		return inEntry("the header", err)
 	}
-	if h, err = decodeHeader(line); err != nil { // the header as it will be read
+	line, err := s.options.writable(h.Encode())
+	if err != nil {
+		return inEntry("the header", err)
+	}
+	if h, err = entry.DecodeHeader(line); err != nil { // the header as it will be read
 		return err
 	}
 	ends, err := s.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: storage.KindHeader, Data: line})
@@ -261,7 +264,7 @@ func (s *Session) begins(ctx context.Context) error {
 }
 
 // Header returns the header of the session, and the zero value for one in memory to which nothing was appended.
-func (s *Session) Header() Header {
+func (s *Session) Header() entry.Header {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.header
@@ -269,11 +272,11 @@ func (s *Session) Header() Header {
 
 // Entries returns all entries in the order in which they were appended, as far as the session knows them, read one
 // after the other from the store. What they hold is shared and must not be changed. An error is the last value.
-func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (s *Session) Entries(ctx context.Context) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
 		r, _, end, err := s.state()
 		if err != nil {
-			yield(Entry{}, err)
+			yield(entry.Entry{}, err)
 			return
 		}
 		if r.store == nil {
@@ -297,10 +300,10 @@ func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 
 // Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from
 // its end back. The error is a [*storage.NoEntryError] if there is none.
-func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
+func (s *Session) Entry(ctx context.Context, id string) (entry.Entry, error) {
 	r, p, end, err := s.state()
 	if err != nil {
-		return Entry{}, err
+		return entry.Entry{}, err
 	}
 	i := len(p.nodes) - 1
 	if id != "" {
@@ -310,9 +313,9 @@ func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
 		return r.load(ctx, p.nodes[i])
 	}
 	if id == "" || r.store == nil {
-		return Entry{}, &storage.NoEntryError{ID: id}
+		return entry.Entry{}, &storage.NoEntryError{ID: id}
 	}
-	e, _, err := r.lookUp(ctx, end, Ref{ID: id})
+	e, _, err := r.lookUp(ctx, end, entry.Ref{ID: id})
 	return e, err
 }
 

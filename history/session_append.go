@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
 )
@@ -24,9 +26,9 @@ import (
 // If another session has appended something said to the same store since this one last read it, the error is a
 // [*storage.ConflictError], and nothing is written: call [Session.Refresh] and read what was said.
 func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
-	entries := make([]Entry, len(messages))
+	entries := make([]entry.Entry, len(messages))
 	for i, m := range messages {
-		entries[i].Body = Message{Message: m}
+		entries[i].Body = entry.Message{Message: m}
 	}
 	_, err := s.Add(ctx, entries...)
 	return err
@@ -37,9 +39,9 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 //
 // Add fills in what an entry lacks: an ID, the Time, and as its Parent the entry added before it, which for the first
 // is the leaf. An entry that names another parent starts a branch there, and the session continues on that branch.
-// Messages are checked as by [Session.Append], and a compaction as by [Session.Compact], each on its path. A [Clearing]
-// must name tool results and calls on its path, with a text for each, which for arguments is valid JSON. An [Unknown]
-// entry is written as its line says, so its id and its parent are those of the line.
+// Messages are checked as by [Session.Append], and a compaction as by [Session.Compact], each on its path. An
+// [entry.Clearing] must name tool results and calls on its path, with a text for each, which for arguments is valid
+// JSON. An [entry.Unknown] entry is written as its line says, so its id and its parent are those of the line.
 //
 // An id set by the caller is checked against the whole store, which the first such check reads completely.
 //
@@ -49,16 +51,18 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 //
 // Texts other than those of messages and shell output are made valid UTF-8, and so is Data, which is kept without white
 // space between its values. An entry whose line would have more than 500 levels of objects and arrays is a
-// [*DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*storage.LineTooLongError]. What is
-// added can be read back as it is returned.
+// [*entry.DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*storage.LineTooLongError].
+// What is added can be read back as it is returned.
 //
 // [Options.Redact] sees all texts first.
-func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
+func (s *Session) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, error) {
 	entries = slices.Clone(entries)
 	for i := range entries {
-		if err := s.redact(ctx, &entries[i]); err != nil { // before anything is locked
+		e, err := entries[i].Redact(ctx, s.options.Redact) // before anything is locked
+		if err != nil {
 			return nil, inEntry(describe(entries, i), err)
 		}
+		entries[i] = e
 	}
 	if err := s.begins(ctx); err != nil {
 		return nil, err
@@ -105,7 +109,7 @@ func (s *Session) Refresh(ctx context.Context) error {
 }
 
 // add adds entries. If root is set, the first may be a root. The caller holds writing.
-func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry, error) {
+func (s *Session) add(ctx context.Context, entries []entry.Entry, root bool) ([]entry.Entry, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -122,7 +126,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 	var seen []string // for each entry, the id of the entry before it that the caller could know
 	for {
 		a := adding{s: s, r: r, path: p, end: end, seen: seen}
-		r.staged = map[storage.Position]Entry{}
+		r.staged = map[storage.Position]entry.Entry{}
 		added := slices.Clone(entries)
 		lines := make([]storage.Line, len(entries))
 		for i := range added {
@@ -170,11 +174,11 @@ func (s *Session) ready(ctx context.Context) error {
 	if !empty {
 		return nil
 	}
-	return s.begin(ctx, Header{})
+	return s.begin(ctx, entry.Header{})
 }
 
 // take records what was appended in the session.
-func (s *Session) take(a adding, added []Entry, lines []storage.Line, ends []storage.Position) {
+func (s *Session) take(a adding, added []entry.Entry, lines []storage.Line, ends []storage.Position) {
 	for i := len(added) - 1; i >= 0; i-- {
 		at := a.end
 		if i > 0 {
@@ -225,7 +229,7 @@ func (s *Session) readOn(ctx context.Context, r *reader, p path, end storage.Pos
 		}
 		r.keep(line.At, e, len(line.Data))
 		next := newNode(e, line.At)
-		n.said = n.said || next.kind.said() || e.Parent != n.path.last().id
+		n.said = n.said || next.kind.Said() || e.Parent != n.path.last().id
 		switch {
 		case e.Parent == "":
 			n.path = path{}
@@ -235,7 +239,7 @@ func (s *Session) readOn(ctx context.Context, r *reader, p path, end storage.Pos
 			}
 		}
 		n.path, n.end = n.path.with(next), line.End
-		n.erased = n.erased || next.kind == kindErasure
+		n.erased = n.erased || next.kind == entry.KindErasure
 		if s.taken != nil {
 			s.taken[e.ID] = true
 		}
@@ -244,7 +248,7 @@ func (s *Session) readOn(ctx context.Context, r *reader, p path, end storage.Pos
 }
 
 // describe names an entry in an error.
-func describe(entries []Entry, i int) string {
+func describe(entries []entry.Entry, i int) string {
 	kind := string(entries[i].Type())
 	if kind == "" {
 		kind = "entry"
@@ -256,8 +260,8 @@ func describe(entries []Entry, i int) string {
 }
 
 // inEntry returns an error of the package about an entry. If err begins with the package's name, that is written once.
-func inEntry(entry string, err error) error {
-	return worded.In("history", entry, err)
+func inEntry(place string, err error) error {
+	return worded.In("history", place, err)
 }
 
 // adding holds the state of entries being added to a session.
@@ -273,7 +277,7 @@ type adding struct {
 }
 
 // stage completes an entry, checks it, and returns its line.
-func (a *adding) stage(ctx context.Context, e *Entry, root bool) (storage.Line, error) {
+func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.Line, error) {
 	if e.Body == nil {
 		return storage.Line{}, errors.New("it has no body")
 	}
@@ -297,20 +301,20 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (storage.Line, 
 	}
 	e.Time = e.Time.UTC().Round(0)
 	switch b := e.Body.(type) {
-	case Usage:
+	case entry.Usage:
 		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something was added in between
 			b.Of = before
 		}
 		b.Sent.Time = b.Sent.Time.UTC()
 		e.Body = b
-	case Message:
+	case entry.Message:
 		if err := a.checkMessage(ctx, b.Message); err != nil {
 			return storage.Line{}, err
 		}
 		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its slices
 		e.Body = b
-	case Compaction:
-		if before := a.seen[len(a.staged)]; b.boundary() == "" && before != a.stored() { // it covers only what the session had read
+	case entry.Compaction:
+		if before := a.seen[len(a.staged)]; b.Boundary() == "" && before != a.stored() { // it covers only what the session had read
 			b.LastCovered = before
 		}
 		if err := a.checkCompaction(ctx, b); err != nil {
@@ -324,45 +328,42 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (storage.Line, 
 			b.Carried.Lines += len(a.staged)
 		}
 		e.Body = b
-	case Clearing:
+	case entry.Clearing:
 		if err := a.checkClearing(ctx, b); err != nil {
 			return storage.Line{}, err
 		}
-	case CustomMessage:
+	case entry.CustomMessage:
 		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
 			return storage.Line{}, err
 		}
-	case Preamble:
+	case entry.Preamble:
 		for i, m := range b.System {
 			if err := checkText(m); err != nil {
 				return storage.Line{}, fmt.Errorf("system message %d: %w", i+1, err)
 			}
 		}
-	case Plan:
-		if err := checkText(begun(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
+	case entry.Plan:
+		if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
 			return storage.Line{}, fmt.Errorf("its thinking: %w", err)
 		}
 		b.Until = b.Until.UTC()
 		e.Body = b
-	case PlanEnd:
+	case entry.PlanEnd:
 		b.NotBefore = b.NotBefore.UTC()
 		e.Body = b
 	}
-	line, err := e.writable()
-	if err == nil {
-		err = a.s.options.checkSize(line)
-	}
+	line, err := a.s.options.writable(e.Encode())
 	if err != nil {
 		return storage.Line{}, err
 	}
-	if m, ok := e.Body.(Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
-		if *e, err = decode(line); err != nil { // the entry as it will be read, which shares nothing with the caller's
+	if m, ok := e.Body.(entry.Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
+		if *e, err = entry.Decode(line); err != nil { // the entry as it will be read, which shares nothing with the caller's
 			return storage.Line{}, err
 		}
 	}
 	n := newNode(*e, a.end+storage.Position(len(a.staged)))
 	a.r.staged[n.at] = *e
-	a.says = a.says || n.kind.said()
+	a.says = a.says || n.kind.Said()
 	a.path = a.path.with(n)
 	a.staged = append(a.staged, a.path)
 	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
@@ -383,16 +384,16 @@ func isOpaque(p chat.Part) bool {
 }
 
 // place moves to the entry's parent, and checks its id.
-func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
-	if u, ok := e.Body.(Unknown); ok {
-		line, err := decode(u.Line)
+func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) error {
+	if u, ok := e.Body.(entry.Unknown); ok {
+		line, err := entry.Decode(u.Line)
 		head, headErr := storage.ParseLine(u.Line)
 		switch {
 		case err != nil || headErr != nil:
 			return fmt.Errorf("its line: %w", errors.Join(err, headErr))
 		case head.ID != line.ID || head.Parent != line.Parent || head.Kind != string(line.Type()) || !utf8.ValidString(line.ID):
 			return errors.New("its line has an id, parent or type twice, or not in UTF-8")
-		case known(line.Type()) || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
+		case line.Type().Known() || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
 			return fmt.Errorf("its line is not one of an unknown %q", u.Kind)
 		case e.ID != "" && e.ID != line.ID || e.Parent != "" && e.Parent != line.Parent:
 			return errors.New("its line has another id or parent")
@@ -400,8 +401,8 @@ func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 		*e, root = line, line.Parent == ""
 	}
 	if e.ID != "" {
-		if len(e.ID) > MaxID || !utf8.ValidString(e.ID) {
-			return fmt.Errorf("the id %.40q is longer than %d bytes or not valid UTF-8", e.ID, MaxID)
+		if len(e.ID) > entry.MaxID || !utf8.ValidString(e.ID) {
+			return fmt.Errorf("the id %.40q is longer than %d bytes or not valid UTF-8", e.ID, entry.MaxID)
 		}
 		if taken, err := a.isTaken(ctx, e.ID); err != nil {
 			return err
@@ -471,7 +472,7 @@ func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 			taken[line.Parent] = true // the parent's line may be unreadable
 			if err != nil {           // a damaged line may hold the id
 				for text := range bytes.SplitSeq(line.Data, []byte{'"'}) {
-					if len(text) <= MaxID {
+					if len(text) <= entry.MaxID {
 						taken[string(text)] = true
 					}
 				}
@@ -503,8 +504,8 @@ func (a *adding) newID(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if id == "" || len(id) > MaxID || !utf8.ValidString(id) {
-			return "", fmt.Errorf("Options.IDs returned %.40q: an id has 1 to %d bytes of valid UTF-8", id, MaxID)
+		if id == "" || len(id) > entry.MaxID || !utf8.ValidString(id) {
+			return "", fmt.Errorf("Options.IDs returned %.40q: an id has 1 to %d bytes of valid UTF-8", id, entry.MaxID)
 		}
 		taken, err := a.isTaken(ctx, id)
 		if err != nil {
@@ -528,7 +529,7 @@ func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 			return err
 		}
 		if !open {
-			return &PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
+			return &entry.PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
 		}
 	case chat.RoleSystem:
 		return worded.Errorf(ErrSystemMessage, "a system message: the prompt renders it, a session does not keep it")
@@ -536,15 +537,15 @@ func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 		return fmt.Errorf("unknown role %q", m.Role)
 	}
 	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
-		return &PairingError{CallID: m.ToolCalls[0].ID, Reason: fmt.Sprintf("is made by a %s message", m.Role)}
+		return &entry.PairingError{CallID: m.ToolCalls[0].ID, Reason: fmt.Sprintf("is made by a %s message", m.Role)}
 	}
 	seen := map[string]bool{}
 	for _, c := range m.ToolCalls {
 		if c.ID == "" {
-			return &PairingError{Reason: "can have no answer: give each call an id where the answer is taken in, with chat.WithCallIDs"}
+			return &entry.PairingError{Reason: "can have no answer: give each call an id where the answer is taken in, with chat.WithCallIDs"}
 		}
 		if seen[c.ID] {
-			return &PairingError{CallID: c.ID, Reason: "occurs twice in one message"}
+			return &entry.PairingError{CallID: c.ID, Reason: "occurs twice in one message"}
 		}
 		seen[c.ID] = true
 	}
@@ -557,7 +558,7 @@ func (a *adding) isOpen(ctx context.Context, callID string) (bool, error) {
 		if n.compaction != nil {
 			return slices.Contains(n.compaction.Carried.Calls, callID), nil
 		}
-		if n.kind != kindAssistant && n.kind != kindTool {
+		if n.kind != entry.KindAssistant && n.kind != entry.KindTool {
 			continue
 		}
 		e, err := a.r.load(ctx, n)
@@ -565,7 +566,7 @@ func (a *adding) isOpen(ctx context.Context, callID string) (bool, error) {
 			return false, err
 		}
 		m := e.Message()
-		if n.kind == kindTool && m.ToolCallID == callID {
+		if n.kind == entry.KindTool && m.ToolCallID == callID {
 			return false, nil
 		}
 		if slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == callID }) {
@@ -614,11 +615,3 @@ func checkText(m chat.Message) error {
 
 // ErrSystemMessage is returned for a system message, which cannot be appended.
 var ErrSystemMessage = errors.New("history: a system message cannot be appended")
-
-// PairingError is returned for a tool call and a result that do not match.
-type PairingError struct {
-	CallID string
-	Reason string
-}
-
-func (e *PairingError) Error() string { return fmt.Sprintf("tool call %q %s", e.CallID, e.Reason) }

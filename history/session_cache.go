@@ -2,9 +2,11 @@ package history
 
 import (
 	"container/list"
-	"github.com/promptree-go/promptree/history/storage"
 	"sync"
 	"sync/atomic"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Cache holds the entries that were most recently read or appended, of all sessions that share it, within a number of
@@ -25,7 +27,7 @@ type cacheKey struct {
 
 type cached struct {
 	key   cacheKey
-	entry Entry
+	entry entry.Entry
 	size  int
 }
 
@@ -38,19 +40,19 @@ var sharedCache = NewCache(64 << 20)
 // sessions counts the sessions that were opened, to tell them apart in a cache.
 var sessions atomic.Uint64
 
-func (c *Cache) get(key cacheKey) (Entry, bool) {
+func (c *Cache) get(key cacheKey) (entry.Entry, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[key]
 	if e == nil {
-		return Entry{}, false
+		return entry.Entry{}, false
 	}
 	c.order.MoveToFront(e)
 	return e.Value.(*cached).entry, true
 }
 
 // put adds an entry whose line has that many bytes.
-func (c *Cache) put(key cacheKey, e Entry, line int) {
+func (c *Cache) put(key cacheKey, e entry.Entry, line int) {
 	const besides = 512 // memory of an entry besides its text
 	c.mu.Lock()
 	defer c.mu.Unlock()

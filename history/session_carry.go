@@ -7,32 +7,9 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
-
-// Carried holds what a compaction carries forward from the path before it, so that no reader has to go back further.
-// [Session.Add] fills it in. All of it is bounded.
-type Carried struct {
-	// Lines is the number of lines in the store before the compaction's own; 0 if the store does not count them.
-	Lines int `json:"lines,omitempty"`
-	// Head holds the first 64 entries of the path that are shown.
-	Head []Ref `json:"head,omitempty"`
-	// Clearings holds the newest 64 clearings that concern entries in Head.
-	Clearings []Ref `json:"clearings,omitempty"`
-	// Start is the entry that starts the turn in which the compaction cuts, the zero value if the cut is between turns.
-	Start Ref `json:"start,omitzero"`
-	// Said holds the user's messages: the first, and the newest 999. SaidLeft is the number left out in between.
-	Said     []Ref `json:"said,omitempty"`
-	SaidLeft int   `json:"saidLeft,omitempty"`
-	// Calls holds the ids of calls that have no result yet, the newest 1,000.
-	Calls []string `json:"calls,omitempty"`
-	// Latest holds the newest entry of each type.
-	Latest map[EntryType]Ref `json:"latest,omitempty"`
-	// Preambles holds the newest 16 by their digests.
-	Preambles map[string]Ref `json:"preambles,omitempty"`
-	// Models holds what was learnt of the newest 64 models ([Memory]).
-	Models []Learnt `json:"models,omitempty"`
-}
 
 // The limits of what a compaction carries forward.
 const (
@@ -42,31 +19,23 @@ const (
 	mostPreambles = 16
 )
 
-// Ref refers to an entry.
-type Ref struct {
-	ID string `json:"id"`
-	// At is the entry's position in its store, 0 if that is not known. It is a hint: in a copied session the entry is
-	// elsewhere.
-	At storage.Position `json:"at,omitempty"`
-}
-
 // Carry returns what a compaction that covers the path to an entry, the leaf for "", would carry forward.
-func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
+func (s *Session) Carry(ctx context.Context, id string) (entry.Carried, error) {
 	r, p, err := s.pathTo(ctx, id)
 	if err != nil {
-		return Carried{}, err
+		return entry.Carried{}, err
 	}
 	return r.carriedPast(ctx, p, anywhere)
 }
 
 // carriedPast returns what a compaction that is appended to a path and cuts at a position carries forward.
-func (r *reader) carriedPast(ctx context.Context, p path, cut storage.Position) (Carried, error) {
+func (r *reader) carriedPast(ctx context.Context, p path, cut storage.Position) (entry.Carried, error) {
 	c, err := r.carried(ctx, p)
 	if err != nil {
-		return Carried{}, err
+		return entry.Carried{}, err
 	}
 	start, err := r.turnStart(ctx, p, cut)
-	if c.Start = (Ref{ID: start.id}); r.staged[start.at].ID == "" {
+	if c.Start = (entry.Ref{ID: start.id}); r.staged[start.at].ID == "" {
 		c.Start.At = start.at
 	}
 	return c, err
@@ -76,7 +45,7 @@ func (r *reader) carriedPast(ctx context.Context, p path, cut storage.Position) 
 // The path is cut at the cut of its newest compaction or behind it.
 func (r *reader) turnStart(ctx context.Context, p path, cut storage.Position) (node, error) {
 	for _, n := range slices.Backward(p.nodes) {
-		if n.at <= cut && n.kind.startsTurn() {
+		if n.at <= cut && n.kind.StartsTurn() {
 			return n, nil
 		}
 	}
@@ -89,7 +58,7 @@ func (r *reader) turnStart(ctx context.Context, p path, cut storage.Position) (n
 			return node{}, nil
 		}
 		e, at, err := r.lookUp(ctx, p.nodes[0].at, start)
-		if n := newNode(e, at); err == nil && n.kind.startsTurn() {
+		if n := newNode(e, at); err == nil && n.kind.StartsTurn() {
 			return n, nil
 		} else if err != nil && !missing(err) {
 			return node{}, err
@@ -100,7 +69,7 @@ func (r *reader) turnStart(ctx context.Context, p path, cut storage.Position) (n
 			return node{}, err
 		}
 		e, err := r.entry(ctx, s)
-		if n := newNode(e, s.at); err != nil || n.kind.startsTurn() {
+		if n := newNode(e, s.at); err != nil || n.kind.StartsTurn() {
 			return n, err
 		}
 	}
@@ -108,20 +77,20 @@ func (r *reader) turnStart(ctx context.Context, p path, cut storage.Position) (n
 }
 
 // carried returns what a compaction appended to a path carries forward, wherever it cuts.
-func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
-	var c Carried
+func (r *reader) carried(ctx context.Context, p path) (entry.Carried, error) {
+	var c carrier
 	from := 0
 	if i := p.compaction(); i >= 0 {
-		c, from = p.nodes[i].compaction.Carried.clone(), i
+		c, from = carrierOf(p.nodes[i].compaction.Carried), i
 		c.place(p)
 	}
 	nodes := p.nodes[from:]
 	at := 0
 	for e, err := range r.entries(ctx, nodes, true) {
 		if err != nil {
-			return Carried{}, err
+			return entry.Carried{}, err
 		}
-		ref := Ref{ID: e.ID, At: nodes[at].at}
+		ref := entry.Ref{ID: e.ID, At: nodes[at].at}
 		if _, staged := r.staged[ref.At]; staged {
 			ref.At = 0
 		}
@@ -130,25 +99,29 @@ func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
 	}
 	var err error
 	c.Lines, err = r.lines(ctx, p)
-	return c, err
+	return c.Carried, err
 }
 
-func (c Carried) clone() Carried {
+// carrier gathers what a compaction carries forward.
+type carrier struct{ entry.Carried }
+
+// carrierOf returns a carrier with a copy of what a compaction carries.
+func carrierOf(c entry.Carried) carrier {
 	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
 	c.Calls = slices.Clone(c.Calls)
 	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
-	return c
+	return carrier{c}
 }
 
 // place fills in the positions of entries that had none because they were added together with the compaction.
-func (c *Carried) place(p path) {
-	at := func(r Ref) Ref {
+func (c *carrier) place(p path) {
+	at := func(r entry.Ref) entry.Ref {
 		if i := p.index(r.ID); r.At == 0 && i >= 0 {
 			r.At = p.nodes[i].at
 		}
 		return r
 	}
-	for _, list := range [][]Ref{c.Head, c.Clearings, c.Said} {
+	for _, list := range [][]entry.Ref{c.Head, c.Clearings, c.Said} {
 		for i, r := range list {
 			if r.At == 0 {
 				list[i] = at(r)
@@ -163,47 +136,49 @@ func (c *Carried) place(p path) {
 	}
 }
 
-// bound cuts the lists to their limits, which a compaction written by another program may exceed.
-func (c *Carried) bound() {
+// bounded returns what a compaction carries, with its lists cut to their limits, which a compaction written by another
+// program may exceed.
+func bounded(c entry.Carried) entry.Carried {
 	c.Head = c.Head[:min(len(c.Head), mostHead)]
-	c.Clearings, c.Calls, c.Models = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Models, mostLearnt)
+	c.Clearings, c.Calls, c.Models = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Models, entry.MaxModels)
 	if more := len(c.Said) - mostSaid; more > 0 {
 		c.Said = slices.Delete(c.Said, 1, 1+more)
 	}
-	maps.DeleteFunc(c.Latest, func(t EntryType, _ Ref) bool { return !known(t) })
+	maps.DeleteFunc(c.Latest, func(t entry.Type, _ entry.Ref) bool { return !t.Known() })
 	if more := len(c.Preambles) - mostPreambles; more > 0 {
-		byAge := slices.SortedFunc(maps.Keys(c.Preambles), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) })
+		byAge := slices.SortedFunc(maps.Keys(c.Preambles), func(a, b string) int { return compareRefs(c.Preambles[a], c.Preambles[b]) })
 		for _, digest := range byAge[:more] {
 			delete(c.Preambles, digest)
 		}
 	}
 	c.Lines = max(c.Lines, 0)
+	return c
 }
 
-// compare orders entries by position. Those without one are about to be added, and come last.
-func (r Ref) compare(o Ref) int {
-	return cmp.Or(cmp.Compare(uint64(r.At-1), uint64(o.At-1)), cmp.Compare(r.ID, o.ID))
+// compareRefs orders entries by position. Those without one are about to be added, and come last.
+func compareRefs(a, b entry.Ref) int {
+	return cmp.Or(cmp.Compare(uint64(a.At-1), uint64(b.At-1)), cmp.Compare(a.ID, b.ID))
 }
 
 // add records the next entry of the path.
-func (c *Carried) add(e Entry, k kind, ref Ref) {
+func (c *carrier) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 	if c.Latest == nil {
-		c.Latest = map[EntryType]Ref{}
+		c.Latest = map[entry.Type]entry.Ref{}
 	}
 	if c.Preambles == nil {
-		c.Preambles = map[string]Ref{}
+		c.Preambles = map[string]entry.Ref{}
 	}
-	if k.is(e.Type()) {
+	if k.Is(e.Type()) {
 		c.Latest[e.Type()] = ref
 	}
-	if k.shown() && len(c.Head) < mostHead {
+	if k.Shown() && len(c.Head) < mostHead {
 		c.Head = append(c.Head, ref)
 	}
-	learnt := Memory{Models: c.Models}
+	learnt := entry.Memory{Models: c.Models}
 	learnt.Add(e)
 	c.Models = learnt.Models
 	switch b := e.Body.(type) {
-	case Message:
+	case entry.Message:
 		switch b.Role {
 		case chat.RoleUser:
 			if c.Said = append(c.Said, ref); len(c.Said) > mostSaid {
@@ -218,17 +193,17 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 		case chat.RoleTool:
 			c.Calls = slices.DeleteFunc(c.Calls, func(id string) bool { return id == b.ToolCallID })
 		}
-	case Clearing:
-		names := func(o Cleared) bool {
-			return slices.ContainsFunc(c.Head, func(r Ref) bool { return r.ID == o.Entry })
+	case entry.Clearing:
+		names := func(o entry.Cleared) bool {
+			return slices.ContainsFunc(c.Head, func(r entry.Ref) bool { return r.ID == o.Entry })
 		}
 		if slices.ContainsFunc(b.Results, names) || slices.ContainsFunc(b.Arguments, names) {
 			c.Clearings = newest(append(c.Clearings, ref), mostHead)
 		}
-	case Preamble:
+	case entry.Preamble:
 		delete(c.Preambles, b.Digest)
 		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever the positions of the others
-			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) }))
+			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return compareRefs(c.Preambles[a], c.Preambles[b]) }))
 		}
 		c.Preambles[b.Digest] = ref
 	}
@@ -238,7 +213,7 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // Resolve returns the entries that are referred to, each once and in the order of the store. Missing ones are left out.
-func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
+func (s *Session) Resolve(ctx context.Context, refs ...entry.Ref) ([]entry.Entry, error) {
 	r, _, end, err := s.state()
 	if err != nil {
 		return nil, err
@@ -248,7 +223,7 @@ func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 }
 
 // resolve returns the entries that refs refer to and that are before a position, in order, with their nodes.
-func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Ref) ([]node, []Entry, error) {
+func (r *reader) resolve(ctx context.Context, before storage.Position, refs []entry.Ref) ([]node, []entry.Entry, error) {
 	found, err := r.pick(ctx, before, refs)
 	if err != nil {
 		return nil, nil, err
@@ -272,7 +247,7 @@ func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Re
 		return nil, nil, err
 	}
 	list := slices.SortedFunc(maps.Values(found), func(a, b placed) int { return cmp.Compare(a.at, b.at) })
-	nodes, entries := make([]node, len(list)), make([]Entry, len(list))
+	nodes, entries := make([]node, len(list)), make([]entry.Entry, len(list))
 	for i, p := range list {
 		nodes[i], entries[i] = newNode(p.entry, p.at), p.entry
 	}
@@ -281,7 +256,7 @@ func (r *reader) resolve(ctx context.Context, before storage.Position, refs []Re
 
 // pick returns the entries, by id, that are at their hinted positions, before a given one, if the store is a [Picker]
 // and can read them in one call.
-func (r *reader) pick(ctx context.Context, before storage.Position, refs []Ref) (map[string]placed, error) {
+func (r *reader) pick(ctx context.Context, before storage.Position, refs []entry.Ref) (map[string]placed, error) {
 	found := map[string]placed{}
 	g, ok := r.store.(guardedStore)
 	if !ok {
@@ -352,16 +327,16 @@ func (r *reader) search(ctx context.Context, before storage.Position, ids map[st
 
 // placed is an entry and its position.
 type placed struct {
-	entry Entry
+	entry entry.Entry
 	at    storage.Position
 }
 
 // lookUp returns the entry that is referred to, and its position, if it is before a position.
-func (r *reader) lookUp(ctx context.Context, before storage.Position, ref Ref) (Entry, storage.Position, error) {
+func (r *reader) lookUp(ctx context.Context, before storage.Position, ref entry.Ref) (entry.Entry, storage.Position, error) {
 	if ref.ID == "" || r.store == nil {
-		return Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
+		return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 	}
-	if found, err := r.pick(ctx, before, []Ref{ref}); err != nil || len(found) > 0 {
+	if found, err := r.pick(ctx, before, []entry.Ref{ref}); err != nil || len(found) > 0 {
 		return found[ref.ID].entry, found[ref.ID].at, err
 	}
 	if p, ok, err := r.hinted(ctx, before, ref); ok || err != nil {
@@ -371,11 +346,11 @@ func (r *reader) lookUp(ctx context.Context, before storage.Position, ref Ref) (
 		e, err := r.decode(ctx, line, err)
 		return e, line.At, err
 	}
-	return Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
+	return entry.Entry{}, 0, &storage.NoEntryError{ID: ref.ID}
 }
 
 // hinted returns the entry that is referred to if it is about to be added or is at its hinted place.
-func (r *reader) hinted(ctx context.Context, before storage.Position, ref Ref) (placed, bool, error) {
+func (r *reader) hinted(ctx context.Context, before storage.Position, ref entry.Ref) (placed, bool, error) {
 	for at, e := range r.staged {
 		if e.ID == ref.ID && ref.ID != "" {
 			return placed{e, at}, true, nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -15,42 +17,15 @@ import (
 //
 // The compaction names the entry at which it cuts, so however long the summary took, what was appended in the meantime
 // is kept. If that entry is no longer on the path because of an undo or a switch of branch, if another compaction has
-// covered it, or if the plan has ended, the compaction is dropped with a [*BoundaryError], and the session stays as it
-// was.
-func (s *Session) Compact(ctx context.Context, c Compaction) error {
-	_, err := s.Add(ctx, Entry{Body: c})
+// covered it, or if the plan has ended, the compaction is dropped with a [*entry.BoundaryError], and the session stays
+// as it was.
+func (s *Session) Compact(ctx context.Context, c entry.Compaction) error {
+	_, err := s.Add(ctx, entry.Entry{Body: c})
 	return err
 }
 
-// BoundaryError is returned for a compaction that was dropped because it can no longer cut at its entry.
-type BoundaryError struct {
-	// ID of the entry: the compaction's FirstKept, or its LastCovered.
-	ID string
-	// Reason why the compaction cannot cut there.
-	Reason BoundaryReason
-}
-
-// BoundaryReason is the reason why a compaction was dropped.
-type BoundaryReason string
-
-// The reasons.
-const (
-	// BoundaryMissing: the session has no such entry.
-	BoundaryMissing BoundaryReason = "is not in the session"
-	// BoundaryLeft: the entry is on another branch than the one that is compacted.
-	BoundaryLeft BoundaryReason = "is on another branch"
-	// BoundaryCovered: an earlier compaction covers the entry.
-	BoundaryCovered BoundaryReason = "is covered by an earlier compaction"
-	// BoundaryEnded: the plan that the compaction carries out has already ended. ID is the plan's entry.
-	BoundaryEnded BoundaryReason = "is a plan that has ended"
-)
-
-func (e *BoundaryError) Error() string {
-	return fmt.Sprintf("dropped: entry %q %s", e.ID, e.Reason)
-}
-
 // checkCompaction returns an error if a compaction cannot follow the entry before.
-func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
+func (a *adding) checkCompaction(ctx context.Context, c entry.Compaction) error {
 	if len(c.Messages) == 0 {
 		return errors.New("no messages to show")
 	}
@@ -63,20 +38,20 @@ func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 		}
 	}
 	for i, th := range c.Thinking {
-		if !whole(th) {
+		if !sendable.Whole(th) {
 			return fmt.Errorf("thinking %d is neither signed nor encrypted: no provider takes it back", i+1)
 		}
 	}
-	if err := checkText(begun(chat.Message{Role: chat.RoleAssistant}, c.Thinking)); err != nil {
+	if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, c.Thinking)); err != nil {
 		return fmt.Errorf("its thinking: %w", err)
 	}
 	if n := a.path.compaction(); n >= 0 && c.Plan != "" && a.path.nodes[n].compaction.Plan == c.Plan {
-		return &BoundaryError{ID: cmp.Or(c.boundary(), c.Plan), Reason: BoundaryCovered} // another compaction has carried out the plan
+		return &entry.BoundaryError{ID: cmp.Or(c.Boundary(), c.Plan), Reason: entry.BoundaryCovered} // another compaction has carried out the plan
 	}
 	if ended, err := a.hasEnded(ctx, c.Plan); err != nil {
 		return err
 	} else if ended {
-		return &BoundaryError{ID: c.Plan, Reason: BoundaryEnded}
+		return &entry.BoundaryError{ID: c.Plan, Reason: entry.BoundaryEnded}
 	}
 	i, err := a.r.checkBoundary(ctx, a.path, a.end, c)
 	if err == nil && c.FirstKept != "" && !a.path.mayCut(i) {
@@ -91,14 +66,14 @@ func (a *adding) hasEnded(ctx context.Context, plan string) (bool, error) {
 		if plan == "" || n.id == plan {
 			break
 		}
-		if n.kind != kindPlanEnd {
+		if n.kind != entry.KindPlanEnd {
 			continue
 		}
 		e, err := a.r.load(ctx, n)
 		if err != nil {
 			return false, err
 		}
-		if end, ok := e.Body.(PlanEnd); ok && end.Plan == plan && end.Outcome != PlanRetried {
+		if end, ok := e.Body.(entry.PlanEnd); ok && end.Plan == plan && end.Outcome != entry.PlanRetried {
 			return true, nil
 		}
 	}
@@ -106,9 +81,9 @@ func (a *adding) hasEnded(ctx context.Context, plan string) (bool, error) {
 }
 
 // checkBoundary returns the index of the entry at which a compaction cuts a path, -1 if it covers everything. The error
-// is a [*BoundaryError] if it cannot cut there.
-func (r *reader) checkBoundary(ctx context.Context, p path, before storage.Position, c Compaction) (int, error) {
-	id := c.boundary()
+// is a [*entry.BoundaryError] if it cannot cut there.
+func (r *reader) checkBoundary(ctx context.Context, p path, before storage.Position, c entry.Compaction) (int, error) {
+	id := c.Boundary()
 	if id == "" {
 		return -1, nil
 	}
@@ -116,28 +91,28 @@ func (r *reader) checkBoundary(ctx context.Context, p path, before storage.Posit
 	if err != nil {
 		return 0, err
 	}
-	if covered, _, last := p.boundary(); reason == "" && p.nodes[i].at < covered && id != last.boundary() {
-		reason = BoundaryCovered
+	if covered, _, last := p.boundary(); reason == "" && p.nodes[i].at < covered && id != last.Boundary() {
+		reason = entry.BoundaryCovered
 	}
 	if reason != "" {
-		return 0, &BoundaryError{ID: id, Reason: reason}
+		return 0, &entry.BoundaryError{ID: id, Reason: reason}
 	}
 	return i, nil
 }
 
 // locate returns the index of an entry on the part of a path that the newest compaction left, or the reason why it is
 // not there.
-func (r *reader) locate(ctx context.Context, p path, before storage.Position, id string) (int, BoundaryReason, error) {
+func (r *reader) locate(ctx context.Context, p path, before storage.Position, id string) (int, entry.BoundaryReason, error) {
 	if i := p.index(id); i >= 0 {
 		return i, "", nil
 	}
 	if r.store == nil {
-		return 0, BoundaryMissing, nil
+		return 0, entry.BoundaryMissing, nil
 	}
 	at := storage.Position(-1)
 	for s, err := range r.store.Back(ctx, before, id) {
 		if missing(err) {
-			return 0, BoundaryMissing, nil
+			return 0, entry.BoundaryMissing, nil
 		} else if err != nil {
 			return 0, "", err
 		}
@@ -149,12 +124,12 @@ func (r *reader) locate(ctx context.Context, p path, before storage.Position, id
 		case err != nil:
 			return 0, "", err
 		case s.at == at:
-			return 0, BoundaryCovered, nil
+			return 0, entry.BoundaryCovered, nil
 		case s.at < at:
-			return 0, BoundaryLeft, nil
+			return 0, entry.BoundaryLeft, nil
 		}
 	}
-	return 0, BoundaryLeft, nil
+	return 0, entry.BoundaryLeft, nil
 }
 
 // mayCut reports whether the entry at an index may be the first that is kept. It must be one that is shown and not a
@@ -162,19 +137,11 @@ func (r *reader) locate(ctx context.Context, p path, before storage.Position, id
 func (p path) mayCut(i int) bool {
 	for _, n := range p.nodes[i:] {
 		switch {
-		case n.kind == kindTool || n.id == p.nodes[i].id && n.kind == kindCompaction:
+		case n.kind == entry.KindTool || n.id == p.nodes[i].id && n.kind == entry.KindCompaction:
 			return false
-		case n.kind.shown() || n.kind == kindCompaction:
+		case n.kind.Shown() || n.kind == entry.KindCompaction:
 			return true
 		}
 	}
 	return true
-}
-
-// boundary returns the id of the entry that says where the compaction cuts, "" if it covers everything.
-func (c Compaction) boundary() string {
-	if c.FirstKept != "" {
-		return c.FirstKept
-	}
-	return c.LastCovered
 }

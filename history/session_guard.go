@@ -13,22 +13,6 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 )
 
-// StoreError is returned if a store that is not promptree's own panicked, ended its goroutine, returned an impossible
-// value, or had not returned a second after the context ended. If an Append did not return, it is not known whether its
-// lines were written: call [Session.Refresh] once the store returns.
-type StoreError struct {
-	// Store is the type of the store, and Method the method that was called.
-	Store, Method string
-	Err           error
-}
-
-func (e *StoreError) Error() string {
-	return fmt.Sprintf("history: %s of %s: %v", e.Method, e.Store, e.Err)
-}
-
-// Unwrap returns what went wrong.
-func (e *StoreError) Unwrap() error { return e.Err }
-
 // CallbackError is returned if a function of [Options] panicked, ended its goroutine, or had not returned a second
 // after the context ended.
 type CallbackError struct {
@@ -72,7 +56,7 @@ func (g guardedStore) failed(method string, err error) error {
 }
 
 func (g guardedStore) wrong(method string, err error) error {
-	return &StoreError{Store: fmt.Sprintf("%T", g.Store), Method: method, Err: err}
+	return &storage.StoreError{Store: fmt.Sprintf("%T", g.Store), Method: method, Err: err}
 }
 
 // do calls a method.

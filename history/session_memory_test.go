@@ -8,42 +8,42 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // remembered returns the memory of entries.
-func remembered(bodies ...history.Body) history.Memory {
-	var m history.Memory
+func remembered(bodies ...entry.Body) entry.Memory {
+	var m entry.Memory
 	for _, b := range bodies {
-		m.Add(history.Entry{Body: b})
+		m.Add(entry.Entry{Body: b})
 	}
 	return m
 }
 
-func answered(input, counted int) []history.Body {
-	return []history.Body{history.Message{Message: chat.AssistantMessage("Fine.")}, history.Usage{Model: "m", Usage: chat.Usage{Input: input}, Counted: counted}}
+func answered(input, counted int) []entry.Body {
+	return []entry.Body{entry.Message{Message: chat.AssistantMessage("Fine.")}, entry.Usage{Model: "m", Usage: chat.Usage{Input: input}, Counted: counted}}
 }
 
-func refusedAt(counted int) history.Refusal { return history.Refusal{Model: "m", Counted: counted} }
+func refusedAt(counted int) entry.Refusal { return entry.Refusal{Model: "m", Counted: counted} }
 
 func TestMemoryOfRefusals(t *testing.T) {
-	list := func(parts ...any) (all []history.Body) {
+	list := func(parts ...any) (all []entry.Body) {
 		for _, p := range parts {
 			switch p := p.(type) {
-			case history.Body:
+			case entry.Body:
 				all = append(all, p)
-			case []history.Body:
+			case []entry.Body:
 				all = append(all, p...)
 			}
 		}
 		return all
 	}
-	said := history.Message{Message: chat.UserMessage("More.")}
+	said := entry.Message{Message: chat.UserMessage("More.")}
 	const nominal = 100_000
 	for _, c := range []struct {
 		rule   string
-		bodies []history.Body
+		bodies []entry.Body
 		size   int
 	}{
 		{"nothing is remembered at first", nil, nominal},
@@ -66,18 +66,18 @@ func TestMemoryOfRefusals(t *testing.T) {
 			refusedAt(80_000), refusedAt(50_000), answered(0, 9), answered(0, 9), answered(0, 9), refusedAt(75_001),
 			answered(0, 9), answered(0, 9), answered(0, 9)), nominal},
 		{"a ceiling ends with an accepted request of its size", list(refusedAt(80_000), refusedAt(50_000), answered(0, 50_000)), nominal},
-		{"a limit that is named is a ceiling at once", list(history.Refusal{Model: "m", Limit: 40_000, Tokens: 80_000, Counted: 80_000}), 36_000},
-		{"by our count", list(history.Refusal{Model: "m", Limit: 40_000, Tokens: 120_000, Counted: 60_000}), 18_000},
-		{"by the ratio that was reported, if the refusal names only the limit", list(answered(20_000, 10_000), history.Refusal{Model: "m", Limit: 40_000, Counted: 30_000}), 18_000},
+		{"a limit that is named is a ceiling at once", list(entry.Refusal{Model: "m", Limit: 40_000, Tokens: 80_000, Counted: 80_000}), 36_000},
+		{"by our count", list(entry.Refusal{Model: "m", Limit: 40_000, Tokens: 120_000, Counted: 60_000}), 18_000},
+		{"by the ratio that was reported, if the refusal names only the limit", list(answered(20_000, 10_000), entry.Refusal{Model: "m", Limit: 40_000, Counted: 30_000}), 18_000},
 		{"if it is refused again the size is halved", list(
-			history.Refusal{Model: "m", Limit: 40_000, Tokens: 80_000, Counted: 80_000}, history.Refusal{Model: "m", Limit: 40_000, Tokens: 41_000, Counted: 36_000}), 18_000},
-		{"a limit below what the model accepted is not believed", list(answered(40_000, 30_000), history.Refusal{Model: "m", Limit: 40_000, Tokens: 41_000, Counted: 31_000}), 50_000},
-		{"nor is one below what we counted, if the model reports nothing", list(answered(0, 30_000), history.Refusal{Model: "m", Limit: 1, Tokens: 2, Counted: 31_000}), 50_000},
+			entry.Refusal{Model: "m", Limit: 40_000, Tokens: 80_000, Counted: 80_000}, entry.Refusal{Model: "m", Limit: 40_000, Tokens: 41_000, Counted: 36_000}), 18_000},
+		{"a limit below what the model accepted is not believed", list(answered(40_000, 30_000), entry.Refusal{Model: "m", Limit: 40_000, Tokens: 41_000, Counted: 31_000}), 50_000},
+		{"nor is one below what we counted, if the model reports nothing", list(answered(0, 30_000), entry.Refusal{Model: "m", Limit: 1, Tokens: 2, Counted: 31_000}), 50_000},
 		{"a refused summary bounds no request of the agent", list(
-			history.Refusal{Model: "m", Counted: 900, Summary: true}, history.Refusal{Model: "m", Counted: 500, Summary: true}), nominal},
-		{"nor does a refusal of another model", list(history.Refusal{Model: "n", Counted: 900}, history.Refusal{Model: "n", Counted: 500}), nominal},
+			entry.Refusal{Model: "m", Counted: 900, Summary: true}, entry.Refusal{Model: "m", Counted: 500, Summary: true}), nominal},
+		{"nor does a refusal of another model", list(entry.Refusal{Model: "n", Counted: 900}, entry.Refusal{Model: "n", Counted: 500}), nominal},
 		{"a request that was refused without words is remembered once a smaller one was accepted", list(
-			history.Message{Message: chat.AssistantMessage("Fine.")}, history.Usage{Model: "m", Counted: 30_000, Refused: 80_000}, refusedAt(70_000)), 35_000},
+			entry.Message{Message: chat.AssistantMessage("Fine.")}, entry.Usage{Model: "m", Counted: 30_000, Refused: 80_000}, refusedAt(70_000)), 35_000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			require.Equal(t, c.size, remembered(c.bodies...).Of("m").Agent.Size(nominal))
@@ -86,17 +86,17 @@ func TestMemoryOfRefusals(t *testing.T) {
 }
 
 func TestMemoryOfSummariesIsOfAcceptedOnes(t *testing.T) {
-	refused := func(n int) history.Refusal { return history.Refusal{Model: "m", Counted: n, Summary: true} }
-	compaction := func(asked int) history.Compaction { return history.Compaction{Model: "m", Answers: 1, Asked: asked} }
+	refused := func(n int) entry.Refusal { return entry.Refusal{Model: "m", Counted: n, Summary: true} }
+	compaction := func(asked int) entry.Compaction { return entry.Compaction{Model: "m", Answers: 1, Asked: asked} }
 	m := remembered(refused(80_000), refused(50_000), compaction(25_000))
 	require.Equal(t, 45_000, m.Of("m").Summaries.Size(100_000))
 	for range 2 {
-		m.Add(history.Entry{Body: compaction(40_000)})
+		m.Add(entry.Entry{Body: compaction(40_000)})
 	}
 	require.Equal(t, 100_000, m.Of("m").Summaries.Size(100_000), "three summaries were accepted")
-	require.Equal(t, history.Ceiling{}, m.Of("m").Agent)
+	require.Equal(t, entry.Ceiling{}, m.Of("m").Agent)
 	m = remembered(refused(80_000), refused(50_000), compaction(60_000))
-	require.Equal(t, history.Ceiling{}, m.Of("m").Summaries, "a request of its size was accepted")
+	require.Equal(t, entry.Ceiling{}, m.Of("m").Summaries, "a request of its size was accepted")
 }
 
 // A limit that a model has and does not name is found at a dozen refusals in 4,000 requests, and rarely tested later.
@@ -104,7 +104,7 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 	const nominal = 100_000
 	for _, limit := range []int{nominal / 16, nominal / 8, nominal / 4, nominal / 2, nominal * 7 / 10, nominal * 9 / 10} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			var m history.Memory
+			var m entry.Memory
 			size, refused, late := 1000, 0, 0
 			for step := range 4000 {
 				if size += 700; size > m.Of("m").Agent.Size(nominal) {
@@ -116,11 +116,11 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 					if refused++; step >= 2000 {
 						late++
 					}
-					m.Add(history.Entry{Body: refusedAt(sent)})
+					m.Add(entry.Entry{Body: refusedAt(sent)})
 					sent = min(sent, m.Of("m").Agent.Size(nominal))
 				}
 				for _, b := range answered(0, sent) {
-					m.Add(history.Entry{Body: b})
+					m.Add(entry.Entry{Body: b})
 				}
 			}
 			require.LessOrEqual(t, refused, 12)
@@ -130,56 +130,56 @@ func TestALimitThatIsNotNamedCostsFewRequests(t *testing.T) {
 					size = m.Of("m").Agent.Size(nominal) / 3
 				}
 				for _, b := range answered(0, size) {
-					m.Add(history.Entry{Body: b})
+					m.Add(entry.Entry{Body: b})
 				}
 			}
-			require.Equal(t, history.Ceiling{}, m.Of("m").Agent)
+			require.Equal(t, entry.Ceiling{}, m.Of("m").Agent)
 		})
 	}
 }
 
 func TestMemoryOutlivesCompactions(t *testing.T) {
 	s := numbered.Session()
-	add := func(bodies ...history.Body) {
+	add := func(bodies ...entry.Body) {
 		for _, b := range bodies {
-			_, err := s.Add(t.Context(), history.Entry{Body: b})
+			_, err := s.Add(t.Context(), entry.Entry{Body: b})
 			require.NoError(t, err)
 		}
 	}
-	add(history.Message{Message: chat.UserMessage("x")}, refusedAt(80_000), refusedAt(50_000), history.Usage{Model: "n", Usage: chat.Usage{Input: 700}, Counted: 600})
+	add(entry.Message{Message: chat.UserMessage("x")}, refusedAt(80_000), refusedAt(50_000), entry.Usage{Model: "n", Usage: chat.Usage{Input: 700}, Counted: 600})
 	for range 3 {
-		add(history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+		add(entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 		carried, err := s.Carry(t.Context(), "")
 		require.NoError(t, err)
-		m := history.Memory{Models: carried.Models}
+		m := entry.Memory{Models: carried.Models}
 		require.Equal(t, 25_000, m.Of("m").Agent.Size(100_000))
-		require.Equal(t, history.Learnt{Model: "n", Accepted: 700, Counted: 600}, m.Of("n"))
+		require.Equal(t, entry.Learnt{Model: "n", Accepted: 700, Counted: 600}, m.Of("n"))
 	}
 }
 
 func TestMemoryOfFailures(t *testing.T) {
-	failed := history.PlanEnd{Plan: "p", Outcome: history.PlanFailed, Error: "down"}
-	unusable := history.PlanEnd{Plan: "p", Outcome: history.PlanFailed, ErrorType: "summary_refused"}
-	m := remembered(history.Plan{}, failed)
+	failed := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, Error: "down"}
+	unusable := entry.PlanEnd{Plan: "p", Outcome: entry.PlanFailed, ErrorType: "summary_refused"}
+	m := remembered(entry.Plan{}, failed)
 	require.True(t, m.TurnFailed)
 	require.Equal(t, 1, m.Failures)
-	m.Add(history.Entry{Body: history.Message{Message: chat.UserMessage("More.")}})
+	m.Add(entry.Entry{Body: entry.Message{Message: chat.UserMessage("More.")}})
 	require.False(t, m.TurnFailed, "it is another turn")
-	m.Add(history.Entry{Body: history.Plan{Background: true}})
-	m.Add(history.Entry{Body: failed})
+	m.Add(entry.Entry{Body: entry.Plan{Background: true}})
+	m.Add(entry.Entry{Body: failed})
 	require.False(t, m.TurnFailed, "no prompt waited for it")
 	require.Equal(t, 2, m.Failures)
 	for range 2 {
-		m.Add(history.Entry{Body: unusable})
+		m.Add(entry.Entry{Body: unusable})
 	}
 	require.Equal(t, 2, m.Unusable)
 	require.Equal(t, 4, m.Failures)
-	m.Add(history.Entry{Body: history.Compaction{}})
+	m.Add(entry.Entry{Body: entry.Compaction{}})
 	require.Zero(t, m.Failures+m.Unusable)
 	steps, until := m.Pause(time.Now(), 0)
 	require.Zero(t, steps)
 	require.Zero(t, until)
-	m.Add(history.Entry{Body: history.PlanEnd{Plan: "p", Outcome: history.PlanRetried, ErrorType: "cancelled"}})
+	m.Add(entry.Entry{Body: entry.PlanEnd{Plan: "p", Outcome: entry.PlanRetried, ErrorType: "cancelled"}})
 	steps, _ = m.Pause(time.Now(), 0)
 	require.Zero(t, steps, "a plan that is retried has not failed")
 }

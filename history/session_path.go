@@ -4,22 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // node is an entry as a path in memory holds it.
 type node struct {
 	id         string
 	at         storage.Position
-	kind       kind
-	compaction *Compaction // nil for other entries
+	kind       entry.Kind
+	compaction *entry.Compaction // nil for other entries
 }
 
-func newNode(e Entry, at storage.Position) node {
-	n := node{id: e.ID, at: at, kind: kindOf(e)}
-	if c, ok := e.Body.(Compaction); ok {
+func newNode(e entry.Entry, at storage.Position) node {
+	n := node{id: e.ID, at: at, kind: e.Kind()}
+	if c, ok := e.Body.(entry.Compaction); ok {
 		n.compaction = &c
 	}
 	return n
@@ -83,10 +85,10 @@ func (p path) compaction() int {
 
 // boundary returns the position of the first entry that the newest compaction does not cover, the position after that
 // compaction's entry, and the compaction. Without a compaction the positions are 0.
-func (p path) boundary() (first, after storage.Position, c Compaction) {
+func (p path) boundary() (first, after storage.Position, c entry.Compaction) {
 	i := p.compaction()
 	if i < 0 {
-		return 0, 0, Compaction{}
+		return 0, 0, entry.Compaction{}
 	}
 	c, after = *p.nodes[i].compaction, p.nodes[i].at+1
 	return p.to(i).cut(c, after), after, c
@@ -94,10 +96,10 @@ func (p path) boundary() (first, after storage.Position, c Compaction) {
 
 // cut returns the position at which a compaction cuts the path, and all if it covers everything or its entry is not on
 // the path.
-func (p path) cut(c Compaction, all storage.Position) storage.Position {
-	i := p.index(c.boundary())
+func (p path) cut(c entry.Compaction, all storage.Position) storage.Position {
+	i := p.index(c.Boundary())
 	switch {
-	case c.boundary() == "" || i < 0:
+	case c.Boundary() == "" || i < 0:
 		return all
 	case c.FirstKept == "":
 		return p.nodes[i].at + 1
@@ -115,7 +117,7 @@ type base struct {
 // reached records the next node on the way back, and reports whether no more are needed.
 func (b *base) reached(n node) bool {
 	if b.at == 0 && n.compaction != nil {
-		b.id, b.at = n.compaction.boundary(), n.at
+		b.id, b.at = n.compaction.Boundary(), n.at
 		return b.id == "" || b.id == n.id
 	}
 	return b.at != 0 && b.id == n.id
@@ -138,7 +140,7 @@ type reader struct {
 	store  storage.Store
 	cache  *Cache
 	key    uint64
-	staged map[storage.Position]Entry // entries that are not in the store yet
+	staged map[storage.Position]entry.Entry // entries that are not in the store yet
 }
 
 // unsalvaged returns the underlying store, with the lines that cannot be read.
@@ -165,7 +167,7 @@ func (r *reader) transcript() storage.Transcript {
 	return storage.Transcript{}
 }
 
-func (r *reader) cached(at storage.Position) (Entry, bool) {
+func (r *reader) cached(at storage.Position) (entry.Entry, bool) {
 	if e, ok := r.staged[at]; ok {
 		return e, true
 	}
@@ -173,31 +175,33 @@ func (r *reader) cached(at storage.Position) (Entry, bool) {
 }
 
 // keep adds an entry to the cache.
-func (r *reader) keep(at storage.Position, e Entry, size int) {
+func (r *reader) keep(at storage.Position, e entry.Entry, size int) {
 	r.cache.put(cacheKey{r.key, at}, e, size)
 }
 
 // decode returns the entry of a line, or the error with which the line was read.
-func (r *reader) decode(ctx context.Context, s storage.Stored, err error) (Entry, error) {
+func (r *reader) decode(ctx context.Context, s storage.Stored, err error) (entry.Entry, error) {
 	if err != nil && s.End == 0 {
-		return Entry{}, err
+		return entry.Entry{}, err
 	}
-	var e Entry
+	var e entry.Entry
 	if err == nil {
-		e, err = decode(s.Data)
+		e, err = entry.Decode(s.Data)
 	}
 	salvaged, ok := r.store.(*salvagedStore)
 	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !ok) {
 		err = fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	}
 	if err != nil {
-		return Entry{}, r.corrupt(ctx, s.At, err)
+		return entry.Entry{}, r.corrupt(ctx, s.At, err)
 	}
 	e.Parent = s.Parent
-	if ok {
-		if c, ok := e.Body.(Compaction); ok {
-			e.Body = salvaged.cut(c)
+	if c, isCompaction := e.Body.(entry.Compaction); isCompaction {
+		c.Carried = bounded(c.Carried)
+		if ok {
+			c = salvaged.cut(c)
 		}
+		e.Body = c
 	}
 	return e, nil
 }
@@ -225,11 +229,11 @@ func (r *reader) corrupt(ctx context.Context, at storage.Position, err error) er
 }
 
 // load returns the entry of a node.
-func (r *reader) load(ctx context.Context, n node) (Entry, error) {
+func (r *reader) load(ctx context.Context, n node) (entry.Entry, error) {
 	for e, err := range r.entries(ctx, []node{n}, true) {
 		return e, err
 	}
-	return Entry{}, &storage.NoEntryError{ID: n.id}
+	return entry.Entry{}, &storage.NoEntryError{ID: n.id}
 }
 
 // between is the maximum number of lines between two entries that are read rather than skipped by a new Read.
@@ -237,8 +241,8 @@ const between = 8
 
 // entries returns the entries of nodes, in order. Entries that are close to one another in the store are read together.
 // If keep is set, what was read is added to the cache. An error is the last value.
-func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
 		for len(nodes) > 0 {
 			if e, ok := r.cached(nodes[0].at); ok {
 				if !yield(e, nil) {
@@ -274,7 +278,7 @@ func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2
 				}
 			}
 			if len(nodes) == from {
-				yield(Entry{}, &storage.NoEntryError{ID: nodes[0].id})
+				yield(entry.Entry{}, &storage.NoEntryError{ID: nodes[0].id})
 				return
 			}
 		}
@@ -282,8 +286,8 @@ func (r *reader) entries(ctx context.Context, nodes []node, keep bool) iter.Seq2
 }
 
 // list returns the entries of nodes.
-func (r *reader) list(ctx context.Context, nodes []node) ([]Entry, error) {
-	list := make([]Entry, 0, len(nodes))
+func (r *reader) list(ctx context.Context, nodes []node) ([]entry.Entry, error) {
+	list := make([]entry.Entry, 0, len(nodes))
 	for e, err := range r.entries(ctx, nodes, true) {
 		if err != nil {
 			return nil, err

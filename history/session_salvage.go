@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/promptree-go/promptree/history/storage"
 	"iter"
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // salvagedStore is a store that skips lines that cannot be read.
@@ -85,13 +87,13 @@ func (s *salvagedStore) leftOut() []*storage.CorruptError {
 
 // cut returns a compaction that cuts at a readable entry: if the entry at which it cut was lost, at the one that
 // followed it.
-func (s *salvagedStore) cut(c Compaction) Compaction {
+func (s *salvagedStore) cut(c entry.Compaction) entry.Compaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.places[c.boundary()]; known {
+	if _, known := s.places[c.Boundary()]; known {
 		return c
 	}
-	next, ok := s.lost[c.boundary()]
+	next, ok := s.lost[c.Boundary()]
 	switch {
 	case ok && c.FirstKept != "":
 		c.FirstKept = next.id

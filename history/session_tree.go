@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
 )
@@ -106,7 +107,7 @@ type step struct {
 }
 
 // entry returns the entry of a step. It must be called before the next step is requested.
-func (r *reader) entry(ctx context.Context, s step) (Entry, error) {
+func (r *reader) entry(ctx context.Context, s step) (entry.Entry, error) {
 	if s.node.id != "" {
 		return r.load(ctx, s.node)
 	}
@@ -143,7 +144,7 @@ func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b, ok := e.Body.(Label); ok && b.Text != "" {
+		if b, ok := e.Body.(entry.Label); ok && b.Text != "" {
 			labels[b.Target] = b.Text
 		} else if ok {
 			delete(labels, b.Target)
@@ -154,7 +155,7 @@ func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
 
 // PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. What
 // they hold must not be changed. An error is the last value.
-func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[Entry, error] {
+func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
 	return s.entries(ctx, func() (*reader, []node, error) {
 		r, p, end, err := s.wayTo(id)
 		if err != nil || p.whole() {
@@ -182,11 +183,11 @@ func (r *reader) since(ctx context.Context, p path, before storage.Position, las
 }
 
 // entries returns the entries of nodes, which are determined when the iteration starts.
-func (s *Session) entries(ctx context.Context, nodes func() (*reader, []node, error)) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (s *Session) entries(ctx context.Context, nodes func() (*reader, []node, error)) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
 		r, list, err := nodes()
 		if err != nil {
-			yield(Entry{}, err)
+			yield(entry.Entry{}, err)
 			return
 		}
 		for e, err := range r.entries(ctx, list, false) {
@@ -199,15 +200,15 @@ func (s *Session) entries(ctx context.Context, nodes func() (*reader, []node, er
 
 // Back returns the entries from an entry, the leaf for "", back to the root. They are read one after the other, so
 // stopping early reads little. What they hold must not be changed. An error is the last value.
-func (s *Session) Back(ctx context.Context, id string) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (s *Session) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
 		r, p, end, err := s.wayTo(id)
 		if err != nil {
-			yield(Entry{}, err)
+			yield(entry.Entry{}, err)
 			return
 		}
 		for step, err := range r.back(ctx, p, end) {
-			var e Entry
+			var e entry.Entry
 			if err == nil {
 				e, err = r.entry(ctx, step)
 			}
@@ -221,13 +222,13 @@ func (s *Session) Back(ctx context.Context, id string) iter.Seq2[Entry, error] {
 // Latest returns the newest entry of a type on the path to the leaf, and false if there is none: for instance the
 // current model or the current list of things to do. It does not find messages by their role, nor entries of unknown
 // types.
-func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error) {
+func (s *Session) Latest(ctx context.Context, of entry.Type) (entry.Entry, bool, error) {
 	r, p, end, err := s.state()
 	if err != nil {
-		return Entry{}, false, err
+		return entry.Entry{}, false, err
 	}
 	for _, n := range slices.Backward(p.nodes) {
-		if n.kind.is(of) {
+		if n.kind.Is(of) {
 			e, err := r.load(ctx, n)
 			return e, err == nil, err
 		}
@@ -236,7 +237,7 @@ func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error)
 		}
 		ref, ok := n.compaction.Carried.Latest[of]
 		if !ok {
-			return Entry{}, false, nil
+			return entry.Entry{}, false, nil
 		}
 		e, _, err := r.lookUp(ctx, end, ref)
 		if missing(err) || err == nil && e.Type() != of { // the entry is unreadable, or Carried is wrong
@@ -244,24 +245,24 @@ func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error)
 		}
 		return e, err == nil, err
 	}
-	return Entry{}, false, nil
+	return entry.Entry{}, false, nil
 }
 
 // latest searches for the newest entry of a type on the path to a compaction.
-func (r *reader) latest(ctx context.Context, n node, of EntryType) (Entry, bool, error) {
+func (r *reader) latest(ctx context.Context, n node, of entry.Type) (entry.Entry, bool, error) {
 	c, err := r.load(ctx, n)
 	if err != nil {
-		return Entry{}, false, err
+		return entry.Entry{}, false, err
 	}
 	for s, err := range r.back(ctx, path{before: c.Parent}, n.at) {
 		if err != nil {
-			return Entry{}, false, err
+			return entry.Entry{}, false, err
 		}
 		if e, err := r.entry(ctx, s); err != nil || e.Type() == of {
 			return e, err == nil, err
 		}
 	}
-	return Entry{}, false, nil
+	return entry.Entry{}, false, nil
 }
 
 // Ancestor returns the last entry that the paths to two entries share, "" if they share none. For either, "" means the
@@ -312,7 +313,7 @@ func (s *Session) fork(ctx context.Context, from, to string) (fork, error) {
 
 // Abandoned returns what is left behind when the session moves from one leaf to another: the entries after their common
 // ancestor up to the old leaf, in order. It returns none if the new leaf follows the old one.
-func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entry, error] {
+func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[entry.Entry, error] {
 	return s.entries(ctx, func() (*reader, []node, error) {
 		f, err := s.fork(ctx, from, to)
 		if err != nil {
@@ -325,14 +326,14 @@ func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entr
 
 // Branch continues the session from an entry on this branch or another; from "" a new conversation starts. Nothing is
 // lost: what is left becomes another branch, to which the session can return. What was compacted or noted after the
-// entry is not on the new path, and so does not affect what is shown. The change of leaf is recorded by a [Branch]
-// entry, so a session that is opened again continues there. If somebody said something in the meantime the error is a
-// [*storage.ConflictError].
+// entry is not on the new path, and so does not affect what is shown. The change of leaf is recorded by an
+// [entry.Branch] entry, so a session that is opened again continues there. If somebody said something in the meantime
+// the error is a [*storage.ConflictError].
 func (s *Session) Branch(ctx context.Context, id string) error {
 	if err := s.begins(ctx); err != nil {
 		return err
 	}
 	defer s.writing.release()
-	_, err := s.add(ctx, []Entry{{Body: Branch{From: s.Leaf()}, Parent: id}}, id == "")
+	_, err := s.add(ctx, []entry.Entry{{Body: entry.Branch{From: s.Leaf()}, Parent: id}}, id == "")
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
 )
@@ -81,10 +82,10 @@ func (x *examination) resume(ctx context.Context, store storage.Store, visit fun
 // missing.
 func examineLine(s storage.Stored, known map[string]bool) error {
 	if s.At == 0 {
-		_, err := decodeHeader(s.Data)
+		_, err := entry.DecodeHeader(s.Data)
 		return err
 	}
-	e, err := decode(s.Data)
+	e, err := entry.Decode(s.Data)
 	switch {
 	case err != nil:
 		return err
@@ -95,7 +96,7 @@ func examineLine(s storage.Stored, known map[string]bool) error {
 	case s.Parent != "" && !known[s.Parent]:
 		return noParent(s.Parent)
 	}
-	if id := e.Compaction().boundary(); id != "" && !known[id] {
+	if id := e.Compaction().Boundary(); id != "" && !known[id] {
 		return worded.Errorf(&storage.NoEntryError{ID: id}, "the entry %q at which it cuts is not before it", id)
 	}
 	return nil

@@ -21,8 +21,8 @@ func (s *Session) Shared() bool {
 	return ok && ability(s.stored(), store.Shared)
 }
 
-// Claims in a store that is a [storage.Leaser] are leases of leaseTime. They are renewed every renewEvery, and each call
-// of the store has renewTime.
+// Claims in a store that is a [storage.Leaser] are leases of leaseTime. They are renewed every renewEvery, and each
+// call of the store has renewTime.
 const (
 	leaseTime  = 9 * time.Second
 	renewEvery = 3 * time.Second
@@ -49,8 +49,8 @@ const (
 	ClaimUnknown
 )
 
-// Claim claims work on the session, such as a [Plan] by the id of its entry, and reports whether it succeeded: it
-// returns false if the work is claimed already. [Session.Release] ends a claim.
+// Claim claims work on the session, such as an [entry.Plan] by the id of its entry, and reports whether it succeeded:
+// it returns false if the work is claimed already. [Session.Release] ends a claim.
 //
 // Claims are held in memory and coordinate goroutines of this process. If the store is a [storage.Leaser], they also
 // coordinate processes: Claim takes a lease of 9 seconds, and a goroutine renews it every 3 seconds until the claim is

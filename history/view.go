@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // View is the part of a session that a model sees.
@@ -21,9 +22,9 @@ type View struct {
 }
 
 // View returns what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that
-// kept and what came after, with the placeholders of each [Clearing]. The start of a turn is kept as long as one of its
-// rounds is, and the start of the current turn always. The same path always has the same view. Its slices belong to the
-// caller; what its entries hold is shared and must not be changed. Elements use [ViewIn] instead.
+// kept and what came after, with the placeholders of each [entry.Clearing]. The start of a turn is kept as long as one
+// of its rounds is, and the start of the current turn always. The same path always has the same view. Its slices belong
+// to the caller; what its entries hold is shared and must not be changed. Elements use [ViewIn] instead.
 func (s *Session) View(ctx context.Context) (View, error) { return s.ViewAt(ctx, "") }
 
 // ViewAt returns what a model sees of the path to an entry, the leaf for "".
@@ -44,9 +45,9 @@ func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) 
 }
 
 // ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows how the
-// compaction would change a prompt before it is written. The error is a [*BoundaryError] if the entry at which the
-// compaction cuts is not on the path, or is covered.
-func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
+// compaction would change a prompt before it is written. The error is a [*entry.BoundaryError] if the entry at which
+// the compaction cuts is not on the path, or is covered.
+func (s *Session) ViewWith(ctx context.Context, c entry.Compaction) (View, error) {
 	r, p, end, err := s.state()
 	if err != nil {
 		return View{}, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
@@ -94,7 +95,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
-		_, shell := t.start.Body.(Shell) // only the output of a shell command may be cut
+		_, shell := t.start.Body.(entry.Shell) // only the output of a shell command may be cut
 		made = f.fresh(t.opening, !shell, messages...)
 	}
 	if made.messages != nil {

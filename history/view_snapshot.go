@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -25,7 +27,7 @@ type snapshot struct {
 // openTurn is a turn whose calls may still be answered.
 type openTurn struct {
 	build   int
-	start   Entry
+	start   entry.Entry
 	at      storage.Position // position of its start, -1 without one
 	covered bool             // whether its start is covered by a compaction
 	opening *memo
@@ -86,7 +88,7 @@ func (r *reader) snapshotAt(ctx context.Context, p path) (*snapshot, error) {
 
 // snapshotFrom makes a snapshot of a path from the boundary of a compaction on, where after is the position after the
 // compaction's entry.
-func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after storage.Position, c Compaction) (*snapshot, error) {
+func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after storage.Position, c entry.Compaction) (*snapshot, error) {
 	var nodes []node
 	start, err := r.turnStart(ctx, p, boundary)
 	if err != nil {
@@ -96,7 +98,7 @@ func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after stora
 		nodes = append(nodes, start)
 	}
 	for _, n := range p.nodes[p.indexAt(boundary):] {
-		if n.id != start.id && (n.kind.shown() || n.kind == kindClearing) {
+		if n.id != start.id && (n.kind.Shown() || n.kind == entry.KindClearing) {
 			nodes = append(nodes, n)
 		}
 	}
@@ -119,10 +121,10 @@ func (r *reader) grow(ctx context.Context, sn *snapshot, p path, build int) (*sn
 	}
 	var nodes []node
 	for _, n := range p.nodes[i+1:] {
-		if n.kind == kindCompaction {
+		if n.kind == entry.KindCompaction {
 			return nil, nil
 		}
-		if n.kind.shown() || n.kind == kindClearing {
+		if n.kind.Shown() || n.kind == entry.KindClearing {
 			nodes = append(nodes, n)
 		}
 	}
@@ -141,39 +143,39 @@ func (sn *snapshot) read(ctx context.Context, nodes []node) error {
 }
 
 // add adds the entries of nodes. A start of a turn before the boundary is covered.
-func (sn *snapshot) add(nodes []node, entries []Entry) {
+func (sn *snapshot) add(nodes []node, entries []entry.Entry) {
 	for i, e := range entries {
 		m := e.Message()
 		at := nodes[i].at
 		switch k := nodes[i].kind; {
-		case k.startsTurn():
+		case k.StartsTurn():
 			covered := at < sn.boundary
 			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: at, covered: covered, opening: &memo{}})
 			if !covered { // not the turn that was cut
 				sn.thinking = nil
 			}
-		case k == kindAssistant:
+		case k == entry.KindAssistant:
 			last := len(sn.turns) - 1
 			turn := sn.turn(last)
 			for _, c := range m.ToolCalls {
 				sn.calls[c.ID] = callAt{last, len(turn.rounds)}
 			}
 			r := &openRound{build: sn.build, Round: Round{Assistant: e}, at: at, last: at}
-			if len(sn.thinking) > 0 && answers(m) {
-				if !thinks(m) {
+			if len(sn.thinking) > 0 && sendable.Answers(m) {
+				if !sendable.Thinks(m) {
 					r.Thinking = sn.thinking
 				}
 				sn.thinking = nil
 			}
 			turn.rounds = append(turn.rounds, r)
-		case k == kindTool:
+		case k == entry.KindTool:
 			if call, ok := sn.calls[m.ToolCallID]; ok {
 				r := sn.round(call)
 				r.Results = append(r.Results, e)
 				r.last = at
 			}
-		case k == kindClearing:
-			if c, ok := e.Body.(Clearing); ok {
+		case k == entry.KindClearing:
+			if c, ok := e.Body.(entry.Clearing); ok {
 				sn.clear(c)
 			}
 		}
@@ -181,9 +183,9 @@ func (sn *snapshot) add(nodes []node, entries []Entry) {
 }
 
 // clear replaces what a clearing names by its texts. It ignores what is not shown.
-func (sn *snapshot) clear(c Clearing) {
+func (sn *snapshot) clear(c entry.Clearing) {
 	rounds := map[string]callAt{} // by entry id
-	for _, list := range [][]Cleared{c.Results, c.Arguments} {
+	for _, list := range [][]entry.Cleared{c.Results, c.Arguments} {
 		for _, o := range list {
 			rounds[o.Entry] = callAt{turn: -1}
 		}
@@ -213,9 +215,9 @@ func (sn *snapshot) clear(c Clearing) {
 }
 
 // clearResult replaces a result by a text.
-func (r *openRound) clearResult(o Cleared) {
+func (r *openRound) clearResult(o entry.Cleared) {
 	for i, e := range r.Results {
-		m, ok := e.Body.(Message)
+		m, ok := e.Body.(entry.Message)
 		if !ok || e.ID != o.Entry {
 			continue
 		}
@@ -226,8 +228,8 @@ func (r *openRound) clearResult(o Cleared) {
 }
 
 // clearArguments replaces the arguments of a call by a text.
-func (r *openRound) clearArguments(o Cleared) {
-	m, ok := r.Assistant.Body.(Message)
+func (r *openRound) clearArguments(o entry.Cleared) {
+	m, ok := r.Assistant.Body.(entry.Message)
 	if !ok || r.Assistant.ID != o.Entry {
 		return
 	}
@@ -292,7 +294,7 @@ func (sn *snapshot) view() View {
 		return v
 	}
 	v.Turns = make([]Turn, len(turns))
-	allRounds, allResults := make([]Round, 0, rounds), make([]Entry, 0, results)
+	allRounds, allResults := make([]Round, 0, rounds), make([]entry.Entry, 0, results)
 	for i, t := range turns {
 		from := len(allRounds)
 		for _, r := range t.rounds {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -282,7 +282,7 @@ func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 		got := d.Messages()
 		equal(t, chat.UserMessage("Rather this."), got[len(got)-1])
 		require.Equal(t, "started ready/full dropped/full", kinds(*d.Heard))
-		_, ok := errors.AsType[*history.BoundaryError]((*d.Heard)[2].Err)
+		_, ok := errors.AsType[*entry.BoundaryError]((*d.Heard)[2].Err)
 		require.True(t, ok)
 		require.Empty(t, compactions(d.Session))
 	})
@@ -312,7 +312,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				equal(t, append(overflowing()[:3], c.late...), got[1:])
 			} else {
 				failed := d.Fails()
-				_, ok := errors.AsType[*history.BoundaryError](failed)
+				_, ok := errors.AsType[*entry.BoundaryError](failed)
 				require.True(t, ok)
 			}
 			require.Len(t, d.Requests(), 1, "another answer would be dropped too")

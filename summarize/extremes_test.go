@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -103,14 +104,14 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 }
 
 func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
-	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
-	extremes.Each(usage, func(field string, number any, u history.Usage) {
+	usage := entry.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
+	extremes.Each(usage, func(field string, number any, u entry.Usage) {
 		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {
 			return // JSON has no such numbers
 		}
 		d := newFixture(t, overflowing()...)
 		d.Policy = policies.All()["a3s"]
-		_, err := d.Session.Add(t.Context(), history.Entry{Body: u})
+		_, err := d.Session.Add(t.Context(), entry.Entry{Body: u})
 		require.NoError(t, err)
 		requireSound(t, d, field, number)
 	})

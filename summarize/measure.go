@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
@@ -355,8 +356,8 @@ func (m *measurer) fillClearingCosts(ctx context.Context, s *measured) error {
 }
 
 // clearing returns the clearing that the policy's rule makes now.
-func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
-	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
+func (m *measurer) clearing(ctx context.Context, s *measured) (entry.Clearing, error) {
+	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (entry.Clearing, error) {
 		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
 		counted(c.Saved)
 		return c, nil

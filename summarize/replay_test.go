@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -176,8 +177,8 @@ func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window in
 
 // request renders the prompt and checks it.
 func (r *replayed) request(line int, asked chat.Message) {
-	newest := func() history.Entry {
-		e, _, err := r.Session.Latest(r.T.Context(), history.TypeCompaction)
+	newest := func() entry.Entry {
+		e, _, err := r.Session.Latest(r.T.Context(), entry.TypeCompaction)
 		require.NoError(r.T, err)
 		return e
 	}
@@ -210,7 +211,7 @@ func (r *replayed) cover(firstKept string) {
 		if e.ID == firstKept {
 			return
 		}
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			for n := range marks([]chat.Message{e.Message()}) {
 				r.covered[n] = true
 			}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
 
@@ -90,7 +91,7 @@ func saidIn(t *testing.T, path string) []chat.Message {
 	var messages []chat.Message
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			messages = append(messages, e.Message())
 		}
 	}
@@ -168,7 +169,7 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 	models := 0
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeModelChange {
+		if e.Type() == entry.TypeModelChange {
 			models++
 		}
 	}

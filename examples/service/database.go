@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/jobs"
@@ -80,7 +81,7 @@ func (d *database) of(tenant string) *postgres.Sessions {
 }
 
 func (d *database) create(ctx context.Context, id sessionID) error {
-	header := history.Header{ID: newID()}
+	header := entry.Header{ID: newID()}
 	session, err := d.of(id.tenant).Open(ctx, id.name, history.Options{Header: header})
 	if err != nil {
 		return err

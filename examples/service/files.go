@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -248,7 +249,7 @@ func (f *files) info(ctx context.Context, id sessionID) (info, error) {
 		return i, nil // the file is still empty
 	}
 	for header, err := range log.Read(ctx, 0) {
-		var h history.Header
+		var h entry.Header
 		if err == nil && json.Unmarshal(header.Data, &h) == nil {
 			i.Created = h.Time
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize/agent"
 )
 
@@ -56,7 +56,7 @@ func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Reques
 				return nil, &problem{status: http.StatusConflict, Type: "conflict", Message: "after is not the newest message: read the session"}
 			}
 		}
-		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: said}})
+		added, err := c.session.Add(ctx, entry.Entry{Body: entry.Message{Message: said}})
 		if err != nil {
 			return nil, err
 		}
@@ -156,13 +156,13 @@ func (s *service) takeStep(ctx context.Context, r *http.Request, tenant string) 
 }
 
 // newest returns the newest message on the path to the leaf, the zero value if there is none.
-func (c *conversation) newest(ctx context.Context) (history.Entry, error) {
+func (c *conversation) newest(ctx context.Context) (entry.Entry, error) {
 	for e, err := range c.session.Back(ctx, "") {
-		if err != nil || e.Type() == history.TypeMessage {
+		if err != nil || e.Type() == entry.TypeMessage {
 			return e, err
 		}
 	}
-	return history.Entry{}, nil
+	return entry.Entry{}, nil
 }
 
 // answer asks the model until it calls no more tools.
@@ -222,7 +222,7 @@ func (c *conversation) run(ctx context.Context, calls []chat.ToolCall, out *stre
 		if err != nil {
 			return err
 		}
-		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: result}})
+		added, err := c.session.Add(ctx, entry.Entry{Body: entry.Message{Message: result}})
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (c *conversation) finishRound(ctx context.Context, out *stream) error {
 		if err != nil {
 			return err
 		}
-		if e.Type() != history.TypeMessage {
+		if e.Type() != entry.TypeMessage {
 			continue
 		}
 		m := e.Message()

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
@@ -60,7 +60,7 @@ func problemOf(err error) *problem {
 	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return &problem{http.StatusUnprocessableEntity, "prompt_too_large", "the conversation does not fit the model's window: go back to an earlier entry", err}
 	}
-	if _, ok := errors.AsType[*history.BoundaryError](err); ok {
+	if _, ok := errors.AsType[*entry.BoundaryError](err); ok {
 		return told(http.StatusConflict, "conflict", "the session has changed elsewhere: read the session")
 	}
 	switch {

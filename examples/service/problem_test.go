@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -34,7 +34,7 @@ func TestErrorsTellTheClientWhatToDo(t *testing.T) {
 		{io.ErrUnexpectedEOF, 503, "unavailable", true},
 		{syscall.ENOSPC, 503, "unavailable", true},
 		{&storage.ConflictError{}, 409, "conflict", false},
-		{&history.BoundaryError{}, 409, "conflict", false},
+		{&entry.BoundaryError{}, 409, "conflict", false},
 		{&chat.TransientError{Err: errors.New(secret)}, 502, "model_failed", true},
 		{&summarize.FailedError{Reasons: []error{errors.New(secret)}}, 502, "compaction_failed", true},
 		{errors.New(secret), 500, "internal", true},

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -133,9 +133,9 @@ func (s *service) readSession(ctx context.Context, w http.ResponseWriter, r *htt
 		switch {
 		case err != nil:
 			return err
-		case e.Type() == history.TypeCompaction:
+		case e.Type() == entry.TypeCompaction:
 			out.Compactions++
-		case e.Type() == history.TypeMessage:
+		case e.Type() == entry.TypeMessage:
 			switch {
 			case found && len(out.Entries) < limit && bytes < pageBytes:
 				m := messageOf(e, out.Leaf)
@@ -154,7 +154,7 @@ func (s *service) readSession(ctx context.Context, w http.ResponseWriter, r *htt
 	return reply(w, http.StatusOK, out)
 }
 
-func messageOf(e history.Entry, parent string) message {
+func messageOf(e entry.Entry, parent string) message {
 	m := e.Message()
 	out := message{Entry: e.ID, Parent: parent, Role: m.Role, Text: m.Text(), Time: e.Time}
 	for _, c := range m.ToolCalls {
@@ -180,7 +180,7 @@ func (s *service) branch(ctx context.Context, w http.ResponseWriter, r *http.Req
 	defer release()
 	if *in.Entry != "" {
 		e, err := c.session.Entry(ctx, *in.Entry)
-		if _, unknown := errors.AsType[*storage.NoEntryError](err); unknown || err == nil && e.Type() != history.TypeMessage {
+		if _, unknown := errors.AsType[*storage.NoEntryError](err); unknown || err == nil && e.Type() != entry.TypeMessage {
 			return &problem{status: http.StatusNotFound, Type: "unknown_entry", Message: "entry is not a message of the session"}
 		} else if err != nil {
 			return err

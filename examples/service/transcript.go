@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -103,9 +103,9 @@ func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error)
 
 // excerpt returns a line of the transcript for the model: its text, or its kind.
 func excerpt(n int, line storage.Stored) string {
-	var e history.Entry
+	var e entry.Entry
 	said, text := line.Kind, ""
-	if line.Kind == string(history.TypeMessage) && json.Unmarshal(line.Data, &e) == nil {
+	if line.Kind == string(entry.TypeMessage) && json.Unmarshal(line.Data, &e) == nil {
 		m := e.Message()
 		said, text = string(m.Role), m.Text()
 		for _, call := range m.ToolCalls {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // opened returns a conversation of a new session, without HTTP.
@@ -48,7 +48,7 @@ func TestTheCallInTheBreadcrumbWorks(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.compactor.Compact(t.Context(), "")
 		require.NoError(t, err)
-		made, found, err := c.session.Latest(t.Context(), history.TypeCompaction)
+		made, found, err := c.session.Latest(t.Context(), entry.TypeCompaction)
 		require.NoError(t, err)
 		require.True(t, found)
 		said := made.Compaction().Messages[0].Text()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/costsim"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/stepping"
@@ -90,7 +90,7 @@ func (r *replayer) asNumbers(s source, restarts bool) costsim.Session {
 	answers := stepping.Answering()
 	var last time.Time
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
-		if rec.Type() == history.TypeCompaction {
+		if rec.Type() == entry.TypeCompaction {
 			continue
 		}
 		answered := answers(rec)

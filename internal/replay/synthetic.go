@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/costsim"
 )
@@ -77,10 +77,10 @@ const (
 // cache is to be cold, after a pause longer than the lifetime of the cache.
 func (m syntheticSession) source(number int, lifetime time.Duration) source {
 	now := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
-	r := &importer.Recording{Format: importer.FormatPromptree, Header: history.Header{ID: "synthetic", Time: now}}
+	r := &importer.Recording{Format: importer.FormatPromptree, Header: entry.Header{ID: "synthetic", Time: now}}
 	add := func(message chat.Message) {
 		r.Records = append(r.Records, importer.Record{
-			Entry: history.Entry{ID: strconv.Itoa(len(r.Records) + 1), Parent: r.Leaf, Time: now, Body: history.Message{Message: message}},
+			Entry: entry.Entry{ID: strconv.Itoa(len(r.Records) + 1), Parent: r.Leaf, Time: now, Body: entry.Message{Message: message}},
 			Line:  len(r.Records) + 1,
 		})
 		r.Leaf = r.Records[len(r.Records)-1].ID

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/internal/statements"
@@ -39,7 +40,7 @@ func fixtureOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Me
 
 // numbered returns a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: entry.Header{ID: fmt.Sprint(number)}})
 	require.NoError(t, err)
 	return s
 }
@@ -1067,7 +1068,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace(", OncePerTurn: true", ""),
 				{File: engine + "decide.go", Old: "p.Background.OncePerTurn && m.TurnFailed &&", New: "p.Background.OncePerTurn &&"},
-				{File: "history/session_memory.go", Old: "		m.TurnFailed = false\n", New: "		_ = m.TurnFailed\n"},
+				{File: "history/entry/memory.go", Old: "		m.TurnFailed = false\n", New: "		_ = m.TurnFailed\n"},
 			},
 		},
 		{
@@ -1090,7 +1091,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
 				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
-				{File: "history/session_memory.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
+				{File: "history/entry/memory.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
 			},
 		},
 		{

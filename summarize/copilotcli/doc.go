@@ -42,7 +42,7 @@
 // # What is put in place
 //
 // One user message: the summary, copies of the user's own messages, the plan, the todo list, the skills that were
-// invoked with their instructions, and what a custom agent does. Plan and todo list are the newest [history.Todos] of
+// invoked with their instructions, and what a custom agent does. Plan and todo list are the newest [entry.Todos] of
 // the session, or come from the hook Workspace, which is the only source of skills and agents. Each copy is cut to 500
 // tokens, and together they take at most 30% of the room; marks say what was cut and how many messages were left out.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/internal/statements"
 	"github.com/promptree-go/promptree/sizing"
@@ -303,7 +303,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 5000, 10_000)
 				d.Say(chat.AssistantMessage("Yes."))
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
 				require.NoError(t, err)
 				d.Say(chat.UserMessage("And now?"))
 				require.True(t, compacts(d))
@@ -574,7 +574,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				statements.Change(engine+"carry.go", "Summary: history.Summary{Text: d.text,", `Summary: history.Summary{Text: "x",`),
+				statements.Change(engine+"carry.go", "Summary: entry.Summary{Text: d.text,", `Summary: entry.Summary{Text: "x",`),
 			},
 		},
 		{
@@ -612,7 +612,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
-				statements.Change(engine+"carry.go", "end.Outcome, kind = history.PlanDropped, EventDropped\n", "end.Outcome, kind = history.PlanDropped, EventDiscarded\n"),
+				statements.Change(engine+"carry.go", "end.Outcome, kind = entry.PlanDropped, EventDropped\n", "end.Outcome, kind = entry.PlanDropped, EventDiscarded\n"),
 			},
 		},
 
@@ -719,7 +719,7 @@ func TestStatements(t *testing.T) {
 			Says: "a user message names its mentions, which the application keeps with it",
 			Check: func(t *testing.T) {
 				d := fixture(t, 10_000)
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
 				require.NoError(t, err)
 				d.Say(marked(1, 14, 500)...)
 				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -231,11 +232,11 @@ func TestAnInterruptDuringASummaryLeavesAValidSession(t *testing.T) {
 	_, err := a.Ask(ctx, "Read them all.")
 	require.ErrorIs(t, err, why)
 	require.NoError(t, a.Close())
-	end, found, err := a.Session.Latest(ctx, history.TypePlanEnd)
+	end, found, err := a.Session.Latest(ctx, entry.TypePlanEnd)
 	require.NoError(t, err)
 	require.True(t, found)
-	require.Equal(t, history.PlanDropped, end.Body.(history.PlanEnd).Outcome)
-	_, found, err = a.Session.Latest(ctx, history.TypeCompaction)
+	require.Equal(t, entry.PlanDropped, end.Body.(entry.PlanEnd).Outcome)
+	_, found, err = a.Session.Latest(ctx, entry.TypeCompaction)
 	require.NoError(t, err)
 	require.False(t, found)
 	view, err := a.Session.View(ctx)

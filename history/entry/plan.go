@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"crypto/sha256"
@@ -33,7 +33,8 @@ type Plan struct {
 	Preamble string `json:"preamble,omitempty"`
 	// Thinking that is put before what is kept ([Compaction.Thinking]).
 	Thinking []chat.Thinking `json:"thinking,omitempty"`
-	// Used is the number of tokens that the policy measured; Limit is the number at which it compacts, 0 if it has none.
+	// Used is the number of tokens that the policy measured; Limit is the number at which it compacts, 0 if it has
+	// none.
 	Used  int `json:"used,omitempty"`
 	Limit int `json:"limit,omitempty"`
 	// Base is the size, in tokens, to which Used and Limit refer: the context window, or a smaller one that the policy
@@ -96,7 +97,7 @@ type SummaryAnswer struct {
 // Preamble holds the system messages and the tools of a prompt. Plans refer to it by its digest, so that it is stored
 // once.
 type Preamble struct {
-	// Digest of the fields below, as they were before [Options.Redact].
+	// Digest of the fields below, as they were before history.Options.Redact.
 	Digest string         `json:"digest"`
 	System []chat.Message `json:"system,omitempty"`
 	Tools  []chat.Tool    `json:"tools,omitempty"`
@@ -149,4 +150,16 @@ type Cleared struct {
 	Call string `json:"call,omitempty"`
 	// Text is the placeholder.
 	Text string `json:"text"`
+}
+
+// Erasure records what was erased. It follows the leaf of the session at that time.
+type Erasure struct {
+	// Entries lists the ids of the entries whose content was erased.
+	Entries []string `json:"entries"`
+	// Copies lists the compactions, clearings and plans from which word for word copies of that content were erased
+	// too.
+	Copies []string `json:"copies,omitempty"`
+	// Summaries lists the compactions and branch summaries that cover the erased entries. Their words may still reveal
+	// the content.
+	Summaries []string `json:"summaries,omitempty"`
 }

@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"bytes"
@@ -15,18 +15,20 @@ import (
 type visitor struct {
 	// show returns the replacement for a text. It may be nil.
 	show func(Passage) string
-	// value returns the replacement for a JSON value. By default, show is called with each string, number and key in it.
+	// value returns the replacement for a JSON value. By default, show is called with each string, number and key in
+	// it.
 	value func(path string, value []byte) []byte
 	// changed is called with the path of each field that was changed. It may be nil.
 	changed func(path string)
-	kind    EntryType
+	kind    Type
 	role    chat.Role
 }
 
-// header visits the header of a session.
-func (v *visitor) header(h *Header) {
+// header returns the visited header of a session.
+func (v *visitor) header(h Header) Header {
 	h.From = v.text("from", h.From)
 	h.Data = v.json("data", h.Data)
+	return h
 }
 
 // body returns the visited body.

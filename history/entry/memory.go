@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"slices"
@@ -26,10 +26,10 @@ import (
 //	Unusable               PlanEnd                      smaller requests for a summary          at the next compaction
 //	TurnFailed             PlanEnd                      whether a prompt waits for a summary    when the user says something
 type Memory struct {
-	// Models holds what was learnt of models, the one that was heard of last at the end; of 64 models at most.
+	// Models holds what was learnt of models, the one that was heard of last at the end; at most [MaxModels].
 	Models []Learnt
-	// Failures is the number of compactions that failed in a row, Failed the newest of them or a later cancellation, and
-	// FailedAt its time. Steps is the number of the agent's answers since then.
+	// Failures is the number of compactions that failed in a row, Failed the newest of them or a later cancellation,
+	// and FailedAt its time. Steps is the number of the agent's answers since then.
 	Failures int
 	Failed   PlanEnd
 	FailedAt time.Time
@@ -46,9 +46,9 @@ type Memory struct {
 type Learnt struct {
 	// Model is the model's name.
 	Model string `json:"model,omitempty"`
-	// Accepted is the largest input that the model accepted, in tokens by the provider's count, or else by ours. A limit
-	// that the provider names is believed only if it is larger. Counted is our count of the same request, 0 if it is not
-	// known.
+	// Accepted is the largest input that the model accepted, in tokens by the provider's count, or else by ours. A
+	// limit that the provider names is believed only if it is larger. Counted is our count of the same request, 0 if it
+	// is not known.
 	Accepted int `json:"accepted,omitempty"`
 	Counted  int `json:"counted,omitempty"`
 	// Agent is the ceiling of the agent's requests, and Summaries that of requests for summaries. A refusal of one kind
@@ -67,8 +67,8 @@ type Ceiling struct {
 	// no later request.
 	Once bool `json:"once,omitempty"`
 	// Holds is for how many accepted requests the ceiling holds, and Left how many of them are left. After that the
-	// nominal budget is tried again. Holds is 3 at first, and doubles if the nominal budget is then refused at up to 1.5
-	// times the ceiling.
+	// nominal budget is tried again. Holds is 3 at first, and doubles if the nominal budget is then refused at up to
+	// 1.5 times the ceiling.
 	Holds int `json:"holds,omitempty"`
 	Left  int `json:"left,omitempty"`
 	// Attempts is the number of refusals in a row, and Next the size of the next attempt; 0 means half of the nominal
@@ -81,8 +81,8 @@ type Ceiling struct {
 // firstHold is for how many accepted requests a refusal is remembered at first.
 const firstHold = 3
 
-// mostLearnt is the maximum number of models that are remembered.
-const mostLearnt = 64
+// MaxModels is the maximum number of models that a [Memory] holds.
+const MaxModels = 64
 
 // Size returns the largest size of the next request, in tokens, given the nominal one.
 func (c Ceiling) Size(nominal int) int {
@@ -108,8 +108,8 @@ func (c Ceiling) Confirmed() int {
 
 func nineTenths(n int) int { return max(1, clamp.Share(0.9, n)) }
 
-// refuse records that a request of a size was refused. Named is the limit that the provider named, by our count, 0 if it
-// named none that is believed.
+// refuse records that a request of a size was refused. Named is the limit that the provider named, by our count, 0 if
+// it named none that is believed.
 func (c *Ceiling) refuse(counted, named int) {
 	first := c.Attempts == 0
 	attempts := c.Attempts + 1
@@ -169,7 +169,8 @@ func (m *Memory) change(model string, f func(*Learnt)) {
 	l := m.Of(model)
 	f(&l)
 	m.Models = slices.DeleteFunc(slices.Clone(m.Models), func(o Learnt) bool { return o.Model == model })
-	m.Models = newest(append(m.Models, l), mostLearnt)
+	m.Models = append(m.Models, l)
+	m.Models = m.Models[max(0, len(m.Models)-MaxModels):]
 }
 
 // Refuse records a refusal.
@@ -194,8 +195,8 @@ func (l *Learnt) Summarised(answers, largest int) {
 	l.Summaries.fits(largest)
 }
 
-// ours returns the limit that a refusal names in tokens by our count. The provider's tokens for one of ours are those of
-// the refused request, else those of the largest that was accepted, and from 0.5 to 8.
+// ours returns the limit that a refusal names in tokens by our count. The provider's tokens for one of ours are those
+// of the refused request, else those of the largest that was accepted, and from 0.5 to 8.
 func (l *Learnt) ours(r Refusal) int {
 	ratio := 1.0
 	switch {

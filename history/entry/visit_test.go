@@ -1,4 +1,4 @@
-package history
+package entry_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
@@ -80,70 +82,73 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		}
 		return list
 	}
-	hidden := map[EntryType][]string{
-		TypeMessage:        inMessages(""),
-		TypeCustomMessage:  {".content.cacheType", ".name"},
-		TypeCompaction:     append(inMessages(".messages"), ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
-		TypeBranchSummary:  {".from"},
-		TypeBranch:         {".from"},
-		TypeCustom:         {".name"},
-		TypeLabel:          {".target"},
-		TypeModelChange:    {".model", ".provider"},
-		TypeThinkingChange: {".level"},
-		TypeTodos:          {".items.status"},
-		TypeUsage:          {".model", ".of", ".sent.marks.digest", ".sent.tools"},
-		TypeClearing:       {".arguments.call", ".arguments.entry", ".results.call", ".results.entry"},
-		TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
-		TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
-		TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan"},
-		TypeRefusal:        {".model"},
-		TypeErasure:        {".copies", ".entries", ".summaries"},
-		"later":            {"", ".id", ".parent"},
+	hidden := map[entry.Type][]string{
+		entry.TypeMessage:        inMessages(""),
+		entry.TypeCustomMessage:  {".content.cacheType", ".name"},
+		entry.TypeCompaction:     append(inMessages(".messages"), ".firstKept", ".lastCovered", ".mode", ".model", ".plan"),
+		entry.TypeBranchSummary:  {".from"},
+		entry.TypeBranch:         {".from"},
+		entry.TypeCustom:         {".name"},
+		entry.TypeLabel:          {".target"},
+		entry.TypeModelChange:    {".model", ".provider"},
+		entry.TypeThinkingChange: {".level"},
+		entry.TypeTodos:          {".items.status"},
+		entry.TypeUsage:          {".model", ".of", ".sent.marks.digest", ".sent.tools"},
+		entry.TypeClearing:       {".arguments.call", ".arguments.entry", ".results.call", ".results.entry"},
+		entry.TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
+		entry.TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
+		entry.TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan"},
+		entry.TypeRefusal:        {".model"},
+		entry.TypeErasure:        {".copies", ".entries", ".summaries"},
+		"later":                  {"", ".id", ".parent", ".redacted"},
 	}
 	index := regexp.MustCompile(`\[\d+\]`)
 	for _, b := range bodies {
 		b := filled(secretive(), b)
-		if u, ok := b.(Unknown); ok {
+		if u, ok := b.(entry.Unknown); ok {
 			u.Kind = "later"
 			u.Line = []byte(`{"type":"later","id":"SECRET","time":"2026-01-02T03:04:05Z","parent":"SECRET", "later":{"SECRET":[]},"SECRET": "SECRET" }`)
 			b = u
 		}
 		before := secrets(t, encodable(b))
 		shown := map[string]bool{}
-		v := visitor{kind: b.kind(), show: func(p Passage) string {
-			require.Equal(t, b.kind(), p.Type)
+		of := entry.Entry{Body: b}
+		kind := of.Type()
+		after, err := of.Redact(t.Context(), func(p entry.Passage) string {
+			require.Equal(t, kind, p.Type)
 			require.Contains(t, []chat.Role{"", chat.RoleUser}, p.Role)
 			shown[index.ReplaceAllString(p.Path, "")] = true
 			return strings.ReplaceAll(p.Text, "SECRET", "")
-		}}
-		after := v.body(b)
-		want := hidden[b.kind()]
+		})
+		require.NoError(t, err)
+		want := hidden[kind]
 		slices.Sort(want)
-		if got := secrets(t, encodable(after)); len(want)+len(got) > 0 {
-			require.Equal(t, want, got, "%s", b.kind())
+		if got := secrets(t, encodable(after.Body)); len(want)+len(got) > 0 {
+			require.Equal(t, want, got, "%s", kind)
 		}
-		require.Equal(t, before, secrets(t, encodable(b)), "%s: the body that was passed is unchanged", b.kind())
+		require.Equal(t, before, secrets(t, encodable(b)), "%s: the body that was passed is unchanged", kind)
 		if len(before) > len(want) {
 			require.NotEmpty(t, shown)
 		}
 		// Each path that was shown leads to a value.
 		for path := range shown {
 			_, within, _ := strings.Cut(path, ".")
-			if b.kind() == "later" {
+			if kind == "later" {
 				within = path
 			}
-			require.True(t, slices.ContainsFunc(before, func(p string) bool { return strings.HasPrefix(p+".", "."+within+".") }), "%s: %s", b.kind(), path)
+			require.True(t, slices.ContainsFunc(before, func(p string) bool { return strings.HasPrefix(p+".", "."+within+".") }), "%s: %s", kind, path)
 		}
 	}
 
-	h := filled(secretive(), Header{})
-	(&visitor{show: func(p Passage) string { return strings.ReplaceAll(p.Text, "SECRET", "") }}).header(&h)
+	h := filled(secretive(), entry.Header{})
+	h, err := h.Redact(t.Context(), func(p entry.Passage) string { return strings.ReplaceAll(p.Text, "SECRET", "") })
+	require.NoError(t, err)
 	require.Equal(t, []string{".id", ".redacted"}, secrets(t, h))
 }
 
 // encodable returns a body as it is encoded in its line.
-func encodable(b Body) any {
-	if u, ok := b.(Unknown); ok {
+func encodable(b entry.Body) any {
+	if u, ok := b.(entry.Unknown); ok {
 		return u.Line
 	}
 	return b
@@ -152,17 +157,16 @@ func encodable(b Body) any {
 func TestARedactorThatChangesNothingLeavesEveryByte(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1_000) {
-		plain, store := talked(t, Header{ID: "S", Time: monotonic})
+		plain, store := talked(t, entry.Header{ID: "S", Time: monotonic}, nil)
 		_, err := plain.Add(t.Context(), oddEntry(rand.New(rand.NewPCG(seed, 2)), "text", nil))
 		want := slices.Collect(lines(store))
-		for _, redact := range []func(Passage) string{
-			func(p Passage) string { return p.Text },
-			func(p Passage) string {
+		for _, redact := range []func(entry.Passage) string{
+			func(p entry.Passage) string { return p.Text },
+			func(p entry.Passage) string {
 				return strings.ReplaceAll(p.Text, "a text that does not occur", "")
 			},
 		} {
-			s, store := talked(t, Header{ID: "S", Time: monotonic})
-			s.options.Redact = redact
+			s, store := talked(t, entry.Header{ID: "S", Time: monotonic}, redact)
 			_, redactErr := s.Add(t.Context(), oddEntry(rand.New(rand.NewPCG(seed, 2)), "text", nil))
 			require.Equal(t, fmt.Sprint(err), fmt.Sprint(redactErr), "seed %d", seed)
 			require.Len(t, slices.Collect(lines(store)), len(want))
@@ -178,23 +182,27 @@ func TestARedactedEntryCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	redacted := 0
 	for seed := range uint64(1_000) {
-		s, store := talked(t, Header{})
 		r := rand.New(rand.NewPCG(seed, 3))
-		s.options.Redact = func(p Passage) string {
+		odd := false
+		s, store := talked(t, entry.Header{}, func(p entry.Passage) string {
+			if !odd {
+				return p.Text
+			}
 			return pick(r, p.Text, "", `"`, "[key]\n\u2028<&>\\", "{", "\x00", "中")
-		}
+		})
+		odd = true
 		e := oddEntry(rand.New(rand.NewPCG(seed, 2)), "text", nil)
 		added, err := s.Add(t.Context(), e)
 		if err != nil {
 			require.Len(t, slices.Collect(lines(store)), 4)
 			continue
 		}
-		if m, ok := e.Body.(Message); ok {
+		if m, ok := e.Body.(entry.Message); ok {
 			for i, c := range m.ToolCalls {
 				require.Equal(t, json.Valid([]byte(c.Arguments)), json.Valid([]byte(added[0].Message().ToolCalls[i].Arguments)))
 			}
 		}
-		again, err := New(t.Context(), store, Options{})
+		again, err := history.New(t.Context(), store, history.Options{})
 		require.NoError(t, err)
 		read, err := again.Entry(t.Context(), added[0].ID)
 		require.NoError(t, err)

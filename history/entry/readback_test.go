@@ -1,4 +1,4 @@
-package history
+package entry_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -26,12 +28,12 @@ var monotonic = time.Now()
 func odd(r *rand.Rand, text string, value []byte) *filler {
 	f := &filler{}
 	f.text = func() string {
-		return pick(r, "", text, "e1", "e2", "c1", "c2", "{}", "plain", "\xff\xfe", "\xed\xa0\x80", "a\x00\x1b\r\n\u2028<&>", strings.Repeat("中", MaxID))
+		return pick(r, "", text, "e1", "e2", "c1", "c2", "{}", "plain", "\xff\xfe", "\xed\xa0\x80", "a\x00\x1b\r\n\u2028<&>", strings.Repeat("中", entry.MaxID))
 	}
 	f.json = func() json.RawMessage {
 		return slices.Clone(pick(r, nil, value, []byte{}, []byte(text), []byte(" "), []byte("null"), []byte("{"), []byte(` { "b" : [ 1e999, -0 ] } `),
 			[]byte(`{"a":1,"a":2,"A":3}`), []byte(strings.Repeat("9", 400)), []byte("\"\xff\""), []byte(`{"\ud800":"\u003c\/"}`), []byte("\"<&>\u2028\""),
-			[]byte("1\n"), []byte("1 2"), nested(maxDepth-6+r.IntN(10)), nested(9_996+r.IntN(5))))
+			[]byte("1\n"), []byte("1 2"), nested(500-6+r.IntN(10)), nested(9_996+r.IntN(5))))
 	}
 	f.parts = func() chat.Parts {
 		n := r.IntN(5) - 1
@@ -70,13 +72,13 @@ func nested(depth int) []byte { return []byte(strings.Repeat("[", depth) + strin
 
 // oddEntry returns an entry of a random type to be added after those of [talked]. Every other one is likely to be
 // accepted.
-func oddEntry(r *rand.Rand, text string, value []byte) Entry {
+func oddEntry(r *rand.Rand, text string, value []byte) entry.Entry {
 	f := odd(r, text, value)
-	e := Entry{Time: f.time(), Body: filled(f, bodies[r.IntN(len(bodies))])}
+	e := entry.Entry{Time: f.time(), Body: filled(f, bodies[r.IntN(len(bodies))])}
 	if r.IntN(8) == 0 {
 		e.ID, e.Redacted = f.text(), []string{f.text()}
 	}
-	if u, ok := e.Body.(Unknown); ok {
+	if u, ok := e.Body.(entry.Unknown); ok {
 		u.Kind = "later"
 		u.Line = pick(r, u.Line, []byte(`{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05.123+01:00","later": `+string(f.json())+` }`))
 		e.Body = u
@@ -97,39 +99,39 @@ func oddEntry(r *rand.Rand, text string, value []byte) Entry {
 		return list
 	}
 	switch b := e.Body.(type) {
-	case Message:
+	case entry.Message:
 		b.Role, b.ToolCalls, b.ToolCallID = chat.RoleAssistant, nil, ""
 		e.Body = b
-	case Compaction:
+	case entry.Compaction:
 		b.Messages, b.FirstKept, b.LastCovered = asUser(make([]chat.Message, 1)), "e1", ""
 		b.Thinking = signed(b.Thinking)
 		e.Body = b
-	case Preamble:
+	case entry.Preamble:
 		b.System = asUser(b.System)
 		e.Body = b
-	case Plan:
+	case entry.Plan:
 		b.Thinking = signed(b.Thinking)
 		e.Body = b
-	case Clearing:
-		e.Body = Clearing{Results: []Cleared{{Entry: "e3", Text: "gone" + f.text()}}, Arguments: []Cleared{{Entry: "e2", Call: "c1", Text: "{}"}}}
+	case entry.Clearing:
+		e.Body = entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "gone" + f.text()}}, Arguments: []entry.Cleared{{Entry: "e2", Call: "c1", Text: "{}"}}}
 	}
 	return e
 }
 
 // talked returns a session with an open call.
-func talked(t testing.TB, h Header) (*Session, *storage.Memory) {
+func talked(t testing.TB, h entry.Header, redact func(entry.Passage) string) (*history.Session, *storage.Memory) {
 	t.Helper()
 	store := &storage.Memory{}
 	n := 0
-	o := Options{Header: h, IDs: func() string {
+	o := history.Options{Header: h, Redact: redact, IDs: func() string {
 		n++
 		return "e" + strconv.Itoa(n)
 	}}
-	s, err := New(t.Context(), store, o)
+	s, err := history.New(t.Context(), store, o)
 	if err != nil { // nothing was written
 		require.Empty(t, slices.Collect(lines(store)))
-		o.Header = Header{}
-		s, err = New(t.Context(), store, o)
+		o.Header = entry.Header{}
+		s, err = history.New(t.Context(), store, o)
 	}
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(),
@@ -140,11 +142,11 @@ func talked(t testing.TB, h Header) (*Session, *storage.Memory) {
 	return s, store
 }
 
-// asWritten ignores the changes that [Session.Add] makes to what it writes.
+// asWritten ignores the changes that [history.Session.Add] makes to what it writes.
 var asWritten = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b string) bool { return string([]rune(a)) == string([]rune(b)) }),
-	cmp.Comparer(func(a, b PlanOutcome) bool { return string([]rune(a)) == string([]rune(b)) }),
+	cmp.Comparer(func(a, b entry.PlanOutcome) bool { return string([]rune(a)) == string([]rune(b)) }),
 	cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b json.RawMessage) bool {
 		var compact [2]bytes.Buffer
@@ -157,28 +159,28 @@ var asWritten = cmp.Options{
 	})),
 	cmp.Comparer(func(a, b chat.Thinking) bool { return a == b }), // byte for byte
 	cmp.Comparer(func(a, b chat.Opaque) bool { return a.Tokens == b.Tokens && bytes.Equal(a.Value, b.Value) }),
-	cmp.Comparer(func(a, b Unknown) bool { return a.Kind == b.Kind && bytes.Equal(a.Line, b.Line) }),
+	cmp.Comparer(func(a, b entry.Unknown) bool { return a.Kind == b.Kind && bytes.Equal(a.Line, b.Line) }),
 }
 
 // checkReadBack adds an entry and reports whether it was accepted. If so, it checks that the entry is read back as it
 // was passed.
-func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (EntryType, bool) {
+func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (entry.Type, bool) {
 	t.Helper()
-	h := filled(odd(rand.New(rand.NewPCG(seed, 1)), text, value), Header{})
-	s, store := talked(t, h)
-	give := func() Entry { return oddEntry(rand.New(rand.NewPCG(seed, 2)), text, value) }
+	h := filled(odd(rand.New(rand.NewPCG(seed, 1)), text, value), entry.Header{})
+	s, store := talked(t, h, nil)
+	give := func() entry.Entry { return oddEntry(rand.New(rand.NewPCG(seed, 2)), text, value) }
 	added, err := s.Add(t.Context(), give())
 	if err != nil {
 		require.Len(t, slices.Collect(lines(store)), 4)
 		return give().Type(), false
 	}
 	given := give().Body // a copy that shares nothing with the session
-	if c, ok := given.(Compaction); ok {
+	if c, ok := given.(entry.Compaction); ok {
 		c.Carried = added[0].Compaction().Carried // filled in by the session
 		given = c
 	}
 	require.Empty(t, cmp.Diff(given, added[0].Body, asWritten), "seed %d: what was passed and what was added", seed)
-	again, err := New(t.Context(), store, Options{})
+	again, err := history.New(t.Context(), store, history.Options{})
 	require.NoError(t, err, "seed %d", seed)
 	require.Equal(t, s.Header(), again.Header(), "seed %d", seed)
 	read, err := again.Entry(t.Context(), added[0].ID)
@@ -201,7 +203,7 @@ func FuzzReadBack(f *testing.F) {
 
 func TestEveryAcceptedEntryCanBeReadBack(t *testing.T) {
 	t.Parallel()
-	accepted, refused := map[EntryType]int{}, map[EntryType]int{}
+	accepted, refused := map[entry.Type]int{}, map[entry.Type]int{}
 	for seed := range uint64(3_000) {
 		if kind, ok := checkReadBack(t, seed, "text", []byte(`{"k":[1.50]}`)); ok {
 			accepted[kind]++
@@ -210,11 +212,11 @@ func TestEveryAcceptedEntryCanBeReadBack(t *testing.T) {
 		}
 	}
 	for _, b := range bodies {
-		kind := b.kind()
+		kind := entry.Entry{Body: b}.Type()
 		if kind == "" {
 			kind = "later"
 		}
 		require.Greater(t, accepted[kind], 10, kind)
 	}
-	require.Greater(t, refused[TypeCustom], 20)
+	require.Greater(t, refused[entry.TypeCustom], 20)
 }

@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 )
 
 // Shown returns the message that represents the entry in a prompt, and false if there is none. A message represents
@@ -18,9 +19,9 @@ func (e Entry) Shown() (chat.Message, bool) {
 	case Shell:
 		return b.shown(), !b.Hidden
 	case CustomMessage:
-		return b.shown(), hasAnswer(sayable(b.Content))
+		return b.shown(), sendable.HasAnswer(sendable.Parts(b.Content))
 	case BranchSummary:
-		return chat.UserMessage(tagged("branch-summary", "", branchPreamble+b.Text)), !blank(b.Text)
+		return chat.UserMessage(tagged("branch-summary", "", branchPreamble+b.Text)), !sendable.Blank(b.Text)
 	}
 	return chat.Message{}, false
 }
@@ -33,8 +34,8 @@ func (b Shell) shown() chat.Message {
 	text.WriteString(tagged("command", "", b.Command))
 	text.WriteByte('\n')
 	output := b.Output
-	if blank(output) {
-		output = noOutput
+	if sendable.Blank(output) {
+		output = sendable.NoOutput
 	}
 	text.WriteString(tagged("output", "", output))
 	switch {

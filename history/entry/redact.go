@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"bytes"
@@ -13,10 +13,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plainjson"
-	"github.com/promptree-go/promptree/internal/worded"
 )
 
-// Passage is a text that is about to be written to a session, as passed to [Options.Redact].
+// Passage is a text that is about to be written to a session, as passed to history.Options.Redact.
 //
 // Passages are: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
 // wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of
@@ -31,7 +30,7 @@ type Passage struct {
 	// Text that is about to be written.
 	Text string
 	// Type of the entry that contains it; "session" for the header.
-	Type EntryType
+	Type Type
 	// Role of the message that contains it; "" outside messages.
 	Role chat.Role
 	// Path of its field in the line's JSON, such as "message.content[0].text", "shell.output" or "custom.data".
@@ -40,8 +39,8 @@ type Passage struct {
 	Key string
 }
 
-// RedactError is returned for an entry, or a header, for which [Options.Redact] panicked, ended its goroutine, had not
-// returned a second after the context ended, or returned a text that cannot be written. Nothing is written.
+// RedactError is returned for an entry, or a header, for which history.Options.Redact panicked, ended its goroutine,
+// had not returned a second after the context ended, or returned a text that cannot be written. Nothing is written.
 type RedactError struct {
 	// Path of the field that was passed; see [Passage].
 	Path string
@@ -56,69 +55,48 @@ func (e *RedactError) Unwrap() error { return e.Err }
 // errNotText is the cause of a [RedactError] for text that is not UTF-8.
 var errNotText = errors.New("it returned text that is not valid UTF-8")
 
-// redact replaces the texts of an entry with what [Options.Redact] returns for them.
-func (s *Session) redact(ctx context.Context, e *Entry) error {
-	if s.options.Redact == nil || e.Body == nil {
-		return nil
+// Redact returns the entry with its texts replaced by what a redactor returns for them, and the places in
+// [Entry.Redacted]. The error is a [*RedactError]. Without a redactor the entry stays as it is.
+func (e Entry) Redact(ctx context.Context, redactor func(Passage) string) (Entry, error) {
+	if redactor == nil || e.Body == nil {
+		return e, nil
 	}
-	was := e.Body
-	body, changed, err := redacted(ctx, s.options.Redact, e.Type(), func(v *visitor) Body { return v.body(was) })
+	body, changed, err := redacted(ctx, redactor, e.Type(), func(v *visitor) Body { return v.body(e.Body) })
 	if err != nil || len(changed) == 0 {
-		return err
+		return e, err
 	}
 	e.Body, e.Redacted = body, union(e.Redacted, changed)
 	if u, ok := body.(Unknown); ok {
 		u.Line = markUnknown(u.Line, changed)
 		e.Body = u
 	}
-	return nil
+	return e, nil
 }
 
-// Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere.
-func (s *Session) Redact(ctx context.Context, p Passage) (string, error) {
-	if s.options.Redact == nil || p.Text == "" {
+// Redact does for a header what [Entry.Redact] does for an entry.
+func (h Header) Redact(ctx context.Context, redactor func(Passage) string) (Header, error) {
+	if redactor == nil {
+		return h, nil
+	}
+	visited, changed, err := redacted(ctx, redactor, TypeSession, func(v *visitor) Header { return v.header(h) })
+	if err != nil {
+		return h, err
+	}
+	visited.Redacted = union(h.Redacted, changed)
+	return visited, nil
+}
+
+// Redact returns the text that a redactor returns for the passage. The error is a [*RedactError].
+func (p Passage) Redact(ctx context.Context, redactor func(Passage) string) (string, error) {
+	if redactor == nil || p.Text == "" {
 		return p.Text, nil
 	}
-	text, _, err := redacted(ctx, s.options.Redact, p.Type, func(v *visitor) string { return v.show(p) })
+	text, _, err := redacted(ctx, redactor, p.Type, func(v *visitor) string { return v.show(p) })
 	return text, err
 }
 
-// Redacted returns an error whose text is redacted as the session's entries are. What it wraps is found by [errors.Is] and
-// [errors.As] as before.
-func (s *Session) Redacted(ctx context.Context, err error) error {
-	if err == nil || s.options.Redact == nil {
-		return err
-	}
-	said := err.Error()
-	text, failed := s.Redact(context.WithoutCancel(ctx), Passage{Text: said, Type: TypePlanEnd, Path: "planEnd.error"})
-	switch {
-	case failed != nil:
-		return worded.Errorf(err, "history: an error that could not be redacted: %v", failed)
-	case text == said:
-		return err
-	}
-	return worded.Errorf(err, "%s", text)
-}
-
-// redactHeader does for a header what [Session.redact] does for an entry.
-func (s *Session) redactHeader(ctx context.Context, h *Header) error {
-	if s.options.Redact == nil {
-		return nil
-	}
-	was := *h
-	header, changed, err := redacted(ctx, s.options.Redact, TypeSession, func(v *visitor) Header {
-		v.header(&was)
-		return was
-	})
-	if err != nil {
-		return err
-	}
-	*h, h.Redacted = header, union(h.Redacted, changed)
-	return nil
-}
-
 // redacted runs a visit of texts with a redactor and returns its result, with the paths of the fields that changed.
-func redacted[T any](ctx context.Context, redactor func(Passage) string, kind EntryType, visit func(*visitor) T) (T, []string, error) {
+func redacted[T any](ctx context.Context, redactor func(Passage) string, kind Type, visit func(*visitor) T) (T, []string, error) {
 	type outcome struct {
 		value   T
 		changed []string

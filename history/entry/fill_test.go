@@ -1,4 +1,4 @@
-package history
+package entry_test
 
 import (
 	"encoding/json"
@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // bodies has one body of each type.
-var bodies = []Body{
-	Message{}, Shell{}, CustomMessage{}, Compaction{}, BranchSummary{}, Branch{}, Custom{}, Label{}, ModelChange{}, ThinkingChange{},
-	Todos{}, Usage{}, Clearing{}, Preamble{}, Plan{}, PlanEnd{}, Refusal{}, Erasure{}, Unknown{},
+var bodies = []entry.Body{
+	entry.Message{}, entry.Shell{}, entry.CustomMessage{}, entry.Compaction{}, entry.BranchSummary{}, entry.Branch{}, entry.Custom{}, entry.Label{}, entry.ModelChange{}, entry.ThinkingChange{},
+	entry.Todos{}, entry.Usage{}, entry.Clearing{}, entry.Preamble{}, entry.Plan{}, entry.PlanEnd{}, entry.Refusal{}, entry.Erasure{}, entry.Unknown{},
 }
 
 // allParts has one part of each type.
@@ -50,7 +51,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *time.Time:
 		*p = f.time()
 		return
-	case *Carried: // filled in by the session
+	case *entry.Carried: // filled in by the session
 		return
 	}
 	switch v.Kind() {

@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"cmp"
@@ -23,8 +23,8 @@ type Entry struct {
 	Time time.Time
 	// Body is what was said or done.
 	Body Body
-	// Redacted lists the paths, in the JSON of the entry's line, of values that [Options.Redact] changed before they
-	// were written.
+	// Redacted lists the paths, in the JSON of the entry's line, of values that history.Options.Redact changed before
+	// they were written.
 	Redacted []string
 }
 
@@ -35,14 +35,14 @@ const MaxID = 128
 // [Label], [ModelChange], [ThinkingChange], [Todos], [Usage], [Clearing], [Preamble], [Plan], [PlanEnd], [Refusal],
 // [Branch], [Erasure], or [Unknown] for an entry of a later version. No other type implements it, so a switch over
 // these is complete.
-type Body interface{ kind() EntryType }
+type Body interface{ bodyType() Type }
 
 // Type returns the type of the entry, "" if it has no body.
-func (e Entry) Type() EntryType {
+func (e Entry) Type() Type {
 	if e.Body == nil {
 		return ""
 	}
-	return e.Body.kind()
+	return e.Body.bodyType()
 }
 
 // Message returns the message of a [Message] entry, and the zero value for every other entry.
@@ -57,35 +57,35 @@ func (e Entry) Compaction() Compaction {
 	return c
 }
 
-// EntryType names a type of entry. In the log, the body of an entry is in the field of that name.
-type EntryType string
+// Type names a type of entry. In the log, the body of an entry is in the field of that name.
+type Type string
 
 // The types of entries.
 const (
 	// Shown to the model.
-	TypeMessage       EntryType = "message"
-	TypeShell         EntryType = "shell"
-	TypeCustomMessage EntryType = "customMessage"
-	TypeBranchSummary EntryType = "branchSummary"
-	TypeCompaction    EntryType = "compaction"
+	TypeMessage       Type = "message"
+	TypeShell         Type = "shell"
+	TypeCustomMessage Type = "customMessage"
+	TypeBranchSummary Type = "branchSummary"
+	TypeCompaction    Type = "compaction"
 	// Known only to the session.
-	TypeBranch         EntryType = "branch"
-	TypeCustom         EntryType = "custom"
-	TypeLabel          EntryType = "label"
-	TypeModelChange    EntryType = "modelChange"
-	TypeThinkingChange EntryType = "thinkingChange"
-	TypeTodos          EntryType = "todos"
-	TypeUsage          EntryType = "usage"
+	TypeBranch         Type = "branch"
+	TypeCustom         Type = "custom"
+	TypeLabel          Type = "label"
+	TypeModelChange    Type = "modelChange"
+	TypeThinkingChange Type = "thinkingChange"
+	TypeTodos          Type = "todos"
+	TypeUsage          Type = "usage"
 	// Written by compaction.
-	TypeClearing EntryType = "clearing"
-	TypePreamble EntryType = "preamble"
-	TypePlan     EntryType = "plan"
-	TypePlanEnd  EntryType = "planEnd"
-	TypeRefusal  EntryType = "refusal"
+	TypeClearing Type = "clearing"
+	TypePreamble Type = "preamble"
+	TypePlan     Type = "plan"
+	TypePlanEnd  Type = "planEnd"
+	TypeRefusal  Type = "refusal"
 	// Written by erasure.
-	TypeErasure EntryType = "erasure"
+	TypeErasure Type = "erasure"
 	// The first line of a log is its header, not an entry.
-	TypeSession EntryType = storage.KindHeader
+	TypeSession Type = storage.KindHeader
 )
 
 // Header is the first line of a log.
@@ -98,7 +98,7 @@ type Header struct {
 	From string `json:"from,omitempty"`
 	// Data that the application stores with the session, such as its folder.
 	Data json.RawMessage `json:"data,omitempty"`
-	// Redacted lists the paths of values that [Options.Redact] changed before they were written.
+	// Redacted lists the paths of values that history.Options.Redact changed before they were written.
 	Redacted []string `json:"redacted,omitempty"`
 }
 
@@ -147,10 +147,10 @@ type Compaction struct {
 	// LastCovered is the id of the last entry that is covered if FirstKept is "", so that what was appended while the
 	// summary was made stays. "" covers everything said so far.
 	LastCovered string `json:"lastCovered,omitempty"`
-	// Thinking is covered thinking from which the model continues: it is put at the start of the first assistant message
-	// shown after Messages if that belongs to the turn that is cut and has no thinking of its own. A provider that
-	// checks thinking requires some at the start of a loop of tool calls. Each element is signed or encrypted, and kept
-	// byte for byte.
+	// Thinking is covered thinking from which the model continues: it is put at the start of the first assistant
+	// message shown after Messages if that belongs to the turn that is cut and has no thinking of its own. A provider
+	// that checks thinking requires some at the start of a loop of tool calls. Each element is signed or encrypted, and
+	// kept byte for byte.
 	Thinking []chat.Thinking `json:"thinking,omitempty"`
 	// TokensBefore is the size of the prompt before the compaction, and TokensAfter its size afterwards.
 	TokensBefore int `json:"tokensBefore,omitempty"`
@@ -159,19 +159,27 @@ type Compaction struct {
 	Plan string `json:"plan,omitempty"`
 	// Mode names how the summary was made, for readers of the log.
 	Mode string `json:"mode,omitempty"`
-	// Model is the name of the model that wrote the summary, Answers the number of requests that it answered for it, and
-	// Asked our count of the largest of them, messages and tools, in tokens. Both are 0 if no model was asked.
+	// Model is the name of the model that wrote the summary, Answers the number of requests that it answered for it,
+	// and Asked our count of the largest of them, messages and tools, in tokens. Both are 0 if no model was asked.
 	Model   string `json:"model,omitempty"`
 	Answers int    `json:"answers,omitempty"`
 	Asked   int    `json:"asked,omitempty"`
-	// Unseen reports that the request for the summary left some of the covered messages out, because they were too large
-	// for the model.
+	// Unseen reports that the request for the summary left some of the covered messages out, because they were too
+	// large for the model.
 	Unseen bool `json:"unseen,omitempty"`
 	// Title describes the summary in one line, for people.
 	Title string `json:"title,omitempty"`
-	// Carried is what later compactions need from before this one. [Session.Add] fills it in.
+	// Carried is what later compactions need from before this one. history.Session.Add fills it in.
 	Carried Carried `json:"carried,omitzero"`
 	Summary
+}
+
+// Boundary returns the id of the entry that says where the compaction cuts, "" if it covers everything.
+func (c Compaction) Boundary() string {
+	if c.FirstKept != "" {
+		return c.FirstKept
+	}
+	return c.LastCovered
 }
 
 // BranchSummary describes what was done on a branch that was left. Its parent is the entry from which the work
@@ -203,7 +211,7 @@ type Files struct {
 }
 
 // Branch records that the session continued from its parent, which was not the entry appended last: an undo, or a
-// switch to another branch. See [Session.Branch].
+// switch to another branch. See history.Session.Branch.
 type Branch struct {
 	// From is the leaf that was left.
 	From string `json:"from,omitempty"`
@@ -267,8 +275,8 @@ type Usage struct {
 	// Counted is our own count of the same request, messages and tools, in tokens; 0 if it is not known. Input divided
 	// by Counted is the ratio between the provider's counts and ours.
 	Counted int `json:"counted,omitempty"`
-	// Refused is our own count of a larger request that the model refused before this one, without saying that it was too
-	// large; 0 if it refused none.
+	// Refused is our own count of a larger request that the model refused before this one, without saying that it was
+	// too large; 0 if it refused none.
 	Refused int `json:"refused,omitempty"`
 	// Cost in US dollars, 0 if it is not known.
 	Cost float64 `json:"cost,omitempty"`
@@ -278,27 +286,27 @@ type Usage struct {
 
 // Unknown is an entry of a type that this version does not know. It is kept, and written back unchanged.
 type Unknown struct {
-	Kind EntryType
+	Kind Type
 	// Line as it is in the log, without the line break.
 	Line json.RawMessage
 }
 
-func (Message) kind() EntryType        { return TypeMessage }
-func (Shell) kind() EntryType          { return TypeShell }
-func (CustomMessage) kind() EntryType  { return TypeCustomMessage }
-func (Compaction) kind() EntryType     { return TypeCompaction }
-func (BranchSummary) kind() EntryType  { return TypeBranchSummary }
-func (Branch) kind() EntryType         { return TypeBranch }
-func (Custom) kind() EntryType         { return TypeCustom }
-func (Label) kind() EntryType          { return TypeLabel }
-func (ModelChange) kind() EntryType    { return TypeModelChange }
-func (ThinkingChange) kind() EntryType { return TypeThinkingChange }
-func (Todos) kind() EntryType          { return TypeTodos }
-func (Usage) kind() EntryType          { return TypeUsage }
-func (Clearing) kind() EntryType       { return TypeClearing }
-func (Preamble) kind() EntryType       { return TypePreamble }
-func (Plan) kind() EntryType           { return TypePlan }
-func (PlanEnd) kind() EntryType        { return TypePlanEnd }
-func (Refusal) kind() EntryType        { return TypeRefusal }
-func (Erasure) kind() EntryType        { return TypeErasure }
-func (u Unknown) kind() EntryType      { return u.Kind }
+func (Message) bodyType() Type        { return TypeMessage }
+func (Shell) bodyType() Type          { return TypeShell }
+func (CustomMessage) bodyType() Type  { return TypeCustomMessage }
+func (Compaction) bodyType() Type     { return TypeCompaction }
+func (BranchSummary) bodyType() Type  { return TypeBranchSummary }
+func (Branch) bodyType() Type         { return TypeBranch }
+func (Custom) bodyType() Type         { return TypeCustom }
+func (Label) bodyType() Type          { return TypeLabel }
+func (ModelChange) bodyType() Type    { return TypeModelChange }
+func (ThinkingChange) bodyType() Type { return TypeThinkingChange }
+func (Todos) bodyType() Type          { return TypeTodos }
+func (Usage) bodyType() Type          { return TypeUsage }
+func (Clearing) bodyType() Type       { return TypeClearing }
+func (Preamble) bodyType() Type       { return TypePreamble }
+func (Plan) bodyType() Type           { return TypePlan }
+func (PlanEnd) bodyType() Type        { return TypePlanEnd }
+func (Refusal) bodyType() Type        { return TypeRefusal }
+func (Erasure) bodyType() Type        { return TypeErasure }
+func (u Unknown) bodyType() Type      { return u.Kind }

@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"bytes"
@@ -21,14 +21,14 @@ const FormatVersion = 3
 
 // headerLine is the first line of a log.
 type headerLine struct {
-	Type    EntryType `json:"type"`
-	Version int       `json:"version"`
+	Type    Type `json:"type"`
+	Version int  `json:"version"`
 	Header
 }
 
 // headLine holds the fields that every entry's line starts with.
 type headLine struct {
-	Type   EntryType `json:"type"`
+	Type   Type      `json:"type"`
 	ID     string    `json:"id"`
 	Parent string    `json:"parent,omitempty"`
 	Time   time.Time `json:"time"`
@@ -58,8 +58,16 @@ type line struct {
 	Erasure        *Erasure        `json:"erasure,omitempty"`
 }
 
-// encode returns the entry as a line, without the line break.
-func (e *Entry) encode() ([]byte, error) {
+// Encode returns the entry as a line, without the line break. [CheckDepth] says whether it can be read back everywhere.
+func (e Entry) Encode() ([]byte, error) {
+	data, err := e.encode()
+	if err != nil {
+		return nil, unencodable(err, func(v *visitor) { v.body(e.Body) })
+	}
+	return data, nil
+}
+
+func (e Entry) encode() ([]byte, error) {
 	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
 	switch b := e.Body.(type) {
 	case nil:
@@ -118,25 +126,35 @@ func validJSON(v any) ([]byte, error) {
 	return data, err
 }
 
-// ParseEntry returns the entry that a line of a store holds.
-func ParseEntry(l storage.Line) (Entry, error) {
-	e, err := decode(l.Data)
+// Parse returns the entry that a line of a store holds.
+func Parse(l storage.Line) (Entry, error) {
+	e, err := Decode(l.Data)
 	if err != nil {
 		return Entry{}, fmt.Errorf("history: the line of entry %q: %w", l.ID, err)
 	}
 	return e, nil
 }
 
-// decode reads a line, given without its line break. An unknown field is an error, because its content would be lost
-// unnoticed: the line is damaged, or of another version.
-func decode(raw []byte) (Entry, error) {
+// UnmarshalJSON reads an entry from its line in a log, as [Decode] does.
+func (e *Entry) UnmarshalJSON(line []byte) error {
+	read, err := Decode(line)
+	if err == nil {
+		*e = read
+	}
+	return err
+}
+
+// Decode returns the entry of a line, given without its line break. An entry of an unknown type becomes an [Unknown].
+// An unknown field is an error, because its content would be lost unnoticed: the line is damaged, or of another
+// version.
+func Decode(raw []byte) (Entry, error) {
 	var l line
 	if err := plainjson.Unmarshal(raw, &l); err != nil {
 		var all struct { // the fields that lines of every type have
 			headLine
 			Redacted []string `json:"redacted"`
 		}
-		if json.Unmarshal(raw, &all) != nil || all.Type == "" || known(all.Type) {
+		if json.Unmarshal(raw, &all) != nil || all.Type == "" || all.Type.Known() {
 			return Entry{}, err
 		}
 		// In an entry of a later version, fields may mean something else.
@@ -157,10 +175,8 @@ func decode(raw []byte) (Entry, error) {
 		err = checkRoles(b.System...)
 	case Compaction:
 		err = checkRoles(b.Messages...)
-		b.Carried.bound()
-		e.Body = b
 	case nil:
-		if known(l.Type) {
+		if l.Type.Known() {
 			return Entry{}, fmt.Errorf("a %s without a body", l.Type)
 		}
 		for _, t := range knownTypes {
@@ -189,7 +205,7 @@ func checkRoles(messages ...chat.Message) error {
 }
 
 // body returns the body for a type, nil if the line has none.
-func (l *line) body(t EntryType) Body {
+func (l *line) body(t Type) Body {
 	switch t {
 	case TypeMessage:
 		return body(l.Message)
@@ -255,16 +271,26 @@ func (h *headLine) check() error {
 }
 
 // knownTypes lists the types of entries that this version writes.
-var knownTypes = []EntryType{
+var knownTypes = []Type{
 	TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
 	TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
 	TypeErasure,
 }
 
-// known reports whether this version writes entries of a type.
-func known(t EntryType) bool { return slices.Contains(knownTypes, t) }
+// Known reports whether this version writes entries of the type.
+func (t Type) Known() bool { return slices.Contains(knownTypes, t) }
 
-func decodeHeader(body []byte) (Header, error) {
+// Encode returns the header as the first line of a log, without the line break.
+func (h Header) Encode() ([]byte, error) {
+	data, err := validJSON(headerLine{Type: TypeSession, Version: FormatVersion, Header: h})
+	if err != nil {
+		return nil, unencodable(err, func(v *visitor) { v.header(h) })
+	}
+	return data, nil
+}
+
+// DecodeHeader returns the header that the first line of a log holds.
+func DecodeHeader(body []byte) (Header, error) {
 	var h headerLine
 	switch err := json.Unmarshal(body, &h); {
 	case err != nil:

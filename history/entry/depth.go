@@ -1,4 +1,4 @@
-package history
+package entry
 
 import (
 	"bytes"
@@ -29,24 +29,6 @@ func (e *DepthError) Error() string {
 	return fmt.Sprintf("its JSON is nested %d levels deep, more than %d: at %s: flatten the value, or keep it as text", e.Depth, e.Max, e.Path)
 }
 
-// writable returns the line of an entry, without the line break, or an error if the line could not be read back.
-func (e *Entry) writable() ([]byte, error) {
-	line, err := e.encode()
-	if err != nil {
-		return nil, unencodable(err, func(v *visitor) { v.body(e.Body) })
-	}
-	return line, checkDepth(line)
-}
-
-// writable returns the line of a header, as [Entry.writable] does.
-func (h *Header) writable() ([]byte, error) {
-	line, err := validJSON(headerLine{Type: TypeSession, Version: FormatVersion, Header: *h})
-	if err != nil {
-		return nil, unencodable(err, func(v *visitor) { v.header(h) })
-	}
-	return line, checkDepth(line)
-}
-
 // unencodable returns an error that names the JSON value that is too deep or invalid in what could not be encoded, or
 // err if there is none.
 func unencodable(err error, visit func(*visitor)) error {
@@ -63,8 +45,8 @@ func unencodable(err error, visit func(*visitor)) error {
 	return err
 }
 
-// checkDepth returns a [*DepthError] if a line is nested too deep to be written.
-func checkDepth(line []byte) error {
+// CheckDepth returns a [*DepthError] if a line is nested too deep to be written.
+func CheckDepth(line []byte) error {
 	depth, at := depth(line)
 	if depth <= maxDepth {
 		return nil
