@@ -25,7 +25,7 @@ func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 	l := looking{ClearRule: r, t: t}
 	sn := v.shown()
 	if sn.reader != nil {
-		l.transcript = sn.reader.transcript().Name
+		l.transcript = sn.reader.Transcript().Name
 	}
 	for _, turn := range sn.shown() {
 		for _, round := range turn.rounds {
@@ -214,4 +214,35 @@ func (l *looking) findStale() {
 			changed[path] = o.round + 1
 		}
 	}
+}
+
+// Find returns the clearing that the rule makes of a view, and false if it clears nothing. Add it to the session with
+// [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [Limits] cut them.
+func (r ClearRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
+	c := r.Look(v, t)
+	return c.Clearing, c.Saved > 0
+}
+
+// sentResults returns the results that are sent, in the order of arrival.
+func (r Round) sentResults() []entry.Entry {
+	sent := make([]entry.Entry, 0, len(r.Results))
+	seen := map[string]bool{}
+	for _, e := range r.Results {
+		id := e.Message().ToolCallID
+		if !seen[id] && r.tool(id) != "" {
+			sent = append(sent, e)
+		}
+		seen[id] = true
+	}
+	return sent
+}
+
+// tool returns the name of the tool that a call runs.
+func (r Round) tool(call string) string {
+	for _, c := range r.Assistant.Message().ToolCalls {
+		if c.ID == call && call != "" {
+			return c.Name
+		}
+	}
+	return ""
 }

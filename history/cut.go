@@ -122,12 +122,12 @@ func (p CutPoint) at(place int) CutPoint {
 	tail := tailOf(p.Units[p.At:]).plus(p.starter(p.At))
 	p.Tokens, p.Messages = tail.tokens, tail.messages
 	p.Over = p.limit > 0 && p.Tokens > p.limit
-	nodes := p.snapshot.path.nodes
-	cut := p.snapshot.path.indexAt(p.Units[p.At].at)
-	for cut > 0 && nodes[cut-1].at >= p.lower && nodes[cut-1].kind.Unsaid() {
+	nodes := p.snapshot.path.Nodes
+	cut := p.snapshot.path.IndexAt(p.Units[p.At].at)
+	for cut > 0 && nodes[cut-1].At >= p.lower && nodes[cut-1].Kind.Unsaid() {
 		cut--
 	}
-	p.FirstKept = nodes[cut].id
+	p.FirstKept = nodes[cut].ID
 	return p
 }
 
@@ -209,11 +209,11 @@ func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing
 	}
 	sn := p.snapshot
 	missing := &entry.BoundaryError{ID: firstKept, Reason: entry.BoundaryMissing}
-	at := sn.path.index(firstKept)
+	at := sn.path.Index(firstKept)
 	if at < 0 {
 		return CutPoint{}, missing
 	}
-	i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(sn.path.nodes[at].at, sn.boundary) })
+	i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(sn.path.Nodes[at].At, sn.boundary) })
 	if i < 0 {
 		return CutPoint{}, missing
 	}
@@ -276,7 +276,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 			}
 		}
 		if last = max(last, u.last); i == running {
-			last = sn.path.last().at
+			last = sn.path.Last().At
 		}
 	}
 	if len(p.places) == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/counting"
 )
@@ -125,21 +126,18 @@ func dataOf(e entry.Entry) json.RawMessage {
 	return m.Data
 }
 
-// anywhere is a position after the end of every store.
-const anywhere storage.Position = 1<<63 - 1
-
 // head returns the units at the start of the path with at most that many messages in all, and the position after them.
 // No result of theirs follows a later unit, and they are among the first 64 shown entries.
 func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s elements.Sizing) (head []Unit, end storage.Position, err error) {
 	if messages <= 0 {
 		return nil, 0, nil
 	}
-	c, err := sn.reader.carried(ctx, sn.path)
+	c, err := sn.reader.Carried(ctx, sn.path)
 	if err != nil {
 		return nil, 0, err
 	}
-	end = sn.path.last().at + 1
-	nodes, entries, err := sn.reader.resolve(ctx, anywhere, slices.Concat(c.Head, c.Clearings))
+	end = sn.path.Last().At + 1
+	nodes, entries, err := sn.reader.Resolve(ctx, log.Anywhere, slices.Concat(c.Head, c.Clearings))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -159,7 +157,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 			count = i + 1
 		}
 	}
-	if count == len(units) && len(c.Head) == mostHead && count > 0 && units[count-1].aborted { // more of its results may follow
+	if count == len(units) && len(c.Head) == log.MostHead && count > 0 && units[count-1].aborted { // more of its results may follow
 		count--
 	}
 	if count == 0 {

@@ -183,10 +183,11 @@
 //
 // # Reading the source
 //
-// Below this package, storage keeps the lines, and entry says what they hold. Files here are named for what they are
-// part of:
+// Below this package, storage keeps the lines, entry says what they hold, and internal/log reads and appends them:
+// paths, what a compaction carries forward, erasure, damaged logs, the guard around a store of your own. Files here are
+// named for what they are part of:
 //
-//	session_*  appending, the tree, paths, compactions, erasure; the guard around a store of your own; damaged logs
+//	session_*  the log's face: one call of internal/log for each method
 //	view_*     what a model sees: turns, rounds, the elements that show them
 //	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
 //	clear*, clip, truncate, fileops

@@ -176,7 +176,7 @@ func merge(ops []fileOp) entry.Files {
 			files.Read = append(files.Read, path)
 		}
 	}
-	files.Modified = newest(files.Modified, mostFiles)
-	files.Read = newest(files.Read, mostFiles-len(files.Modified))
+	files.Modified = files.Modified[max(0, len(files.Modified)-mostFiles):]
+	files.Read = files.Read[max(0, len(files.Read)+len(files.Modified)-mostFiles):]
 	return files
 }

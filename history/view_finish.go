@@ -3,6 +3,7 @@ package history
 import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/internal/sendable"
 )
 
@@ -98,18 +99,6 @@ func (r Round) whole() []chat.Message {
 // says reports whether the round is sent: whether [Round.Messages] returns any message.
 func (r Round) says() bool { return sendable.Answers(r.Assistant.Message()) }
 
-// answers returns the first result of each call that has one.
-func (r Round) answers() map[string]chat.Message {
-	answers := make(map[string]chat.Message, len(r.Results))
-	for _, e := range r.Results {
-		m := e.Message()
-		if _, again := answers[m.ToolCallID]; !again {
-			answers[m.ToolCallID] = m
-		}
-	}
-	return answers
-}
-
 // clipCalls cuts arguments so that together they take at most limit tokens.
 func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
 	sizes := make([]int, len(calls))
@@ -128,4 +117,15 @@ func (t Turn) Message() (chat.Message, bool) {
 	m, ok := t.Start.Shown()
 	m.Content = sendable.Parts(m.Content)
 	return m, ok && sendable.HasAnswer(m.Content)
+}
+
+// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the prompt's budget,
+// like a tool result, because the output may exceed any budget. What the user or the application says is never cut.
+func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
+	if shell, ok := t.Start.Body.(entry.Shell); ok {
+		limits = limits.withDefaults()
+		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
+		t.Start.Body = shell
+	}
+	return t.Message()
 }

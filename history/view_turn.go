@@ -86,3 +86,15 @@ func Turns(path iter.Seq2[entry.Entry, error]) iter.Seq2[Turn, error] {
 		}
 	}
 }
+
+// answers returns the first result of each call that has one.
+func (r Round) answers() map[string]chat.Message {
+	answers := make(map[string]chat.Message, len(r.Results))
+	for _, e := range r.Results {
+		m := e.Message()
+		if _, again := answers[m.ToolCallID]; !again {
+			answers[m.ToolCallID] = m
+		}
+	}
+	return answers
+}

@@ -1,10 +1,8 @@
 package entry
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"strings"
 	"unicode/utf8"
 )
@@ -122,47 +120,4 @@ func keyStep(quoted []byte) string {
 		return `["` + key + `"]`
 	}
 	return "." + key
-}
-
-// tokens yields the start and the end of each string, number, literal and delimiter of a JSON value.
-func tokens(value []byte) iter.Seq2[int, int] {
-	return func(yield func(start, end int) bool) {
-		for i := 0; i < len(value); {
-			end := i + 1
-			switch value[i] {
-			case ' ', '\t', '\r', '\n':
-				i = end
-				continue
-			case '{', '}', '[', ']', ':', ',':
-			case '"':
-				end = stringEnd(value, i)
-			default:
-				for end < len(value) && strings.IndexByte("{}[]:,\" \t\r\n", value[end]) < 0 {
-					end++
-				}
-			}
-			if !yield(i, end) {
-				return
-			}
-			i = end
-		}
-	}
-}
-
-// stringEnd returns the end of the JSON string that starts at a place.
-func stringEnd(value []byte, start int) int {
-	for i := start + 1; ; {
-		n := bytes.IndexByte(value[i:], '"')
-		if n < 0 {
-			return len(value)
-		}
-		i += n + 1
-		escapes := 0
-		for value[i-2-escapes] == '\\' { // stops at the opening quote at the latest
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i
-		}
-	}
 }

@@ -10,34 +10,9 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
-
-// Passage is a text that is about to be written to a session, as passed to history.Options.Redact.
-//
-// Passages are: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
-// wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of
-// things to do and errors; the paths of files; the descriptions of tools; and the source of a session. In JSON values,
-// each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of
-// tools and in entries of unknown types. Empty texts are not passed.
-//
-// Values that hold a session together are never passed: ids, types, roles and times; the names of tools, models,
-// policies, fields and parts of the application; levels, states and counts; digests, media types and signatures; and
-// thinking that is encrypted.
-type Passage struct {
-	// Text that is about to be written.
-	Text string
-	// Type of the entry that contains it; "session" for the header.
-	Type Type
-	// Role of the message that contains it; "" outside messages.
-	Role chat.Role
-	// Path of its field in the line's JSON, such as "message.content[0].text", "shell.output" or "custom.data".
-	Path string
-	// Key of the value within a field that holds JSON, or of the list that contains the value. "" for a key itself.
-	Key string
-}
 
 // RedactError is returned for an entry, or a header, for which history.Options.Redact panicked, ended its goroutine,
 // had not returned a second after the context ended, or returned a text that cannot be written. Nothing is written.

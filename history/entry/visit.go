@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // visitor walks through the texts of an entry, or of a header, and replaces them. It changes a copy.
@@ -270,38 +269,26 @@ func common(name string) bool {
 	return slices.ContainsFunc([]string{"type", "id", "parent", "time", "redacted"}, func(field string) bool { return strings.EqualFold(field, name) })
 }
 
-// splice is a value in which places are replaced, one after the other.
-type splice struct {
-	made []byte
-	next int // the first place that was not copied yet
-}
-
-func (s *splice) put(value []byte, start, end int, with []byte) {
-	s.made = append(append(s.made, value[s.next:start]...), with...)
-	s.next = end
-}
-
-// all returns the value, unchanged if nothing was replaced.
-func (s *splice) all(value []byte) []byte {
-	if s.next == 0 {
-		return value
-	}
-	return append(s.made, value[s.next:]...)
-}
-
-// unquote returns the text of a valid JSON string.
-func unquote(quoted []byte) (text string) {
-	if err := json.Unmarshal(quoted, &text); err != nil {
-		panic(err)
-	}
-	return text
-}
-
-// quote returns a text as a JSON string.
-func quote(text string) []byte {
-	quoted, err := plainjson.Marshal(text)
-	if err != nil {
-		panic(err)
-	}
-	return quoted
+// Passage is a text that is about to be written to a session, as passed to history.Options.Redact.
+//
+// Passages are: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
+// wherever in an entry messages are; commands and their output; summaries, titles, instructions, labels, lists of
+// things to do and errors; the paths of files; the descriptions of tools; and the source of a session. In JSON values,
+// each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of
+// tools and in entries of unknown types. Empty texts are not passed.
+//
+// Values that hold a session together are never passed: ids, types, roles and times; the names of tools, models,
+// policies, fields and parts of the application; levels, states and counts; digests, media types and signatures; and
+// thinking that is encrypted.
+type Passage struct {
+	// Text that is about to be written.
+	Text string
+	// Type of the entry that contains it; "session" for the header.
+	Type Type
+	// Role of the message that contains it; "" outside messages.
+	Role chat.Role
+	// Path of its field in the line's JSON, such as "message.content[0].text", "shell.output" or "custom.data".
+	Path string
+	// Key of the value within a field that holds JSON, or of the list that contains the value. "" for a key itself.
+	Key string
 }

@@ -716,7 +716,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
-				{File: "history/view_snapshot.go", Old: "range p.nodes[p.indexAt(boundary):]", New: "range p.nodes"},
+				{File: "history/view_snapshot.go", Old: "range p.Nodes[p.IndexAt(boundary):]", New: "range p.Nodes"},
 			},
 		},
 		{
@@ -1091,7 +1091,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
 				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
-				{File: "history/entry/memory.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
+				{File: "history/entry/learnt.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
 			},
 		},
 		{

@@ -907,7 +907,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, want, again.Messages())
 				require.Empty(t, again.Requests())
 			},
-			Mutants: []statements.Mutant{statements.Change("history/entry/entry.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
+			Mutants: []statements.Mutant{statements.Change("history/entry/body.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
 		},
 
 		// Checkpoints.
@@ -1116,9 +1116,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []any{window, window, 60_000, 60_000, window}, bases)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change("history/entry/memory.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
-				statements.Change("history/entry/memory.go", "const firstHold = 3", "const firstHold = 4"),
-				statements.Change("history/entry/memory.go", "const firstHold = 3", "const firstHold = 2"),
+				statements.Change("history/entry/learnt.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
+				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 4"),
+				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 2"),
 				statements.Change(engine+"target.go", "float64(ceiling.Refused))))\n	}", "float64(2*ceiling.Refused))))\n	}"),
 			},
 		},
@@ -1140,7 +1140,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{99_000, 47_000, 22_000, 10_000, 4000, 3000}, sizes, "half, less the headroom of the truncator")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change("history/entry/memory.go", "min(next, counted/2)", "min(next, counted/4)"),
+				statements.Change("history/entry/learnt.go", "min(next, counted/2)", "min(next, counted/4)"),
 			},
 		},
 

@@ -595,8 +595,8 @@ var cuts = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.tree.nodes[u.at].kind < kindShell && i > base && last < u.at"},
-			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.tree.nodes[u.at].kind >= kindShell && i > base && last < u.at"},
+			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind < entry.KindShell && i > base && last < u.at"},
+			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind >= entry.KindShell && i > base && last < u.at"},
 		},
 	},
 	{
@@ -636,7 +636,7 @@ var cuts = []statements.Statement{
 			rendered(d)
 			require.Equal(t, id, latest(d).FirstKept)
 		},
-		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: " && nodes[cut-1].kind.Unsaid() {", New: " && false {"}},
+		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: " && nodes[cut-1].Kind.Unsaid() {", New: " && false {"}},
 	},
 	{
 		Says: "if a turn is cut there are two summaries: of the history before it, and of its beginning",
@@ -861,7 +861,7 @@ var placed = []statements.Statement{
 			{File: engine + "plan.go", Old: "TokensBefore: s.tokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
 			{File: engine + "plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
 			{File: engine + "carry.go", Old: "Summary: entry.Summary{Text: d.text, ", New: "Summary: entry.Summary{"},
-			{File: sessions + "session_tree.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.nodes) - 1)\n\tvar b base"},
+			{File: sessions + "internal/log/reader.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.Nodes) - 1)\n\tvar b base"},
 		},
 	},
 	{

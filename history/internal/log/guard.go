@@ -1,39 +1,15 @@
-package history
+package log
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 )
-
-// CallbackError is returned if a function of [Options] panicked, ended its goroutine, or had not returned a second
-// after the context ended.
-type CallbackError struct {
-	// Name of the function, such as "Options.Now".
-	Name string
-	Err  error
-}
-
-func (e *CallbackError) Error() string { return fmt.Sprintf("history: %s: %v", e.Name, e.Err) }
-
-// Unwrap returns what went wrong.
-func (e *CallbackError) Unwrap() error { return e.Err }
-
-// callOption calls a function of the options.
-func callOption[T any](ctx context.Context, name string, f func() T) (T, error) {
-	value, err := callback.Call(ctx, func(context.Context) (T, error) { return f(), nil })
-	if err != nil {
-		err = &CallbackError{Name: name, Err: err}
-	}
-	return value, err
-}
 
 // guardedStore wraps a store that is not promptree's own and may misbehave.
 type guardedStore struct{ storage.Store }
@@ -57,6 +33,22 @@ func (g guardedStore) failed(method string, err error) error {
 
 func (g guardedStore) wrong(method string, err error) error {
 	return &storage.StoreError{Store: fmt.Sprintf("%T", g.Store), Method: method, Err: err}
+}
+
+// unsalvaged returns the underlying store, with the lines that cannot be read.
+func unsalvaged(s storage.Store) storage.Store {
+	if salvaged, ok := s.(interface{ unsalvaged() storage.Store }); ok {
+		return salvaged.unsalvaged()
+	}
+	return s
+}
+
+// unwrapped returns the caller's own store, with its abilities.
+func unwrapped(s storage.Store) storage.Store {
+	if g, ok := unsalvaged(s).(guardedStore); ok {
+		return g.Store
+	}
+	return unsalvaged(s)
 }
 
 // do calls a method.
@@ -102,6 +94,12 @@ func ability[T any](s storage.Store, f func() T) T {
 	defer cancel()
 	value, _ := do(ctx, guarded(s), "", func(context.Context) (T, error) { return f(), nil })
 	return value
+}
+
+// isShared reports whether other processes may append to a store at the same time.
+func isShared(s storage.Store) bool {
+	sharer, ok := unwrapped(s).(storage.Sharer)
+	return ok && ability(s, sharer.Shared)
 }
 
 // closeTime is the maximum time for closing a store.
@@ -251,30 +249,3 @@ func await(ctx context.Context, lines <-chan stored, done <-chan error) (s store
 		return stored{}, false, &callback.LeftError{Cause: context.Cause(ctx)}
 	}
 }
-
-// lock is a mutex whose waiters give up when their context ends. The zero value is unlocked.
-type lock struct {
-	once sync.Once
-	held chan struct{}
-}
-
-// errBusy is returned for a lock that was not released in time.
-var errBusy = errors.New("history: another call has not returned from the session's store")
-
-// take acquires the lock. The error wraps the context's cause.
-func (l *lock) take(ctx context.Context) error {
-	l.once.Do(func() { l.held = make(chan struct{}, 1) })
-	select {
-	case l.held <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case l.held <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", errBusy, context.Cause(ctx))
-	}
-}
-
-func (l *lock) release() { <-l.held }

@@ -1,4 +1,4 @@
-package history_test
+package entry_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package history
+package log
 
 import (
 	"crypto/rand"

@@ -1,4 +1,4 @@
-package history
+package log
 
 import (
 	"cmp"
@@ -77,6 +77,9 @@ func (s *salvagedStore) all(ctx context.Context) ([]salvagedLine, error) {
 	}
 	return s.lines, err
 }
+
+// unsalvaged returns the store with all its lines.
+func (s *salvagedStore) unsalvaged() storage.Store { return s.Store }
 
 // leftOut returns an error for each line that was skipped.
 func (s *salvagedStore) leftOut() []*storage.CorruptError {

@@ -1,4 +1,4 @@
-package history
+package log
 
 import (
 	"context"
@@ -13,25 +13,14 @@ import (
 // ErrNotErasable is returned for an erasure in a store that is not an [storage.Eraser].
 var ErrNotErasable = errors.New("history: the session's store cannot erase")
 
-// Erase erases the content of entries for good, and appends an [entry.Erasure], which it returns. Their ids, parents,
-// roles and the ids of calls stay, so that the tree and the rules of providers hold. Each text becomes "[erased]", or
-// empty if that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are
-// removed.
-//
-// Word for word copies in later compactions, clearings, branch summaries and plans are erased too: whole lines of a
-// text, and pieces of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
-// that cover what is erased are listed in [entry.Erasure.Summaries], so erase them too if they must not reveal it.
-// Checkpoint files, redactions and what was sent to models are outside the session and stay.
-//
-// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the
-// entries. Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
-// can be called again.
-func (s *Session) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
-	if err := s.begins(ctx); err != nil {
+// Erase erases the content of entries for good, and appends an [entry.Erasure], which it returns. See
+// history.Session.Erase.
+func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
+	if err := l.begins(ctx); err != nil {
 		return entry.Erasure{}, err
 	}
-	defer s.writing.release()
-	r, _, end, err := s.state()
+	defer l.writing.Release()
+	r, _, end, err := l.State()
 	if err != nil {
 		return entry.Erasure{}, err
 	}
@@ -66,21 +55,20 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (entry.Erasure, erro
 	if err != nil {
 		return entry.Erasure{}, err
 	}
-	if err := s.reload(ctx, r, end); err != nil {
+	if err := l.reload(ctx, r, end); err != nil {
 		return entry.Erasure{}, err
 	}
-	_, err = s.add(ctx, []entry.Entry{{Body: e.erasure}}, false)
+	_, err = l.add(ctx, []entry.Entry{{Body: e.erasure}}, false)
 	return e.erasure, err
 }
 
-// Remove removes the session with everything in it from its store, and closes it. The store must be an
-// [storage.Eraser], else the error is [ErrNotErasable].
-func (s *Session) Remove(ctx context.Context) error {
-	if err := s.begins(ctx); err != nil {
+// Remove removes the session with everything in it from its store, and closes it. See history.Session.Remove.
+func (l *Log) Remove(ctx context.Context) error {
+	if err := l.begins(ctx); err != nil {
 		return err
 	}
-	defer s.writing.release()
-	r, _, _, err := s.state()
+	defer l.writing.Release()
+	r, _, _, err := l.State()
 	if err != nil {
 		return err
 	}
@@ -92,32 +80,11 @@ func (s *Session) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.cache.forget(r.key)
-	s.mu.Lock()
-	s.closed, s.path = true, path{}
-	s.mu.Unlock()
-	s.endLeases()
-	return nil
-}
-
-// reload drops the cached entries of a session in which something was erased, and reads it again. The caller holds
-// writing.
-func (s *Session) reload(ctx context.Context, r *reader, end storage.Position) error {
-	r.cache.forget(r.key)
-	fresh := *r
-	fresh.key = sessions.Add(1) // concurrent readers may still store what they read under the old key
-	p, err := fresh.open(ctx, end, "")
-	if err != nil {
-		return err
-	}
-	if err := s.views.making.take(ctx); err != nil {
-		return err
-	}
-	defer s.views.making.release()
-	s.views.last = nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.key, s.path, s.end = fresh.key, p, end
+	r.cache.forget(r.Key)
+	l.mu.Lock()
+	l.closed, l.path = true, Path{}
+	l.mu.Unlock()
+	l.claims.end()
 	return nil
 }
 

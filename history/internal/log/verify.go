@@ -1,4 +1,4 @@
-package history
+package log
 
 import (
 	"context"
@@ -9,6 +9,17 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
 )
+
+// missing reports whether an error is a [*storage.NoEntryError].
+func missing(err error) bool {
+	_, ok := errors.AsType[*storage.NoEntryError](err)
+	return ok
+}
+
+// noParent returns the error of a line whose parent is not before it.
+func noParent(id string) error {
+	return worded.Errorf(&storage.NoEntryError{ID: id}, "its parent %q is not before it", id)
+}
 
 // Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
 // that occur twice, entries whose parent does not precede them. The second result is an error of the store itself.
