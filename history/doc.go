@@ -187,7 +187,7 @@
 // paths, what a compaction carries forward, erasure, damaged logs, the guard around a store of your own. Files here are
 // named for what they are part of:
 //
-//	session_*  the log's face: one call of internal/log for each method
+//	session    the log's face: one call of internal/log for each method
 //	view_*     what a model sees: turns, rounds, the elements that show them
 //	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
 //	clear*, clip, truncate, fileops

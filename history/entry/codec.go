@@ -60,14 +60,6 @@ type line struct {
 
 // Encode returns the entry as a line, without the line break. [CheckDepth] says whether it can be read back everywhere.
 func (e Entry) Encode() ([]byte, error) {
-	data, err := e.encode()
-	if err != nil {
-		return nil, unencodable(err, func(v *visitor) { v.body(e.Body) })
-	}
-	return data, nil
-}
-
-func (e Entry) encode() ([]byte, error) {
 	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
 	switch b := e.Body.(type) {
 	case nil:
@@ -113,7 +105,16 @@ func (e Entry) encode() ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", b)
 	}
-	return validJSON(l)
+	return encoded(l, func(v *visitor) { v.body(e.Body) })
+}
+
+// encoded returns a line. If it cannot be encoded, the error names the value that visit comes to.
+func encoded(line any, visit func(*visitor)) ([]byte, error) {
+	data, err := validJSON(line)
+	if err != nil {
+		return nil, unencodable(err, visit)
+	}
+	return data, nil
 }
 
 // validJSON encodes a value that may hold JSON from elsewhere. Bytes in it that are not UTF-8 become U+FFFD, as in all
@@ -282,11 +283,7 @@ func (t Type) Known() bool { return slices.Contains(knownTypes, t) }
 
 // Encode returns the header as the first line of a log, without the line break.
 func (h Header) Encode() ([]byte, error) {
-	data, err := validJSON(headerLine{Type: TypeSession, Version: FormatVersion, Header: h})
-	if err != nil {
-		return nil, unencodable(err, func(v *visitor) { v.header(h) })
-	}
-	return data, nil
+	return encoded(headerLine{Type: TypeSession, Version: FormatVersion, Header: h}, func(v *visitor) { v.header(h) })
 }
 
 // DecodeHeader returns the header that the first line of a log holds.

@@ -872,7 +872,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("summarize.PackedPrompt()", "summarize.SimplePrompt()"),
 				{File: engine + "summarise.go", Old: "w.unseen = w.unseen || p.Drops", New: "w.unseen = w.unseen || !p.Drops"},
-				{File: engine + "carry.go", Old: "entry.ID, d.unseen\n", New: "entry.ID, false\n"},
+				{File: engine + "carry.go", Old: "found.ID, d.unseen\n", New: "entry.ID, false\n"},
 			},
 		},
 		{

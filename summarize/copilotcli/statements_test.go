@@ -1231,8 +1231,8 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
 				statements.Change(engine+"carry.go", "at.messages, len(result.Messages)", "at.messages, at.messages"),
-				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, entry.ID`),
-				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, entry.ID`),
+				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, found.ID`),
+				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, found.ID`),
 				statements.Change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
 				statements.Change(engine+"job.go", "m.usage = m.usage.Plus(u)", "_ = m.usage.Plus(u)"),
 			},

@@ -1183,7 +1183,7 @@ var hooks = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "c.hooks.AfterCompact(ctx, entry)", New: "c.hooks.AfterCompact(ctx, entry.Entry{})"},
+			{File: engine + "carry.go", Old: "c.hooks.AfterCompact(ctx, e)", New: "c.hooks.AfterCompact(ctx, entry.Entry{})"},
 			{File: engine + "carry.go", Old: "compaction.Extension = true", New: ""},
 		},
 	},

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,29 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/worded"
 )
+
+// Options are those of package history, which guards the functions.
+type Options struct {
+	Header  entry.Header
+	MaxLine int64 // 0 for the default
+	Redact  func(entry.Passage) string
+	Salvage bool
+	IDs     func(context.Context) (string, error)
+	Now     func(context.Context) (time.Time, error)
+	Cache   *Cache // nil for the one that all logs of the process share
+}
+
+// writable returns a line that was encoded, or an error if it is nested too deep or too long to be written.
+func (o Options) writable(line []byte, err error) ([]byte, error) {
+	if err == nil {
+		err = entry.CheckDepth(line)
+	}
+	limit := cmp.Or(o.MaxLine, storage.DefaultMaxLine)
+	if size := int64(len(line)); err == nil && size > limit {
+		err = &storage.LineTooLongError{Bytes: size, Max: limit}
+	}
+	return line, err
+}
 
 // Log is a session in a store, without its views: a tree of entries to which entries are appended. The zero value is
 // an empty log in memory. It is safe for concurrent use.
@@ -240,4 +264,26 @@ func (l *Log) Release(id string) { l.claims.release(id) }
 // Claimed returns the state of a claim. See history.Session.Claimed.
 func (l *Log) Claimed(ctx context.Context, id string) (ClaimState, error) {
 	return l.claims.state(ctx, l.rawStore(), id)
+}
+
+// Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere. See
+// history.Session.Redact.
+func (l *Log) Redact(ctx context.Context, p entry.Passage) (string, error) {
+	return p.Redact(ctx, l.options.Redact)
+}
+
+// Redacted returns an error whose text is redacted as the session's entries are. See history.Session.Redacted.
+func (l *Log) Redacted(ctx context.Context, err error) error {
+	if err == nil || l.options.Redact == nil {
+		return err
+	}
+	said := err.Error()
+	text, failed := l.Redact(context.WithoutCancel(ctx), entry.Passage{Text: said, Type: entry.TypePlanEnd, Path: "planEnd.error"})
+	switch {
+	case failed != nil:
+		return worded.Errorf(err, "history: an error that could not be redacted: %v", failed)
+	case text == said:
+		return err
+	}
+	return worded.Errorf(err, "%s", text)
 }
