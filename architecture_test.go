@@ -22,6 +22,7 @@ var imports = map[string][]string{
 	"elements":        {"elements/chat"},
 	"render":          {"elements", "sizing"},
 	"history":         {"elements", "sizing"},
+	"history/entry":   {"elements/chat", "sizing", "history/storage", "history/internal/sendable"},
 	"history/storage": {},
 	"summarize":       {"elements", "sizing", "render", "history"},
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -226,7 +227,7 @@ func Example_step7Compaction() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			kept++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -19,13 +20,13 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 	known := []string{}
 	var open []string // ids of calls on any branch
 	for n := range 10 + r.IntN(60) {
-		e := history.Entry{}
+		e := entry.Entry{}
 		if len(known) > 0 && r.IntN(8) == 0 {
 			e.Parent = known[r.IntN(len(known))]
 		}
 		switch r.IntN(14) {
 		case 0, 1:
-			e.Body = history.Message{Message: chat.UserMessage(fmt.Sprint("u", n))}
+			e.Body = entry.Message{Message: chat.UserMessage(fmt.Sprint("u", n))}
 		case 2, 3, 4, 5:
 			m := chat.AssistantMessage(fmt.Sprint("a", n))
 			for i := range r.IntN(4) {
@@ -33,20 +34,20 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 				m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "run", Arguments: "{}"})
 				open = append(open, id)
 			}
-			e.Body = history.Message{Message: m}
+			e.Body = entry.Message{Message: m}
 		case 6, 7, 8, 9:
 			if len(open) == 0 {
 				continue
 			}
-			e.Body = history.Message{Message: done(open[len(open)-1-r.IntN(min(len(open), 4))])}
+			e.Body = entry.Message{Message: done(open[len(open)-1-r.IntN(min(len(open), 4))])}
 		case 10:
-			e.Body = history.Shell{Command: "ls", Output: fmt.Sprint(n), Hidden: r.IntN(3) == 0}
+			e.Body = entry.Shell{Command: "ls", Output: fmt.Sprint(n), Hidden: r.IntN(3) == 0}
 		case 11:
-			e.Body = []history.Body{
-				history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text(fmt.Sprint(n))}},
-				history.BranchSummary{Summary: history.Summary{Text: fmt.Sprint(n)}},
-				history.Label{Target: "e1", Text: "x"},
-				history.Todos{Text: "x"},
+			e.Body = []entry.Body{
+				entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text(fmt.Sprint(n))}},
+				entry.BranchSummary{Summary: entry.Summary{Text: fmt.Sprint(n)}},
+				entry.Label{Target: "e1", Text: "x"},
+				entry.Todos{Text: "x"},
 			}[r.IntN(4)]
 		case 12:
 			if len(known) > 0 {

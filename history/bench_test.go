@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
@@ -184,7 +185,7 @@ func BenchmarkStep(b *testing.B) {
 			return err
 		}
 		if c, ok := savingRule().Find(view, s); ok {
-			if _, err := session.Add(b.Context(), history.Entry{Body: c}); err != nil {
+			if _, err := session.Add(b.Context(), entry.Entry{Body: c}); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/toolname"
@@ -23,7 +25,7 @@ func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 	l := looking{ClearRule: r, t: t}
 	sn := v.shown()
 	if sn.reader != nil {
-		l.transcript = sn.reader.transcript().Name
+		l.transcript = sn.reader.Transcript().Name
 	}
 	for _, turn := range sn.shown() {
 		for _, round := range turn.rounds {
@@ -139,10 +141,10 @@ func (l *looking) clearable() Clearable {
 func (l *looking) clearResult(c *Clearable, o output) int {
 	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
 	saved := o.tokens - l.t.CountText(text)
-	if saved <= 0 || o.tokens < l.Least || blank(text) {
+	if saved <= 0 || o.tokens < l.Least || sendable.Blank(text) {
 		return 0
 	}
-	c.Results = append(c.Results, Cleared{Entry: o.entry, Text: text})
+	c.Results = append(c.Results, entry.Cleared{Entry: o.entry, Text: text})
 	return saved
 }
 
@@ -167,7 +169,7 @@ func (l *looking) clearArguments(c *Clearable, o output) int {
 	if saved <= 0 || !json.Valid([]byte(text)) {
 		return 0
 	}
-	c.Arguments = append(c.Arguments, Cleared{Entry: o.entry, Call: o.call.ID, Text: text})
+	c.Arguments = append(c.Arguments, entry.Cleared{Entry: o.entry, Call: o.call.ID, Text: text})
 	return saved
 }
 
@@ -184,7 +186,7 @@ func (l *looking) findStale() {
 		if o.arguments() || o.done || o.failed {
 			continue
 		}
-		var of Files
+		var of entry.Files
 		if tool, _ := toolname.Find(files, o.call.Name); tool != nil {
 			of = tool(o.call.Arguments)
 		}
@@ -212,4 +214,35 @@ func (l *looking) findStale() {
 			changed[path] = o.round + 1
 		}
 	}
+}
+
+// Find returns the clearing that the rule makes of a view, and false if it clears nothing. Add it to the session with
+// [Session.Add] to put it into effect. Tokens are counted of whole outputs, before [Limits] cut them.
+func (r ClearRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
+	c := r.Look(v, t)
+	return c.Clearing, c.Saved > 0
+}
+
+// sentResults returns the results that are sent, in the order of arrival.
+func (r Round) sentResults() []entry.Entry {
+	sent := make([]entry.Entry, 0, len(r.Results))
+	seen := map[string]bool{}
+	for _, e := range r.Results {
+		id := e.Message().ToolCallID
+		if !seen[id] && r.tool(id) != "" {
+			sent = append(sent, e)
+		}
+		seen[id] = true
+	}
+	return sent
+}
+
+// tool returns the name of the tool that a call runs.
+func (r Round) tool(call string) string {
+	for _, c := range r.Assistant.Message().ToolCalls {
+		if c.ID == call && call != "" {
+			return c.Name
+		}
+	}
+	return ""
 }

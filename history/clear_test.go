@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
@@ -40,7 +41,7 @@ func ExampleClearRule() {
 	rule.Keep, rule.Saves = 300, 100 // instead of 40,000 and 20,000
 	clearing, ok := rule.Find(view, sizing.Estimator{})
 	fmt.Println(ok, clearing.Saved, "tokens saved")
-	if _, err := session.Add(context.Background(), history.Entry{Body: clearing}); err != nil {
+	if _, err := session.Add(context.Background(), entry.Entry{Body: clearing}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -85,14 +86,14 @@ func addOutputs(t testing.TB, s *history.Session, rounds string) {
 }
 
 // cleared adds the clearing that a rule finds, if it finds one.
-func cleared(t testing.TB, s *history.Session, rule history.ClearRule) (history.Clearing, bool) {
+func cleared(t testing.TB, s *history.Session, rule history.ClearRule) (entry.Clearing, bool) {
 	t.Helper()
 	c, ok := rule.Find(viewOf(t, s), quarter{})
 	if !ok {
 		require.Empty(t, c)
 		return c, false
 	}
-	_, err := s.Add(t.Context(), history.Entry{Body: c})
+	_, err := s.Add(t.Context(), entry.Entry{Body: c})
 	require.NoError(t, err)
 	return c, true
 }
@@ -240,9 +241,9 @@ func TestAClearingReplacesTextsInEveryViewAfterIt(t *testing.T) {
 	write.ToolCalls[0].Arguments = `{"text":` + quoted(numberedLines(100)) + `}`
 	require.NoError(t, s.Append(t.Context(), user, write, chat.ToolResult("a", "written"), chat.ToolResult("b", numberedLines(100)), answer, user, calls("c")))
 	before := renderedIn(t, t.Context(), prompt(s))
-	_, err := s.Add(t.Context(), history.Entry{Body: history.Clearing{
-		Results:   []history.Cleared{{Entry: "e4", Text: "[gone]"}},
-		Arguments: []history.Cleared{{Entry: "e2", Call: "a", Text: `{"cleared":true}`}},
+	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Clearing{
+		Results:   []entry.Cleared{{Entry: "e4", Text: "[gone]"}},
+		Arguments: []entry.Cleared{{Entry: "e2", Call: "a", Text: `{"cleared":true}`}},
 	}})
 	require.NoError(t, err)
 	want := []chat.Message{user, calls("a", "b"), chat.ToolResult("a", "written"), chat.ToolResult("b", "[gone]"), answer, user}
@@ -269,7 +270,7 @@ func TestAClearingReplacesTextsInEveryViewAfterIt(t *testing.T) {
 	require.NoError(t, s.Branch(t.Context(), "e8"))
 	require.Equal(t, after, renderedIn(t, t.Context(), prompt(s)))
 	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c", "ok"), answer))
-	_, err = s.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
+	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
 	require.NoError(t, err)
 	require.Equal(t, "[gone for good]", viewOf(t, s).Turns[0].Rounds[0].Results[1].Message().Text(), "the latest clearing counts")
 	v, err := s.ViewAt(t.Context(), "e7")
@@ -291,39 +292,39 @@ func TestAClearingDoesNotChangeEarlierViews(t *testing.T) {
 }
 
 func TestAnInvalidClearingIsRefused(t *testing.T) {
-	results := func(list ...history.Cleared) history.Clearing { return history.Clearing{Results: list} }
-	arguments := func(list ...history.Cleared) history.Clearing { return history.Clearing{Arguments: list} }
+	results := func(list ...entry.Cleared) entry.Clearing { return entry.Clearing{Results: list} }
+	arguments := func(list ...entry.Cleared) entry.Clearing { return entry.Clearing{Arguments: list} }
 	for _, tt := range []struct {
 		rule string
-		c    history.Clearing
+		c    entry.Clearing
 		says string
 	}{
-		{"nothing is cleared", history.Clearing{Saved: 5}, "it clears nothing"},
-		{"a result without an entry", results(history.Cleared{Text: "gone"}), "result 1: no entry is named"},
-		{"an entry that does not exist", results(history.Cleared{Entry: "e99", Text: "gone"}), `result 1: entry "e99" is not in the session`},
-		{"an entry on another branch", results(history.Cleared{Entry: "e3", Text: "gone"}, history.Cleared{Entry: "e5", Text: "gone"}), `result 2: entry "e5" is on another branch`},
-		{"an entry that is not a result", results(history.Cleared{Entry: "e2", Text: "gone"}), `result 1: entry "e2" is not a tool result`},
-		{"an empty text", results(history.Cleared{Entry: "e3"}), `result 1: the text for entry "e3" is empty`},
-		{"a blank text", results(history.Cleared{Entry: "e3", Text: " \n"}), `result 1: the text for entry "e3" is empty`},
-		{"a result with a call", results(history.Cleared{Entry: "e3", Call: "a", Text: "gone"}), `result 1: it names the call "a"`},
-		{"arguments of a result", arguments(history.Cleared{Entry: "e3", Call: "a", Text: "{}"}), `arguments 1: entry "e3" is not a message of the assistant`},
-		{"arguments of a user message", arguments(history.Cleared{Entry: "e1", Call: "a", Text: "{}"}), `arguments 1: entry "e1" is not a message of the assistant`},
-		{"arguments of a call of another message", arguments(history.Cleared{Entry: "e2", Call: "z", Text: "{}"}), `arguments 1: entry "e2" makes no call "z"`},
-		{"arguments without a call", arguments(history.Cleared{Entry: "e2", Text: "{}"}), `arguments 1: entry "e2" makes no call ""`},
-		{"arguments that are not JSON", arguments(history.Cleared{Entry: "e2", Call: "a", Text: "{gone"}), `arguments 1: the text for call "a" is not valid JSON`},
+		{"nothing is cleared", entry.Clearing{Saved: 5}, "it clears nothing"},
+		{"a result without an entry", results(entry.Cleared{Text: "gone"}), "result 1: no entry is named"},
+		{"an entry that does not exist", results(entry.Cleared{Entry: "e99", Text: "gone"}), `result 1: entry "e99" is not in the session`},
+		{"an entry on another branch", results(entry.Cleared{Entry: "e3", Text: "gone"}, entry.Cleared{Entry: "e5", Text: "gone"}), `result 2: entry "e5" is on another branch`},
+		{"an entry that is not a result", results(entry.Cleared{Entry: "e2", Text: "gone"}), `result 1: entry "e2" is not a tool result`},
+		{"an empty text", results(entry.Cleared{Entry: "e3"}), `result 1: the text for entry "e3" is empty`},
+		{"a blank text", results(entry.Cleared{Entry: "e3", Text: " \n"}), `result 1: the text for entry "e3" is empty`},
+		{"a result with a call", results(entry.Cleared{Entry: "e3", Call: "a", Text: "gone"}), `result 1: it names the call "a"`},
+		{"arguments of a result", arguments(entry.Cleared{Entry: "e3", Call: "a", Text: "{}"}), `arguments 1: entry "e3" is not a message of the assistant`},
+		{"arguments of a user message", arguments(entry.Cleared{Entry: "e1", Call: "a", Text: "{}"}), `arguments 1: entry "e1" is not a message of the assistant`},
+		{"arguments of a call of another message", arguments(entry.Cleared{Entry: "e2", Call: "z", Text: "{}"}), `arguments 1: entry "e2" makes no call "z"`},
+		{"arguments without a call", arguments(entry.Cleared{Entry: "e2", Text: "{}"}), `arguments 1: entry "e2" makes no call ""`},
+		{"arguments that are not JSON", arguments(entry.Cleared{Entry: "e2", Call: "a", Text: "{gone"}), `arguments 1: the text for call "a" is not valid JSON`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, user, calls("a"), done("a"), calls("b"), done("b"))
 			require.NoError(t, s.Branch(t.Context(), "e3"))
 			entries := all(t, s)
-			_, err := s.Add(t.Context(), history.Entry{Body: tt.c})
+			_, err := s.Add(t.Context(), entry.Entry{Body: tt.c})
 			require.ErrorContains(t, err, "history: clearing: "+tt.says)
 			equal(t, entries, all(t, s))
 		})
 	}
 	s := talk(t, user, calls("a"))
-	_, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: done("a")}}, history.Entry{Body: history.Clearing{
-		Results: []history.Cleared{{Entry: "e3", Text: "gone"}}, Arguments: []history.Cleared{{Entry: "e2", Call: "a", Text: "{}"}},
+	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: done("a")}}, entry.Entry{Body: entry.Clearing{
+		Results: []entry.Cleared{{Entry: "e3", Text: "gone"}}, Arguments: []entry.Cleared{{Entry: "e2", Call: "a", Text: "{}"}},
 	}})
 	require.NoError(t, err, "an entry of the same Add is on the path")
 	require.Equal(t, "gone", viewOf(t, s).Messages()[2].Text())

@@ -192,17 +192,6 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
-// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the prompt's budget,
-// like a tool result, because the output may exceed any budget. What the user or the application says is never cut.
-func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
-	if shell, ok := t.Start.Body.(Shell); ok {
-		limits = limits.withDefaults()
-		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
-		t.Start.Body = shell
-	}
-	return t.Message()
-}
-
 // clipParts cuts the text among parts so that together they take at most limit tokens. Other parts stay, except that
 // one larger than the limit is replaced by a note.
 func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
@@ -351,4 +340,17 @@ func writeJSON[T any](out *bytes.Buffer, v T) error {
 	line, err := plainjson.Marshal(v)
 	out.Write(line)
 	return err
+}
+
+// partsUpTo counts parts one by one. A huge text counts as one token more than the limit.
+func partsUpTo(t chat.Tokenizer, parts chat.Parts, limit int) int {
+	n := 0
+	for _, p := range parts {
+		if text, ok := p.(chat.Text); ok {
+			n += sizeUpTo(t, string(text), limit)
+		} else if p != nil {
+			n += t.CountPart(p)
+		}
+	}
+	return n
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
@@ -204,7 +205,7 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 			runtime.Gosched()
 		}
 		err = s.Compact(t.Context(), summary("before "+kept, kept))
-		if _, gone := errors.AsType[*history.BoundaryError](err); gone {
+		if _, gone := errors.AsType[*entry.BoundaryError](err); gone {
 			dropped++
 		} else if err != nil {
 			t.Error(err)
@@ -239,7 +240,7 @@ func TestAConcurrentCompactionIsAppliedOrDropped(t *testing.T) {
 		if e.Message().Role == chat.RoleUser {
 			said[e.Message().Text()] = true
 		}
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			next++
 			require.Contains(t, ids(t, s.PathTo(t.Context(), e.ID)), e.Compaction().FirstKept)
 			v, err := s.ViewAt(t.Context(), e.ID)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -38,7 +39,7 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 	labels, err := s.Labels(ctx)
 	require.NoError(t, err)
 	got["labels"] = labels
-	for _, of := range []history.EntryType{"message", "shell", "compaction", "todos", "label", "branch", "clearing", "preamble", "plan", "usage", "refusal"} {
+	for _, of := range []entry.Type{"message", "shell", "compaction", "todos", "label", "branch", "clearing", "preamble", "plan", "usage", "refusal"} {
 		e, ok, err := s.Latest(ctx, of)
 		require.NoError(t, err)
 		got["latest "+string(of)] = []any{e, ok}
@@ -50,12 +51,12 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 		require.NoError(t, err)
 		c, err := s.Carry(ctx, e.ID)
 		require.NoError(t, err)
-		resolve := func(refs []history.Ref) []history.Entry {
+		resolve := func(refs []entry.Ref) []entry.Entry {
 			list, err := s.Resolve(ctx, refs...)
 			require.NoError(t, err)
 			return list
 		}
-		var preambles, latest []history.Ref
+		var preambles, latest []entry.Ref
 		for _, ref := range c.Preambles {
 			preambles = append(preambles, ref)
 		}
@@ -77,7 +78,7 @@ func TestACopiedSessionIsTheSameAndContinuesTheSameWay(t *testing.T) {
 		onDisk, err := storage.OpenFile(onDisk, storage.FileOptions{Disk: &historytest.Disk{}, Sync: storage.SyncNever})
 		require.NoError(t, err)
 		for name, stores := range map[string][2]storage.Store{"file to memory": {onDisk, &storage.Memory{}}, "memory to file": {&storage.Memory{}, newFile(t)}} {
-			s, err := history.New(t.Context(), stores[0], history.Options{IDs: numbered.IDs(), Header: history.Header{ID: "S"}})
+			s, err := history.New(t.Context(), stores[0], history.Options{IDs: numbered.IDs(), Header: entry.Header{ID: "S"}})
 			require.NoError(t, err)
 			treeAtRandom(t, rand.New(rand.NewPCG(seed, 5)), s)
 			copyTo(t, stores[1], stores[0])
@@ -116,7 +117,7 @@ func storeOf(t testing.TB, lines ...storage.Line) *storage.Memory {
 }
 
 // lineAs returns the line of an entry with a body that the package might not write.
-func lineAs(kind history.EntryType, id, parent, body string) storage.Line {
+func lineAs(kind entry.Type, id, parent, body string) storage.Line {
 	l := storage.Line{ID: id, Parent: parent, Kind: string(kind)}
 	parentField := ""
 	if parent != "" {
@@ -208,7 +209,7 @@ func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
 			s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 			require.NoError(t, err)
 			require.Equal(t, "S | e2: | e4:", shape(viewOf(t, s)))
-			for _, of := range []history.EntryType{"todos", "label", "shell", "later", "preamble"} {
+			for _, of := range []entry.Type{"todos", "label", "shell", "later", "preamble"} {
 				_, ok, err := s.Latest(t.Context(), of)
 				require.NoError(t, err)
 				require.False(t, ok, of)

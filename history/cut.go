@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/clamp"
 )
@@ -44,8 +45,8 @@ type Cut struct {
 	// message that is sent counts, tool results too. A round is kept whole, so there may be more. Tokens and Share take
 	// precedence, so there may be fewer. Off by default.
 	Messages int
-	// Rounds is the number of newest rounds that are enough, as Messages is for messages. If both are set, older entries
-	// are kept until both numbers are reached. Off by default.
+	// Rounds is the number of newest rounds that are enough, as Messages is for messages. If both are set, older
+	// entries are kept until both numbers are reached. Off by default.
 	Rounds int
 	// First is the number of messages at the start of the path that are kept in addition, among the first 64 entries. A
 	// round that is not complete among them is not kept. None by default.
@@ -57,14 +58,14 @@ type Cut struct {
 	// SinceCompaction restricts the cut to entries after the latest compaction, so that what that one kept is covered
 	// now. Off by default.
 	SinceCompaction bool
-	// Limits are those by which rounds are shown; tokens are counted of what they leave. If the budget is not known (0),
-	// nothing is cut.
+	// Limits are those by which rounds are shown; tokens are counted of what they leave. If the budget is not known
+	// (0), nothing is cut.
 	Limits Limits
 }
 
 // CutPoint is the result of a [Cut].
 type CutPoint struct {
-	// FirstKept is the id of the first entry that is kept, for [Compaction].FirstKept.
+	// FirstKept is the id of the first entry that is kept, for [entry.Compaction].FirstKept.
 	FirstKept string
 	// Units of the view, in order. They include the start of a turn that an earlier compaction cut, if the view shows
 	// it.
@@ -121,12 +122,12 @@ func (p CutPoint) at(place int) CutPoint {
 	tail := tailOf(p.Units[p.At:]).plus(p.starter(p.At))
 	p.Tokens, p.Messages = tail.tokens, tail.messages
 	p.Over = p.limit > 0 && p.Tokens > p.limit
-	nodes := p.snapshot.path.nodes
-	cut := p.snapshot.path.indexAt(p.Units[p.At].at)
-	for cut > 0 && nodes[cut-1].at >= p.lower && nodes[cut-1].kind.unsaid() {
+	nodes := p.snapshot.path.Nodes
+	cut := p.snapshot.path.IndexAt(p.Units[p.At].at)
+	for cut > 0 && nodes[cut-1].At >= p.lower && nodes[cut-1].Kind.Unsaid() {
 		cut--
 	}
-	p.FirstKept = nodes[cut].id
+	p.FirstKept = nodes[cut].ID
 	return p
 }
 
@@ -199,20 +200,20 @@ func (c Cut) Earliest(ctx context.Context, v View, s elements.Sizing) (CutPoint,
 	return p.at(0), nil
 }
 
-// At returns the cut of a view whose first kept entry is given, such as that of a [Plan]. Of the rule's fields only
-// First applies. The error is a [*BoundaryError] if the view does not reach back to that entry.
+// At returns the cut of a view whose first kept entry is given, such as that of an [entry.Plan]. Of the rule's fields
+// only First applies. The error is a [*entry.BoundaryError] if the view does not reach back to that entry.
 func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing) (CutPoint, error) {
 	p, _, err := c.places(ctx, v, s)
 	if err != nil && !errors.Is(err, ErrNoCut) {
 		return CutPoint{}, err
 	}
 	sn := p.snapshot
-	missing := &BoundaryError{ID: firstKept, Reason: BoundaryMissing}
-	at := sn.path.index(firstKept)
+	missing := &entry.BoundaryError{ID: firstKept, Reason: entry.BoundaryMissing}
+	at := sn.path.Index(firstKept)
 	if at < 0 {
 		return CutPoint{}, missing
 	}
-	i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(sn.path.nodes[at].at, sn.boundary) })
+	i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(sn.path.Nodes[at].At, sn.boundary) })
 	if i < 0 {
 		return CutPoint{}, missing
 	}
@@ -275,7 +276,7 @@ func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint,
 			}
 		}
 		if last = max(last, u.last); i == running {
-			last = sn.path.last().at
+			last = sn.path.Last().At
 		}
 	}
 	if len(p.places) == 0 {

@@ -6,21 +6,22 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // naivePath is a path whose methods search it each time.
-type naivePath []history.Entry
+type naivePath []entry.Entry
 
 // shownEntries returns a path with the replacements of its clearings.
-func shownEntries(path []history.Entry) []history.Entry {
+func shownEntries(path []entry.Entry) []entry.Entry {
 	path = slices.Clone(path)
 	for _, e := range path {
-		c, ok := e.Body.(history.Clearing)
+		c, ok := e.Body.(entry.Clearing)
 		if !ok {
 			continue
 		}
 		for i := range path {
-			m, _ := path[i].Body.(history.Message)
+			m, _ := path[i].Body.(entry.Message)
 			for _, o := range c.Results {
 				if o.Entry == path[i].ID {
 					m.Content = chat.Parts{chat.Text(o.Text)}
@@ -86,11 +87,11 @@ func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens
 
 // naiveCut returns the id of the entry at which a rule cuts, and all at which it may. It tries every entry, by the
 // documentation of [history.Cut].
-func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at string, all []string, err error) {
+func naiveCut(rule history.Cut, path []entry.Entry, s elements.Sizing) (at string, all []string, err error) {
 	p := naivePath(shownEntries(path))
 	first, after := 0, 0
 	for i, e := range p {
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			first, after = i+1, i+1
 			for k, kept := range p[:i] {
 				if kept.ID == e.Compaction().FirstKept {

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
@@ -26,7 +27,7 @@ func theFive() map[string]history.Cut {
 }
 
 // recorded reads the entries of a recorded session. The test is skipped if the file is missing.
-func recorded(t testing.TB, path string) []history.Entry {
+func recorded(t testing.TB, path string) []entry.Entry {
 	t.Helper()
 	r := sessiontest.Read(t, path)
 	session := numbered.Session()
@@ -43,10 +44,10 @@ func recording(t testing.TB, path string) []chat.Message {
 }
 
 // messagesOf returns the messages of the entries that are messages.
-func messagesOf(entries []history.Entry) []chat.Message {
+func messagesOf(entries []entry.Entry) []chat.Message {
 	var messages []chat.Message
 	for _, e := range entries {
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			messages = append(messages, e.Message())
 		}
 	}
@@ -69,7 +70,7 @@ func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Messa
 
 // requireCutShown checks that the view after a cut obeys the providers' rules, and that it shows what is kept and
 // nothing that is covered.
-func requireCutShown(t testing.TB, session *history.Session, path []history.Entry, p history.CutPoint, s elements.Sizing) {
+func requireCutShown(t testing.TB, session *history.Session, path []entry.Entry, p history.CutPoint, s elements.Sizing) {
 	t.Helper()
 	v := viewWith(t, session, summary("summary", p.FirstKept))
 	messages := sent(v, history.Limits{}, s)
@@ -132,7 +133,7 @@ func TestACutAtAnyEntryOfASessionObeysTheRules(t *testing.T) {
 }
 
 // cutAtEveryLeaf adds entries to a session again, and cuts after each.
-func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
+func cutAtEveryLeaf(t testing.TB, said []entry.Entry, rule history.Cut) {
 	t.Helper()
 	s := elements.Sizing{PromptBudget: 100_000, Tokenizer: quarter{}}
 	session := numbered.Session()
@@ -142,8 +143,8 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 		require.Equal(t, last, e.Parent, "the recording is a single branch")
 		last, e.Parent = e.ID, "" // a compaction may come between
 		_, err := session.Add(t.Context(), e)
-		if boundary, ok := errors.AsType[*history.BoundaryError](err); ok {
-			require.Equal(t, history.BoundaryCovered, boundary.Reason)
+		if boundary, ok := errors.AsType[*entry.BoundaryError](err); ok {
+			require.Equal(t, entry.BoundaryCovered, boundary.Reason)
 			continue // the test's own compaction covers more than the recording's
 		}
 		require.NoError(t, err)
@@ -293,14 +294,14 @@ func TestTheHeadIsTheFirstMessagesOfALongPath(t *testing.T) {
 // The head still has the text of the placeholder.
 func TestACutCountsAClearedResultByItsPlaceholder(t *testing.T) {
 	path := pathOf("u c r u a c r u")
-	path[2].Body = history.Message{Message: chat.ToolResult("1", numberedLines(100))}
-	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(100))}
+	path[2].Body = entry.Message{Message: chat.ToolResult("1", numberedLines(100))}
+	path[6].Body = entry.Message{Message: chat.ToolResult("5", numberedLines(100))}
 	s := sessionOf(t, path, false)
 	rule := history.Cut{Tokens: 20, First: 3}
 	p, err := rule.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.Equal(t, "3 + u3 a4 c5-r6 | u7", found(p, err))
 	require.Equal(t, numberedLines(100), p.Head[2].Text())
-	_, err = s.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
+	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
 	require.NoError(t, err)
 	p, err = rule.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.Equal(t, "3 + u3 a4 | c5-r6 u7 prefix u3 a4", found(p, err))

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -72,13 +73,13 @@ func ExampleCut() {
 //	m, b, l, n a custom message, a branch summary, a label, a custom entry
 //	k, k:3     a compaction that keeps nothing, that keeps the entries from index 3 on
 //	w, w:3     a clearing of all results before it, of the arguments of the first call at index 3
-func pathOf(sketch string) []history.Entry {
-	var path []history.Entry
+func pathOf(sketch string) []entry.Entry {
+	var path []entry.Entry
 	last := 0
 	for i, word := range strings.Fields(sketch) {
 		kind, to, given := strings.Cut(word, ":")
-		e := history.Entry{ID: fmt.Sprint(kind, i)}
-		say := func(m chat.Message) { e.Body = history.Message{Message: m} }
+		e := entry.Entry{ID: fmt.Sprint(kind, i)}
+		say := func(m chat.Message) { e.Body = entry.Message{Message: m} }
 		of := fmt.Sprint(last)
 		if given {
 			of = to
@@ -103,29 +104,29 @@ func pathOf(sketch string) []history.Entry {
 		case "q":
 			say(chat.ToolResult(of+"q", e.ID))
 		case "x", "h":
-			e.Body = history.Shell{Command: "ls", Output: e.ID, Hidden: kind == "h"}
+			e.Body = entry.Shell{Command: "ls", Output: e.ID, Hidden: kind == "h"}
 		case "m":
-			e.Body = history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text(e.ID)}}
+			e.Body = entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text(e.ID)}}
 		case "b":
-			e.Body = history.BranchSummary{Summary: history.Summary{Text: e.ID}}
+			e.Body = entry.BranchSummary{Summary: entry.Summary{Text: e.ID}}
 		case "l":
-			e.Body = history.Label{Text: "here"}
+			e.Body = entry.Label{Text: "here"}
 		case "n":
-			e.Body = history.Custom{Name: "state"}
+			e.Body = entry.Custom{Name: "state"}
 		case "w":
 			const text = `"this was cleared by the rule of a test"`
-			var c history.Clearing
+			var c entry.Clearing
 			for k, before := range path {
 				if !given && before.Message().Role == chat.RoleTool {
-					c.Results = append(c.Results, history.Cleared{Entry: before.ID, Text: text})
+					c.Results = append(c.Results, entry.Cleared{Entry: before.ID, Text: text})
 				}
 				if given && to == fmt.Sprint(k) && len(before.Message().ToolCalls) > 0 {
-					c.Arguments = append(c.Arguments, history.Cleared{Entry: before.ID, Call: before.Message().ToolCalls[0].ID, Text: text})
+					c.Arguments = append(c.Arguments, entry.Cleared{Entry: before.ID, Call: before.Message().ToolCalls[0].ID, Text: text})
 				}
 			}
 			e.Body = c
 		case "k":
-			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(e.ID)}}
+			c := entry.Compaction{Messages: []chat.Message{chat.UserMessage(e.ID)}}
 			for _, kept := range path {
 				if given && strings.TrimLeft(kept.ID, "abcdefghijklmnopqrstuvwxyz") == to {
 					c.FirstKept = kept.ID
@@ -139,8 +140,8 @@ func pathOf(sketch string) []history.Entry {
 }
 
 // along iterates over entries.
-func along(path []history.Entry) iter.Seq2[history.Entry, error] {
-	return func(yield func(history.Entry, error) bool) {
+func along(path []entry.Entry) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
 		for _, e := range path {
 			if !yield(e, nil) {
 				return
@@ -149,7 +150,7 @@ func along(path []history.Entry) iter.Seq2[history.Entry, error] {
 	}
 }
 
-func idsOf(entries []history.Entry) string {
+func idsOf(entries []entry.Entry) string {
 	list := make([]string, len(entries))
 	for i, e := range entries {
 		list[i] = e.ID
@@ -158,7 +159,7 @@ func idsOf(entries []history.Entry) string {
 }
 
 // sessionOf returns a session with the entries of a path. If lenient, entries that the session refuses are left out.
-func sessionOf(t testing.TB, path []history.Entry, lenient bool) *history.Session {
+func sessionOf(t testing.TB, path []entry.Entry, lenient bool) *history.Session {
 	t.Helper()
 	session := numbered.Session()
 	for _, e := range path {
@@ -303,7 +304,7 @@ func TestTheCutsOfTheFivePolicies(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		cut    history.Cut
-		path   []history.Entry
+		path   []entry.Entry
 		sizing elements.Sizing
 		at     string
 		kept   int // messages
@@ -391,8 +392,8 @@ func TestACutWithAFieldOutOfItsRangeIsAnError(t *testing.T) {
 
 func TestACutCountsResultsAsTheyAreShown(t *testing.T) {
 	path := pathOf("u a u a u c r")
-	path[0].Body = history.Message{Message: chat.UserMessage(numberedLines(100))}
-	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(1000))} // 2500 tokens
+	path[0].Body = entry.Message{Message: chat.UserMessage(numberedLines(100))}
+	path[6].Body = entry.Message{Message: chat.ToolResult("5", numberedLines(1000))} // 2500 tokens
 	rule := history.Cut{Tokens: 600}
 	v := viewOf(t, sessionOf(t, path, false))
 	p, err := rule.Find(t.Context(), v, in(1000)) // the results of a round may take half of it
@@ -408,7 +409,7 @@ func TestACutCountsResultsAsTheyAreShown(t *testing.T) {
 }
 
 // requireCut checks a cut against the documentation of its rule.
-func requireCut(t testing.TB, rule history.Cut, path []history.Entry, p history.CutPoint, err error) {
+func requireCut(t testing.TB, rule history.Cut, path []entry.Entry, p history.CutPoint, err error) {
 	t.Helper()
 	if errors.Is(err, history.ErrNoCut) {
 		require.Empty(t, p)
@@ -418,7 +419,7 @@ func requireCut(t testing.TB, rule history.Cut, path []history.Entry, p history.
 	require.NotEmpty(t, p.Kept())
 	require.NotEmpty(t, p.Covered())
 	index := func(id string) int {
-		return slices.IndexFunc(path, func(e history.Entry) bool { return e.ID == id })
+		return slices.IndexFunc(path, func(e entry.Entry) bool { return e.ID == id })
 	}
 	cut, at := index(p.FirstKept), index(p.Units[p.At].ID)
 	require.True(t, cut >= 0 && cut <= at)
@@ -483,34 +484,34 @@ func messagesIn(units []history.Unit) (messages []chat.Message) {
 }
 
 // requireSame checks that two lists have entries with the same ids.
-func requireSame(t testing.TB, want, got []history.Entry) {
+func requireSame(t testing.TB, want, got []entry.Entry) {
 	t.Helper()
-	if !slices.EqualFunc(want, got, func(a, b history.Entry) bool { return a.ID == b.ID }) {
+	if !slices.EqualFunc(want, got, func(a, b entry.Entry) bool { return a.ID == b.ID }) {
 		t.Fatalf("want %s, got %s", idsOf(want), idsOf(got))
 	}
 }
 
 // starts reports whether a turn starts at an entry.
-func starts(e history.Entry) bool {
+func starts(e entry.Entry) bool {
 	switch e.Type() {
-	case history.TypeMessage:
+	case entry.TypeMessage:
 		return e.Message().Role == chat.RoleUser
-	case history.TypeCustomMessage, history.TypeBranchSummary:
+	case entry.TypeCustomMessage, entry.TypeBranchSummary:
 		return true
-	case history.TypeShell:
-		return !e.Body.(history.Shell).Hidden
+	case entry.TypeShell:
+		return !e.Body.(entry.Shell).Hidden
 	}
 	return false
 }
 
 // wordless reports whether an entry is never shown to the model.
-func wordless(e history.Entry) bool {
-	return e.Type() != history.TypeMessage && e.Type() != history.TypeCompaction && !starts(e)
+func wordless(e entry.Entry) bool {
+	return e.Type() != entry.TypeMessage && e.Type() != entry.TypeCompaction && !starts(e)
 }
 
 // speaks reports whether an entry is shown to the model.
-func speaks(e history.Entry) bool {
-	if e.Type() != history.TypeMessage {
+func speaks(e entry.Entry) bool {
+	if e.Type() != entry.TypeMessage {
 		return starts(e)
 	}
 	m := e.Message()
@@ -547,7 +548,7 @@ func anyRule(r *rand.Rand) history.Cut {
 }
 
 // anyPath returns a random path with all types of entries, and with late, missing and unmatched results.
-func anyPath(r *rand.Rand) []history.Entry {
+func anyPath(r *rand.Rand) []entry.Entry {
 	var words []string
 	for i := range r.IntN(60) {
 		kinds := []string{"u", "a", "c r", "d r q", "d q r", "d q", "c", "e", "v", "x", "h", "m", "b", "l", "n"}

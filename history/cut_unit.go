@@ -7,6 +7,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/counting"
 )
@@ -24,7 +26,7 @@ type Unit struct {
 	Current bool
 	// Messages as shown within the limits.
 	Messages []chat.Message
-	// Data that the application stores with the first of them ([Message]).
+	// Data that the application stores with the first of them ([entry.Message]).
 	Data json.RawMessage
 	// Tokens of Messages.
 	Tokens int
@@ -119,13 +121,10 @@ func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 }
 
 // dataOf returns the data that the application stores with a message.
-func dataOf(e Entry) json.RawMessage {
-	m, _ := e.Body.(Message)
+func dataOf(e entry.Entry) json.RawMessage {
+	m, _ := e.Body.(entry.Message)
 	return m.Data
 }
-
-// anywhere is a position after the end of every store.
-const anywhere storage.Position = 1<<63 - 1
 
 // head returns the units at the start of the path with at most that many messages in all, and the position after them.
 // No result of theirs follows a later unit, and they are among the first 64 shown entries.
@@ -133,12 +132,12 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 	if messages <= 0 {
 		return nil, 0, nil
 	}
-	c, err := sn.reader.carried(ctx, sn.path)
+	c, err := sn.reader.Carried(ctx, sn.path)
 	if err != nil {
 		return nil, 0, err
 	}
-	end = sn.path.last().at + 1
-	nodes, entries, err := sn.reader.resolve(ctx, anywhere, slices.Concat(c.Head, c.Clearings))
+	end = sn.path.Last().At + 1
+	nodes, entries, err := sn.reader.Resolve(ctx, log.Anywhere, slices.Concat(c.Head, c.Clearings))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -158,7 +157,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 			count = i + 1
 		}
 	}
-	if count == len(units) && len(c.Head) == mostHead && count > 0 && units[count-1].aborted { // more of its results may follow
+	if count == len(units) && len(c.Head) == log.MostHead && count > 0 && units[count-1].aborted { // more of its results may follow
 		count--
 	}
 	if count == 0 {

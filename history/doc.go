@@ -16,20 +16,20 @@
 // An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([storage.FileOptions] can
 // trade that for speed). A line that a crash cut short is moved to a separate file by the next Open. A second writer
 // gets a [*storage.LockedError] that names the first; readers are always let in. If the file is removed, renamed or
-// replaced meanwhile, Append fails with [storage.ErrMoved]. Nothing is ever rewritten, so the file is also the
-// transcript in which an agent looks up what a compaction left out.
+// replaced meanwhile, Append fails with [storage.ErrMoved]. Only erasure rewrites what was said ([Session.Erase]), so
+// the file is also the transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
 //
-// An [Entry] is a message, or one of the other things that make up a session. [Session.Add] takes all of them:
+// An [entry.Entry] is a message, or one of the other things that make up a session. [Session.Add] takes all of them:
 //
-//	session.Add(ctx, history.Entry{Body: history.Shell{Command: "go vet", Output: out, ExitCode: 1}})
-//	session.Add(ctx, history.Entry{Body: history.ModelChange{Model: "gpt-4o"}})
+//	session.Add(ctx, entry.Entry{Body: entry.Shell{Command: "go vet", Output: out, ExitCode: 1}})
+//	session.Add(ctx, entry.Entry{Body: entry.ModelChange{Model: "gpt-4o"}})
 //
-// A model sees messages, what the user ran in a shell ([Shell]), what the application says in the user's place
-// ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). It does not see the others, such as
-// a [Label], a [Todos] or the [Usage] of a request; [Session.Latest] finds the newest of a kind. An entry of a kind
-// that a later version wrote is kept as it is.
+// A model sees messages, what the user ran in a shell ([entry.Shell]), what the application says in the user's place
+// ([entry.CustomMessage]) and what was done on a branch that was left ([entry.BranchSummary]). It does not see the
+// others, such as an [entry.Label], an [entry.Todos] or the [entry.Usage] of a request; [Session.Latest] finds the
+// newest of a kind. An entry of a kind that a later version wrote is kept as it is.
 //
 // # The tree
 //
@@ -44,7 +44,7 @@
 //
 //	old := session.Leaf()
 //	summary := summarise(session.Abandoned(ctx, old, id))
-//	session.Add(ctx, history.Entry{Parent: id, Body: history.BranchSummary{From: old, Summary: history.Summary{Text: summary}}})
+//	session.Add(ctx, entry.Entry{Parent: id, Body: entry.BranchSummary{From: old, Summary: entry.Summary{Text: summary}}})
 //
 // [Session.PathTo] returns the entries from the root to one, and [Turns] splits such a path into turns: a turn is a
 // user message, or what takes its place, and the rounds that answer it; a round is one assistant message and the
@@ -55,22 +55,22 @@
 // # What a model sees
 //
 // [Session.View] returns what a model sees of the path to the leaf. After a compaction ([Session.Compact]) it starts
-// with the messages of the latest [Compaction] on the path, followed by the entries from the first one that the
+// with the messages of the latest [entry.Compaction] on the path, followed by the entries from the first one that the
 // compaction keeps:
 //
 //	entries  e1 user  e2 assistant  e3 user  e4 assistant  e5 compaction, first kept e3  e6 user
 //	view     the compaction's messages         e3 user  e4 assistant                     e6 user
 //
 // If the model must continue its thinking, the compaction holds that too, and it is put before the first assistant
-// message ([Compaction].Thinking).
+// message ([entry.Compaction].Thinking).
 //
-// A [Clearing] replaces old tool output, or old arguments of tool calls, by placeholders in what is shown from there
-// on. It is an entry as well and holds the text of each placeholder; a branch from before it shows the old output
+// An [entry.Clearing] replaces old tool output, or old arguments of tool calls, by placeholders in what is shown from
+// there on. It is an entry as well and holds the text of each placeholder; a branch from before it shows the old output
 // again.
 //
 // The same path always has the same view: a session that is opened again shows the same bytes, and a branch from before
 // a compaction is not affected by it. A compaction names the entry at which it cuts, so it may take its time: what was
-// said in the meantime is kept, and if that entry is gone the compaction is dropped with a [*BoundaryError].
+// said in the meantime is kept, and if that entry is gone the compaction is dropped with a [*entry.BoundaryError].
 //
 // Three elements show the view in a prompt:
 //
@@ -102,7 +102,7 @@
 //	view, err := session.View(ctx)
 //	point, err := history.Cut{Tokens: 20_000}.Find(ctx, view, s) // the newest 20,000 tokens are kept
 //	summary := summarise(point.Covered())
-//	err = session.Compact(ctx, history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
+//	err = session.Compact(ctx, entry.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
 // [CutPoint.Later] returns the next cut, which keeps less, and [Cut.Earliest] the one that keeps the most.
 //
@@ -112,7 +112,7 @@
 //
 // These change what is shown or sent; the session keeps every word:
 //
-//   - A [ClearRule] finds the [Clearing] of old tool output, each result replaced by a placeholder, to be added to the
+//   - A [ClearRule] finds the [entry.Clearing] of old tool output, each result replaced by a placeholder, to be added to the
 //     session.
 //   - [Limits] bound the fraction of the prompt's budget that the results of one round take; [Clip] cuts one text in
 //     its middle.
@@ -128,12 +128,12 @@
 //
 //	key := regexp.MustCompile(`sk-[A-Za-z0-9]{20,}`)
 //	session, err := history.Open(path, history.Options{
-//		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
+//		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 //	})
 //
-// It sees everything that people, models, tools and the application say, including data and arguments; [Passage] lists
-// the exceptions. The original text is neither in the log nor in anything that is made from the session: views, plans
-// and summaries. [Entry.Redacted] lists the places.
+// It sees everything that people, models, tools and the application say, including data and arguments; [entry.Passage]
+// lists the exceptions. The original text is neither in the log nor in anything that is made from the session: views,
+// plans and summaries. [entry.Entry.Redacted] lists the places.
 //
 // # Sessions of other agents
 //
@@ -146,12 +146,13 @@
 // package historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service
 // serves any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read,
 // so that a session of a million entries opens as fast as one of a thousand. Each compaction carries forward what later
-// ones need from before it ([Compaction.Carried]). In memory a session holds what it shows; recently read entries are
-// in a [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the
+// ones need from before it ([entry.Compaction.Carried]). In memory a session holds what it shows; recently read entries
+// are in a [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the
 // store on demand, which is why most methods take a context and return an error.
 //
 // If a store of your own panics, returns an impossible value, or has not returned a second after the context ended, the
-// error is a [*StoreError]. The functions of [Options] are guarded in the same way ([*CallbackError], [*RedactError]).
+// error is a [*storage.StoreError]. The functions of [Options] are guarded in the same way ([*CallbackError],
+// [*entry.RedactError]).
 //
 // A line that cannot be read is a [*storage.CorruptError] that names it, returned when the line is needed. [Verify]
 // reads everything and lists what is wrong; [Options.Salvage] opens the log without the lines that cannot be read.
@@ -172,8 +173,8 @@
 // clearings and the like are added after whatever was appended in the meantime, and so is a compaction, unless its
 // entry is gone.
 //
-// [Session.Claim] claims work, such as carrying out a [Plan]. If the store is a [storage.Leaser], other processes see the
-// claim, and see within 9 seconds that its process has died.
+// [Session.Claim] claims work, such as carrying out an [entry.Plan]. If the store is a [storage.Leaser], other
+// processes see the claim, and see within 9 seconds that its process has died.
 //
 // # Erasure
 //
@@ -182,10 +183,11 @@
 //
 // # Reading the source
 //
-// Package storage, below this one, keeps the lines. Files here are named for what they are part of:
+// Below this package, storage keeps the lines, entry says what they hold, and internal/log reads and appends them:
+// paths, what a compaction carries forward, erasure, damaged logs, the guard around a store of your own. Files here are
+// named for what they are part of:
 //
-//	entry_*    what a session is made of, and how it is written as a line
-//	session_*  appending, the tree, paths, compactions, erasure; the guard around a store of your own; damaged logs
+//	session    the log's face: one call of internal/log for each method
 //	view_*     what a model sees: turns, rounds, the elements that show them
 //	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
 //	clear*, clip, truncate, fileops

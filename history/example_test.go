@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -184,12 +185,12 @@ func ExampleSession_Branch() {
 	if err := session.Append(context.Background(), chat.UserMessage("One that is not red.")); err != nil {
 		log.Fatal(err)
 	}
-	show := func(path iter.Seq2[history.Entry, error]) {
-		for entry, err := range path {
+	show := func(path iter.Seq2[entry.Entry, error]) {
+		for e, err := range path {
 			if err != nil {
 				log.Fatal(err)
 			}
-			if m, ok := entry.Shown(); ok {
+			if m, ok := e.Shown(); ok {
 				fmt.Println(" ", m.Text())
 			}
 		}
@@ -212,10 +213,10 @@ func ExampleSession_Branch() {
 func ExampleSession_Add() {
 	var session history.Session
 	_, err := session.Add(context.Background(),
-		history.Entry{Body: history.ModelChange{Model: "gpt-4o"}},
-		history.Entry{ID: "vet", Body: history.Shell{Command: "go vet ./...", Output: "main.go:3: undefined: x", ExitCode: 1}},
-		history.Entry{Body: history.Message{Message: chat.UserMessage("What does that mean?")}},
-		history.Entry{Body: history.Label{Target: "vet", Text: "the build breaks"}},
+		entry.Entry{Body: entry.ModelChange{Model: "gpt-4o"}},
+		entry.Entry{ID: "vet", Body: entry.Shell{Command: "go vet ./...", Output: "main.go:3: undefined: x", ExitCode: 1}},
+		entry.Entry{Body: entry.Message{Message: chat.UserMessage("What does that mean?")}},
+		entry.Entry{Body: entry.Label{Target: "vet", Text: "the build breaks"}},
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -227,11 +228,11 @@ func ExampleSession_Add() {
 	for _, m := range view.Messages() {
 		fmt.Printf("%s: %s\n", m.Role, m.Text())
 	}
-	model, _, err := session.Latest(context.Background(), history.TypeModelChange)
+	model, _, err := session.Latest(context.Background(), entry.TypeModelChange)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(model.Body.(history.ModelChange).Model)
+	fmt.Println(model.Body.(entry.ModelChange).Model)
 	// Output:
 	// user: The user ran a command.
 	// <command>
@@ -284,12 +285,12 @@ func ExampleBoundaryError() {
 	if err := session.Append(context.Background(), chat.UserMessage("Three.")); err != nil {
 		log.Fatal(err)
 	}
-	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("So far.")}, FirstKept: session.Leaf()}
+	compaction := entry.Compaction{Messages: []chat.Message{chat.UserMessage("So far.")}, FirstKept: session.Leaf()}
 	if err := session.Branch(context.Background(), before); err != nil { // the user takes the last message back
 		log.Fatal(err)
 	}
 	err := session.Compact(context.Background(), compaction)
-	if dropped, ok := errors.AsType[*history.BoundaryError](err); ok {
+	if dropped, ok := errors.AsType[*entry.BoundaryError](err); ok {
 		fmt.Println("The entry", dropped.Reason)
 	}
 	// Output: The entry is on another branch
@@ -320,11 +321,11 @@ func ExampleRead_salvage() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for entry, err := range session.Entries(context.Background()) {
+	for e, err := range session.Entries(context.Background()) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(entry.Message().Text())
+		fmt.Println(e.Message().Text())
 	}
 	// Output:
 	// line 3 cannot be read
@@ -334,7 +335,7 @@ func ExampleRead_salvage() {
 
 // New keeps a session in any Store.
 func ExampleNew() {
-	session, err := history.New(context.Background(), &storage.Memory{}, history.Options{Header: history.Header{ID: "S"}})
+	session, err := history.New(context.Background(), &storage.Memory{}, history.Options{Header: entry.Header{ID: "S"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -368,7 +369,7 @@ func ExampleSession_Append() {
 	fmt.Println(session.Append(context.Background(), chat.UserMessage("What time is it?")))
 
 	err := session.Append(context.Background(), chat.ToolResult("call_1", "12:00"))
-	if pairing, ok := errors.AsType[*history.PairingError](err); ok {
+	if pairing, ok := errors.AsType[*entry.PairingError](err); ok {
 		fmt.Println("refused:", pairing)
 	}
 	fmt.Println(entries(&session), "entry")
@@ -422,7 +423,7 @@ func ExampleSession_Compact() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = session.Compact(context.Background(), history.Compaction{
+	err = session.Compact(context.Background(), entry.Compaction{
 		Messages:  []chat.Message{chat.UserMessage("<summary>Red was named.</summary>")},
 		FirstKept: view.Turns[1].Start.ID,
 	})
@@ -464,7 +465,7 @@ func ExampleSession_ViewWith() {
 		return result.Tokens
 	}
 	ctx := context.Background()
-	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("Red was named.")}}
+	compaction := entry.Compaction{Messages: []chat.Message{chat.UserMessage("Red was named.")}}
 	fmt.Println(tokens(ctx), "tokens now")
 	view, err := session.ViewWith(ctx, compaction)
 	if err != nil {

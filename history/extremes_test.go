@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
@@ -151,20 +152,20 @@ func TestALineLimitOfAnyNumberIsValidOrAnErrorThatNamesTheField(t *testing.T) {
 }
 
 func TestAnEntryWithAnyNumbersIsReadBackOrRefused(t *testing.T) {
-	for _, body := range []history.Body{
-		history.Usage{Usage: chat.Usage{Input: 1, Output: 1}, Counted: 1, Cost: 0.5}, history.Shell{Command: "ls", ExitCode: 1},
-		history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}, TokensBefore: 1, TokensAfter: 1, Summary: history.Summary{Files: history.Files{Read: []string{"a"}, Left: 3}}},
-		history.Plan{Room: 1, Words: 1, Used: 1, Limit: 1, Base: 1}, history.Refusal{Model: "m", Limit: 1, Tokens: 1, Counted: 1},
+	for _, body := range []entry.Body{
+		entry.Usage{Usage: chat.Usage{Input: 1, Output: 1}, Counted: 1, Cost: 0.5}, entry.Shell{Command: "ls", ExitCode: 1},
+		entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}, TokensBefore: 1, TokensAfter: 1, Summary: entry.Summary{Files: entry.Files{Read: []string{"a"}, Left: 3}}},
+		entry.Plan{Room: 1, Words: 1, Used: 1, Limit: 1, Base: 1}, entry.Refusal{Model: "m", Limit: 1, Tokens: 1, Counted: 1},
 	} {
-		extremes.Each(body, func(field string, number any, changed history.Body) {
+		extremes.Each(body, func(field string, number any, changed entry.Body) {
 			path := tempFile(t)
 			s := opened(t, path)
 			require.NoError(t, s.Append(t.Context(), user, said(chat.Text("a")), user))
-			if c, ok := changed.(history.Compaction); ok {
+			if c, ok := changed.(entry.Compaction); ok {
 				c.FirstKept = s.Leaf()
 				changed = c
 			}
-			_, err := s.Add(t.Context(), history.Entry{Body: changed})
+			_, err := s.Add(t.Context(), entry.Entry{Body: changed})
 			if f, isFloat := number.(float64); isFloat && (math.IsNaN(f) || math.IsInf(f, 0)) {
 				require.Error(t, err, "%T.%s %v", changed, field, number)
 			} else {

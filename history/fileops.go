@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
@@ -18,12 +19,12 @@ import (
 //
 //	tools := history.DefaultFileTools()
 //	tools["view"] = history.Reads("file")
-//	tools["apply_patch"] = func(arguments string) history.Files { … }
+//	tools["apply_patch"] = func(arguments string) entry.Files { … }
 type FileTools map[string]FileTool
 
 // FileTool returns the files that a call with these arguments reads and modifies. The arguments are as the model wrote
 // them, and need not be JSON.
-type FileTool func(arguments string) Files
+type FileTool func(arguments string) entry.Files
 
 // DefaultFileTools returns a new map of the tools that read, write and edit files in Claude Code, Codex, pi, oh-my-pi,
 // Copilot, stagewise and the usual tool servers, by their names and arguments there. The files of apply_patch, also if
@@ -40,31 +41,31 @@ func DefaultFileTools() FileTools {
 	set(Reads(toolname.Paths()...), toolname.Read)
 	set(Modifies(toolname.Paths()...), toolname.Write, toolname.Create, toolname.Delete, toolname.Edit)
 	set(patches, toolname.Patch)
-	set(func(arguments string) Files {
+	set(func(arguments string) entry.Files {
 		if toolname.IsPatch(arguments) {
 			return patches(arguments)
 		}
-		return Files{}
+		return entry.Files{}
 	}, toolname.Shell)
 	return tools
 }
 
 // patches returns the files that a patch in a call's arguments modifies, or else those that the arguments name.
-func patches(arguments string) Files {
+func patches(arguments string) entry.Files {
 	if files := toolname.Patched(arguments); len(files) > 0 {
-		return Files{Modified: files}
+		return entry.Files{Modified: files}
 	}
-	return Files{Modified: named(arguments, toolname.Paths())}
+	return entry.Files{Modified: named(arguments, toolname.Paths())}
 }
 
 // Reads returns a tool that reads the files named by the given arguments, each a text or a list of texts.
 func Reads(arguments ...string) FileTool {
-	return func(text string) Files { return Files{Read: named(text, arguments)} }
+	return func(text string) entry.Files { return entry.Files{Read: named(text, arguments)} }
 }
 
 // Modifies returns a tool that modifies the files named by the given arguments, each a text or a list of texts.
 func Modifies(arguments ...string) FileTool {
-	return func(text string) Files { return Files{Modified: named(text, arguments)} }
+	return func(text string) entry.Files { return entry.Files{Modified: named(text, arguments)} }
 }
 
 // named returns the texts in these arguments.
@@ -90,8 +91,8 @@ func named(text string, arguments []string) []string {
 const mostFiles = 500
 
 // Of returns the files that were read and modified on a path, such as the one that [Session.PathTo] returns, each once,
-// the most recently used last. At most 500 are listed, and the others counted ([Files.Left]): first the files read
-// longest ago are left out, then those modified longest ago. As in oh-my-pi:
+// the most recently used last. At most 500 are listed, and the others counted ([entry.Files.Left]): first the files
+// read longest ago are left out, then those modified longest ago. As in oh-my-pi:
 //
 //   - All calls of the assistant count, whether they succeeded or not: a failed edit may be half done.
 //   - A file that was modified is not listed as read.
@@ -101,28 +102,28 @@ const mostFiles = 500
 //     compaction covered.
 //
 // The error is that of the path.
-func (t FileTools) Of(path iter.Seq2[Entry, error]) (Files, error) {
+func (t FileTools) Of(path iter.Seq2[entry.Entry, error]) (entry.Files, error) {
 	var ops []fileOp
 	places := map[string]int{}
 	i := -1
 	for e, err := range path {
 		if err != nil {
-			return Files{}, err
+			return entry.Files{}, err
 		}
 		i++
 		places[e.ID] = i
 		switch b := e.Body.(type) {
-		case Message:
+		case entry.Message:
 			for _, c := range b.ToolCalls {
 				if tool, _ := toolname.Find(t, c.Name); tool != nil {
 					ops = append(ops, fileOp{i, tool(c.Arguments)})
 				}
 			}
-		case BranchSummary:
+		case entry.BranchSummary:
 			if !b.Extension {
 				ops = append(ops, fileOp{i, b.Files})
 			}
-		case Compaction:
+		case entry.Compaction:
 			kept := i
 			if at, ok := places[b.FirstKept]; ok {
 				kept = at
@@ -142,11 +143,11 @@ func (t FileTools) Of(path iter.Seq2[Entry, error]) (Files, error) {
 // fileOp holds the files of an entry. Those of a compaction belong to the last entry that it covers.
 type fileOp struct {
 	at    int
-	files Files
+	files entry.Files
 }
 
 // merge returns each file once, the most recently used last.
-func merge(ops []fileOp) Files {
+func merge(ops []fileOp) entry.Files {
 	slices.SortStableFunc(ops, func(a, b fileOp) int { return cmp.Compare(a.at, b.at) })
 	touched, modified := map[string]int{}, map[string]bool{} // by path: when, and whether it was modified
 	left, n := 0, 0
@@ -167,7 +168,7 @@ func merge(ops []fileOp) Files {
 		// What a compaction left out may also be known from the calls before it.
 		left = max(left, clamp.Sum(op.files.Left, len(op.files.Read)+len(op.files.Modified)-len(touched)))
 	}
-	files := Files{Left: clamp.Sum(left, max(0, len(touched)-mostFiles))}
+	files := entry.Files{Left: clamp.Sum(left, max(0, len(touched)-mostFiles))}
 	for _, path := range slices.SortedFunc(maps.Keys(touched), func(a, b string) int { return cmp.Compare(touched[a], touched[b]) }) {
 		if modified[path] {
 			files.Modified = append(files.Modified, path)
@@ -175,7 +176,7 @@ func merge(ops []fileOp) Files {
 			files.Read = append(files.Read, path)
 		}
 	}
-	files.Modified = newest(files.Modified, mostFiles)
-	files.Read = newest(files.Read, mostFiles-len(files.Modified))
+	files.Modified = files.Modified[max(0, len(files.Modified)-mostFiles):]
+	files.Read = files.Read[max(0, len(files.Read)+len(files.Modified)-mostFiles):]
 	return files
 }

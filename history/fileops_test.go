@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -20,8 +21,8 @@ import (
 func ExampleFileTools() {
 	tools := history.DefaultFileTools()
 	tools["view"] = history.Reads("files")
-	tools["remove"] = func(arguments string) history.Files {
-		return history.Files{Modified: strings.Fields(arguments)} // the tool's arguments are not JSON
+	tools["remove"] = func(arguments string) entry.Files {
+		return entry.Files{Modified: strings.Fields(arguments)} // the tool's arguments are not JSON
 	}
 	session := numbered.Session()
 	err := session.Append(context.Background(), chat.UserMessage("Tidy up."), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
@@ -49,22 +50,22 @@ func ExampleFileTools() {
 // filePath makes a path from a sketch, a word for each entry: "r:a" reads file a, "w:a" writes and "e:a" edits it,
 // "o:a" is another call, "u" a user message. "k:2:b" is a compaction that keeps from the entry at index 2 on and lists
 // file b as read; "b:a" is a branch summary that lists file a as modified. "K" and "B" are those of an extension.
-func filePath(sketch string) []history.Entry {
-	var path []history.Entry
+func filePath(sketch string) []entry.Entry {
+	var path []entry.Entry
 	for i, word := range strings.Fields(sketch) {
 		kind, rest, _ := strings.Cut(word, ":")
-		e := history.Entry{ID: fmt.Sprint(i)}
+		e := entry.Entry{ID: fmt.Sprint(i)}
 		tools := map[string]string{"r": "read", "w": "write", "e": "edit", "o": "other"}
 		switch kind {
 		case "u":
-			e.Body = history.Message{Message: chat.UserMessage("go on")}
+			e.Body = entry.Message{Message: chat.UserMessage("go on")}
 		case "k", "K":
 			kept, file, _ := strings.Cut(rest, ":")
-			e.Body = history.Compaction{FirstKept: kept, Summary: history.Summary{Files: history.Files{Read: []string{file}}, Extension: kind == "K"}}
+			e.Body = entry.Compaction{FirstKept: kept, Summary: entry.Summary{Files: entry.Files{Read: []string{file}}, Extension: kind == "K"}}
 		case "b", "B":
-			e.Body = history.BranchSummary{Summary: history.Summary{Files: history.Files{Modified: []string{rest}}, Extension: kind == "B"}}
+			e.Body = entry.BranchSummary{Summary: entry.Summary{Files: entry.Files{Modified: []string{rest}}, Extension: kind == "B"}}
 		default:
-			e.Body = history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+			e.Body = entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 				{ID: e.ID, Name: tools[kind], Arguments: fmt.Sprintf(`{"path":%q}`, rest)},
 			}}}
 		}
@@ -106,11 +107,11 @@ func TestTheListOfFilesIsLimited(t *testing.T) {
 	const maxFiles, all = 500, 1300
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), user))
-	files := func() history.Files {
+	files := func() entry.Files {
 		t.Helper()
-		latest, _, err := s.Latest(t.Context(), history.TypeCompaction)
+		latest, _, err := s.Latest(t.Context(), entry.TypeCompaction)
 		require.NoError(t, err)
-		from := []history.Entry{}
+		from := []entry.Entry{}
 		for e, err := range s.Back(t.Context(), "") { // no further than the newest compaction
 			require.NoError(t, err)
 			if from = append(from, e); e.ID == latest.ID {
@@ -142,7 +143,7 @@ func TestTheListOfFilesIsLimited(t *testing.T) {
 }
 
 func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
-	session := func(name, arguments string) history.Files {
+	session := func(name, arguments string) entry.Files {
 		s := numbered.Session()
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("go on"), chat.Message{
 			Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}},
@@ -189,16 +190,16 @@ func TestReadsAndModifiesFindTheFilesInArguments(t *testing.T) {
 		{"the arguments are empty", ``, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			equal(t, history.Files{Read: tt.want}, history.Reads("path", "file")(tt.arguments))
-			equal(t, history.Files{Modified: tt.want}, history.Modifies("path", "file")(tt.arguments))
+			equal(t, entry.Files{Read: tt.want}, history.Reads("path", "file")(tt.arguments))
+			equal(t, entry.Files{Modified: tt.want}, history.Modifies("path", "file")(tt.arguments))
 		})
 	}
 }
 
 func TestOfReturnsTheErrorOfThePath(t *testing.T) {
 	broken := errors.New("broken")
-	path := iter.Seq2[history.Entry, error](func(yield func(history.Entry, error) bool) {
-		_ = yield(filePath("r:a")[0], nil) && yield(history.Entry{}, broken)
+	path := iter.Seq2[entry.Entry, error](func(yield func(entry.Entry, error) bool) {
+		_ = yield(filePath("r:a")[0], nil) && yield(entry.Entry{}, broken)
 	})
 	_, err := history.DefaultFileTools().Of(path)
 	require.ErrorIs(t, err, broken)
@@ -217,7 +218,7 @@ func TestTheFilesOfASessionAreTheSameWithAndWithoutCompactions(t *testing.T) {
 		require.NoError(t, err)
 		c := summary("so far", p.FirstKept)
 		covered := list(t, compacted.PathTo(t.Context(), p.FirstKept))
-		covered = covered[slices.IndexFunc(covered, func(e history.Entry) bool { return e.ID == from })+1 : len(covered)-1]
+		covered = covered[slices.IndexFunc(covered, func(e entry.Entry) bool { return e.ID == from })+1 : len(covered)-1]
 		c.Files, err = history.DefaultFileTools().Of(along(covered))
 		require.NoError(t, err)
 		from = covered[len(covered)-1].ID
@@ -241,5 +242,5 @@ func TestFileToolsAreFoundWithAServersPrefix(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Go."), chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}))
 	files, err := history.DefaultFileTools().Of(s.PathTo(t.Context(), ""))
 	require.NoError(t, err)
-	require.Equal(t, history.Files{Read: []string{"0.go", "1.go"}, Modified: []string{"2.go", "3.go", "p.go"}}, files)
+	require.Equal(t, entry.Files{Read: []string{"0.go", "1.go"}, Modified: []string{"2.go", "3.go", "p.go"}}, files)
 }

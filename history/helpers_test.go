@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
@@ -88,12 +89,12 @@ func talk(t testing.TB, messages ...chat.Message) *history.Session {
 }
 
 // summary returns a compaction that shows one user message.
-func summary(text, firstKept string) history.Compaction {
-	return history.Compaction{Messages: []chat.Message{chat.UserMessage(text)}, FirstKept: firstKept}
+func summary(text, firstKept string) entry.Compaction {
+	return entry.Compaction{Messages: []chat.Message{chat.UserMessage(text)}, FirstKept: firstKept}
 }
 
 // all lists the entries of a session.
-func all(t testing.TB, s *history.Session) []history.Entry {
+func all(t testing.TB, s *history.Session) []entry.Entry {
 	t.Helper()
 	return list(t, s.Entries(t.Context()))
 }
@@ -132,9 +133,9 @@ func leaves(t testing.TB, s *history.Session) []string {
 }
 
 // list lists entries.
-func list(t testing.TB, entries iter.Seq2[history.Entry, error]) []history.Entry {
+func list(t testing.TB, entries iter.Seq2[entry.Entry, error]) []entry.Entry {
 	t.Helper()
-	var list []history.Entry
+	var list []entry.Entry
 	for e, err := range entries {
 		require.NoError(t, err)
 		list = append(list, e)
@@ -151,7 +152,7 @@ func viewOf(t testing.TB, s *history.Session) history.View {
 }
 
 // viewWith returns the view that a session would have after a compaction.
-func viewWith(t testing.TB, s *history.Session, c history.Compaction) history.View {
+func viewWith(t testing.TB, s *history.Session, c entry.Compaction) history.View {
 	t.Helper()
 	v, err := s.ViewWith(t.Context(), c)
 	require.NoError(t, err)
@@ -159,7 +160,7 @@ func viewWith(t testing.TB, s *history.Session, c history.Compaction) history.Vi
 }
 
 // trying returns a context in which elements show the view that a session would have after a compaction.
-func trying(t testing.TB, s *history.Session, c history.Compaction) context.Context {
+func trying(t testing.TB, s *history.Session, c entry.Compaction) context.Context {
 	t.Helper()
 	return history.WithView(t.Context(), s, viewWith(t, s, c))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -146,7 +147,7 @@ func TestALineLongerThanTheLimitIsNotReadIntoMemory(t *testing.T) {
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	e, err := s.Entry(t.Context(), "e2")
 	require.NoError(t, err)
-	require.Len(t, e.Body.(history.Custom).Name, size)
+	require.Len(t, e.Body.(entry.Custom).Name, size)
 	require.NoError(t, s.Close())
 
 	s, err = history.Open(path, history.Options{Salvage: true, File: storage.FileOptions{MaxLine: maxLine}})
@@ -233,12 +234,12 @@ func TestSalvageReadsTheLinesAroundAnUnreadableOne(t *testing.T) {
 
 func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	want := history.Header{ID: "S", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), From: "another", Data: []byte(`{"folder":"/src"}`)}
+	want := entry.Header{ID: "S", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), From: "another", Data: []byte(`{"folder":"/src"}`)}
 	s, err := history.Open(path, history.Options{Header: want})
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	s, err = history.Open(path, history.Options{Header: history.Header{ID: "T"}})
+	s, err = history.Open(path, history.Options{Header: entry.Header{ID: "T"}})
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
@@ -252,7 +253,7 @@ func TestANewSessionHasTheHeaderOfItsOptions(t *testing.T) {
 
 func TestACorruptLineOfAStoreThatIsNotAFileIsNamed(t *testing.T) {
 	store := &storage.Memory{}
-	_, err := store.Append(t.Context(), 0, storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}, storage.Line{ID: "e1", Kind: string(history.TypeCustom), Data: []byte("{}")})
+	_, err := store.Append(t.Context(), 0, storage.Line{ID: "S", Kind: storage.KindHeader, Data: []byte(header)}, storage.Line{ID: "e1", Kind: string(entry.TypeCustom), Data: []byte("{}")})
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.EqualError(t, err, "storage: line 2: it has no type; set Options.Salvage to skip it")

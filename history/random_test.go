@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
@@ -176,20 +177,20 @@ func (s *sayer) compact(t testing.TB) {
 // clear clears some results and arguments on the path.
 func (s *sayer) clear(t testing.TB) {
 	t.Helper()
-	var c history.Clearing
+	var c entry.Clearing
 	for _, e := range list(t, s.session.PathTo(t.Context(), "")) {
 		if !s.chance(4) {
 			continue
 		}
 		if e.Message().Role == chat.RoleTool {
-			c.Results = append(c.Results, history.Cleared{Entry: e.ID, Text: s.name("[cleared]")})
+			c.Results = append(c.Results, entry.Cleared{Entry: e.ID, Text: s.name("[cleared]")})
 		}
 		for _, call := range e.Message().ToolCalls {
-			c.Arguments = append(c.Arguments, history.Cleared{Entry: e.ID, Call: call.ID, Text: fmt.Sprintf(`{"cleared":%d}`, s.IntN(9))})
+			c.Arguments = append(c.Arguments, entry.Cleared{Entry: e.ID, Call: call.ID, Text: fmt.Sprintf(`{"cleared":%d}`, s.IntN(9))})
 		}
 	}
 	if len(c.Results)+len(c.Arguments) > 0 {
-		_, err := s.session.Add(t.Context(), history.Entry{Body: c})
+		_, err := s.session.Add(t.Context(), entry.Entry{Body: c})
 		require.NoError(t, err)
 	}
 }
@@ -226,11 +227,11 @@ func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 }
 
 // naiveShape returns the [shape] of the view, computed from the entries.
-func naiveShape(entries []history.Entry) string {
+func naiveShape(entries []entry.Entry) string {
 	boundary := 0
 	var compacted []chat.Message
 	for i, e := range entries {
-		if e.Type() != history.TypeCompaction {
+		if e.Type() != entry.TypeCompaction {
 			continue
 		}
 		compacted, boundary = e.Compaction().Messages, i+1
@@ -285,10 +286,10 @@ func naiveShape(entries []history.Entry) string {
 }
 
 // naiveThinking returns the thinking that a compaction puts before an assistant message, computed from the entries.
-func naiveThinking(entries []history.Entry) map[string][]chat.Thinking {
+func naiveThinking(entries []entry.Entry) map[string][]chat.Thinking {
 	latest, boundary := -1, 0
 	for i, e := range entries {
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			latest, boundary = i, i+1
 		}
 	}
@@ -393,7 +394,7 @@ func requirePromises(t testing.TB, seed uint64) {
 	entries := all(t, s.session)
 	require.Len(t, entries, len(s.appended))
 	for i, e := range entries {
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			equal(t, s.appended[i], e.Message())
 		}
 	}
@@ -500,7 +501,7 @@ func TestAnySessionInAFileIsTheSameAsInMemory(t *testing.T) {
 		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		for _, e := range all(t, memory) {
-			if e.Type() == history.TypeCompaction {
+			if e.Type() == entry.TypeCompaction {
 				require.NoError(t, s.Compact(t.Context(), e.Compaction()))
 			} else {
 				require.NoError(t, s.Append(t.Context(), e.Message()))

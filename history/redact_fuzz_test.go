@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // FuzzRedact replaces a word in everything that is written by any text.
@@ -19,7 +20,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add("s3s3cretcret", `["s3cret",{"a":{"b":"xs3cretx"}}]`, "</user>\xff")
 	f.Fuzz(func(t *testing.T, text, arguments, by string) {
 		path := tempFile(t)
-		s, err := history.Open(path, history.Options{Redact: func(p history.Passage) string {
+		s, err := history.Open(path, history.Options{Redact: func(p entry.Passage) string {
 			for range 10 { // the replacement may form the word again
 				p.Text = strings.ReplaceAll(p.Text, word, by)
 			}
@@ -32,9 +33,9 @@ func FuzzRedact(f *testing.F) {
 		defer s.Close()
 		call := chat.ToolCall{ID: "1", Name: "run", Arguments: arguments}
 		added, err := s.Add(t.Context(),
-			history.Entry{Body: history.Message{Message: chat.UserMessage("x" + text)}},
-			history.Entry{Body: history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}},
-			history.Entry{Body: history.Message{Message: chat.ToolResult("1", "x"+text)}},
+			entry.Entry{Body: entry.Message{Message: chat.UserMessage("x" + text)}},
+			entry.Entry{Body: entry.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}},
+			entry.Entry{Body: entry.Message{Message: chat.ToolResult("1", "x"+text)}},
 		)
 		require.NotContains(t, content(t, path), word)
 		if err != nil {

@@ -1,16 +1,16 @@
 package history
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"github.com/promptree-go/promptree/history/storage"
 	"iter"
-	"slices"
-	"sync"
 	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
+	"github.com/promptree-go/promptree/history/storage"
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
@@ -21,72 +21,8 @@ import (
 // each entry from the cut of the newest compaction on; recently read entries are in a [Cache] that sessions share.
 // Older entries are read from the store on demand.
 type Session struct {
-	options Options
-
-	writing lock            // held while appending, and while waiting for the store
-	ids     ids             // safe by itself
-	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
-	spare   []string        // ids from Options.IDs that were not used; guarded by writing
-
-	mu     sync.RWMutex  // guards the fields below, never held for long
-	store  storage.Store // nil in memory until the first entry
-	key    uint64        // of the session in the cache
-	header Header
-	end    storage.Position // end of the store, as far as the session has read it
-	path   path             // to the leaf
-	closed bool
-	claims map[string]*claim // see [Session.Claim]
-	holder string            // of the session's leases; "" until one is taken
-
+	log   log.Log
 	views views
-}
-
-// Options say how a session is opened. The zero value holds the defaults.
-type Options struct {
-	// File configures the log.
-	File storage.FileOptions
-	// Header of a new session. Defaults to a random id and the current time.
-	Header Header
-	// MaxLine is the maximum length, in bytes, of a line that is written to any store. Defaults to File.MaxLine.
-	MaxLine int64
-	// Redact, if set, is called with each text before it is written and returns what is written instead, so that a secret
-	// reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] lists the texts
-	// that it is called with, and [Entry.Redacted] the places that it changed. Texts that are in the store already are not
-	// changed.
-	//
-	//   - JSON stays JSON: strings, numbers and keys are passed one by one, and a number that is changed becomes a string.
-	//   - An image or a document that is changed becomes a text.
-	//   - Thinking that is changed loses its signature, so that it is not sent to a model again.
-	//   - A preamble keeps the digest of its original, by which plans find it.
-	//
-	// It sees one text at a time, so a secret that spans two texts is missed. If it panics, or returns text that is not
-	// valid UTF-8, nothing is written, and the error is a [*RedactError]. It runs in the goroutine that adds entries,
-	// possibly in several at a time, and blocks only that one.
-	Redact func(Passage) string
-	// Salvage skips lines that cannot be read ([Session.Skipped] lists them) and reads those around them: an entry whose
-	// parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
-	// the one that followed it. If the header cannot be read the session gets one with the id of its first entry. The log
-	// keeps the lines. Opening reads the whole log. A file without an entry in one of its first lines is not a log, and is
-	// still refused. Without Salvage, a line that cannot be read is a [*storage.CorruptError] when it is needed. Off by
-	// default.
-	Salvage bool
-	// IDs returns the id of each new entry. An id that an entry has already is skipped. Defaults to 20 characters that
-	// sort by time, half of them random, so that two writers do not choose the same.
-	IDs func() string
-	// Now is the clock. Defaults to [time.Now].
-	Now func() time.Time
-	// Cache for entries that were recently read or appended. Defaults to one of 64 MiB that all sessions of the process
-	// share.
-	Cache *Cache
-}
-
-// checkSize returns a [*storage.LineTooLongError] if a line is too long to be written.
-func (o Options) checkSize(line []byte) error {
-	limit := cmp.Or(o.MaxLine, o.File.MaxLine, storage.DefaultMaxLine)
-	if size := int64(len(line)); size > limit {
-		return &storage.LineTooLongError{Bytes: size, Max: limit}
-	}
-	return nil
 }
 
 // Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log
@@ -132,276 +68,258 @@ func New(ctx context.Context, store storage.Store, o Options) (*Session, error) 
 	if o.MaxLine < 0 {
 		return nil, fmt.Errorf("history: Options.MaxLine is %d: want 1 byte or more, or 0 for the default", o.MaxLine)
 	}
-	store = guarded(store)
-	s := &Session{options: o, store: store, key: sessions.Add(1)}
-	end, err := store.End(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if end == 0 {
-		err := s.begin(ctx, o.Header)
-		if err == nil {
-			return s, nil
-		}
-		conflict, ok := errors.AsType[*storage.ConflictError](err)
-		if !ok {
-			return nil, err
-		}
-		end = conflict.End // another session has written it
-	}
-	if o.Salvage {
-		salvaged, err := salvage(ctx, store)
-		if err != nil {
-			return nil, err
-		}
-		s.store = salvaged
-	}
-	if s.header, err = headerOf(ctx, s.reader()); err == nil {
-		s.end = end
-		s.path, err = s.reader().open(ctx, end, "")
-	}
-	if err != nil {
-		if _, corrupt := errors.AsType[*storage.CorruptError](err); corrupt {
-			err = fmt.Errorf("%w; set Options.Salvage to skip it", err)
-		}
+	s := &Session{}
+	if err := s.log.Open(ctx, store, o.forLog()); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// headerOf reads the header of a session.
-func headerOf(ctx context.Context, r *reader) (Header, error) {
-	for s, err := range r.store.Read(ctx, 0) {
-		if err != nil && s.End == 0 {
-			return Header{}, err
-		}
-		if err == nil {
-			var h Header
-			if h, err = decodeHeader(s.Data); err == nil {
-				return h, nil
-			}
-		}
-		if salvaged, ok := r.store.(*salvagedStore); ok && len(salvaged.lines) > 0 {
-			return Header{ID: salvaged.lines[0].id}, nil
-		}
-		return Header{}, r.corrupt(ctx, 0, err)
-	}
-	return Header{}, r.corrupt(ctx, 0, errors.New("there is no header of a session"))
-}
-
-// begin writes the header of a new session.
-func (s *Session) begin(ctx context.Context, h Header) error {
-	if h.ID == "" {
-		h.ID = rand.Text()
-	}
-	if h.Time.IsZero() {
-		var err error
-		if h.Time, err = s.Now(ctx); err != nil {
-			return err
-		}
-	}
-	h.Time = h.Time.UTC().Round(0)
-	if err := s.redactHeader(ctx, &h); err != nil {
-		return inEntry("the header", err)
-	}
-	line, err := h.writable()
-	if err == nil {
-		err = s.options.checkSize(line)
-	}
-	if err != nil {
-		return inEntry("the header", err)
-	}
-	if h, err = decodeHeader(line); err != nil { // the header as it will be read
-		return err
-	}
-	ends, err := s.store.Append(ctx, 0, storage.Line{ID: h.ID, Kind: storage.KindHeader, Data: line})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.header, s.end = h, ends[0]
-	return nil
-}
-
-// Now returns the time by the session's clock ([Options.Now]), which is given to entries without a time of their own.
-func (s *Session) Now(ctx context.Context) (time.Time, error) {
-	if s.options.Now != nil {
-		return callOption(ctx, "Options.Now", s.options.Now)
-	}
-	return time.Now(), nil
-}
-
-// reader returns a reader of the session's entries. The caller holds mu, or has the only reference.
-func (s *Session) reader() *reader {
-	r := &reader{store: s.store, cache: s.options.Cache, key: s.key}
-	if r.cache == nil {
-		r.cache = sharedCache
-	}
-	return r
-}
-
-// state returns the current state of the session: a reader of its entries, the path to its leaf, and the end of the
-// store as it knows it.
-func (s *Session) state() (*reader, path, storage.Position, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, path{}, 0, storage.ErrClosed
-	}
-	return s.reader(), s.path, s.end, nil
-}
-
-// begins locks writing for an append. It returns an error if the session is closed.
-func (s *Session) begins(ctx context.Context) error {
-	if _, _, _, err := s.state(); err != nil {
-		return err
-	}
-	return s.writing.take(ctx)
-}
-
-// Header returns the header of the session, and the zero value for one in memory to which nothing was appended.
-func (s *Session) Header() Header {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.header
-}
-
-// Entries returns all entries in the order in which they were appended, as far as the session knows them, read one
-// after the other from the store. What they hold is shared and must not be changed. An error is the last value.
-func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		r, _, end, err := s.state()
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		if r.store == nil {
-			return
-		}
-		for line, err := range r.store.Read(ctx, 0) {
-			whole := err == nil || line.End != 0
-			if whole && line.At == 0 { // the header
-				continue
-			}
-			if whole && line.At >= end {
-				return
-			}
-			e, err := r.decode(ctx, line, err)
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from
-// its end back. The error is a [*storage.NoEntryError] if there is none.
-func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
-	r, p, end, err := s.state()
-	if err != nil {
-		return Entry{}, err
-	}
-	i := len(p.nodes) - 1
-	if id != "" {
-		i = p.index(id)
-	}
-	if i >= 0 {
-		return r.load(ctx, p.nodes[i])
-	}
-	if id == "" || r.store == nil {
-		return Entry{}, &storage.NoEntryError{ID: id}
-	}
-	e, _, err := r.lookUp(ctx, end, Ref{ID: id})
-	return e, err
-}
-
-// Path returns the absolute path of the session's file, "" if it has none.
-func (s *Session) Path() string {
-	if f, ok := s.stored().(interface{ Path() string }); ok {
-		return f.Path()
-	}
-	return ""
-}
-
-// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a
-// [storage.Transcriber].
-func (s *Session) Transcript() storage.Transcript {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.reader().transcript()
-}
-
-// Lines returns the number of lines in the store, the header included; 0 if the store does not count them.
-func (s *Session) Lines(ctx context.Context) (int, error) {
-	r, p, _, err := s.state()
-	if err != nil {
-		return 0, err
-	}
-	return r.lines(ctx, p)
-}
-
-// lines counts the lines of a store from the newest compaction on a path on, and adds the number before it, which the
-// compaction holds.
-func (r *reader) lines(ctx context.Context, p path) (int, error) {
-	counter, ok := unwrapped(r.store).(storage.LineCounter)
-	if !ok {
-		return 0, nil
-	}
-	before, from := 0, storage.Position(0)
-	for _, n := range slices.Backward(p.nodes) {
-		_, staged := r.staged[n.at]
-		if c := n.compaction; c != nil && !staged && c.Carried.Lines > 0 {
-			before, from = c.Carried.Lines, n.at
-			break
-		}
-	}
-	more, err := do(ctx, r.store, "Count", func(ctx context.Context) (int, error) { return counter.Count(ctx, from) })
-	return before + more, err
-}
-
-// Recovered describes the torn end that was found on opening, and is nil if there was none.
-func (s *Session) Recovered() *storage.Recovery {
-	if f, ok := s.stored().(interface{ Recovered() *storage.Recovery }); ok {
-		return f.Recovered()
-	}
-	return nil
-}
-
-// Skipped lists the lines that were skipped because of [Options.Salvage].
-func (s *Session) Skipped() []*storage.CorruptError {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if salvaged, ok := s.store.(*salvagedStore); ok {
-		return salvaged.leftOut()
-	}
-	return nil
-}
-
-func (s *Session) stored() storage.Store {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return unwrapped(s.store)
+// Verify reads everything in a store and returns an error for each line that is wrong: lines that cannot be read, ids
+// that occur twice, entries whose parent does not precede them. The second result is an error of the store itself.
+func Verify(ctx context.Context, store storage.Store) ([]*storage.CorruptError, error) {
+	return log.Verify(ctx, store)
 }
 
 // Close closes the store. From then on methods that need it fail with [storage.ErrClosed]. Close waits up to 5 seconds
 // for a writer; if the store has not returned by then, Close returns an error that says so, and the store stays open
 // until Close is called again. Leases of the session's claims end first, within 4
 // seconds ([Session.Claim]). Closing twice does nothing.
-func (s *Session) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	busy := s.writing.take(ctx)
-	if busy == nil {
-		defer s.writing.release()
+func (s *Session) Close() error { return s.log.Close() }
+
+// Header returns the header of the session, and the zero value for one in memory to which nothing was appended.
+func (s *Session) Header() entry.Header { return s.log.Header() }
+
+// Path returns the absolute path of the session's file, "" if it has none.
+func (s *Session) Path() string { return s.log.Path() }
+
+// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a
+// [storage.Transcriber].
+func (s *Session) Transcript() storage.Transcript { return s.log.Transcript() }
+
+// Lines returns the number of lines in the store, the header included; 0 if the store does not count them.
+func (s *Session) Lines(ctx context.Context) (int, error) { return s.log.Lines(ctx) }
+
+// Recovered describes the torn end that was found on opening, and is nil if there was none.
+func (s *Session) Recovered() *storage.Recovery { return s.log.Recovered() }
+
+// Skipped lists the lines that were skipped because of [Options.Salvage].
+func (s *Session) Skipped() []*storage.CorruptError { return s.log.Skipped() }
+
+// ReadOnly reports whether the session was opened for reading only.
+func (s *Session) ReadOnly() bool { return s.log.ReadOnly() }
+
+// Shared reports whether other processes may append to the session's store at the same time, as reported by a
+// [storage.Sharer]. A file has one writer, and a store in memory belongs to this process.
+func (s *Session) Shared() bool { return s.log.Shared() }
+
+// Now returns the time by the session's clock ([Options.Now]), which is given to entries without a time of their own.
+func (s *Session) Now(ctx context.Context) (time.Time, error) { return s.log.Now(ctx) }
+
+// ErrSystemMessage is returned for a system message, which cannot be appended.
+var ErrSystemMessage = log.ErrSystemMessage
+
+// ErrNotErasable is returned for an erasure in a store that is not an [storage.Eraser].
+var ErrNotErasable = log.ErrNotErasable
+
+// Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises. A crash
+// during Append may leave the first few of them in the store.
+//
+// System messages are refused, because the prompt renders them anew each time. Also refused are a tool message that
+// answers no open call, tool calls and thinking in any message but the assistant's, a message with two calls of one id
+// or a call without one, and text that JSON cannot hold in a field that holds only text. An assistant message that was
+// cut short may be empty. A result that comes after its round was compacted is kept, but only the transcript shows it.
+//
+// If another session has appended something said to the same store since this one last read it, the error is a
+// [*storage.ConflictError], and nothing is written: call [Session.Refresh] and read what was said.
+func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
+	entries := make([]entry.Entry, len(messages))
+	for i, m := range messages {
+		entries[i].Body = entry.Message{Message: m}
 	}
-	s.mu.Lock()
-	store := s.store
-	s.closed = true
-	s.mu.Unlock()
-	s.endLeases()
-	if store == nil || busy != nil {
-		return busy
-	}
-	return store.Close() // closing twice does nothing
+	_, err := s.Add(ctx, entries...)
+	return err
+}
+
+// Compact adds a compaction after the leaf. From then on, the path shows its messages in place of what it covers.
+//
+// The compaction names the entry at which it cuts, so however long the summary took, what was appended in the meantime
+// is kept. If that entry is no longer on the path because of an undo or a switch of branch, if another compaction has
+// covered it, or if the plan has ended, the compaction is dropped with a [*entry.BoundaryError], and the session stays
+// as it was.
+func (s *Session) Compact(ctx context.Context, c entry.Compaction) error {
+	_, err := s.Add(ctx, entry.Entry{Body: c})
+	return err
+}
+
+// Add adds entries of any kind, all or none, and returns them as added. The session owns what they hold from then on.
+// It returns once they are as durable as the store promises.
+//
+// Add fills in what an entry lacks: an ID, the Time, and as its Parent the entry added before it, which for the first
+// is the leaf. An entry that names another parent starts a branch there, and the session continues on that branch.
+// Messages are checked as by [Session.Append], and a compaction as by [Session.Compact], each on its path. An
+// [entry.Clearing] must name tool results and calls on its path, with a text for each, which for arguments is valid
+// JSON. An [entry.Unknown] entry is written as its line says, so its id and its parent are those of the line.
+//
+// An id set by the caller is checked against the whole store, which the first such check reads completely.
+//
+// In a store to which others append, what is said (messages, shell commands, custom messages, branches) is only added
+// directly after what the session has read: the error is a [*storage.ConflictError] if anything was said in between.
+// Everything else is added after what was appended in between; a compaction is checked again there.
+//
+// Texts other than those of messages and shell output are made valid UTF-8, and so is Data, which is kept without white
+// space between its values. An entry whose line would have more than 500 levels of objects and arrays is a
+// [*entry.DepthError], and one whose line would have more than [Options.MaxLine] bytes a [*storage.LineTooLongError].
+// What is added can be read back as it is returned.
+//
+// [Options.Redact] sees all texts first.
+func (s *Session) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, error) {
+	return s.log.Add(ctx, entries...)
+}
+
+// Branch continues the session from an entry on this branch or another; from "" a new conversation starts. Nothing is
+// lost: what is left becomes another branch, to which the session can return. What was compacted or noted after the
+// entry is not on the new path, and so does not affect what is shown. The change of leaf is recorded by an
+// [entry.Branch] entry, so a session that is opened again continues there. If somebody said something in the meantime
+// the error is a [*storage.ConflictError].
+func (s *Session) Branch(ctx context.Context, id string) error { return s.log.Branch(ctx, id) }
+
+// Refresh reads what others have appended to the store since. The session continues from the entry that was appended
+// last.
+func (s *Session) Refresh(ctx context.Context) error { return s.log.Refresh(ctx) }
+
+// Has reports whether an entry has an id. The first call reads the whole store.
+func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.log.Has(ctx, id) }
+
+// Erase erases the content of entries for good, and appends an [entry.Erasure], which it returns. Their ids, parents,
+// roles and the ids of calls stay, so that the tree and the rules of providers hold. Each text becomes "[erased]", or
+// empty if that would be longer. Arguments of calls become {}; thinking, images, documents, opaque parts and data are
+// removed.
+//
+// Word for word copies in later compactions, clearings, branch summaries and plans are erased too: whole lines of a
+// text, and pieces of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
+// that cover what is erased are listed in [entry.Erasure.Summaries], so erase them too if they must not reveal it.
+// Checkpoint files, redactions and what was sent to models are outside the session and stay.
+//
+// The store must be an [storage.Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the
+// entries. Other sessions that have the store open show what was erased until they refresh. If Erase fails halfway it
+// can be called again.
+func (s *Session) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
+	return s.log.Erase(ctx, ids...)
+}
+
+// Remove removes the session with everything in it from its store, and closes it. The store must be an
+// [storage.Eraser], else the error is [ErrNotErasable].
+func (s *Session) Remove(ctx context.Context) error { return s.log.Remove(ctx) }
+
+// Redact returns a text as [Options.Redact] would have it written, for whoever shows or sends it elsewhere.
+func (s *Session) Redact(ctx context.Context, p entry.Passage) (string, error) {
+	return s.log.Redact(ctx, p)
+}
+
+// Redacted returns an error whose text is redacted as the session's entries are. What it wraps is found by [errors.Is]
+// and [errors.As] as before.
+func (s *Session) Redacted(ctx context.Context, err error) error { return s.log.Redacted(ctx, err) }
+
+// Entries returns all entries in the order in which they were appended, as far as the session knows them, read one
+// after the other from the store. What they hold is shared and must not be changed. An error is the last value.
+func (s *Session) Entries(ctx context.Context) iter.Seq2[entry.Entry, error] {
+	return s.log.Entries(ctx)
+}
+
+// Entry returns the entry with an id, the leaf for "". An entry that is not shown is searched for in the store, from
+// its end back. The error is a [*storage.NoEntryError] if there is none.
+func (s *Session) Entry(ctx context.Context, id string) (entry.Entry, error) {
+	return s.log.Entry(ctx, id)
+}
+
+// Leaf returns the id of the entry that the next one follows: the entry that was appended last. It is "" in an empty
+// session.
+func (s *Session) Leaf() string { return s.log.Leaf() }
+
+// Leaves returns the ids of the entries without a child, in the order in which they were appended. It reads the whole
+// store.
+func (s *Session) Leaves(ctx context.Context) ([]string, error) { return s.log.Leaves(ctx) }
+
+// Labels returns the latest label of each entry, by the ids of the entries. It reads the whole store.
+func (s *Session) Labels(ctx context.Context) (map[string]string, error) { return s.log.Labels(ctx) }
+
+// PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. What
+// they hold must not be changed. An error is the last value.
+func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
+	return s.log.PathTo(ctx, id)
+}
+
+// Back returns the entries from an entry, the leaf for "", back to the root. They are read one after the other, so
+// stopping early reads little. What they hold must not be changed. An error is the last value.
+func (s *Session) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
+	return s.log.Back(ctx, id)
+}
+
+// Latest returns the newest entry of a type on the path to the leaf, and false if there is none: for instance the
+// current model or the current list of things to do. It does not find messages by their role, nor entries of unknown
+// types.
+func (s *Session) Latest(ctx context.Context, of entry.Type) (entry.Entry, bool, error) {
+	return s.log.Latest(ctx, of)
+}
+
+// Ancestor returns the last entry that the paths to two entries share, "" if they share none. For either, "" means the
+// leaf.
+func (s *Session) Ancestor(ctx context.Context, a, b string) (string, error) {
+	return s.log.Ancestor(ctx, a, b)
+}
+
+// Abandoned returns what is left behind when the session moves from one leaf to another: the entries after their common
+// ancestor up to the old leaf, in order. It returns none if the new leaf follows the old one.
+func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[entry.Entry, error] {
+	return s.log.Abandoned(ctx, from, to)
+}
+
+// Carry returns what a compaction that covers the path to an entry, the leaf for "", would carry forward.
+func (s *Session) Carry(ctx context.Context, id string) (entry.Carried, error) {
+	return s.log.Carry(ctx, id)
+}
+
+// Resolve returns the entries that are referred to, each once and in the order of the store. Missing ones are left out.
+func (s *Session) Resolve(ctx context.Context, refs ...entry.Ref) ([]entry.Entry, error) {
+	return s.log.Resolve(ctx, refs...)
+}
+
+// ClaimState is the state of a claim on work on a session.
+type ClaimState int
+
+// The states of a claim.
+const (
+	// ClaimNone: nobody holds a claim.
+	ClaimNone = ClaimState(log.ClaimNone)
+	// ClaimHeld: somebody holds a claim, here or in another process.
+	ClaimHeld = ClaimState(log.ClaimHeld)
+	// ClaimExpired: another process held a claim, and died or lost its connection before it released it.
+	ClaimExpired = ClaimState(log.ClaimExpired)
+	// ClaimUnknown: nobody holds a claim here. Other processes may, but the store keeps no leases, or failed.
+	ClaimUnknown = ClaimState(log.ClaimUnknown)
+)
+
+// Claim claims work on the session, such as an [entry.Plan] by the id of its entry, and reports whether it succeeded:
+// it returns false if the work is claimed already. [Session.Release] ends a claim.
+//
+// Claims are held in memory and coordinate goroutines of this process. If the store is a [storage.Leaser], they also
+// coordinate processes: Claim takes a lease of 9 seconds, and a goroutine renews it every 3 seconds until the claim is
+// released, the limit has passed or the session is closed. When a process dies, its claims are [ClaimExpired] at most 9
+// seconds later. If the renewals fail for that long and another process takes the lease, the claim is lost: others are
+// at work, and what they write must be looked for before a result is written.
+//
+// The error is that of the store. The work is not claimed then.
+func (s *Session) Claim(ctx context.Context, id string, limit time.Duration) (bool, error) {
+	return s.log.Claim(ctx, id, limit)
+}
+
+// Release ends a claim. It does nothing if there is none. A lease ends in the store too; if the store fails or takes
+// longer than 2 seconds, the lease expires.
+func (s *Session) Release(id string) { s.log.Release(id) }
+
+// Claimed returns the state of a claim. If the store fails, that is [ClaimUnknown], with the store's error.
+func (s *Session) Claimed(ctx context.Context, id string) (ClaimState, error) {
+	state, err := s.log.Claimed(ctx, id)
+	return ClaimState(state), err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
@@ -18,9 +19,9 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	const bad = "\xff"
 	pairing := func(id, reason string) func(*testing.T, error) {
 		return func(t *testing.T, err error) {
-			p, ok := errors.AsType[*history.PairingError](err)
+			p, ok := errors.AsType[*entry.PairingError](err)
 			require.True(t, ok, "the error is %v", err)
-			equal(t, &history.PairingError{CallID: id, Reason: reason}, p)
+			equal(t, &entry.PairingError{CallID: id, Reason: reason}, p)
 		}
 	}
 	says := func(text string) func(*testing.T, error) {
@@ -175,7 +176,7 @@ func TestAResultIsAcceptedIfItsPathHasTheOpenCall(t *testing.T) {
 					accepted++
 					continue
 				}
-				_, ok := errors.AsType[*history.PairingError](err)
+				_, ok := errors.AsType[*entry.PairingError](err)
 				require.True(t, ok, "seed %d: %v", seed, err)
 				refused++
 			}

@@ -9,19 +9,20 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // carry returns what a compaction at the leaf would carry forward.
-func carry(t testing.TB, s *history.Session) history.Carried {
+func carry(t testing.TB, s *history.Session) entry.Carried {
 	t.Helper()
 	c, err := s.Carry(t.Context(), "")
 	require.NoError(t, err)
 	return c
 }
 
-func refIDs(refs []history.Ref) []string {
+func refIDs(refs []entry.Ref) []string {
 	var list []string
 	for _, r := range refs {
 		list = append(list, r.ID)
@@ -33,26 +34,26 @@ func refIDs(refs []history.Ref) []string {
 func TestACompactedSessionCarriesTheSameAsOneThatWasNever(t *testing.T) {
 	plain, compacted := numbered.Session(), numbered.Session()
 	n := 0
-	say := func(bodies ...history.Body) {
+	say := func(bodies ...entry.Body) {
 		for _, b := range bodies {
 			n++
 			for _, s := range []*history.Session{plain, compacted} {
-				_, err := s.Add(t.Context(), history.Entry{ID: fmt.Sprint("n", n), Body: b})
+				_, err := s.Add(t.Context(), entry.Entry{ID: fmt.Sprint("n", n), Body: b})
 				require.NoError(t, err)
 			}
 		}
 	}
-	message := func(m chat.Message) history.Body { return history.Message{Message: m} }
+	message := func(m chat.Message) entry.Body { return entry.Message{Message: m} }
 	for i := range 1300 {
 		call := fmt.Sprint("c", i)
 		say(message(chat.UserMessage(fmt.Sprint("question ", i))), message(calls(call, call+"b")), message(done(call)))
 		switch {
 		case i < 40:
-			say(history.Preamble{Digest: fmt.Sprint("d", i)})
+			say(entry.Preamble{Digest: fmt.Sprint("d", i)})
 		case i < 130:
-			say(history.Refusal{Model: fmt.Sprint("m", i), Limit: i})
+			say(entry.Refusal{Model: fmt.Sprint("m", i), Limit: i})
 		case i == 131:
-			say(history.Usage{Model: "m129", Usage: chat.Usage{Input: 1000}}, history.ModelChange{Model: "m128"}, history.Todos{Text: "go on"})
+			say(entry.Usage{Model: "m129", Usage: chat.Usage{Input: 1000}}, entry.ModelChange{Model: "m128"}, entry.Todos{Text: "go on"})
 		}
 		if i%50 == 49 {
 			require.NoError(t, compacted.Compact(t.Context(), summary("so far", "")))
@@ -74,24 +75,24 @@ func TestACompactedSessionCarriesTheSameAsOneThatWasNever(t *testing.T) {
 	require.Len(t, got.Models, 64)
 	require.Equal(t, "m129", got.Models[63].Model)
 	require.Len(t, got.Preambles, 16)
-	require.Equal(t, want.Latest[history.TypeTodos].ID, got.Latest[history.TypeTodos].ID)
+	require.Equal(t, want.Latest[entry.TypeTodos].ID, got.Latest[entry.TypeTodos].ID)
 	for digest, ref := range want.Preambles {
 		require.Equal(t, ref.ID, got.Preambles[digest].ID)
 	}
 	require.Equal(t, lineCount(t, compacted), got.Lines)
 
-	todos, found, err := compacted.Latest(t.Context(), history.TypeTodos)
+	todos, found, err := compacted.Latest(t.Context(), entry.TypeTodos)
 	require.NoError(t, err)
 	require.True(t, found)
-	require.Equal(t, history.Todos{Text: "go on"}, todos.Body)
+	require.Equal(t, entry.Todos{Text: "go on"}, todos.Body)
 	said, err := compacted.Resolve(t.Context(), got.Said...)
 	require.NoError(t, err)
 	require.Len(t, said, 1000)
 	require.Equal(t, "question 1299", said[999].Message().Text())
-	none, err := compacted.Resolve(t.Context(), history.Ref{ID: "nobody", At: got.Said[3].At})
+	none, err := compacted.Resolve(t.Context(), entry.Ref{ID: "nobody", At: got.Said[3].At})
 	require.NoError(t, err)
 	require.Empty(t, none)
-	moved, err := compacted.Resolve(t.Context(), history.Ref{ID: "n1", At: got.Said[3].At}, history.Ref{ID: "n1"})
+	moved, err := compacted.Resolve(t.Context(), entry.Ref{ID: "n1", At: got.Said[3].At}, entry.Ref{ID: "n1"})
 	require.NoError(t, err)
 	require.Len(t, moved, 1, "a position is a hint")
 }

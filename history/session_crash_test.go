@@ -18,6 +18,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -35,22 +36,22 @@ func numberedText(n int) string {
 }
 
 // nth returns the nth entry, from 0, of a session that repeats the same messages, calls, compaction and branch.
-func nth(n int) history.Entry {
+func nth(n int) entry.Entry {
 	id := func(n int) string { return fmt.Sprintf("e%d", n+1) }
-	said := func(m chat.Message) history.Entry { return history.Entry{Body: history.Message{Message: m}} }
+	said := func(m chat.Message) entry.Entry { return entry.Entry{Body: entry.Message{Message: m}} }
 	switch n % 8 {
 	case 1:
 		return said(calls(fmt.Sprint("c", n)))
 	case 2:
 		return said(chat.ToolResult(fmt.Sprint("c", n-1), numberedText(n)))
 	case 3:
-		return history.Entry{Body: summary(numberedText(n), id(n-3))}
+		return entry.Entry{Body: summary(numberedText(n), id(n-3))}
 	case 4:
 		return said(chat.AssistantMessage(numberedText(n)))
 	case 5:
-		return history.Entry{Body: history.Todos{Text: numberedText(n)}}
+		return entry.Entry{Body: entry.Todos{Text: numberedText(n)}}
 	case 6:
-		return history.Entry{Parent: id(n - 2), Body: history.Branch{From: id(n - 1)}}
+		return entry.Entry{Parent: id(n - 2), Body: entry.Branch{From: id(n - 1)}}
 	}
 	return said(chat.UserMessage(numberedText(n)))
 }
@@ -144,8 +145,8 @@ func TestAcknowledgedEntriesSurviveAKill(t *testing.T) {
 				require.Equal(t, want.Parent, e.Parent)
 			}
 			require.Equal(t, fmt.Sprint("e", n+1), e.ID)
-			if c, ok := e.Body.(history.Compaction); ok {
-				c.Carried = history.Carried{} // the session fills it in
+			if c, ok := e.Body.(entry.Compaction); ok {
+				c.Carried = entry.Carried{} // the session fills it in
 				e.Body = c
 			}
 			equal(t, want.Body, e.Body)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -36,39 +37,39 @@ var damageTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func damageOptions(disk *historytest.Disk, salvage bool) history.Options {
 	return history.Options{
-		IDs: numbered.IDs(), Now: func() time.Time { return damageTime }, Header: history.Header{ID: "S"}, Salvage: salvage,
+		IDs: numbered.IDs(), Now: func() time.Time { return damageTime }, Header: entry.Header{ID: "S"}, Salvage: salvage,
 		File: storage.FileOptions{Disk: disk, Sync: storage.SyncNever}, Cache: history.NewCache(1 << 20),
 	}
 }
 
 // ofEachKind returns entries of every kind but compactions and branches, which may follow one another anywhere.
-func ofEachKind() []history.Body {
-	return []history.Body{
-		history.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
-		history.Message{Message: chat.AssistantMessage("it is")},
-		history.Shell{Command: "make <all>", Output: "fine\n"},
-		history.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
-		history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
-		history.BranchSummary{From: "e2", Summary: history.Summary{Text: "tried", Files: history.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{}`)}},
-		history.Custom{Name: "own", Data: []byte(`"x"`)},
-		history.Label{Target: "e2", Text: "here"},
-		history.ModelChange{Provider: "p", Model: "m"},
-		history.ThinkingChange{Level: "high"},
-		history.Todos{Text: "first this", Items: []history.Todo{{Text: "that", Status: "pending"}}},
-		history.Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Counted: 9, Cost: 0.25},
-		history.Preamble{Digest: "d1", System: []chat.Message{chat.SystemMessage("You are one.")}, Tools: []chat.Tool{{Name: "run", Description: "runs", Parameters: []byte(`{"type":"object"}`)}}},
-		history.Plan{Policy: "p", Occasion: "full", FirstKept: "e2", Room: 10, Words: 5, Preamble: "d1", Until: damageTime},
-		history.PlanEnd{Plan: "e9", Outcome: history.PlanFailed, Error: "no", ErrorType: "timeout", NotBefore: damageTime, Finished: []history.SummaryAnswer{{SummaryRequest: history.SummaryRequest{Model: "m", Request: "full:1"}, Text: "half"}}},
-		history.Refusal{Model: "m", Limit: 100, Tokens: 120, Counted: 110},
+func ofEachKind() []entry.Body {
+	return []entry.Body{
+		entry.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
+		entry.Message{Message: chat.AssistantMessage("it is")},
+		entry.Shell{Command: "make <all>", Output: "fine\n"},
+		entry.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
+		entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
+		entry.BranchSummary{From: "e2", Summary: entry.Summary{Text: "tried", Files: entry.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{}`)}},
+		entry.Custom{Name: "own", Data: []byte(`"x"`)},
+		entry.Label{Target: "e2", Text: "here"},
+		entry.ModelChange{Provider: "p", Model: "m"},
+		entry.ThinkingChange{Level: "high"},
+		entry.Todos{Text: "first this", Items: []entry.Todo{{Text: "that", Status: "pending"}}},
+		entry.Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Counted: 9, Cost: 0.25},
+		entry.Preamble{Digest: "d1", System: []chat.Message{chat.SystemMessage("You are one.")}, Tools: []chat.Tool{{Name: "run", Description: "runs", Parameters: []byte(`{"type":"object"}`)}}},
+		entry.Plan{Policy: "p", Occasion: "full", FirstKept: "e2", Room: 10, Words: 5, Preamble: "d1", Until: damageTime},
+		entry.PlanEnd{Plan: "e9", Outcome: entry.PlanFailed, Error: "no", ErrorType: "timeout", NotBefore: damageTime, Finished: []entry.SummaryAnswer{{SummaryRequest: entry.SummaryRequest{Model: "m", Request: "full:1"}, Text: "half"}}},
+		entry.Refusal{Model: "m", Limit: 100, Tokens: 120, Counted: 110},
 	}
 }
 
 // damageLog returns a log with entries of all kinds, branches and compactions, and its entries.
-func damageLog(t testing.TB) ([]byte, []history.Entry) {
+func damageLog(t testing.TB) ([]byte, []entry.Entry) {
 	t.Helper()
 	disk := &historytest.Disk{}
 	o := damageOptions(disk, false)
-	o.Redact = func(p history.Passage) string {
+	o.Redact = func(p entry.Passage) string {
 		if p.Text == "secret" {
 			return "[key]"
 		}
@@ -80,30 +81,30 @@ func damageLog(t testing.TB) ([]byte, []history.Entry) {
 	require.NoError(t, s.Append(ctx, everything()...))
 	require.NoError(t, s.Append(ctx, chat.UserMessage("secret"), calls("c3", "c4"), done("c3"), done("c4")))
 	add(
-		t, s, history.Clearing{Results: []history.Cleared{{Entry: "e8", Text: "[gone]"}}, Saved: 3},
-		history.Clearing{Arguments: []history.Cleared{{Entry: "e7", Call: "c4", Text: `{"gone":true}`}}},
+		t, s, entry.Clearing{Results: []entry.Cleared{{Entry: "e8", Text: "[gone]"}}, Saved: 3},
+		entry.Clearing{Arguments: []entry.Cleared{{Entry: "e7", Call: "c4", Text: `{"gone":true}`}}},
 	)
 	add(t, s, ofEachKind()...)
-	require.NoError(t, s.Compact(ctx, history.Compaction{
+	require.NoError(t, s.Compact(ctx, entry.Compaction{
 		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e7", TokensBefore: 100, TokensAfter: 10, Mode: "full",
-		Thinking: []chat.Thinking{{Text: "hm", Signature: "c2ln"}}, Title: "t", Summary: history.Summary{Text: "words"},
+		Thinking: []chat.Thinking{{Text: "hm", Signature: "c2ln"}}, Title: "t", Summary: entry.Summary{Text: "words"},
 	}))
 	require.NoError(t, s.Append(ctx, chat.UserMessage("on"), calls("c5", "c6"), done("c5")))
 	left := s.Leaf()
 	require.NoError(t, s.Branch(ctx, "e8"))
 	require.NoError(t, s.Append(ctx, done("c4"), chat.AssistantMessage("other")))
-	_, err = s.Add(ctx, history.Entry{Parent: left, Body: history.BranchSummary{From: s.Leaf(), Summary: history.Summary{Text: "left"}}},
-		history.Entry{Body: history.Label{Target: left, Text: "back"}},
-		history.Entry{Body: history.Message{Message: calls("c7")}}, history.Entry{Body: history.Message{Message: done("c7")}})
+	_, err = s.Add(ctx, entry.Entry{Parent: left, Body: entry.BranchSummary{From: s.Leaf(), Summary: entry.Summary{Text: "left"}}},
+		entry.Entry{Body: entry.Label{Target: left, Text: "back"}},
+		entry.Entry{Body: entry.Message{Message: calls("c7")}}, entry.Entry{Body: entry.Message{Message: done("c7")}})
 	require.NoError(t, err)
-	_, err = s.Add(ctx, history.Entry{Body: history.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
+	_, err = s.Add(ctx, entry.Entry{Body: entry.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(ctx, chat.UserMessage("more"), calls("c8"), done("c8")))
 	kept := s.Leaf()
 	require.NoError(t, s.Append(ctx, chat.AssistantMessage("done"), chat.UserMessage("last")))
-	require.NoError(t, s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, LastCovered: kept}))
+	require.NoError(t, s.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, LastCovered: kept}))
 	require.NoError(t, s.Append(ctx, calls("c9")))
-	add(t, s, history.Todos{Text: "now"})
+	add(t, s, entry.Todos{Text: "now"})
 	entries := all(t, s)
 	require.NoError(t, s.Close())
 	return disk.ReadFile(onDisk), entries
@@ -111,7 +112,7 @@ func damageLog(t testing.TB) ([]byte, []history.Entry) {
 
 // damaged is a damaged log with the entries that it had before.
 type damaged struct {
-	entries []history.Entry // before
+	entries []entry.Entry // before
 	shapes  map[string]string
 	what    string
 	data    []byte
@@ -165,13 +166,13 @@ func (d *damaged) check(what string, salvage bool, err error, of ...string) bool
 }
 
 // same records an entry that differs from the one before the damage.
-func (d *damaged) same(what string, e history.Entry) {
-	i := slices.IndexFunc(d.entries, func(o history.Entry) bool { return o.ID == e.ID })
+func (d *damaged) same(what string, e entry.Entry) {
+	i := slices.IndexFunc(d.entries, func(o entry.Entry) bool { return o.ID == e.ID })
 	if i < 0 || d.lost[e.ID] && (d.value || d.written) {
 		return
 	}
 	was := d.entries[i]
-	if c, ok := was.Body.(history.Compaction); ok && (d.lost[c.FirstKept] || d.lost[c.LastCovered]) {
+	if c, ok := was.Body.(entry.Compaction); ok && (d.lost[c.FirstKept] || d.lost[c.LastCovered]) {
 		return // its cut is at another entry
 	}
 	if !reflect.DeepEqual(was.Body, e.Body) {
@@ -278,7 +279,7 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 		_, err = s.Has(ctx, id)
 		check("Has", err)
 	}
-	for _, of := range []history.EntryType{
+	for _, of := range []entry.Type{
 		"message", "shell", "customMessage", "branchSummary", "compaction", "branch", "custom", "label", "modelChange",
 		"thinkingChange", "todos", "usage", "clearing", "preamble", "plan", "planEnd", "refusal", "later",
 	} {
@@ -299,31 +300,31 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 	for _, err := range history.Turns(s.PathTo(ctx, "")) {
 		check("Turns", err)
 	}
-	_, err = s.ViewWith(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: s.Leaf()})
+	_, err = s.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: s.Leaf()})
 	check("ViewWith", err)
 }
 
 // write calls the methods that add to a session, and returns the added entries.
-func (d *damaged) write(s *history.Session, salvage bool) []history.Entry {
+func (d *damaged) write(s *history.Session, salvage bool) []entry.Entry {
 	ctx := context.Background()
 	check := func(what string, err error, of ...string) bool { return d.check(what, salvage, err, of...) }
-	var list []history.Entry
-	add := func(e history.Entry) {
+	var list []entry.Entry
+	add := func(e entry.Entry) {
 		added, err := s.Add(ctx, e)
 		check(fmt.Sprintf("Add %s", e.Type()), err)
 		list = append(list, added...)
 	}
 	for _, b := range ofEachKind() {
-		add(history.Entry{Body: b})
+		add(entry.Entry{Body: b})
 	}
-	add(history.Entry{Body: history.Message{Message: calls("new")}})
+	add(entry.Entry{Body: entry.Message{Message: calls("new")}})
 	if made := s.Leaf(); len(list) > 0 && list[len(list)-1].ID == made {
-		add(history.Entry{Body: history.Message{Message: done("new")}})
-		add(history.Entry{Body: history.Clearing{Arguments: []history.Cleared{{Entry: made, Call: "new", Text: "{}"}}}})
-		add(history.Entry{Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: made}})
+		add(entry.Entry{Body: entry.Message{Message: done("new")}})
+		add(entry.Entry{Body: entry.Clearing{Arguments: []entry.Cleared{{Entry: made, Call: "new", Text: "{}"}}}})
+		add(entry.Entry{Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: made}})
 	}
 	check("Append", s.Append(ctx, chat.UserMessage("on")))
-	check("Compact", s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("T")}}))
+	check("Compact", s.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("T")}}))
 	if ok, err := s.Has(ctx, "e2"); check("Has", err) && ok {
 		check("Branch", s.Branch(ctx, "e2"), "e2")
 		check("Append", s.Append(ctx, chat.UserMessage("there")))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -170,7 +171,7 @@ func TestATornEndOfALogThatWasMovedIsNotChanged(t *testing.T) {
 	require.NoError(t, os.Rename(path, path+".old"))
 	end, err := f.End(t.Context())
 	require.NoError(t, err)
-	_, err = f.Append(t.Context(), end, storage.Line{ID: "e2", Parent: "e1", Kind: string(history.TypeMessage), Data: []byte(welcome)})
+	_, err = f.Append(t.Context(), end, storage.Line{ID: "e2", Parent: "e1", Kind: string(entry.TypeMessage), Data: []byte(welcome)})
 	require.ErrorIs(t, err, storage.ErrMoved)
 	require.Equal(t, before, content(t, path+".old"))
 	require.NoFileExists(t, path+".torn")

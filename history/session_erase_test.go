@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -32,17 +33,17 @@ func secretive(t *testing.T, s *history.Session) {
 		chat.UserMessage("What else?"),
 	))
 	add(t, s,
-		history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[left out: " + secret + "]"}}, Arguments: []history.Cleared{{Entry: "e2", Call: "c1", Text: `{"was":"` + secret + `"}`}}},
-		history.Plan{FirstKept: "e4", Instructions: "keep " + secret, Thinking: []chat.Thinking{{Text: "so " + secret, Signature: "s"}}},
-		history.Compaction{
+		entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "[left out: " + secret + "]"}}, Arguments: []entry.Cleared{{Entry: "e2", Call: "c1", Text: `{"was":"` + secret + `"}`}}},
+		entry.Plan{FirstKept: "e4", Instructions: "keep " + secret, Thinking: []chat.Thinking{{Text: "so " + secret, Signature: "s"}}},
+		entry.Compaction{
 			Plan: "e6", FirstKept: "e4", Messages: []chat.Message{chat.UserMessage("<user-message>\nRemember: " + secret + "\nThat is all.\n</user-message>\nThe user told a number.")},
-			Thinking: []chat.Thinking{{Text: "so " + secret, Signature: "s"}}, Summary: history.Summary{Text: "The user told a number.", Files: history.Files{Read: []string{"a.go"}}},
+			Thinking: []chat.Thinking{{Text: "so " + secret, Signature: "s"}}, Summary: entry.Summary{Text: "The user told a number.", Files: entry.Files{Read: []string{"a.go"}}},
 		},
-		history.PlanEnd{Plan: "x", Outcome: history.PlanFailed, Finished: []history.SummaryAnswer{{Text: "It said:\n" + secret}}},
+		entry.PlanEnd{Plan: "x", Outcome: entry.PlanFailed, Finished: []entry.SummaryAnswer{{Text: "It said:\n" + secret}}},
 	)
 	left := s.Leaf()
 	require.NoError(t, s.Branch(ctx, "e3"))
-	add(t, s, history.BranchSummary{From: left, Summary: history.Summary{Text: "nothing of it"}})
+	add(t, s, entry.BranchSummary{From: left, Summary: entry.Summary{Text: "nothing of it"}})
 	require.NoError(t, s.Append(ctx, chat.UserMessage("On.")))
 }
 
@@ -63,7 +64,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 
 			erasure, err := s.Erase(ctx, "e1", "e2", "e3")
 			require.NoError(t, err)
-			require.Equal(t, history.Erasure{Entries: []string{"e1", "e2", "e3"}, Copies: []string{"e5", "e6", "e7", "e8"}, Summaries: []string{"e7"}}, erasure)
+			require.Equal(t, entry.Erasure{Entries: []string{"e1", "e2", "e3"}, Copies: []string{"e5", "e6", "e7", "e8"}, Summaries: []string{"e7"}}, erasure)
 			require.NotContains(t, raw(), "3141-5926")
 			require.NotContains(t, raw(), "-5926")
 			require.Contains(t, raw(), "The user told a number.", "a summary's own words stay")
@@ -87,7 +88,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 			require.Contains(t, compaction.Messages[0].Text(), "The user told a number.")
 			require.Empty(t, compaction.Thinking)
 			require.Equal(t, []string{"a.go"}, compaction.Files.Read)
-			equal(t, history.Erasure(erasure), after[len(after)-1].Body.(history.Erasure))
+			equal(t, entry.Erasure(erasure), after[len(after)-1].Body.(entry.Erasure))
 
 			wanted := viewOf(t, s).Messages()
 			for _, m := range wanted {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/golden"
@@ -68,7 +69,7 @@ func TestAReopenedSessionIsUnchanged(t *testing.T) {
 	require.Equal(t, path, s.Path())
 	require.Equal(t, 1, lineCount(t, s), "the header")
 	require.NoError(t, s.Append(t.Context(), everything()...))
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{
 		Messages: []chat.Message{chat.UserMessage("so far: \xff"), chat.UserMessage("go on")}, FirstKept: "e2",
 		TokensBefore: 100, TokensAfter: 10, Mode: "full",
 	}))
@@ -121,15 +122,15 @@ func TestEntriesReturnsTheMessagesThatWereAppended(t *testing.T) {
 	require.NoError(t, s.Compact(t.Context(), summary("so far", "e2")))
 	entries := all(t, s)
 	for i, m := range everything() {
-		require.Equal(t, history.TypeMessage, entries[i].Type())
+		require.Equal(t, entry.TypeMessage, entries[i].Type())
 		equal(t, m, entries[i].Message())
 	}
-	require.Equal(t, history.TypeCompaction, entries[5].Type())
+	require.Equal(t, entry.TypeCompaction, entries[5].Type())
 	made := entries[5].Compaction()
-	made.Carried = history.Carried{}
+	made.Carried = entry.Carried{}
 	equal(t, summary("so far", "e2"), made)
 	requireChained(t, s)
-	entries[0] = history.Entry{}
+	entries[0] = entry.Entry{}
 	require.Equal(t, "e1", all(t, s)[0].ID, "the caller may change the list")
 }
 
@@ -137,7 +138,7 @@ func TestEntriesReturnsTheMessagesThatWereAppended(t *testing.T) {
 func fixed(t *testing.T, path string) *history.Session {
 	t.Helper()
 	s, err := history.Open(path, history.Options{
-		IDs: numbered.IDs(), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, Header: history.Header{ID: "S"},
+		IDs: numbered.IDs(), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, Header: entry.Header{ID: "S"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -149,29 +150,29 @@ func TestTheFormatOnDiskDoesNotChangeUnnoticed(t *testing.T) {
 	path := tempFile(t)
 	s := fixed(t, path)
 	require.NoError(t, s.Append(t.Context(), everything()...))
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{
 		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e2", TokensBefore: 100, TokensAfter: 10, Mode: "full",
 	}))
 	require.NoError(t, s.Compact(t.Context(), summary("all of it", "")))
-	made := history.Summary{Text: "words", Files: history.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{"k":1.0}`)}
+	made := entry.Summary{Text: "words", Files: entry.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{"k":1.0}`)}
 	add(
 		t, s,
-		history.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
-		history.Shell{Command: "make <all>", Output: "fine\n"},
-		history.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
-		history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
-		history.Custom{Name: "own", Data: []byte(`"x"`)},
-		history.Label{Target: "e1", Text: "here"},
-		history.ModelChange{Provider: "p", Model: "m"},
-		history.ThinkingChange{Level: "high"},
-		history.Todos{Text: "first this", Items: []history.Todo{{Text: "that", Status: "pending"}}},
-		history.Usage{Of: "e5", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Cost: 0.25},
-		history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, LastCovered: "e8", Title: "t", Summary: made},
+		entry.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
+		entry.Shell{Command: "make <all>", Output: "fine\n"},
+		entry.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
+		entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
+		entry.Custom{Name: "own", Data: []byte(`"x"`)},
+		entry.Label{Target: "e1", Text: "here"},
+		entry.ModelChange{Provider: "p", Model: "m"},
+		entry.ThinkingChange{Level: "high"},
+		entry.Todos{Text: "first this", Items: []entry.Todo{{Text: "that", Status: "pending"}}},
+		entry.Usage{Of: "e5", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Cost: 0.25},
+		entry.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, LastCovered: "e8", Title: "t", Summary: made},
 	)
 	require.NoError(t, s.Branch(t.Context(), "e8"))
 	_, err := s.Add(t.Context(),
-		history.Entry{Parent: "e8", Body: history.BranchSummary{From: "e18", Summary: made}},
-		history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e1", "later": 1.0}`)}},
+		entry.Entry{Parent: "e8", Body: entry.BranchSummary{From: "e18", Summary: made}},
+		entry.Entry{Body: entry.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e1", "later": 1.0}`)}},
 	)
 	require.NoError(t, err)
 	golden.Equal(t, "format.jsonl", content(t, path))
@@ -342,7 +343,7 @@ func TestUnknownEntriesAreKeptButNotShown(t *testing.T) {
 	before := content(t, path)
 	s := opened(t, path)
 	require.Equal(t, "e1: e2()", shape(viewOf(t, s)))
-	require.Equal(t, history.EntryType("smell"), all(t, s)[1].Type())
+	require.Equal(t, entry.Type("smell"), all(t, s)[1].Type())
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 	require.Equal(t, "e3", all(t, s)[3].ID)
 	require.True(t, strings.HasPrefix(content(t, path), before))
@@ -489,8 +490,8 @@ func TestARelativePathIsMadeAbsolute(t *testing.T) {
 }
 
 // readable lists the entries up to the first whose body cannot be read.
-func readable(s *history.Session) []history.Entry {
-	var list []history.Entry
+func readable(s *history.Session) []entry.Entry {
+	var list []entry.Entry
 	for e, err := range s.Entries(context.Background()) {
 		if err != nil {
 			break

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -144,7 +145,7 @@ var reaching = map[string]func(ctx context.Context, s *history.Session, store *s
 		return err
 	},
 	"Pick": func(ctx context.Context, s *history.Session, _ *strange) error {
-		_, err := s.Resolve(ctx, history.Ref{ID: s.Leaf(), At: 2})
+		_, err := s.Resolve(ctx, entry.Ref{ID: s.Leaf(), At: 2})
 		return err
 	},
 	"Count": func(ctx context.Context, s *history.Session, _ *strange) error {
@@ -166,7 +167,7 @@ func TestAStoreThatPanicsIsAnErrorThatNamesTheStoreAndItsMethod(t *testing.T) {
 				s, store := strangeSession(t)
 				store.set(method, do)
 				err := reach(t.Context(), s, store)
-				failed, ok := errors.AsType[*history.StoreError](err)
+				failed, ok := errors.AsType[*storage.StoreError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, "*history_test.strange", failed.Store)
 				require.Equal(t, method, failed.Method)
@@ -202,7 +203,7 @@ func TestACallReturnsASecondAfterItsContextIfTheStoreDoesNot(t *testing.T) {
 					require.ErrorContains(t, err, "another call has not returned from the session's store")
 				}()
 				err := reach(ctx, s, store)
-				require.IsType(t, &history.StoreError{}, err)
+				require.IsType(t, &storage.StoreError{}, err)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, time.Minute+time.Second, time.Since(began))
 				store.set(method, nil)
@@ -283,7 +284,7 @@ func TestAnInvalidResultOfAStoreIsAnErrorThatQuotesIt(t *testing.T) {
 			s, store := strangeSession(t)
 			c.odd(store)
 			err := reaching[c.reach](t.Context(), s, store)
-			require.IsType(t, &history.StoreError{}, err)
+			require.IsType(t, &storage.StoreError{}, err)
 			require.ErrorContains(t, err, c.says)
 		})
 	}
@@ -292,7 +293,7 @@ func TestAnInvalidResultOfAStoreIsAnErrorThatQuotesIt(t *testing.T) {
 func TestAFailingFunctionOfTheOptionsIsAnErrorThatNamesIt(t *testing.T) {
 	for _, name := range []string{"Options.IDs", "Options.Now"} {
 		var do func()
-		o := history.Options{Header: history.Header{ID: "S", Time: time.Unix(0, 0)}}
+		o := history.Options{Header: entry.Header{ID: "S", Time: time.Unix(0, 0)}}
 		if name == "Options.IDs" {
 			o.IDs = func() string { do(); return "x" }
 		} else {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -54,12 +55,12 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync storage
 			acknowledged = append(acknowledged, e.ID)
 		}
 		for range r.IntN(20) {
-			said := []history.Entry{
-				{Body: history.Message{Message: chat.UserMessage(fmt.Sprintf("%0*d", r.IntN(500), count(t, s)))}},
-				{Body: history.Message{Message: chat.AssistantMessage("ok")}},
+			said := []entry.Entry{
+				{Body: entry.Message{Message: chat.UserMessage(fmt.Sprintf("%0*d", r.IntN(500), count(t, s)))}},
+				{Body: entry.Message{Message: chat.AssistantMessage("ok")}},
 			}
 			if r.IntN(5) == 0 && count(t, s) > 0 {
-				said = []history.Entry{{Body: summary("so far", "")}}
+				said = []entry.Entry{{Body: summary("so far", "")}}
 			}
 			added, err := s.Add(t.Context(), said...)
 			require.NoError(t, err)

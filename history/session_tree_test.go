@@ -12,12 +12,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // ids lists the ids of entries.
-func ids(t testing.TB, entries iter.Seq2[history.Entry, error]) []string {
+func ids(t testing.TB, entries iter.Seq2[entry.Entry, error]) []string {
 	t.Helper()
 	got := []string{}
 	for _, e := range list(t, entries) {
@@ -27,10 +28,10 @@ func ids(t testing.TB, entries iter.Seq2[history.Entry, error]) []string {
 }
 
 // add adds entries with these bodies.
-func add(t testing.TB, s *history.Session, bodies ...history.Body) {
+func add(t testing.TB, s *history.Session, bodies ...entry.Body) {
 	t.Helper()
 	for _, b := range bodies {
-		_, err := s.Add(t.Context(), history.Entry{Body: b})
+		_, err := s.Add(t.Context(), entry.Entry{Body: b})
 		require.NoError(t, err)
 	}
 }
@@ -57,7 +58,7 @@ func TestTwoBranchesShareTheEntriesBeforeThem(t *testing.T) {
 	require.Equal(t, "e1: e2() | e6: e7()", shape(viewOf(t, s)))
 	branch, err := s.Entry(t.Context(), "e5")
 	require.NoError(t, err)
-	require.Equal(t, history.Branch{From: "e4"}, branch.Body)
+	require.Equal(t, entry.Branch{From: "e4"}, branch.Body)
 	require.Equal(t, "e2", branch.Parent)
 
 	require.NoError(t, s.Branch(t.Context(), "e4"))
@@ -131,21 +132,21 @@ func TestANewRootHasAnEmptyPathBeforeIt(t *testing.T) {
 
 func TestABranchFromBeforeACompactionIsNotAffectedByIt(t *testing.T) {
 	s := talk(t, user, answer, user, answer)
-	add(t, s, history.Todos{Text: "first"})
+	add(t, s, entry.Todos{Text: "first"})
 	require.NoError(t, s.Append(t.Context(), user))
 	before := viewOf(t, s)
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
-	add(t, s, history.Todos{Text: "second"}, history.ModelChange{Model: "m"})
+	add(t, s, entry.Todos{Text: "second"}, entry.ModelChange{Model: "m"})
 	require.NoError(t, s.Append(t.Context(), answer))
 	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)))
 
 	require.NoError(t, s.Branch(t.Context(), "e6"))
 	equal(t, before, viewOf(t, s))
-	plan, ok, err := s.Latest(t.Context(), history.TypeTodos)
+	plan, ok, err := s.Latest(t.Context(), entry.TypeTodos)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, history.Todos{Text: "first"}, plan.Body)
-	_, ok, err = s.Latest(t.Context(), history.TypeModelChange)
+	require.Equal(t, entry.Todos{Text: "first"}, plan.Body)
+	_, ok, err = s.Latest(t.Context(), entry.TypeModelChange)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.NoError(t, s.Compact(t.Context(), summary("T", "e6")), "the branch can be compacted itself")
@@ -153,7 +154,7 @@ func TestABranchFromBeforeACompactionIsNotAffectedByIt(t *testing.T) {
 
 	require.NoError(t, s.Branch(t.Context(), "e10"))
 	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)), "back on the first branch the first compaction counts")
-	message, ok, err := s.Latest(t.Context(), history.TypeMessage)
+	message, ok, err := s.Latest(t.Context(), entry.TypeMessage)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "e10", message.ID)
@@ -175,30 +176,30 @@ func TestACompactionIsDroppedIfItsCutIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		meanwhile func(*history.Session) error
-		c         history.Compaction
-		reason    history.BoundaryReason
+		c         entry.Compaction
+		reason    entry.BoundaryReason
 	}{
-		{"an undo", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, summary("S", "e5"), history.BoundaryLeft},
-		{"a switch to another branch", func(s *history.Session) error { return s.Branch(t.Context(), "e4") }, summary("S", "e7"), history.BoundaryLeft},
-		{"a new root", func(s *history.Session) error { return s.Branch(t.Context(), "") }, summary("S", "e2"), history.BoundaryLeft},
-		{"another compaction", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "e7")) }, summary("S", "e6"), history.BoundaryCovered},
-		{"an undo of all that it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, history.BoundaryLeft},
-		{"another compaction of all", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "")) }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, history.BoundaryCovered},
-		{"an entry that never existed", func(*history.Session) error { return nil }, summary("S", "e99"), history.BoundaryMissing},
+		{"an undo", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, summary("S", "e5"), entry.BoundaryLeft},
+		{"a switch to another branch", func(s *history.Session) error { return s.Branch(t.Context(), "e4") }, summary("S", "e7"), entry.BoundaryLeft},
+		{"a new root", func(s *history.Session) error { return s.Branch(t.Context(), "") }, summary("S", "e2"), entry.BoundaryLeft},
+		{"another compaction", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "e7")) }, summary("S", "e6"), entry.BoundaryCovered},
+		{"an undo of all that it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, entry.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, entry.BoundaryLeft},
+		{"another compaction of all", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "")) }, entry.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, entry.BoundaryCovered},
+		{"an entry that never existed", func(*history.Session) error { return nil }, summary("S", "e99"), entry.BoundaryMissing},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := forked(t, opened(t, path))
 			require.NoError(t, tt.meanwhile(s))
 			before, entries := content(t, path), all(t, s)
-			if tt.reason != history.BoundaryCovered {
+			if tt.reason != entry.BoundaryCovered {
 				_, err := s.ViewWith(t.Context(), tt.c)
-				tried, ok := errors.AsType[*history.BoundaryError](err)
+				tried, ok := errors.AsType[*entry.BoundaryError](err)
 				require.True(t, ok, "the error is %v", err)
 				require.Equal(t, tt.reason, tried.Reason)
 			}
 			err := s.Compact(t.Context(), tt.c)
-			boundary, ok := errors.AsType[*history.BoundaryError](err)
+			boundary, ok := errors.AsType[*entry.BoundaryError](err)
 			require.True(t, ok, "the error is %v", err)
 			require.Equal(t, tt.reason, boundary.Reason)
 			require.ErrorContains(t, err, boundary.ID)
@@ -218,22 +219,22 @@ func TestACompactionIsMadeIfItsCutIsStillOnThePath(t *testing.T) {
 
 func TestLastCoveredKeepsTheEntriesAfterIt(t *testing.T) {
 	s := talk(t, user, answer)
-	c := history.Compaction{Messages: summary("S", "").Messages, LastCovered: s.Leaf()}
+	c := entry.Compaction{Messages: summary("S", "").Messages, LastCovered: s.Leaf()}
 	require.NoError(t, s.Append(t.Context(), user, answer))
 	preview := viewWith(t, s, c)
 	require.NoError(t, s.Compact(t.Context(), c))
 	require.Equal(t, "S | e3: e4()", shape(viewOf(t, s)))
 	equal(t, preview, viewOf(t, s))
 	require.NoError(t, s.Compact(t.Context(), c), "the same cut again is valid")
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: c.Messages, LastCovered: "e4"}))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: c.Messages, LastCovered: "e4"}))
 	require.Equal(t, "S | e3:", shape(viewOf(t, s)), "the start of the current turn stays")
 }
 
 func TestACutMayBeAtAnEntryThatIsNotShown(t *testing.T) {
 	s := talk(t, user, calls("a"))
-	add(t, s, history.ModelChange{Model: "m"})
+	add(t, s, entry.ModelChange{Model: "m"})
 	require.NoError(t, s.Append(t.Context(), done("a")))
-	add(t, s, history.ThinkingChange{Level: "high"}, history.Label{Target: "e1", Text: "x"})
+	add(t, s, entry.ThinkingChange{Level: "high"}, entry.Label{Target: "e1", Text: "x"})
 	require.NoError(t, s.Append(t.Context(), answer, user))
 	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e3")), "cannot cut at entry", "a tool result comes next")
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e5")))
@@ -245,10 +246,10 @@ func TestAddKeepsIDsParentsAndTimes(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	added, err := s.Add(t.Context(),
-		history.Entry{ID: "a", Time: at, Body: history.Message{Message: user}},
-		history.Entry{ID: "b", Body: history.Message{Message: answer}},
-		history.Entry{ID: "c", Parent: "a", Body: history.Message{Message: chat.AssistantMessage("another")}},
-		history.Entry{Body: history.Message{Message: user, Data: []byte(`{ "spaced" : 1 }`)}},
+		entry.Entry{ID: "a", Time: at, Body: entry.Message{Message: user}},
+		entry.Entry{ID: "b", Body: entry.Message{Message: answer}},
+		entry.Entry{ID: "c", Parent: "a", Body: entry.Message{Message: chat.AssistantMessage("another")}},
+		entry.Entry{Body: entry.Message{Message: user, Data: []byte(`{ "spaced" : 1 }`)}},
 	)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "c", "e1"}, []string{added[0].ID, added[1].ID, added[2].ID, added[3].ID})
@@ -263,40 +264,40 @@ func TestAddKeepsIDsParentsAndTimes(t *testing.T) {
 }
 
 func TestAnInvalidEntryIsRefused(t *testing.T) {
-	message := history.Message{Message: user}
-	later := func(line string) history.Unknown { return history.Unknown{Kind: "later", Line: []byte(line)} }
+	message := entry.Message{Message: user}
+	later := func(line string) entry.Unknown { return entry.Unknown{Kind: "later", Line: []byte(line)} }
 	for _, tt := range []struct {
 		rule  string
-		entry history.Entry
+		entry entry.Entry
 		says  string
 	}{
-		{"no body", history.Entry{}, "no body"},
-		{"an id that is in the session", history.Entry{ID: "e1", Body: message}, `"e1" already`},
-		{"an id of the same Add", history.Entry{ID: "x", Body: message}, `"x" already`},
-		{"a long id", history.Entry{ID: string(make([]byte, 129)), Body: message}, "128"},
-		{"an id that is not UTF-8", history.Entry{ID: "\xff", Body: message}, "UTF-8"},
-		{"a parent that does not exist", history.Entry{Parent: "none", Body: message}, `"none"`},
-		{"a result on a branch without its call", history.Entry{Parent: "e1", Body: history.Message{Message: done("a")}}, "no open tool call"},
-		{"a nil part", history.Entry{Body: history.CustomMessage{Content: chat.Parts{nil}}}, "nil"},
-		{"data that is not JSON", history.Entry{Body: history.Custom{Data: []byte("{")}}, "JSON"},
-		{"a line that is not JSON", history.Entry{Body: later("{")}, "its line"},
-		{"a line of a known type", history.Entry{Body: later(`{"type":"label","id":"l","label":{}}`)}, "unknown"},
-		{"a line of another type", history.Entry{Body: later(`{"type":"smell","id":"l"}`)}, "unknown"},
-		{"two lines", history.Entry{Body: later("{\"type\":\"later\",\n\"id\":\"l\"}")}, "unknown"},
-		{"a line without an id", history.Entry{Body: later(`{"type":"later"}`)}, "no id"},
-		{"a line with another id", history.Entry{ID: "l", Body: later(`{"type":"later","id":"k"}`)}, "another id"},
-		{"a line whose parent does not exist", history.Entry{Body: later(`{"type":"later","id":"k","parent":"none"}`)}, `"none"`},
+		{"no body", entry.Entry{}, "no body"},
+		{"an id that is in the session", entry.Entry{ID: "e1", Body: message}, `"e1" already`},
+		{"an id of the same Add", entry.Entry{ID: "x", Body: message}, `"x" already`},
+		{"a long id", entry.Entry{ID: string(make([]byte, 129)), Body: message}, "128"},
+		{"an id that is not UTF-8", entry.Entry{ID: "\xff", Body: message}, "UTF-8"},
+		{"a parent that does not exist", entry.Entry{Parent: "none", Body: message}, `"none"`},
+		{"a result on a branch without its call", entry.Entry{Parent: "e1", Body: entry.Message{Message: done("a")}}, "no open tool call"},
+		{"a nil part", entry.Entry{Body: entry.CustomMessage{Content: chat.Parts{nil}}}, "nil"},
+		{"data that is not JSON", entry.Entry{Body: entry.Custom{Data: []byte("{")}}, "JSON"},
+		{"a line that is not JSON", entry.Entry{Body: later("{")}, "its line"},
+		{"a line of a known type", entry.Entry{Body: later(`{"type":"label","id":"l","label":{}}`)}, "unknown"},
+		{"a line of another type", entry.Entry{Body: later(`{"type":"smell","id":"l"}`)}, "unknown"},
+		{"two lines", entry.Entry{Body: later("{\"type\":\"later\",\n\"id\":\"l\"}")}, "unknown"},
+		{"a line without an id", entry.Entry{Body: later(`{"type":"later"}`)}, "no id"},
+		{"a line with another id", entry.Entry{ID: "l", Body: later(`{"type":"later","id":"k"}`)}, "another id"},
+		{"a line whose parent does not exist", entry.Entry{Body: later(`{"type":"later","id":"k","parent":"none"}`)}, `"none"`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
 			require.NoError(t, s.Append(t.Context(), user, calls("a")))
 			before := content(t, path)
-			_, err := s.Add(t.Context(), history.Entry{ID: "x", Body: message}, tt.entry)
+			_, err := s.Add(t.Context(), entry.Entry{ID: "x", Body: message}, tt.entry)
 			require.ErrorContains(t, err, tt.says)
 			require.Equal(t, before, content(t, path))
 			require.Equal(t, 2, count(t, s))
-			added, err := s.Add(t.Context(), history.Entry{ID: "x", Body: message}, history.Entry{Body: message})
+			added, err := s.Add(t.Context(), entry.Entry{ID: "x", Body: message}, entry.Entry{Body: message})
 			require.NoError(t, err)
 			require.Equal(t, "x", added[1].Parent)
 		})
@@ -331,28 +332,28 @@ func TestAPathLeavesOutAbandonedBranches(t *testing.T) {
 
 func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
 	for _, tt := range []struct {
-		outcome history.PlanOutcome
+		outcome entry.PlanOutcome
 		of      string
 		dropped bool
 	}{
-		{history.PlanFailed, "", true}, {history.PlanVetoed, "", true}, {history.PlanDropped, "", true},
-		{history.PlanRetried, "", false}, {history.PlanDropped, "another", false},
+		{entry.PlanFailed, "", true}, {entry.PlanVetoed, "", true}, {entry.PlanDropped, "", true},
+		{entry.PlanRetried, "", false}, {entry.PlanDropped, "another", false},
 	} {
 		s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
-		added, err := s.Add(t.Context(), history.Entry{Body: history.Plan{FirstKept: "e3"}})
+		added, err := s.Add(t.Context(), entry.Entry{Body: entry.Plan{FirstKept: "e3"}})
 		require.NoError(t, err)
 		c := summary("S", "e3")
 		c.Plan = added[0].ID
-		_, err = s.Add(t.Context(), history.Entry{Body: history.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
+		_, err = s.Add(t.Context(), entry.Entry{Body: entry.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
 		require.NoError(t, err)
 		err = s.Compact(t.Context(), c)
 		if !tt.dropped {
 			require.NoError(t, err)
 			continue
 		}
-		boundary, ok := errors.AsType[*history.BoundaryError](err)
+		boundary, ok := errors.AsType[*entry.BoundaryError](err)
 		require.True(t, ok, "the error is %v", err)
-		require.Equal(t, history.BoundaryEnded, boundary.Reason)
+		require.Equal(t, entry.BoundaryEnded, boundary.Reason)
 		require.Equal(t, c.Plan, boundary.ID)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -189,7 +190,7 @@ func (q *request) removeOrphans(t chat.Tokenizer) bool {
 			m.ToolCalls = answered
 			q.items[i].tokens = t.CountMessage(*m)
 			q.usage.Conversation += q.items[i].tokens - before
-			if len(answered) == 0 && !hasAnswer(sayable(m.Content)) {
+			if len(answered) == 0 && !sendable.HasAnswer(sendable.Parts(m.Content)) {
 				q.remove(i)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
 )
 
 // View is the part of a session that a model sees.
@@ -21,9 +23,9 @@ type View struct {
 }
 
 // View returns what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that
-// kept and what came after, with the placeholders of each [Clearing]. The start of a turn is kept as long as one of its
-// rounds is, and the start of the current turn always. The same path always has the same view. Its slices belong to the
-// caller; what its entries hold is shared and must not be changed. Elements use [ViewIn] instead.
+// kept and what came after, with the placeholders of each [entry.Clearing]. The start of a turn is kept as long as one
+// of its rounds is, and the start of the current turn always. The same path always has the same view. Its slices belong
+// to the caller; what its entries hold is shared and must not be changed. Elements use [ViewIn] instead.
 func (s *Session) View(ctx context.Context) (View, error) { return s.ViewAt(ctx, "") }
 
 // ViewAt returns what a model sees of the path to an entry, the leaf for "".
@@ -36,67 +38,30 @@ func (s *Session) ViewAt(ctx context.Context, id string) (View, error) {
 }
 
 func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) {
-	r, p, err := s.pathTo(ctx, id)
+	r, p, err := s.log.At(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.snapshot(ctx, r, p)
+	return s.views.snapshot(ctx, &s.log, r, p)
 }
 
 // ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows how the
-// compaction would change a prompt before it is written. The error is a [*BoundaryError] if the entry at which the
-// compaction cuts is not on the path, or is covered.
-func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
-	r, p, end, err := s.state()
+// compaction would change a prompt before it is written. The error is a [*entry.BoundaryError] if the entry at which
+// the compaction cuts is not on the path, or is covered.
+func (s *Session) ViewWith(ctx context.Context, c entry.Compaction) (View, error) {
+	r, p, end, err := s.log.State()
 	if err != nil {
 		return View{}, err
 	}
-	if _, err := r.checkBoundary(ctx, p, end, c); err != nil {
-		return View{}, inEntry("a compaction", err)
+	if _, err := r.CheckBoundary(ctx, p, end, c); err != nil {
+		return View{}, log.InEntry("a compaction", err)
 	}
-	all := p.last().at + 1
-	sn, err := r.snapshotFrom(ctx, p, p.cut(c, all), all, c)
-	if err != nil {
-		return View{}, err
-	}
-	return sn.view(), nil
-}
-
-// viewKey is the context key for the view of a session.
-type viewKey struct{ session *Session }
-
-// WithView returns a context in which elements show a given view of the session: the one at the leaf when a render
-// began, so that what is appended in the meantime does not change the prompt halfway, or the one of a compaction that
-// is being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
-func WithView(ctx context.Context, s *Session, v View) context.Context {
-	return context.WithValue(ctx, viewKey{s}, v.shown())
-}
-
-// ViewIn returns the view of the session that was set by [WithView], or the session's view at its leaf. Every element
-// that shows a session uses it.
-//
-// For [Shown], an element that calls it shows the whole view.
-func ViewIn(ctx context.Context, s *Session) (View, error) {
-	sn, err := snapshotIn(ctx, s, wholeView)
+	all := p.Last().At + 1
+	sn, err := snapshotFrom(ctx, r, p, p.Cut(c, all), all, c)
 	if err != nil {
 		return View{}, err
 	}
 	return sn.view(), nil
-}
-
-// snapshotIn returns the snapshot of the view that [ViewIn] returns, and records that parts of it are shown.
-func snapshotIn(ctx context.Context, s *Session, parts viewParts) (*snapshot, error) {
-	sn, ok := ctx.Value(viewKey{s}).(*snapshot)
-	if !ok {
-		var err error
-		if sn, err = s.snapshotTo(ctx, ""); err != nil {
-			return nil, err
-		}
-	}
-	if shown, ok := ctx.Value(shownKey{}).(*Shown); ok {
-		shown.record(s, sn, parts)
-	}
-	return sn, nil
 }
 
 // shown returns the snapshot from which the view was made. For a view that was not made by a session, it makes one from
@@ -150,7 +115,7 @@ func (v View) NewestWithin(t chat.Tokenizer, limit int) View {
 	}
 	clipResults(t, results, limit, Limits{}.withDefaults().Head)
 	for i, m := range results {
-		round.Results[i].Body = Message{Message: m}
+		round.Results[i].Body = entry.Message{Message: m}
 	}
 	return v
 }
@@ -189,4 +154,39 @@ func (v View) Messages() []chat.Message {
 		}
 	}
 	return list
+}
+
+// view returns the snapshot as a view with slices of its own.
+func (sn *snapshot) view() View {
+	v := View{Compacted: sn.compacted, snapshot: sn}
+	turns := sn.shown()
+	rounds, results := 0, 0
+	for _, t := range turns {
+		rounds += len(t.rounds)
+		for _, r := range t.rounds {
+			results += len(r.Results)
+		}
+	}
+	if len(turns) == 0 {
+		return v
+	}
+	v.Turns = make([]Turn, len(turns))
+	allRounds, allResults := make([]Round, 0, rounds), make([]entry.Entry, 0, results)
+	for i, t := range turns {
+		from := len(allRounds)
+		for _, r := range t.rounds {
+			first := len(allResults)
+			allResults = append(allResults, r.Results...)
+			round := Round{Assistant: r.Assistant, Thinking: r.Thinking}
+			if end := len(allResults); end > first {
+				round.Results = allResults[first:end:end]
+			}
+			allRounds = append(allRounds, round)
+		}
+		v.Turns[i] = Turn{Start: t.start}
+		if end := len(allRounds); end > from {
+			v.Turns[i].Rounds = allRounds[from:end:end]
+		}
+	}
+	return v
 }

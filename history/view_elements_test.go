@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
@@ -90,7 +91,7 @@ func TestElementsShowTheirPartsOfTheSession(t *testing.T) {
 	}
 	t.Run("a compaction's messages come first", func(t *testing.T) {
 		s := agenda(t)
-		require.NoError(t, s.Compact(t.Context(), history.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
+		require.NoError(t, s.Compact(t.Context(), entry.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
 		require.Equal(t, "You S1 S2 u2 a3 t2 t3 u3 a4 t4 a5 t5", names(rendered(t, prompt(s), 1000)))
 	})
 	t.Run("a session may start with the assistant", func(t *testing.T) {
@@ -159,28 +160,28 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 	system := elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You")}}
 	for _, tt := range []struct {
 		rule    string
-		compact history.Compaction
+		compact entry.Compaction
 		root    func(*history.Session) elements.Node
 		want    []string
 	}{
 		{
-			"a user message is dropped after its rounds, and parallel calls with all their results", history.Compaction{},
+			"a user message is dropped after its rounds, and parallel calls with all their results", entry.Compaction{},
 			func(s *history.Session) elements.Node { return history.Conversation{Session: s, Droppable: true} },
 			[]string{"u1 a1 t1 a2 u2 a3 t2 t3", "u1 a2 u2 a3 t2 t3", "u1 u2 a3 t2 t3", "u2 a3 t2 t3", "u2", ""},
 		},
 		{
-			"the oldest round of the current turn is dropped first", history.Compaction{},
+			"the oldest round of the current turn is dropped first", entry.Compaction{},
 			func(s *history.Session) elements.Node { return history.TurnRounds{Session: s, Droppable: true} },
 			[]string{"a4 t4 a5 t5", "a5 t5", ""},
 		},
 		{
 			"a compaction's messages are dropped last",
-			history.Compaction{Messages: []chat.Message{userSays("S1"), userSays("S2")}, FirstKept: "e4"},
+			entry.Compaction{Messages: []chat.Message{userSays("S1"), userSays("S2")}, FirstKept: "e4"},
 			func(s *history.Session) elements.Node { return history.Conversation{Session: s, Droppable: true} },
 			[]string{"S1 S2 u1 a2 u2 a3 t2 t3", "S1 S2 u1 u2 a3 t2 t3", "S1 S2 u2 a3 t2 t3", "S1 S2 u2", "S1 S2", "S2", ""},
 		},
 		{
-			"a required current turn is kept", history.Compaction{},
+			"a required current turn is kept", entry.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{
 					system, history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
@@ -192,7 +193,7 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 			},
 		},
 		{
-			"a conversation of lower priority is dropped before the rounds", history.Compaction{},
+			"a conversation of lower priority is dropped before the rounds", entry.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{
 					history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(1)}},
@@ -206,7 +207,7 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 			},
 		},
 		{
-			"TurnStart is kept", history.Compaction{},
+			"TurnStart is kept", entry.Compaction{},
 			func(s *history.Session) elements.Node {
 				return elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
 			},
@@ -215,7 +216,7 @@ func TestTheOldestOfDroppableHistoryIsDroppedFirst(t *testing.T) {
 			},
 		},
 		{
-			"Required wins over Droppable", history.Compaction{},
+			"Required wins over Droppable", entry.Compaction{},
 			func(s *history.Session) elements.Node {
 				return history.TurnRounds{Session: s, Droppable: true, Props: elements.Props{Required: true}}
 			},

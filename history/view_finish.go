@@ -1,19 +1,14 @@
 package history
 
 import (
-	"slices"
-	"strings"
-	"unicode"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 )
 
-// The texts of results that are blank or missing. Providers require a text.
-const (
-	noOutput = "(no output)"
-	noResult = "(no result: the call was interrupted)"
-)
+// noResult is the text in place of a result that is missing.
+const noResult = "(no result: the call was interrupted)"
 
 // Messages returns the round as it is sent: the assistant message, then one result for each of its calls, in their
 // order. It is empty if the assistant said nothing.
@@ -77,7 +72,7 @@ func fits(round []chat.Message, limits Limits, s elements.Sizing) bool {
 // whole returns the round as it is sent if nothing is cut.
 func (r Round) whole() []chat.Message {
 	assistant := r.Assistant.Message()
-	assistant.Content = sayable(assistant.Content)
+	assistant.Content = sendable.Parts(assistant.Content)
 	var calls []chat.ToolCall // a copy of the calls
 	for _, c := range assistant.ToolCalls {
 		if c.ID != "" && c.Name != "" {
@@ -85,20 +80,20 @@ func (r Round) whole() []chat.Message {
 		}
 	}
 	assistant.ToolCalls = calls
-	if len(calls) == 0 && !hasAnswer(assistant.Content) {
+	if len(calls) == 0 && !sendable.HasAnswer(assistant.Content) {
 		return nil
 	}
-	assistant = begun(assistant, r.Thinking)
+	assistant = sendable.WithThinking(assistant, r.Thinking)
 	messages := append(make([]chat.Message, 0, 1+len(calls)), assistant)
 	answers := r.answers()
 	for _, c := range calls {
 		m, ok := answers[c.ID]
-		switch m.Content = sayable(m.Content); {
+		switch m.Content = sendable.Parts(m.Content); {
 		case !ok:
 			m = chat.ToolResult(c.ID, noResult)
 			m.IsError = true
-		case !hasAnswer(m.Content):
-			m.Content = append(chat.Parts{chat.Text(noOutput)}, m.Content...)
+		case !sendable.HasAnswer(m.Content):
+			m.Content = append(chat.Parts{chat.Text(sendable.NoOutput)}, m.Content...)
 		}
 		messages = append(messages, m)
 	}
@@ -106,91 +101,7 @@ func (r Round) whole() []chat.Message {
 }
 
 // says reports whether the round is sent: whether [Round.Messages] returns any message.
-func (r Round) says() bool { return answers(r.Assistant.Message()) }
-
-// answers returns the first result of each call that has one.
-func (r Round) answers() map[string]chat.Message {
-	answers := make(map[string]chat.Message, len(r.Results))
-	for _, e := range r.Results {
-		m := e.Message()
-		if _, again := answers[m.ToolCallID]; !again {
-			answers[m.ToolCallID] = m
-		}
-	}
-	return answers
-}
-
-// sayable removes what providers refuse: blank text, and thinking that is unsigned or follows other content.
-func sayable(parts chat.Parts) chat.Parts {
-	kept := make(chat.Parts, 0, len(parts))
-	for _, p := range parts {
-		switch p := p.(type) {
-		case nil:
-			continue
-		case chat.Text:
-			if blank(string(p)) {
-				continue
-			}
-		case chat.Thinking:
-			if !whole(p) || hasAnswer(kept) {
-				continue // it was cut off, or providers refuse it in this place
-			}
-		}
-		kept = append(kept, p)
-	}
-	return kept
-}
-
-// whole reports whether thinking is signed or encrypted, and so was not cut off.
-func whole(t chat.Thinking) bool { return t.Signature != "" || t.Encrypted != "" }
-
-// thinks reports whether a message is sent with thinking, which then comes first.
-func thinks(m chat.Message) bool {
-	return slices.ContainsFunc(sayable(m.Content), func(p chat.Part) bool {
-		_, ok := p.(chat.Thinking)
-		return ok
-	})
-}
-
-// answers reports whether an assistant's message is sent: it holds text, or a call with a tool name.
-func answers(m chat.Message) bool {
-	for _, c := range m.ToolCalls {
-		if c.ID != "" && c.Name != "" {
-			return true
-		}
-	}
-	return hasAnswer(sayable(m.Content))
-}
-
-// begun returns a message with thinking put first.
-func begun(m chat.Message, thinking []chat.Thinking) chat.Message {
-	if len(thinking) == 0 {
-		return m
-	}
-	parts := make(chat.Parts, 0, len(thinking)+len(m.Content))
-	for _, t := range thinking {
-		parts = append(parts, t)
-	}
-	m.Content = append(parts, m.Content...)
-	return m
-}
-
-// blank reports whether a text is only white space, for a provider or for the renderer.
-func blank(s string) bool {
-	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }) == ""
-}
-
-// hasAnswer reports whether there is something besides thinking and cache breakpoints.
-func hasAnswer(parts chat.Parts) bool {
-	for _, p := range parts {
-		switch p.(type) {
-		case chat.Thinking, chat.CacheBreakpoint:
-		default:
-			return true
-		}
-	}
-	return false
-}
+func (r Round) says() bool { return sendable.Answers(r.Assistant.Message()) }
 
 // clipCalls cuts arguments so that together they take at most limit tokens.
 func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
@@ -205,9 +116,20 @@ func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64)
 	}
 }
 
-// Message returns the start of the turn as it is sent ([Entry.Shown]), and false if it says nothing.
+// Message returns the start of the turn as it is sent ([entry.Entry.Shown]), and false if it says nothing.
 func (t Turn) Message() (chat.Message, bool) {
 	m, ok := t.Start.Shown()
-	m.Content = sayable(m.Content)
-	return m, ok && hasAnswer(m.Content)
+	m.Content = sendable.Parts(m.Content)
+	return m, ok && sendable.HasAnswer(m.Content)
+}
+
+// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the prompt's budget,
+// like a tool result, because the output may exceed any budget. What the user or the application says is never cut.
+func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
+	if shell, ok := t.Start.Body.(entry.Shell); ok {
+		limits = limits.withDefaults()
+		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
+		t.Start.Body = shell
+	}
+	return t.Message()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -22,7 +23,7 @@ func TestASessionThatWasRenderedBeforeIsRenderedLikeAFreshOne(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			talk := func() *history.Session { return talkAtRandom(t, rand.New(rand.NewPCG(seed, 1))).session }
 			shown := talk()
-			var cleared []history.Clearing
+			var cleared []entry.Clearing
 			learning := &sizing.Calibrated{}
 			for range 8 {
 				tokenizer := []chat.Tokenizer{quarter{}, words{}, learning, learning.Safe()}[r.IntN(4)]
@@ -34,7 +35,7 @@ func TestASessionThatWasRenderedBeforeIsRenderedLikeAFreshOne(t *testing.T) {
 				if r.IntN(3) == 0 {
 					rule := history.ClearRule{Keep: 1 + r.IntN(500), Placeholder: func(history.ClearedOutput) string { return "gone" }}
 					if c, ok := rule.Find(viewOf(t, shown), quarter{}); ok {
-						_, err := shown.Add(t.Context(), history.Entry{Body: c})
+						_, err := shown.Add(t.Context(), entry.Entry{Body: c})
 						require.NoError(t, err)
 						cleared = append(cleared, c)
 					}
@@ -50,7 +51,7 @@ func TestASessionThatWasRenderedBeforeIsRenderedLikeAFreshOne(t *testing.T) {
 				for range 2 {
 					fresh := talk()
 					for _, c := range cleared {
-						_, err := fresh.Add(t.Context(), history.Entry{Body: c})
+						_, err := fresh.Add(t.Context(), entry.Entry{Body: c})
 						require.NoError(t, err)
 					}
 					want, wantErr := rendered(fresh)

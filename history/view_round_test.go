@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/render"
@@ -423,26 +424,26 @@ func FuzzArguments(f *testing.F) {
 func TestOutputLargerThanTheWindowIsClippedSoThatAPromptFits(t *testing.T) {
 	const window = 2000
 	huge := strings.Repeat(numberedLines(1000), 40) // 50 times the window
-	shell := func(output string) history.Entry {
-		return history.Entry{Body: history.Shell{Command: "cat log", Output: output}}
+	shell := func(output string) entry.Entry {
+		return entry.Entry{Body: entry.Shell{Command: "cat log", Output: output}}
 	}
-	said := func(messages ...chat.Message) (list []history.Entry) {
+	said := func(messages ...chat.Message) (list []entry.Entry) {
 		for _, m := range messages {
-			list = append(list, history.Entry{Body: history.Message{Message: m}})
+			list = append(list, entry.Entry{Body: entry.Message{Message: m}})
 		}
 		return list
 	}
 	for _, tt := range []struct {
 		rule    string
-		entries []history.Entry
+		entries []entry.Entry
 	}{
 		{"of a tool in the current turn", said(user, calls("a"), chat.ToolResult("a", huge))},
 		{"of a tool in an earlier turn", said(user, calls("a"), chat.ToolResult("a", huge), user)},
 		{"of parallel calls", said(user, calls("a", "b", "c"), chat.ToolResult("a", huge), chat.ToolResult("b", huge), chat.ToolResult("c", huge))},
 		{"without a line feed", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("x", len(huge))))},
 		{"that is not UTF-8", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("\xff", len(huge))))},
-		{"of a shell command in the current turn", []history.Entry{shell(huge)}},
-		{"of a shell command in an earlier turn", append([]history.Entry{shell(huge)}, said(answer, user)...)},
+		{"of a shell command in the current turn", []entry.Entry{shell(huge)}},
+		{"of a shell command in an earlier turn", append([]entry.Entry{shell(huge)}, said(answer, user)...)},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := numbered.Session()

@@ -100,3 +100,40 @@ func (t *openTurn) startSays() bool {
 func (t *openTurn) says() bool {
 	return t.startSays() || slices.ContainsFunc(t.rounds, (*openRound).says)
 }
+
+// viewKey is the context key for the view of a session.
+type viewKey struct{ session *Session }
+
+// WithView returns a context in which elements show a given view of the session: the one at the leaf when a render
+// began, so that what is appended in the meantime does not change the prompt halfway, or the one of a compaction that
+// is being tried ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
+func WithView(ctx context.Context, s *Session, v View) context.Context {
+	return context.WithValue(ctx, viewKey{s}, v.shown())
+}
+
+// ViewIn returns the view of the session that was set by [WithView], or the session's view at its leaf. Every element
+// that shows a session uses it.
+//
+// For [Shown], an element that calls it shows the whole view.
+func ViewIn(ctx context.Context, s *Session) (View, error) {
+	sn, err := snapshotIn(ctx, s, wholeView)
+	if err != nil {
+		return View{}, err
+	}
+	return sn.view(), nil
+}
+
+// snapshotIn returns the snapshot of the view that [ViewIn] returns, and records that parts of it are shown.
+func snapshotIn(ctx context.Context, s *Session, parts viewParts) (*snapshot, error) {
+	sn, ok := ctx.Value(viewKey{s}).(*snapshot)
+	if !ok {
+		var err error
+		if sn, err = s.snapshotTo(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	if shown, ok := ctx.Value(shownKey{}).(*Shown); ok {
+		shown.record(s, sn, parts)
+	}
+	return sn, nil
+}

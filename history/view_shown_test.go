@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
@@ -51,7 +52,7 @@ func TestShownTellsTheLastMessageFromTheWholeView(t *testing.T) {
 	unasked := func(t testing.TB) *history.Session { return talk(t, agentSays("a1")) }
 	hidden := func(t testing.TB) *history.Session { // nothing of the last turn is sent
 		s := agenda(t)
-		_, err := s.Add(t.Context(), history.Entry{Body: history.CustomMessage{}})
+		_, err := s.Add(t.Context(), entry.Entry{Body: entry.CustomMessage{}})
 		require.NoError(t, err)
 		return s
 	}
@@ -114,7 +115,7 @@ func TestAnEmptyViewHasNoLastMessageAndIsShownWhole(t *testing.T) {
 
 func TestAViewIsEmptyIfItHasNoMessage(t *testing.T) {
 	silent := talk(t, chat.AssistantMessage(" "))
-	_, err := silent.Add(t.Context(), history.Entry{Body: history.CustomMessage{}})
+	_, err := silent.Add(t.Context(), entry.Entry{Body: entry.CustomMessage{}})
 	require.NoError(t, err)
 	for _, v := range []history.View{{}, viewOf(t, silent), {Turns: []history.Turn{{}}}} {
 		require.True(t, v.Empty())

@@ -5,15 +5,18 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
+	"github.com/promptree-go/promptree/history/internal/sendable"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
 // snapshot holds what a model sees of the path to a leaf, and the elements that show it. It is immutable once returned:
 // the snapshot of a longer path shares what did not change, so that a step of an agent costs only what it added.
 type snapshot struct {
-	build     int     // number of the snapshot; while it is made, only turns and rounds with this number may be changed
-	reader    *reader // nil in a view that was not made by a session
-	path      path
+	build     int         // number of the snapshot; while it is made, only turns and rounds with this number may be changed
+	reader    *log.Reader // nil in a view that was not made by a session
+	path      log.Path
 	boundary  storage.Position // position of the first entry that the newest compaction does not cover
 	after     storage.Position // position after that compaction's entry, 0 without one
 	compacted []chat.Message
@@ -25,7 +28,7 @@ type snapshot struct {
 // openTurn is a turn whose calls may still be answered.
 type openTurn struct {
 	build   int
-	start   Entry
+	start   entry.Entry
 	at      storage.Position // position of its start, -1 without one
 	covered bool             // whether its start is covered by a compaction
 	opening *memo
@@ -45,58 +48,61 @@ type openRound struct {
 // callAt is the round that contains a call.
 type callAt struct{ turn, round int }
 
-// views holds the most recent snapshot of a session's leaf.
+// views holds the most recent snapshot of a session's leaf. The zero value holds none.
 type views struct {
-	making lock // held while a snapshot is made, so that it is made once
+	making log.Lock // held while a snapshot is made, so that it is made once
 	last   *snapshot
 	builds int
 }
 
-// snapshot returns what a model sees of a path, to the leaf or to an earlier entry.
-func (s *Session) snapshot(ctx context.Context, r *reader, p path) (*snapshot, error) {
-	if err := s.views.making.take(ctx); err != nil {
+// snapshot returns what a model sees of a path of a log, to the leaf or to an earlier entry.
+func (v *views) snapshot(ctx context.Context, of *log.Log, r *log.Reader, p log.Path) (*snapshot, error) {
+	if err := v.making.Take(ctx); err != nil {
 		return nil, err
 	}
-	defer s.views.making.release()
-	last := s.views.last
-	if last != nil && last.path.last() == p.last() && len(p.nodes) > 0 {
+	defer v.making.Release()
+	last := v.last
+	if last != nil && last.reader.Key != r.Key { // something was erased since
+		last = nil
+	}
+	if last != nil && last.path.Last() == p.Last() && len(p.Nodes) > 0 {
 		return last, nil
 	}
-	if leaf := s.Leaf(); p.last().id != leaf { // an earlier entry, or more was appended since
-		return r.snapshotAt(ctx, p)
+	if leaf := of.Leaf(); p.Last().ID != leaf { // an earlier entry, or more was appended since
+		return snapshotAt(ctx, r, p)
 	}
-	s.views.builds++
-	next, err := r.grow(ctx, last, p, s.views.builds)
+	v.builds++
+	next, err := grow(ctx, last, r, p, v.builds)
 	if next == nil && err == nil {
-		next, err = r.snapshotAt(ctx, p)
+		next, err = snapshotAt(ctx, r, p)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.views.last = next
-	next.build = s.views.builds
+	v.last = next
+	next.build = v.builds
 	return next, nil
 }
 
 // snapshotAt makes a snapshot of a path.
-func (r *reader) snapshotAt(ctx context.Context, p path) (*snapshot, error) {
-	first, after, c := p.boundary()
-	return r.snapshotFrom(ctx, p, first, after, c)
+func snapshotAt(ctx context.Context, r *log.Reader, p log.Path) (*snapshot, error) {
+	first, after, c := p.Boundary()
+	return snapshotFrom(ctx, r, p, first, after, c)
 }
 
 // snapshotFrom makes a snapshot of a path from the boundary of a compaction on, where after is the position after the
 // compaction's entry.
-func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after storage.Position, c Compaction) (*snapshot, error) {
-	var nodes []node
-	start, err := r.turnStart(ctx, p, boundary)
+func snapshotFrom(ctx context.Context, r *log.Reader, p log.Path, boundary, after storage.Position, c entry.Compaction) (*snapshot, error) {
+	var nodes []log.Node
+	start, err := r.TurnStart(ctx, p, boundary)
 	if err != nil {
 		return nil, err
 	}
-	if start.id != "" {
+	if start.ID != "" {
 		nodes = append(nodes, start)
 	}
-	for _, n := range p.nodes[p.indexAt(boundary):] {
-		if n.id != start.id && (n.kind.shown() || n.kind == kindClearing) {
+	for _, n := range p.Nodes[p.IndexAt(boundary):] {
+		if n.ID != start.ID && (n.Kind.Shown() || n.Kind == entry.KindClearing) {
 			nodes = append(nodes, n)
 		}
 	}
@@ -109,20 +115,20 @@ func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after stora
 
 // grow returns the snapshot of a path that continues the path of another snapshot, nil if it does not or was compacted
 // since.
-func (r *reader) grow(ctx context.Context, sn *snapshot, p path, build int) (*snapshot, error) {
-	if sn == nil || len(sn.path.nodes) == 0 {
+func grow(ctx context.Context, sn *snapshot, r *log.Reader, p log.Path, build int) (*snapshot, error) {
+	if sn == nil || len(sn.path.Nodes) == 0 {
 		return nil, nil
 	}
-	i := p.indexAt(sn.path.last().at)
-	if i == len(p.nodes) || p.nodes[i] != sn.path.last() {
+	i := p.IndexAt(sn.path.Last().At)
+	if i == len(p.Nodes) || p.Nodes[i] != sn.path.Last() {
 		return nil, nil
 	}
-	var nodes []node
-	for _, n := range p.nodes[i+1:] {
-		if n.kind == kindCompaction {
+	var nodes []log.Node
+	for _, n := range p.Nodes[i+1:] {
+		if n.Kind == entry.KindCompaction {
 			return nil, nil
 		}
-		if n.kind.shown() || n.kind == kindClearing {
+		if n.Kind.Shown() || n.Kind == entry.KindClearing {
 			nodes = append(nodes, n)
 		}
 	}
@@ -132,8 +138,8 @@ func (r *reader) grow(ctx context.Context, sn *snapshot, p path, build int) (*sn
 }
 
 // read reads and adds the entries of nodes.
-func (sn *snapshot) read(ctx context.Context, nodes []node) error {
-	entries, err := sn.reader.list(ctx, nodes)
+func (sn *snapshot) read(ctx context.Context, nodes []log.Node) error {
+	entries, err := sn.reader.List(ctx, nodes)
 	if err == nil {
 		sn.add(nodes, entries)
 	}
@@ -141,39 +147,39 @@ func (sn *snapshot) read(ctx context.Context, nodes []node) error {
 }
 
 // add adds the entries of nodes. A start of a turn before the boundary is covered.
-func (sn *snapshot) add(nodes []node, entries []Entry) {
+func (sn *snapshot) add(nodes []log.Node, entries []entry.Entry) {
 	for i, e := range entries {
 		m := e.Message()
-		at := nodes[i].at
-		switch k := nodes[i].kind; {
-		case k.startsTurn():
+		at := nodes[i].At
+		switch k := nodes[i].Kind; {
+		case k.StartsTurn():
 			covered := at < sn.boundary
 			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: at, covered: covered, opening: &memo{}})
 			if !covered { // not the turn that was cut
 				sn.thinking = nil
 			}
-		case k == kindAssistant:
+		case k == entry.KindAssistant:
 			last := len(sn.turns) - 1
 			turn := sn.turn(last)
 			for _, c := range m.ToolCalls {
 				sn.calls[c.ID] = callAt{last, len(turn.rounds)}
 			}
 			r := &openRound{build: sn.build, Round: Round{Assistant: e}, at: at, last: at}
-			if len(sn.thinking) > 0 && answers(m) {
-				if !thinks(m) {
+			if len(sn.thinking) > 0 && sendable.Answers(m) {
+				if !sendable.Thinks(m) {
 					r.Thinking = sn.thinking
 				}
 				sn.thinking = nil
 			}
 			turn.rounds = append(turn.rounds, r)
-		case k == kindTool:
+		case k == entry.KindTool:
 			if call, ok := sn.calls[m.ToolCallID]; ok {
 				r := sn.round(call)
 				r.Results = append(r.Results, e)
 				r.last = at
 			}
-		case k == kindClearing:
-			if c, ok := e.Body.(Clearing); ok {
+		case k == entry.KindClearing:
+			if c, ok := e.Body.(entry.Clearing); ok {
 				sn.clear(c)
 			}
 		}
@@ -181,9 +187,9 @@ func (sn *snapshot) add(nodes []node, entries []Entry) {
 }
 
 // clear replaces what a clearing names by its texts. It ignores what is not shown.
-func (sn *snapshot) clear(c Clearing) {
+func (sn *snapshot) clear(c entry.Clearing) {
 	rounds := map[string]callAt{} // by entry id
-	for _, list := range [][]Cleared{c.Results, c.Arguments} {
+	for _, list := range [][]entry.Cleared{c.Results, c.Arguments} {
 		for _, o := range list {
 			rounds[o.Entry] = callAt{turn: -1}
 		}
@@ -213,9 +219,9 @@ func (sn *snapshot) clear(c Clearing) {
 }
 
 // clearResult replaces a result by a text.
-func (r *openRound) clearResult(o Cleared) {
+func (r *openRound) clearResult(o entry.Cleared) {
 	for i, e := range r.Results {
-		m, ok := e.Body.(Message)
+		m, ok := e.Body.(entry.Message)
 		if !ok || e.ID != o.Entry {
 			continue
 		}
@@ -226,8 +232,8 @@ func (r *openRound) clearResult(o Cleared) {
 }
 
 // clearArguments replaces the arguments of a call by a text.
-func (r *openRound) clearArguments(o Cleared) {
-	m, ok := r.Assistant.Body.(Message)
+func (r *openRound) clearArguments(o entry.Cleared) {
+	m, ok := r.Assistant.Body.(entry.Message)
 	if !ok || r.Assistant.ID != o.Entry {
 		return
 	}
@@ -275,39 +281,4 @@ func (sn *snapshot) shown() []*openTurn {
 		turns = turns[1:]
 	}
 	return turns
-}
-
-// view returns the snapshot as a view with slices of its own.
-func (sn *snapshot) view() View {
-	v := View{Compacted: sn.compacted, snapshot: sn}
-	turns := sn.shown()
-	rounds, results := 0, 0
-	for _, t := range turns {
-		rounds += len(t.rounds)
-		for _, r := range t.rounds {
-			results += len(r.Results)
-		}
-	}
-	if len(turns) == 0 {
-		return v
-	}
-	v.Turns = make([]Turn, len(turns))
-	allRounds, allResults := make([]Round, 0, rounds), make([]Entry, 0, results)
-	for i, t := range turns {
-		from := len(allRounds)
-		for _, r := range t.rounds {
-			first := len(allResults)
-			allResults = append(allResults, r.Results...)
-			round := Round{Assistant: r.Assistant, Thinking: r.Thinking}
-			if end := len(allResults); end > first {
-				round.Results = allResults[first:end:end]
-			}
-			allRounds = append(allRounds, round)
-		}
-		v.Turns[i] = Turn{Start: t.start}
-		if end := len(allRounds); end > from {
-			v.Turns[i].Rounds = allRounds[from:end:end]
-		}
-	}
-	return v
 }

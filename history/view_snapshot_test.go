@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
@@ -44,7 +45,7 @@ func TestASessionAlwaysShowsTheSameAsOneOpenedAtThatMoment(t *testing.T) {
 			case talker.chance(8):
 				talker.clear(t)
 			case talker.chance(10):
-				_, err := s.Add(t.Context(), history.Entry{Body: history.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
+				_, err := s.Add(t.Context(), entry.Entry{Body: entry.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
 				require.NoError(t, err)
 			case count(t, s) > 0 && talker.chance(10):
 				talker.flush(t)
@@ -97,8 +98,8 @@ func TestTheCallerMayChangeAView(t *testing.T) {
 		for k := range v.Turns[i].Rounds {
 			r := &v.Turns[i].Rounds[k]
 			r.Results = append(r.Results, r.Assistant)
-			r.Results[0] = history.Entry{}
-			r.Assistant = history.Entry{}
+			r.Results[0] = entry.Entry{}
+			r.Assistant = entry.Entry{}
 		}
 		v.Turns[i].Rounds = append(v.Turns[i].Rounds, history.Round{})
 	}
@@ -184,7 +185,7 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 				var v history.View
 				if v, err = s.View(t.Context()); err == nil {
 					if c, ok := (history.ClearRule{Keep: 500}).Find(v, quarter{}); ok {
-						_, err = s.Add(t.Context(), history.Entry{Body: c})
+						_, err = s.Add(t.Context(), entry.Entry{Body: c})
 					}
 				}
 			}

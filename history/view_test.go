@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
 )
@@ -172,14 +173,14 @@ func TestTheLatestCompactionReplacesEarlierOnes(t *testing.T) {
 func TestACompactionMayHaveSeveralMessages(t *testing.T) {
 	s := talk(t, user)
 	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "u"}}}}
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: want}))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: want}))
 	equal(t, want, viewOf(t, s).Compacted)
 }
 
 func TestCompactRefusesAnInvalidCompaction(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
-		c    history.Compaction
+		c    entry.Compaction
 		says string
 	}{
 		{"the first kept entry is not in the session", summary("S", "e99"), `"e99" is not in the session`},
@@ -187,14 +188,14 @@ func TestCompactRefusesAnInvalidCompaction(t *testing.T) {
 		{"the first kept entry is a compaction", summary("S", "e15"), `cannot cut at entry "e15"`},
 		{"a covered turn would come back", summary("S", "e5"), `"e5" is covered`},
 		{"a covered round would come back", summary("S", "e4"), `"e4" is covered`},
-		{"it has no messages", history.Compaction{FirstKept: "e10"}, "no messages"},
-		{"a message is the assistant's", history.Compaction{Messages: []chat.Message{user, answer}}, "message 2 is from assistant"},
-		{"a message is the system's", history.Compaction{Messages: []chat.Message{chat.SystemMessage("S")}}, "message 1 is from system"},
-		{"a message is a tool's", history.Compaction{Messages: []chat.Message{done("a")}}, "message 1 is from tool"},
-		{"a message cannot be written as JSON", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "\xff"}}}}}, "UTF-8"},
-		{"thinking is cut off", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "h", Signature: "s"}, {Text: "h"}}}, "thinking 2 is neither signed nor encrypted"},
-		{"thinking is not UTF-8", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "\xff", Signature: "s"}}}, "UTF-8"},
-		{"a part is nil", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{nil}}}}, "nil"},
+		{"it has no messages", entry.Compaction{FirstKept: "e10"}, "no messages"},
+		{"a message is the assistant's", entry.Compaction{Messages: []chat.Message{user, answer}}, "message 2 is from assistant"},
+		{"a message is the system's", entry.Compaction{Messages: []chat.Message{chat.SystemMessage("S")}}, "message 1 is from system"},
+		{"a message is a tool's", entry.Compaction{Messages: []chat.Message{done("a")}}, "message 1 is from tool"},
+		{"a message cannot be written as JSON", entry.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "\xff"}}}}}, "UTF-8"},
+		{"thinking is cut off", entry.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "h", Signature: "s"}, {Text: "h"}}}, "thinking 2 is neither signed nor encrypted"},
+		{"thinking is not UTF-8", entry.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "\xff", Signature: "s"}}}, "UTF-8"},
+		{"a part is nil", entry.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{nil}}}}, "nil"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
@@ -222,7 +223,7 @@ func TestViewWithShowsTheSameAsAfterTheCompaction(t *testing.T) {
 		t.Run("first kept "+firstKept, func(t *testing.T) {
 			s := talk(t, said3()...)
 			other := talk(t, user, answer)
-			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
+			c := entry.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
 			entries := all(t, s)
 			before := renderedIn(t, t.Context(), prompt(s))
 			ctx := trying(t, s, c)

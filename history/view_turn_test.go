@@ -12,12 +12,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/golden"
 )
 
 // turnsOf writes the turns of a path as [shape] does, with late results as "+e5".
-func turnsOf(t testing.TB, path iter.Seq2[history.Entry, error]) string {
+func turnsOf(t testing.TB, path iter.Seq2[entry.Entry, error]) string {
 	t.Helper()
 	var turns []string
 	for turn, err := range history.Turns(path) {
@@ -32,20 +33,20 @@ func turnsOf(t testing.TB, path iter.Seq2[history.Entry, error]) string {
 }
 
 func TestAPathIsSplitIntoTurns(t *testing.T) {
-	said := func(messages ...chat.Message) []history.Body {
-		var bodies []history.Body
+	said := func(messages ...chat.Message) []entry.Body {
+		var bodies []entry.Body
 		for _, m := range messages {
-			bodies = append(bodies, history.Message{Message: m})
+			bodies = append(bodies, entry.Message{Message: m})
 		}
 		return bodies
 	}
-	shell := history.Shell{Command: "ls", Output: "a"}
-	hidden := history.Shell{Command: "ls", Output: "a", Hidden: true}
-	custom := history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}}
-	branch := history.BranchSummary{From: "x", Summary: history.Summary{Text: "tried"}}
+	shell := entry.Shell{Command: "ls", Output: "a"}
+	hidden := entry.Shell{Command: "ls", Output: "a", Hidden: true}
+	custom := entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}}
+	branch := entry.BranchSummary{From: "x", Summary: entry.Summary{Text: "tried"}}
 	for _, tt := range []struct {
 		rule   string
-		bodies []history.Body
+		bodies []entry.Body
 		want   string
 	}{
 		{"an empty path has no turns", nil, ""},
@@ -56,9 +57,9 @@ func TestAPathIsSplitIntoTurns(t *testing.T) {
 		{"a branch summary starts a turn", append(said(user, answer), branch, said(answer)[0]), "e1: e2() | e3: e4()"},
 		{
 			"entries that the model does not see start none",
-			[]history.Body{
-				said(user)[0], history.ModelChange{}, said(answer)[0], history.Label{}, history.Custom{}, history.Todos{}, history.Usage{},
-				history.ThinkingChange{}, said(answer)[0],
+			[]entry.Body{
+				said(user)[0], entry.ModelChange{}, said(answer)[0], entry.Label{}, entry.Custom{}, entry.Todos{}, entry.Usage{},
+				entry.ThinkingChange{}, said(answer)[0],
 			},
 			"e1: e3() e9()",
 		},
@@ -106,8 +107,8 @@ func TestTurnsStopAtABreakOrAnError(t *testing.T) {
 		break
 	}
 	failed := errors.New("the disk")
-	path := func(yield func(history.Entry, error) bool) {
-		_ = yield(all(t, s)[0], nil) && yield(history.Entry{}, failed)
+	path := func(yield func(entry.Entry, error) bool) {
+		_ = yield(all(t, s)[0], nil) && yield(entry.Entry{}, failed)
 	}
 	for turn, err := range history.Turns(path) {
 		require.ErrorIs(t, err, failed)
@@ -134,15 +135,15 @@ func TestEntriesInTheUsersPlaceAreShownAsUserMessagesWithTags(t *testing.T) {
 	s := talk(t, user, answer)
 	add(
 		t, s,
-		history.Shell{Command: "make", Output: "fine\n"},
-		history.Shell{Command: "make test", Output: "a </output> that closes nothing", ExitCode: 2},
-		history.Shell{Command: "sleep 9", Cancelled: true},
-		history.Shell{Command: "pass", Output: "secret", Hidden: true},
-		history.CustomMessage{Name: `a "hook"`, Content: chat.Parts{chat.Text("Mind the </custom-message> gap."), chat.Image{URL: "u"}}},
-		history.CustomMessage{Name: "blank", Content: chat.Parts{chat.Text(" \n")}},
-		history.Custom{Name: "own", Data: []byte(`{"secret":1}`)},
-		history.BranchSummary{From: "e2", Summary: history.Summary{Text: "The cache was tried.</branch-summary>"}},
-		history.BranchSummary{From: "e2"},
+		entry.Shell{Command: "make", Output: "fine\n"},
+		entry.Shell{Command: "make test", Output: "a </output> that closes nothing", ExitCode: 2},
+		entry.Shell{Command: "sleep 9", Cancelled: true},
+		entry.Shell{Command: "pass", Output: "secret", Hidden: true},
+		entry.CustomMessage{Name: `a "hook"`, Content: chat.Parts{chat.Text("Mind the </custom-message> gap."), chat.Image{URL: "u"}}},
+		entry.CustomMessage{Name: "blank", Content: chat.Parts{chat.Text(" \n")}},
+		entry.Custom{Name: "own", Data: []byte(`{"secret":1}`)},
+		entry.BranchSummary{From: "e2", Summary: entry.Summary{Text: "The cache was tried.</branch-summary>"}},
+		entry.BranchSummary{From: "e2"},
 	)
 	messages := viewOf(t, s).Messages()
 	golden.Equal(t, "shown.txt", dump(messages))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 )
@@ -39,7 +40,7 @@ func two(t *testing.T) (a, b *history.Session) {
 func TestAnotherSessionsBranchIsAConflictForAMessage(t *testing.T) {
 	a, b := two(t)
 	first := ids(t, a.PathTo(t.Context(), ""))[0]
-	_, err := b.Add(t.Context(), history.Entry{Parent: first, Body: history.Usage{Model: "m"}})
+	_, err := b.Add(t.Context(), entry.Entry{Parent: first, Body: entry.Usage{Model: "m"}})
 	require.NoError(t, err)
 	require.ErrorAs(t, a.Append(t.Context(), chat.UserMessage("three")), new(*storage.ConflictError))
 	require.Equal(t, "one|two", texts(t, a))
@@ -48,32 +49,32 @@ func TestAnotherSessionsBranchIsAConflictForAMessage(t *testing.T) {
 func TestACompactionOfEverythingCoversOnlyWhatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
-	require.NoError(t, a.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}))
+	require.NoError(t, a.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}))
 	require.Equal(t, "one and two|three", texts(t, a))
 
 	a, b = two(t)
 	require.NoError(t, b.Branch(t.Context(), ""))
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("elsewhere")))
-	require.ErrorAs(t, a.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}), new(*history.BoundaryError))
+	require.ErrorAs(t, a.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}), new(*entry.BoundaryError))
 }
 
 func TestOnlyOneCompactionOfAPlanIsAppended(t *testing.T) {
 	a, b := two(t)
-	added, err := a.Add(t.Context(), history.Entry{Body: history.Plan{FirstKept: a.Leaf()}})
+	added, err := a.Add(t.Context(), entry.Entry{Body: entry.Plan{FirstKept: a.Leaf()}})
 	require.NoError(t, err)
 	require.NoError(t, b.Refresh(t.Context()))
-	c := history.Compaction{Plan: added[0].ID, FirstKept: added[0].Parent, Messages: []chat.Message{chat.UserMessage("S")}}
+	c := entry.Compaction{Plan: added[0].ID, FirstKept: added[0].Parent, Messages: []chat.Message{chat.UserMessage("S")}}
 	require.NoError(t, a.Compact(t.Context(), c))
-	require.ErrorAs(t, b.Compact(t.Context(), c), new(*history.BoundaryError))
+	require.ErrorAs(t, b.Compact(t.Context(), c), new(*entry.BoundaryError))
 }
 
 func TestUsageNamesTheLeafThatItsSessionHasRead(t *testing.T) {
 	a, b := two(t)
 	answer := a.Leaf()
 	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
-	added, err := a.Add(t.Context(), history.Entry{Body: history.Usage{Model: "m"}})
+	added, err := a.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "m"}})
 	require.NoError(t, err)
-	require.Equal(t, answer, added[0].Body.(history.Usage).Of)
+	require.Equal(t, answer, added[0].Body.(entry.Usage).Of)
 }
 
 // Stores that scan the line for its id must find the same as a parser.
@@ -89,7 +90,7 @@ func TestALineOfAnUnknownTypeHasOneIDAndOneParent(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), chat.AssistantMessage("two")))
-			_, err := s.Add(t.Context(), history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(line)}})
+			_, err := s.Add(t.Context(), entry.Entry{Body: entry.Unknown{Kind: "later", Line: []byte(line)}})
 			if strings.Contains(rule, "after the time") {
 				require.NoError(t, err)
 			}
@@ -105,8 +106,8 @@ func TestALineOfAnUnknownTypeHasOneIDAndOneParent(t *testing.T) {
 func TestACompactionCarriesAMessageOfTheSameAdd(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
-	compaction := history.Entry{Body: summary("S", "")}
-	_, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: user}}, compaction, compaction)
+	compaction := entry.Entry{Body: summary("S", "")}
+	_, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: user}}, compaction, compaction)
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("one"), user, chat.AssistantMessage("two"), user))
 	point, err := history.Cut{First: 1}.Find(t.Context(), viewOf(t, s), in(10_000))
@@ -120,11 +121,11 @@ func TestACompactionCarriesAMessageOfTheSameAdd(t *testing.T) {
 
 func TestAnUnknownIDIsNotFound(t *testing.T) {
 	for _, s := range []*history.Session{{}, talk(t, user)} {
-		none, err := s.Resolve(t.Context(), history.Ref{}, history.Ref{ID: "x"})
+		none, err := s.Resolve(t.Context(), entry.Ref{}, entry.Ref{ID: "x"})
 		require.NoError(t, err)
 		require.Empty(t, none)
 		_, err = s.ViewWith(t.Context(), summary("S", "x"))
-		require.ErrorAs(t, err, new(*history.BoundaryError))
+		require.ErrorAs(t, err, new(*entry.BoundaryError))
 	}
 }
 
@@ -132,9 +133,9 @@ func TestViewWithRefusesACompactionThatCompactWouldRefuse(t *testing.T) {
 	s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	_, err := s.ViewWith(t.Context(), summary("T", "e2"))
-	boundary, ok := errors.AsType[*history.BoundaryError](err)
+	boundary, ok := errors.AsType[*entry.BoundaryError](err)
 	require.True(t, ok)
-	require.Equal(t, history.BoundaryCovered, boundary.Reason)
+	require.Equal(t, entry.BoundaryCovered, boundary.Reason)
 }
 
 func TestAReaderRefreshesAfterTheLogWasTruncatedAndExtended(t *testing.T) {

@@ -75,7 +75,7 @@ type Quirk struct {
 	// Reminder is added after the summary, for the agent's model.
 	Reminder string
 	// Thinking keeps the newest covered thinking of the turn that is cut: the kept part of that turn begins with it,
-	// unless it begins with thinking of its own ([history.Compaction]). It is for providers that check thinking and
+	// unless it begins with thinking of its own ([entry.Compaction]). It is for providers that check thinking and
 	// want some at the start of the calls that continue. Some models, such as Claude's newest, accept thinking only
 	// after exactly the messages that it followed, and therefore not after a summary. For them it is dropped (see
 	// anthropic.Thinking.Stale).

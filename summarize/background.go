@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/provider/retry"
@@ -332,7 +333,7 @@ func (c *carrier) abandon(ctx context.Context, in *work) error {
 
 // discard throws the result of a task away, writes to the session how its plan ended, and emits the event.
 func (c *carrier) discard(ctx context.Context, t *task, why error) {
-	end := history.PlanEnd{Plan: t.id, Outcome: history.PlanDropped, ErrorType: ErrorType(why)}
+	end := entry.PlanEnd{Plan: t.id, Outcome: entry.PlanDropped, ErrorType: ErrorType(why)}
 	if why != nil {
 		end.Error = why.Error()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -282,7 +283,7 @@ func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 		got := d.Messages()
 		equal(t, chat.UserMessage("Rather this."), got[len(got)-1])
 		require.Equal(t, "started ready/full dropped/full", kinds(*d.Heard))
-		_, ok := errors.AsType[*history.BoundaryError]((*d.Heard)[2].Err)
+		_, ok := errors.AsType[*entry.BoundaryError]((*d.Heard)[2].Err)
 		require.True(t, ok)
 		require.Empty(t, compactions(d.Session))
 		requireEnds(t, d.Session)
@@ -296,11 +297,11 @@ func requireEnds(t *testing.T, s *history.Session) {
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		switch b := e.Body.(type) {
-		case history.Plan:
+		case entry.Plan:
 			plans = append(plans, e.ID)
-		case history.PlanEnd:
+		case entry.PlanEnd:
 			ended = append(ended, b.Plan)
-		case history.Compaction:
+		case entry.Compaction:
 			ended = append(ended, b.Plan)
 		}
 	}
@@ -332,7 +333,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				equal(t, append(overflowing()[:3], c.late...), got[1:])
 			} else {
 				failed := d.Fails()
-				_, ok := errors.AsType[*history.BoundaryError](failed)
+				_, ok := errors.AsType[*entry.BoundaryError](failed)
 				require.True(t, ok)
 			}
 			require.Len(t, d.Requests(), 1, "another answer would be dropped too")

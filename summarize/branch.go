@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/trim"
 )
@@ -35,7 +35,7 @@ type Navigation struct {
 // summary, nil if there is none.
 //
 // If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
-func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*history.BranchSummary, error) {
+func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*entry.BranchSummary, error) {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -55,11 +55,11 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	if intervention.Cancel {
 		return nil, ErrVetoed
 	}
-	var summary *history.BranchSummary
+	var summary *entry.BranchSummary
 	switch {
 	case !w.policy.Branch.On && !how.Summarise:
 	case intervention.Summary != nil:
-		summary = &history.BranchSummary{From: from, Summary: *intervention.Summary}
+		summary = &entry.BranchSummary{From: from, Summary: *intervention.Summary}
 		summary.Extension = true
 		if summary.Text, err = suppliedText(intervention); err != nil {
 			return nil, within("the summary of a hook", err)
@@ -76,7 +76,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 		return nil, err
 	}
 	if summary != nil {
-		if _, err := c.Session.Add(ctx, history.Entry{Body: *summary}); err != nil {
+		if _, err := c.Session.Add(ctx, entry.Entry{Body: *summary}); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 }
 
 // summariseBranch asks for a summary of the branch that is left, nil if the branch is empty.
-func (w *walker) summariseBranch(from, to, instructions string, intervention Intervention) (*history.BranchSummary, error) {
+func (w *walker) summariseBranch(from, to, instructions string, intervention Intervention) (*entry.BranchSummary, error) {
 	c := w.c
 	window, err := value(w.ctx, nameTokenizer, w.target.window)
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *walker) summariseBranch(from, to, instructions string, intervention Int
 	room := max(minWords, min(reserve/2, w.policy.withDefaults().Place.Max))
 	j := &job{
 		id: "branch", policy: w.policy, target: w.target, meter: &meter{}, begun: time.Now(),
-		plan: history.Plan{Room: room, Words: room, Model: w.target.Name, Occasion: "branch"},
+		plan: entry.Plan{Room: room, Words: room, Model: w.target.Name, Occasion: "branch"},
 		material: Material{
 			Covered: messages, Instructions: instructions, Context: intervention.Context, Tokenizer: w.target.Tokenizer, Room: room, Words: room,
 			Tools: w.target.declared(c.toolsSent()), ResultTokens: w.policy.Ask.SimpleResult,
@@ -155,7 +155,7 @@ func (w *walker) summariseBranch(from, to, instructions string, intervention Int
 			continue
 		}
 		text = WithFiles(text, j.material.Files)
-		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: intervention.Data}}, nil
+		return &entry.BranchSummary{From: from, Summary: entry.Summary{Text: text, Files: j.material.Files, Data: intervention.Data}}, nil
 	}
 	return nil, &FailedError{Reasons: reasons}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -21,7 +21,7 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		on      bool
-		hook    *history.Summary
+		hook    *entry.Summary
 		answer  models.Step
 		asked   int
 		summary string // "" for none
@@ -30,7 +30,7 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 		{"not unless the policy or the caller says so", false, nil, nil, 0, "", false},
 		{"if the caller says so", false, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
 		{"if the policy says so", true, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
-		{"by a hook", true, &history.Summary{Text: "The hook's."}, nil, 0, "The hook's.", false},
+		{"by a hook", true, &entry.Summary{Text: "The hook's."}, nil, 0, "The hook's.", false},
 		{"if the model fails the session stays where it is", true, nil, models.Fail(errors.New("down")), 1, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 			d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
 				return summarize.Intervention{Summary: c.hook}, nil
 			}
-			var after *history.BranchSummary
-			d.Hooks.AfterBranch = func(_ context.Context, from, to string, s *history.BranchSummary) error {
+			var after *entry.BranchSummary
+			d.Hooks.AfterBranch = func(_ context.Context, from, to string, s *entry.BranchSummary) error {
 				require.Equal(t, []string{"e7", "e3"}, []string{from, to})
 				after = s
 				return nil

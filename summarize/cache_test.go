@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -42,7 +43,7 @@ func send(d fixture, prompt elements.Node) {
 	used := d.Explain(d.T.Context()).Measurement.Foretold
 	used.Input = (r.Tokens + quarter{}.CountTools(d.Target.Tools)) * 3 / 2
 	used.CacheWrite, used.Output = used.Input-used.CacheRead, 40
-	_, err = d.Session.Add(d.T.Context(), history.Entry{Body: d.Usage(r, chat.Response{Usage: used}, "")})
+	_, err = d.Session.Add(d.T.Context(), entry.Entry{Body: d.Usage(r, chat.Response{Usage: used}, "")})
 	require.NoError(d.T, err)
 	d.Say(said[1])
 }
@@ -74,9 +75,9 @@ func TestTheCachedTokensOfAPromptArePredicted(t *testing.T) {
 		require.Equal(t, first.Foretold.Input, first.Foretold.CacheWrite)
 
 		send(d, prompt(d.Session))
-		used, _, err := d.Session.Latest(t.Context(), history.TypeUsage)
+		used, _, err := d.Session.Latest(t.Context(), entry.TypeUsage)
 		require.NoError(t, err)
-		sent := used.Body.(history.Usage)
+		sent := used.Body.(entry.Usage)
 		require.InDelta(t, cached.Of(sent.Usage).Total(), sent.Cost, 1e-12)
 		time.Sleep(5 * time.Minute)
 		warm := foretold(d, prompt(d.Session))

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
@@ -122,13 +123,13 @@ var faultyFunctions = []struct {
 	{"hook BeforeCompact", "the summary of a hook: the answer cannot be used: it is empty", func(d *faultyFixture) {
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
 			if d.misbehave() {
-				i.Summary = &history.Summary{Text: " \xff\u200b"[:1]}
+				i.Summary = &entry.Summary{Text: " \xff\u200b"[:1]}
 			}
 			return i, nil
 		}
 	}},
 	{"hook AfterCompact", "connection refused", func(d *faultyFixture) {
-		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { return d.errIfFaulty() }
+		d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { return d.errIfFaulty() }
 	}},
 	{"hook Interrupt", "connection refused", func(d *faultyFixture) { d.Hooks.Interrupt = func(context.Context) error { return d.errIfFaulty() } }},
 	{"hook Workspace", "connection refused", func(d *faultyFixture) {
@@ -140,7 +141,7 @@ var faultyFunctions = []struct {
 		}
 	}},
 	{"hook AfterBranch", "connection refused", func(d *faultyFixture) {
-		d.Hooks.AfterBranch = func(context.Context, string, string, *history.BranchSummary) error { return d.errIfFaulty() }
+		d.Hooks.AfterBranch = func(context.Context, string, string, *entry.BranchSummary) error { return d.errIfFaulty() }
 	}},
 	{"Prompt.Request", "it returned a prompt without a message", func(d *faultyFixture) {
 		ask := &d.Policy.Ask.Prompts[0]
@@ -185,7 +186,7 @@ var faultyFunctions = []struct {
 		}
 	}},
 	{"Place.FileTools", "", func(d *faultyFixture) {
-		d.Policy.Place.FileTools = history.FileTools{"read": func(string) history.Files { d.misbehave(); return history.Files{} }}
+		d.Policy.Place.FileTools = history.FileTools{"read": func(string) entry.Files { d.misbehave(); return entry.Files{} }}
 	}},
 	{"Clear.Rule", "", func(d *faultyFixture) {
 		d.Policy.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {

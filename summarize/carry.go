@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
@@ -50,23 +51,23 @@ func (w *walker) writePlan(s *measured, d Decision) (id string, err error) {
 	plan, err := p.plan(w.ctx, w.prompt, s, d, w.instructions)
 	if err != nil {
 		if s.Sendable && w.ctx.Err() == nil && s.Occasion != OnDemand { // start a pause
-			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: ErrorType(err)}
-			if _, addErr := w.c.Session.Add(w.ctx, history.Entry{Body: end}); addErr != nil {
+			end := entry.PlanEnd{Outcome: entry.PlanFailed, Error: err.Error(), ErrorType: ErrorType(err)}
+			if _, addErr := w.c.Session.Add(w.ctx, entry.Entry{Body: end}); addErr != nil {
 				err = errors.Join(err, addErr)
 			}
 		}
 		return "", err
 	}
-	var entries []history.Entry
+	var entries []entry.Entry
 	if gone := m.ledger.Pending; gone != nil {
-		entries = append(entries, history.Entry{Body: history.PlanEnd{
-			Plan: gone.ID, Outcome: history.PlanDropped, Error: errRunnerGone.Error(), ErrorType: "runner_gone",
+		entries = append(entries, entry.Entry{Body: entry.PlanEnd{
+			Plan: gone.ID, Outcome: entry.PlanDropped, Error: errRunnerGone.Error(), ErrorType: "runner_gone",
 		}})
 	}
 	if plan.preamble != nil {
-		entries = append(entries, history.Entry{Body: *plan.preamble})
+		entries = append(entries, entry.Entry{Body: *plan.preamble})
 	}
-	entries = append(entries, history.Entry{Body: plan.Plan})
+	entries = append(entries, entry.Entry{Body: plan.Plan})
 	added, err := w.c.Session.Add(w.ctx, entries...)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, err)
@@ -288,18 +289,18 @@ func (c *carrier) onOtherBranch(ctx context.Context, id string) bool {
 // existed.
 func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, d draft, failed *FailedError, again bool) {
 	why := errors.Join(failed.Reasons...)
-	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: ErrorType(why), Error: unprefixed(failed)}
+	end := entry.PlanEnd{Plan: id, Outcome: entry.PlanFailed, ErrorType: ErrorType(why), Error: unprefixed(failed)}
 	kind := EventFailed
 	switch {
 	case again:
-		end.Outcome, kind = history.PlanRetried, EventPostponed
+		end.Outcome, kind = entry.PlanRetried, EventPostponed
 	case ctx.Err() != nil:
 		why = endCause(ctx, why)
-		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled
+		end.Outcome, end.Error, end.ErrorType, kind = entry.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled
 	case errors.Is(why, ErrVetoed):
-		end.Outcome, kind = history.PlanVetoed, EventVetoed
+		end.Outcome, kind = entry.PlanVetoed, EventVetoed
 	case boundaryGone(why), errors.Is(why, ErrPlanEnded):
-		end.Outcome, kind = history.PlanDropped, EventDropped
+		end.Outcome, kind = entry.PlanDropped, EventDropped
 	}
 	if w != nil {
 		end.Finished = w.finished
@@ -311,13 +312,13 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, d 
 }
 
 // record writes to the session how a plan ended and what the models' refusals teach, and emits the event.
-func (c *carrier) record(ctx context.Context, end history.PlanEnd, kind EventKind, j *job, w *writer, d draft, why error) {
+func (c *carrier) record(ctx context.Context, end entry.PlanEnd, kind EventKind, j *job, w *writer, d draft, why error) {
 	entries := w.refusalEntries()
-	says := end.Outcome != history.PlanRetried || len(end.Finished) > 0
+	says := end.Outcome != entry.PlanRetried || len(end.Finished) > 0
 	write, done := callback.Outlive(ctx) // even if ctx has ended
 	defer done()
 	if says && (c.isPending(write, end.Plan) || c.onOtherBranch(write, end.Plan)) {
-		entries = append(entries, history.Entry{Body: end})
+		entries = append(entries, entry.Entry{Body: end})
 	}
 	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
@@ -331,29 +332,29 @@ func (c *carrier) record(ctx context.Context, end history.PlanEnd, kind EventKin
 }
 
 // refusalEntries returns entries for what the models' refusals teach.
-func (w *writer) refusalEntries() []history.Entry {
+func (w *writer) refusalEntries() []entry.Entry {
 	if w == nil {
 		return nil
 	}
-	var list []history.Entry
+	var list []entry.Entry
 	for _, c := range w.candidates {
 		for _, r := range c.taught() {
-			list = append(list, history.Entry{Body: r})
+			list = append(list, entry.Entry{Body: r})
 		}
 	}
 	return list
 }
 
 // place appends the compaction of a draft, which ends its plan. If at is not nil, the prompt must render with the
-// summary, and fit if at says so. The error is a [*history.BoundaryError] if the entries to replace are gone.
+// summary, and fit if at says so. The error is a [*entry.BoundaryError] if the entries to replace are gone.
 func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *placement) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	m := j.whole()
-	compaction := history.Compaction{
+	compaction := entry.Compaction{
 		Plan: j.id, Messages: d.messages, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
-		Mode: string(d.prompt.Mode), Model: d.model, Answers: d.answers, Asked: d.asked, Unseen: d.unseen, Title: plaintext.Title(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
+		Mode: string(d.prompt.Mode), Model: d.model, Answers: d.answers, Asked: d.asked, Unseen: d.unseen, Title: plaintext.Title(d.text), Summary: entry.Summary{Text: d.text, Files: m.Files, Data: j.intervention.Data},
 	}
 	if h := j.intervention; h.Summary != nil {
 		compaction.Summary = *h.Summary
@@ -394,24 +395,24 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 			compaction.TokensAfter = result.Tokens
 		}
 	}
-	entries := append(w.refusalEntries(), history.Entry{Body: compaction})
+	entries := append(w.refusalEntries(), entry.Entry{Body: compaction})
 	added, err := c.session.Add(ctx, entries...)
 	if err != nil && boundaryGone(err) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnwritten, err)
 	}
-	entry := added[len(added)-1]
+	found := added[len(added)-1]
 	e := j.event(EventDone)
-	placed := entry.Compaction() // as written: the session may have redacted it
-	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID, d.unseen
+	placed := found.Compaction() // as written: the session may have redacted it
+	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID, d.unseen
 	e.TokensAfter = compaction.TokensAfter
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
 	}
 	if c.checkpoints != nil && j.policy.Place.Checkpoints {
 		point, err := call(context.WithoutCancel(ctx), "Checkpoints", c.hooks.timeout(), func(ctx context.Context) (checkpoints.Checkpoint, error) {
-			return c.checkpoints.Add(ctx, c.session, entry.ID, placed.Title, placed.Text)
+			return c.checkpoints.Add(ctx, c.session, found.ID, placed.Title, placed.Text)
 		})
 		if err != nil { // the session has the compaction in any case
 			c.emit(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: within("writing the checkpoint", err)})
@@ -419,7 +420,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 		e.Checkpoint = point
 	}
 	c.emit(ctx, e)
-	c.afterwards(ctx, j, d, entry, compaction)
+	c.afterwards(ctx, j, d, found, compaction)
 	return nil
 }
 
@@ -435,10 +436,10 @@ type placement struct {
 
 // afterwards calls AfterCompact and asks for the title. The title delays nothing; AfterCompact delays nothing if the
 // compaction was made in the background.
-func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history.Entry, m history.Compaction) {
+func (c *carrier) afterwards(ctx context.Context, j *job, d draft, e entry.Entry, m entry.Compaction) {
 	after := func(ctx context.Context) {
 		if c.hooks.AfterCompact != nil {
-			hook(ctx, c.hooks, c.emit, "AfterCompact", noResult(func(ctx context.Context) error { return c.hooks.AfterCompact(ctx, entry) }))
+			hook(ctx, c.hooks, c.emit, "AfterCompact", noResult(func(ctx context.Context) error { return c.hooks.AfterCompact(ctx, e) }))
 		}
 	}
 	if !j.plan.Background {
@@ -456,7 +457,7 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 		if d.prompt.Title == nil {
 			return
 		}
-		err := c.title(ctx, j, d, entry.ID)
+		err := c.title(ctx, j, d, e.ID)
 		if wrong, ok := errors.AsType[*CallbackError](err); ok {
 			c.emit(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: wrong})
 		}
@@ -464,7 +465,7 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 }
 
 // title asks for the title of a compaction, and labels the compaction with it.
-func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) error {
+func (c *carrier) title(ctx context.Context, j *job, d draft, id string) error {
 	l, err := c.read(ctx)
 	if err != nil {
 		return err
@@ -490,11 +491,11 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) erro
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return err
 		}
-		if _, err := c.session.Add(ctx, history.Entry{Body: history.Label{Target: entry, Text: text}}); err != nil {
+		if _, err := c.session.Add(ctx, entry.Entry{Body: entry.Label{Target: id, Text: text}}); err != nil {
 			return err
 		}
 		e := j.event(EventTitled)
-		e.Title, e.Entry = text, entry
+		e.Title, e.Entry = text, id
 		c.emit(ctx, e)
 		return nil
 	}

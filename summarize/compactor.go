@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -103,11 +104,11 @@ func (c *Compactor) init() {
 // A compaction has these steps:
 //
 //  1. Plan: the compactor chooses the cut and the room of the summary, by trying whether the prompt would fit. The plan
-//     is an entry of the session ([history.Plan]).
+//     is an entry of the session ([entry.Plan]).
 //  2. Summarise: models are asked, in pieces if the history is larger than they take in. A summary that is too long is
 //     shortened.
 //  3. Place: the prompt is rendered with the summary. If it fits, the compaction is written to the session. How the
-//     plan ended is an entry too ([history.PlanEnd]).
+//     plan ended is an entry too ([entry.PlanEnd]).
 //
 // If the prompt still does not fit, the policy's last resort is taken ([Overflow]). By default it is to return a
 // [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
@@ -449,7 +450,7 @@ func (w *walker) clear(s *measured) error {
 	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
 		return err
 	}
-	added, err := w.c.Session.Add(w.ctx, history.Entry{Body: clearing})
+	added, err := w.c.Session.Add(w.ctx, entry.Entry{Body: clearing})
 	if err != nil {
 		err = fmt.Errorf("%w: clearing old output: %w", ErrUnwritten, err)
 		w.c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Err: err})
@@ -477,7 +478,7 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 		return last
 	}
 	e := Explanation{Outcome: Outcome(l.End.Outcome), Err: l.End.Error}
-	if l.End.Outcome == history.PlanDropped {
+	if l.End.Outcome == entry.PlanDropped {
 		e.Outcome = OutcomeDiscarded
 	}
 	e.Held, e.Why = -1, "the plan that ended last"
@@ -488,9 +489,9 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 // Usage returns a usage entry for a request: result is the prompt that was sent, response the model's response, and
 // answer the id of the answer's entry. Append it with the answer; later measurements use it. If the tokenizer fails,
 // the entry's Counted is 0. If the target has prices, the entry holds the request's cost and digests of it.
-func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) history.Usage {
+func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) entry.Usage {
 	target := c.Current()
-	u := history.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
+	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
 	c.inner.mu.Lock()
 	if c.inner.rendered == result {
 		u.Refused = c.inner.refused

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -123,7 +123,7 @@ func TestConcurrentRendersEachAskAModelThatIsDownOnce(t *testing.T) {
 
 func TestMessagesAppendedByAfterCompactMayNotFit(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Hooks.AfterCompact = func(context.Context, history.Entry) error {
+	d.Hooks.AfterCompact = func(context.Context, entry.Entry) error {
 		return d.Session.Append(t.Context(), rounds(50, 55, roundTokens)...)
 	}
 	d.Answers(numberedSummaries(3)...)

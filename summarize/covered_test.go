@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -37,8 +38,8 @@ type markedSession struct {
 	c       *summarize.Compactor
 	prompt  elements.Node
 	numbers int
-	checked int             // the number of compactions that were checked
-	read    []history.Entry // so far
+	checked int           // the number of compactions that were checked
+	read    []entry.Entry // so far
 
 	mu      sync.Mutex // guards the fields below
 	answers map[string][]string
@@ -101,7 +102,7 @@ func (s *markedSession) answer(ctx context.Context, r chat.Request) (chat.Respon
 }
 
 // reach returns the marks that a compaction shows or that its summary was told of, in one or more steps.
-func (s *markedSession) reach(c history.Compaction) map[string]bool {
+func (s *markedSession) reach(c entry.Compaction) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got := map[string]bool{}
@@ -148,8 +149,8 @@ func (s *markedSession) heard(kinds ...summarize.EventKind) bool {
 }
 
 // entries returns the entries of the session, which is one path.
-func (s *markedSession) entries() []history.Entry {
-	var later []history.Entry
+func (s *markedSession) entries() []entry.Entry {
+	var later []entry.Entry
 	for e, err := range s.c.Session.Back(context.Background(), "") {
 		require.NoError(s.t, err)
 		if len(s.read) > 0 && s.read[len(s.read)-1].ID == e.ID {
@@ -198,16 +199,16 @@ func (s *markedSession) check(r *render.Result) {
 	}
 	cleared := map[string]bool{}
 	for _, e := range list {
-		if c, ok := e.Body.(history.Clearing); ok {
+		if c, ok := e.Body.(entry.Clearing); ok {
 			for _, of := range c.Results {
 				cleared[of.Entry] = true
 			}
 		}
 	}
-	var newest *history.Compaction
+	var newest *entry.Compaction
 	made := 0
 	for at, e := range list {
-		c, ok := e.Body.(history.Compaction)
+		c, ok := e.Body.(entry.Compaction)
 		if !ok {
 			continue
 		}
@@ -218,13 +219,13 @@ func (s *markedSession) check(r *render.Result) {
 		s.checked++
 		reached := s.reach(c)
 		first := at
-		if i := slices.IndexFunc(list, func(k history.Entry) bool { return k.ID == c.FirstKept }); i >= 0 {
+		if i := slices.IndexFunc(list, func(k entry.Entry) bool { return k.ID == c.FirstKept }); i >= 0 {
 			first = i
-		} else if i := slices.IndexFunc(list, func(k history.Entry) bool { return k.ID == c.LastCovered }); i >= 0 {
+		} else if i := slices.IndexFunc(list, func(k entry.Entry) bool { return k.ID == c.LastCovered }); i >= 0 {
 			first = i + 1
 		}
 		for _, k := range list[:first] {
-			if k.Type() != history.TypeMessage || viewed[k.ID] || cleared[k.ID] {
+			if k.Type() != entry.TypeMessage || viewed[k.ID] || cleared[k.ID] {
 				continue
 			}
 			marks := own(k.Message())
@@ -253,7 +254,7 @@ func (s *markedSession) check(r *render.Result) {
 		return // the render says that the prompt does not show everything
 	}
 	for _, k := range list {
-		if k.Type() != history.TypeMessage || !viewed[k.ID] || cleared[k.ID] {
+		if k.Type() != entry.TypeMessage || !viewed[k.ID] || cleared[k.ID] {
 			continue
 		}
 		if m := own(k.Message()); !prompt[m[0]] {
@@ -361,7 +362,7 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 			}
 		}
 		if err == nil && draw(2) == 0 {
-			_, err := s.c.Session.Add(t.Context(), history.Entry{Body: history.Usage{Model: "m", Usage: chat.Usage{Input: r.Tokens, Output: 10}, Counted: r.Tokens}})
+			_, err := s.c.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: r.Tokens, Output: 10}, Counted: r.Tokens}})
 			require.NoError(t, err)
 		}
 		if draw(2) == 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -125,7 +125,7 @@ func (w *walker) compacted(before *measured, on Occasion) (Compacted, error) {
 
 // SwitchModel changes to another model. If the prompt is too large for it and the policy says so, the model that
 // answered so far compacts the session first. From then on prompts are made for the new model, and the session records
-// the change ([history.ModelChange]). If the compaction fails, the error says why and nothing changes: keep the old
+// the change ([entry.ModelChange]). If the compaction fails, the error says why and nothing changes: keep the old
 // model, or call [Compactor.Retarget].
 func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target Target) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
@@ -160,7 +160,7 @@ func (c *Compactor) Retarget(ctx context.Context, target Target) error {
 
 func (c *Compactor) retarget(ctx context.Context, target Target) error {
 	if c.Current().Name != target.Name && c.Session != nil && !c.Session.ReadOnly() {
-		if _, err := c.Session.Add(ctx, history.Entry{Body: history.ModelChange{Model: target.Name}}); err != nil {
+		if _, err := c.Session.Add(ctx, entry.Entry{Body: entry.ModelChange{Model: target.Name}}); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	if len(messages) == 0 || messages[len(messages)-1].Role != chat.RoleAssistant {
 		return false, nil // the agent has not finished
 	}
-	_, err = c.Session.Add(ctx, history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}}})
+	_, err = c.Session.Add(ctx, entry.Entry{Body: entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}}})
 	return err == nil, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -152,7 +153,7 @@ func TestSwitchToASmallerModel(t *testing.T) {
 		require.LessOrEqual(t, r.Tokens, 1000)
 		require.Equal(t, "smaller", d.Current().Name)
 		written := entries(t, d.Session)
-		require.Equal(t, history.ModelChange{Model: "smaller"}, written[len(written)-1].Body)
+		require.Equal(t, entry.ModelChange{Model: "smaller"}, written[len(written)-1].Body)
 		equal(t, r.Messages, d.Messages())
 	})
 	t.Run("compacts nothing that fits", func(t *testing.T) {

@@ -31,11 +31,11 @@
 //     the last decision with its outcome and every number that led to it.
 //   - Plan: the compactor chooses which history to cover, which to keep, and the room of the summary. To choose, it
 //     renders the prompt with each cut that it tries; no model is asked for that. The plan is an entry of the session
-//     ([history.Plan]).
+//     ([entry.Plan]).
 //   - Summarise: models are asked. Meanwhile nothing is locked and nothing is written. If an answer is too long, the
 //     model is asked once to shorten it; if it is still too long, it is cut at a section.
 //   - Place: the prompt is rendered with the summary. If it fits, the compaction is appended, with an entry that says
-//     how the plan ended ([history.PlanEnd]).
+//     how the plan ended ([entry.PlanEnd]).
 //
 // If a condition has Background set, the last two steps are made later: a goroutine of the compactor, or a [Runner],
 // summarises while the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for the
@@ -113,7 +113,7 @@
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
 // replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote it,
 // perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, and the compaction then
-// says so ([history.Compaction].Unseen). After a compaction, every user message is shown, copied or covered by a summary. A
+// says so ([entry.Compaction].Unseen). After a compaction, every user message is shown, copied or covered by a summary. A
 // summary is written once and replayed byte for byte. A later compaction sees the
 // summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
 // asked; a larger history is summarised in pieces.
@@ -129,8 +129,8 @@
 // a summary, each render asks for it once, whatever the pause, and if it takes longer than a minute the error is a
 // [*PendingError]. The session keeps all history in any case.
 //
-// If a provider refuses a request as too large, its answer becomes an entry of the session ([history.Refusal]).
-// [history.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds
+// If a provider refuses a request as too large, its answer becomes an entry of the session ([entry.Refusal]).
+// [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds
 // nothing, and any other bounds the agent's requests, or those for summaries, of that model for some requests. [Recoverable]
 // lists which errors count.
 //

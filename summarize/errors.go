@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/worded"
 	"github.com/promptree-go/promptree/render"
 )
@@ -171,7 +171,7 @@ func unprefixed(err error) string { return worded.Unprefixed("summarize", err) }
 // boundaryGone reports whether the entries that a compaction replaces are not on the path any more, because of an undo
 // or a switch of branch.
 func boundaryGone(err error) bool {
-	_, ok := errors.AsType[*history.BoundaryError](err)
+	_, ok := errors.AsType[*entry.BoundaryError](err)
 	return ok
 }
 

@@ -45,7 +45,7 @@ const (
 	// EventDiscarded: a summary that was made in the background is not needed any more.
 	EventDiscarded EventKind = "discarded"
 	// EventDropped: the entries to replace are not on the path any more, because of an undo or a switch of branch. Err
-	// is a [*history.BoundaryError].
+	// is a [*entry.BoundaryError].
 	EventDropped EventKind = "dropped"
 	// EventCleared: old tool output was replaced by placeholders.
 	EventCleared EventKind = "cleared"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -78,7 +78,7 @@ func ExampleBranchMessages() {
 	for _, m := range messages {
 		fmt.Println(m.Text())
 	}
-	fmt.Println(summarize.WithFiles("Pinning the compiler was thought of.", history.Files{Read: []string{"go.mod"}}))
+	fmt.Println(summarize.WithFiles("Pinning the compiler was thought of.", entry.Files{Read: []string{"go.mod"}}))
 	// Output:
 	// I could pin the compiler.
 	// Pinning the compiler was thought of.

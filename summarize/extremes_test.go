@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -107,7 +108,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 func requireUsedOrRefused(t *testing.T, p summarize.Policy, target summarize.Target, field string, number any) fixture {
 	t.Helper()
 	d := newFixture(t, overflowing()...)
-	_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 100, CacheRead: 50, CacheWrite: 5}, Counted: 90}})
+	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 100, CacheRead: 50, CacheWrite: 5}, Counted: 90}})
 	require.NoError(t, err)
 	d.Policy = p
 	d.Target.Budget, d.Target.ContextWindow, d.Target.Prices = target.Budget, target.ContextWindow, target.Prices
@@ -122,14 +123,14 @@ func requireUsedOrRefused(t *testing.T, p summarize.Policy, target summarize.Tar
 
 func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 	t.Parallel()
-	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
-	extremes.Each(usage, func(field string, number any, u history.Usage) {
+	usage := entry.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
+	extremes.Each(usage, func(field string, number any, u entry.Usage) {
 		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {
 			return // JSON has no such numbers
 		}
 		d := newFixture(t, overflowing()...)
 		d.Policy = policies.All()["a3s"]
-		_, err := d.Session.Add(t.Context(), history.Entry{Body: u})
+		_, err := d.Session.Add(t.Context(), entry.Entry{Body: u})
 		require.NoError(t, err)
 		requireSound(t, d, field, number)
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -260,7 +261,7 @@ func TestHooksOfABackgroundCompactionDoNotDelayRender(t *testing.T) {
 			return summarize.Intervention{}, slow(ctx)
 		}
 		d.Hooks.Workspace = func(ctx context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, slow(ctx) }
-		d.Hooks.AfterCompact = func(ctx context.Context, _ history.Entry) error { return slow(ctx) }
+		d.Hooks.AfterCompact = func(ctx context.Context, _ entry.Entry) error { return slow(ctx) }
 		d.Say(rounds(1, 5, 660)...)
 		begun := time.Now()
 		d.Messages()
@@ -314,10 +315,10 @@ func TestATitleNeverDelaysTheCompaction(t *testing.T) {
 		require.Equal(t, "Goal", compactions(d.Session)[0].Title)
 		time.Sleep(21 * time.Second)
 		synctest.Wait()
-		label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
+		label, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, "I fixed it.", label.Body.(history.Label).Text)
+		require.Equal(t, "I fixed it.", label.Body.(entry.Label).Text)
 	})
 }
 
@@ -400,7 +401,7 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 			d.Say(rounds(1, 40, window/32)...)
 			d.Messages()
 			require.NoError(t, d.Wait(t.Context()))
-			refusals := slices.DeleteFunc(entries(t, d.Session), func(e history.Entry) bool { return e.Type() != history.TypeRefusal })
+			refusals := slices.DeleteFunc(entries(t, d.Session), func(e entry.Entry) bool { return e.Type() != entry.TypeRefusal })
 			require.Empty(t, refusals, "a window of %d", window)
 			require.Positive(t, model.asked())
 		}
@@ -422,7 +423,7 @@ func TestARequestRefusedAsTooLargeIsRepeatedInSmallerPieces(t *testing.T) {
 		require.Less(t, count(quarter{}, last.Messages), largest)
 		kept := 0
 		for _, e := range entries(t, d.Session) {
-			if e.Type() == history.TypeRefusal {
+			if e.Type() == entry.TypeRefusal {
 				kept++
 			}
 		}
@@ -470,12 +471,12 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Target.Model = saying("Done.")
 	added, err := d.Session.Add(t.Context(),
-		history.Entry{Body: history.Message{Message: chat.AssistantMessage("error: too large")}},
-		history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 1}}},
-		history.Entry{Body: history.Custom{Name: "mine"}},
+		entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("error: too large")}},
+		entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 1}}},
+		entry.Entry{Body: entry.Custom{Name: "mine"}},
 	)
 	require.NoError(t, err)
-	_, err = d.Session.Add(t.Context(), history.Entry{Body: history.Label{Target: added[0].ID, Text: "failed"}})
+	_, err = d.Session.Add(t.Context(), entry.Entry{Body: entry.Label{Target: added[0].ID, Text: "failed"}})
 	require.NoError(t, err)
 	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3000, Tokens: 4300}, added[0].ID)
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
@@ -169,7 +170,7 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 				return answer(ctx, r)
 			})
 			d.OnEvent = func(summarize.Event) { step() }
-			d.Hooks.AfterCompact = func(context.Context, history.Entry) error { step(); return nil }
+			d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { step(); return nil }
 			step()
 			want := d.Messages()
 			require.Len(t, compactions(s), 1)
@@ -234,12 +235,12 @@ func TestTheTwoSummariesOfASplitTurnAreMadeConcurrently(t *testing.T) {
 		require.Equal(t, time.Minute/2, time.Since(start), "both summaries at once, and the title does not delay them")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
+		label, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
 		require.NoError(t, err)
 		require.True(t, ok)
-		made, _, err := d.Session.Latest(t.Context(), history.TypeCompaction)
+		made, _, err := d.Session.Latest(t.Context(), entry.TypeCompaction)
 		require.NoError(t, err)
-		require.Equal(t, history.Label{Target: made.ID, Text: "I did it."}, label.Body)
+		require.Equal(t, entry.Label{Target: made.ID, Text: "I did it."}, label.Body)
 		require.Equal(t, "started done/handoff titled", kinds(*d.Heard))
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // Hooks are called around compactions. Each may be nil. If one fails, panics or takes longer than Timeout, an
@@ -18,7 +18,7 @@ type Hooks struct {
 	BeforeCompact func(ctx context.Context, reason Occasion, m Material) (Intervention, error)
 	// AfterCompact is called with the compaction's entry once it is in the session. If the summary was made in the
 	// background, this call is made there too.
-	AfterCompact func(ctx context.Context, e history.Entry) error
+	AfterCompact func(ctx context.Context, e entry.Entry) error
 	// Interrupt is called before a compaction that a user asked for; it should abort the operation that the agent is
 	// running.
 	Interrupt func(ctx context.Context) error
@@ -27,9 +27,9 @@ type Hooks struct {
 	BeforeBranch func(ctx context.Context, from, to string) (Intervention, error)
 	// AfterBranch is called once the session is on another branch, with the summary of the branch that it left; nil if
 	// there is none.
-	AfterBranch func(ctx context.Context, from, to string, summary *history.BranchSummary) error
+	AfterBranch func(ctx context.Context, from, to string, summary *entry.BranchSummary) error
 	// Workspace returns what else the application knows of the work when a compaction is made. Defaults to the newest
-	// [history.Todos] on the path.
+	// [entry.Todos] on the path.
 	Workspace func(ctx context.Context) (Workspace, error)
 	// Timeout of each hook, and of writing a checkpoint. Defaults to 30 seconds. A hook that has not returned a second
 	// after its timeout is left behind.
@@ -41,7 +41,7 @@ type Intervention struct {
 	// Cancel calls the compaction or the navigation off.
 	Cancel bool
 	// Summary is used instead of a model's, and no model is asked.
-	Summary *history.Summary
+	Summary *entry.Summary
 	// Prompts replace those of the policy.
 	Prompts []Prompt
 	// Context is a list of lines to add to the request.

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -21,7 +22,7 @@ import (
 // out the plan.
 type job struct {
 	id           string // the plan's entry
-	plan         history.Plan
+	plan         entry.Plan
 	policy       Policy // with defaults
 	target       Target
 	material     Material // without Covered, Data and TurnPrefix
@@ -37,13 +38,13 @@ type job struct {
 
 // openJob reads a plan and everything that it needs from the session.
 func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by elements.Sizing) (*job, error) {
-	entry, err := s.Entry(ctx, id)
+	found, err := s.Entry(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	plan, ok := entry.Body.(history.Plan)
+	plan, ok := found.Body.(entry.Plan)
 	if !ok {
-		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, entry.Type())
+		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, found.Type())
 	}
 	view, err := s.ViewAt(ctx, id)
 	if err != nil {
@@ -76,7 +77,7 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 			return nil, err
 		}
 		for _, e := range stored {
-			b, _ := e.Body.(history.Preamble)
+			b, _ := e.Body.(entry.Preamble)
 			m.System, m.Tools = b.System, b.Tools
 		}
 	}
@@ -146,15 +147,15 @@ func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string
 			m.Said = append(m.Said, e.Message())
 		}
 	}
-	latest, err := s.Resolve(ctx, carried.Latest[history.TypeCompaction], carried.Latest[history.TypeTodos])
+	latest, err := s.Resolve(ctx, carried.Latest[entry.TypeCompaction], carried.Latest[entry.TypeTodos])
 	if err != nil {
 		return err
 	}
 	for _, e := range latest {
 		switch b := e.Body.(type) {
-		case history.Compaction:
+		case entry.Compaction:
 			m.PreviousSummary = b.Text
-		case history.Todos:
+		case entry.Todos:
 			m.Plan, m.Todo = b.Text, b.List()
 		}
 	}
@@ -164,14 +165,14 @@ func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string
 
 // files returns the files of the covered history: those of the newest compaction that the engine made, and those of the
 // calls since its cut. The kept history shows its own files.
-func (j *job) files(ctx context.Context, s *history.Session) (history.Files, error) {
-	var entries []history.Entry // the newest first
+func (j *job) files(ctx context.Context, s *history.Session) (entry.Files, error) {
+	var entries []entry.Entry // the newest first
 	kept, first := true, ""
 	for e, err := range s.Back(ctx, j.id) {
 		if err != nil {
-			return history.Files{}, err
+			return entry.Files{}, err
 		}
-		c, compaction := e.Body.(history.Compaction)
+		c, compaction := e.Body.(entry.Compaction)
 		if !kept || compaction { // a compaction covers entries before it
 			entries = append(entries, e)
 		}
@@ -183,7 +184,7 @@ func (j *job) files(ctx context.Context, s *history.Session) (history.Files, err
 			break
 		}
 	}
-	return j.policy.filesOf(ctx, func(yield func(history.Entry, error) bool) {
+	return j.policy.filesOf(ctx, func(yield func(entry.Entry, error) bool) {
 		for _, e := range slices.Backward(entries) {
 			if !yield(e, nil) {
 				return
@@ -198,8 +199,8 @@ func (p Policy) cutAt(ctx context.Context, view history.View, firstKept string, 
 }
 
 // filesOf returns the files that the calls in entries read and modify.
-func (p Policy) filesOf(ctx context.Context, entries iter.Seq2[history.Entry, error]) (history.Files, error) {
-	return call(ctx, "Place.FileTools", 0, func(context.Context) (history.Files, error) { return p.Place.FileTools.Of(entries) })
+func (p Policy) filesOf(ctx context.Context, entries iter.Seq2[entry.Entry, error]) (entry.Files, error) {
+	return call(ctx, "Place.FileTools", 0, func(context.Context) (entry.Files, error) { return p.Place.FileTools.Of(entries) })
 }
 
 // part returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.

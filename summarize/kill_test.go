@@ -20,6 +20,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
@@ -238,7 +239,7 @@ func TestASessionSurvivesKillsAtEachStepOfABackgroundCompaction(t *testing.T) {
 // latest returns the id of the latest compaction, "" for none.
 func latest(t *testing.T, s *history.Session) string {
 	t.Helper()
-	e, _, err := s.Latest(t.Context(), history.TypeCompaction)
+	e, _, err := s.Latest(t.Context(), entry.TypeCompaction)
 	require.NoError(t, err)
 	return e.ID
 }
@@ -297,12 +298,12 @@ func requireSaid(t *testing.T, s *history.Session) {
 	requireMessages(t, s)
 	all, seen := entries(t, s), 0
 	for i, e := range all {
-		if e.Type() != history.TypeCompaction {
+		if e.Type() != entry.TypeCompaction {
 			continue
 		}
 		_, err := fmt.Sscanf(e.Compaction().Text, "Seen up to %d.", &seen)
 		require.NoError(t, err)
-		cut := slices.IndexFunc(all, func(k history.Entry) bool { return k.ID == e.Compaction().FirstKept })
+		cut := slices.IndexFunc(all, func(k entry.Entry) bool { return k.ID == e.Compaction().FirstKept })
 		require.True(t, cut >= 0 && cut < i)
 		covered := 0 // outputs, which are numbered from 1
 		for _, k := range all[:cut] {
@@ -356,16 +357,16 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, len(said(s)), last, "acknowledged messages are there")
 		requireMessages(t, s)
-		if e, found, err := s.Latest(t.Context(), history.TypePlan); found && s.Leaf() == e.ID {
+		if e, found, err := s.Latest(t.Context(), entry.TypePlan); found && s.Leaf() == e.ID {
 			require.NoError(t, err)
 			left++
 		}
 		summaries := map[string]string{}
 		for _, e := range entries(t, s) {
-			if e.Type() == history.TypeCompaction {
+			if e.Type() == entry.TypeCompaction {
 				summaries[e.ID] = e.Compaction().Text
 			}
-			if e.Type() == history.TypeClearing {
+			if e.Type() == entry.TypeClearing {
 				cleared++
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/storetest"
 	"github.com/promptree-go/promptree/summarize"
@@ -150,7 +151,7 @@ func TestAPlanOfARunnerIsLeftToTheQueueUntilItsWorkerDies(t *testing.T) {
 func TestAPlanIsLeftAloneIfTheStoreCannotReadItsLease(t *testing.T) {
 	store := &leaseless{Leases: &storetest.Leases{}}
 	d := leasedFixture(t, store, saying("Done."))
-	_, err := d.Session.Add(t.Context(), history.Entry{Time: time.Now().Add(-time.Minute), Body: history.Plan{Until: time.Now().Add(time.Minute)}})
+	_, err := d.Session.Add(t.Context(), entry.Entry{Time: time.Now().Add(-time.Minute), Body: entry.Plan{Until: time.Now().Add(time.Minute)}})
 	require.NoError(t, err)
 	require.Equal(t, summarize.PendingNone, pendingOf(t, d))
 	store.down.Store(true)
@@ -165,10 +166,10 @@ func TestACompactionFailsIfTheStoreGivesNoLease(t *testing.T) {
 	store.down.Store(true)
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.ErrorIs(t, err, errDown)
-	end, ok, err := d.Session.Latest(t.Context(), history.TypePlanEnd)
+	end, ok, err := d.Session.Latest(t.Context(), entry.TypePlanEnd)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, history.PlanFailed, end.Body.(history.PlanEnd).Outcome)
+	require.Equal(t, entry.PlanFailed, end.Body.(entry.PlanEnd).Outcome)
 	store.down.Store(false)
 	require.Equal(t, summarize.PendingNone, pendingOf(t, d))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
 )
 
@@ -50,7 +50,7 @@ type Material struct {
 	// Reminder is text for the agent's model after the summary; "" for most models.
 	Reminder string
 	// Files that were read and modified in the covered history and in the history that was compacted before.
-	Files history.Files
+	Files entry.Files
 	// Workspace holds what the application knows of the work now.
 	Workspace
 	// Tools that the agent has.
@@ -71,7 +71,7 @@ type Material struct {
 
 // Workspace holds what the application knows of the work besides the messages. Empty fields are left out.
 type Workspace struct {
-	// Plan of the agent. Defaults to the newest [history.Todos] on the path.
+	// Plan of the agent. Defaults to the newest [entry.Todos] on the path.
 	Plan string
 	// Todo list, as text.
 	Todo string
@@ -111,7 +111,7 @@ type Prompt struct {
 	// of the answer.
 	Read func(chat.Response) (string, error)
 	// Drops means that the request may leave covered messages out if they do not fit the model, instead of asking in pieces.
-	// The compaction then says so ([history.Compaction].Unseen).
+	// The compaction then says so ([entry.Compaction].Unseen).
 	Drops bool
 	// Background uses the prompt only for summaries that are made in the background.
 	Background bool

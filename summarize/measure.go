@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
@@ -420,8 +421,8 @@ func (m *measurer) clearable(s *measured) (c history.Clearable, behind int) {
 }
 
 // clearing returns the clearing that the policy makes now.
-func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
-	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
+func (m *measurer) clearing(ctx context.Context, s *measured) (entry.Clearing, error) {
+	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (entry.Clearing, error) {
 		c, _ := m.clearable(s)
 		return c.Clearing, nil
 	})

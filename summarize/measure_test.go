@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -112,8 +113,8 @@ func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 func reported(d fixture, model string, input, counted int) {
 	d.T.Helper()
 	_, err := d.Session.Add(context.Background(),
-		history.Entry{Body: history.Message{Message: chat.AssistantMessage("Done.")}},
-		history.Entry{Body: history.Usage{Model: model, Usage: chat.Usage{Input: input, Output: 10}, Counted: counted}},
+		entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("Done.")}},
+		entry.Entry{Body: entry.Usage{Model: model, Usage: chat.Usage{Input: input, Output: 10}, Counted: counted}},
 	)
 	require.NoError(d.T, err)
 }
@@ -137,17 +138,17 @@ func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 		{"not of a report about another model", summarize.ByReport, func(d fixture) { reported(d, "other", 1500, 1000) }, 1},
 		{"not of a report before a switch of models", summarize.ByReport, func(d fixture) {
 			reported(d, "m", 1500, 1000)
-			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.ModelChange{Model: "m"}})
+			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.ModelChange{Model: "m"}})
 			require.NoError(d.T, err)
 		}, 1},
 		{"not of a report before a compaction", summarize.ByReport, func(d fixture) {
 			reported(d, "m", 1500, 1000)
-			require.NoError(d.T, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
+			require.NoError(d.T, d.Session.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
 		}, 1},
 		{"not of a report before a clearing", summarize.ByReport, func(d fixture) {
 			d.Say(round(1, 200)...)
 			reported(d, "m", 1500, 1000)
-			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
+			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "[gone]"}}}})
 			require.NoError(d.T, err)
 		}, 1},
 		{"1 if the report has no count of ours", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 0) }, 1},
@@ -175,7 +176,7 @@ func TestUsageOfARequestHoldsOurOwnCountOfIt(t *testing.T) {
 	r, err := d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
 	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
-	require.Equal(t, history.Usage{Of: "e9", Model: "m", Usage: chat.Usage{Input: 77, Output: 5}, Counted: r.Tokens + quarter{}.CountTools(d.Target.Tools)}, u)
+	require.Equal(t, entry.Usage{Of: "e9", Model: "m", Usage: chat.Usage{Input: 77, Output: 5}, Counted: r.Tokens + quarter{}.CountTools(d.Target.Tools)}, u)
 }
 
 func TestAThresholdLowersTheBaseOfRatiosOnlyIfThePolicySaysSo(t *testing.T) {

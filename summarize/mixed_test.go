@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
@@ -92,7 +93,7 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 		ended := map[string]bool{}
 		for e, err := range s.Back(t.Context(), "") { // a plan may have ended otherwise on another branch
 			require.NoError(t, err)
-			if end, ok := e.Body.(history.PlanEnd); ok && end.Plan != "" {
+			if end, ok := e.Body.(entry.PlanEnd); ok && end.Plan != "" {
 				require.False(t, ended[end.Plan], "plan %s ended twice", end.Plan)
 				ended[end.Plan] = true
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize"
@@ -115,7 +115,7 @@ func TestOurTagsInADigestAreEscaped(t *testing.T) {
 
 func TestADigestKeepsACompactionThatTheCallerMade(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	require.NoError(t, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("In short: all is well.")}, FirstKept: "e10"}))
+	require.NoError(t, d.Session.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short: all is well.")}, FirstKept: "e10"}))
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	d.Say(rounds(7, 10, roundTokens)...)
 	require.Contains(t, d.Messages()[1].Text(), "- In short: all is well.\n")

@@ -15,7 +15,7 @@ import (
 
 // Mentions returns the names of things that a message refers to besides its text, for example files that the user's
 // editor attached. It finds them in the message, or in the data that the application keeps with it
-// ([history.Message].Data), which is nil if there is none.
+// ([entry.Message].Data), which is nil if there is none.
 type Mentions func(m chat.Message, data json.RawMessage) []string
 
 // PlainHistory is an element that shows messages as text in one tag. Each message, call and result starts a line:

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -22,10 +23,10 @@ type planner struct{ *measurer }
 
 // planned is a plan with the other things to store and report.
 type planned struct {
-	history.Plan
-	preamble      *history.Preamble // nil if it is stored already
-	covered, kept int               // numbers of units
-	over          bool              // the kept history takes more than the rule allows
+	entry.Plan
+	preamble      *entry.Preamble // nil if it is stored already
+	covered, kept int             // numbers of units
+	over          bool            // the kept history takes more than the rule allows
 }
 
 // plan chooses the cut by rendering the prompt with it. As long as the kept history leaves no room for a summary, or so
@@ -47,11 +48,11 @@ func (p *planner) choose(ctx context.Context, prompt elements.Node, s *measured,
 		return planned{}, err
 	}
 	system := slices.DeleteFunc(slices.Clone(s.messages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
-	preamble, err := history.NewPreamble(system, s.tools(p.target))
+	preamble, err := entry.NewPreamble(system, s.tools(p.target))
 	if err != nil {
 		return planned{}, err
 	}
-	plan := history.Plan{
+	plan := entry.Plan{
 		Policy: p.policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(p.policy.Ask.Mode),
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.tokens(), Model: p.target.Name,
 		Background: d.Do == ActStart, Until: time.Now().Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
@@ -108,9 +109,9 @@ func (p *planner) excess(s *measured, d Decision) int {
 
 // replacementRoom returns how many tokens a replacement may take so that the prompt still fits with all history that is
 // kept.
-func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan, replaced int) (int, error) {
+func (p *planner) replacementRoom(ctx context.Context, prompt elements.Node, s *measured, plan entry.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
-	view, err := p.session.ViewWith(ctx, history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
+	view, err := p.session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
 		return 0, err
 	}

@@ -107,7 +107,7 @@ type Background struct {
 }
 
 // Clear says when old tool output is replaced by placeholders. A clearing is an entry of the session
-// ([history.Clearing]), and asks no model.
+// ([entry.Clearing]), and asks no model.
 type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule

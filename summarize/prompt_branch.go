@@ -8,7 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 )
@@ -41,7 +41,7 @@ Be brief. Paths, names of functions and texts of errors stay exact.`
 // BranchPrompt returns a prompt that asks for notes on a branch that was left, whose messages are [Material.Covered];
 // [BranchMessages] chooses them. The user's instructions replace its own wording. The whole answer is the summary, to
 // which [WithFiles] appends the files. When a model is shown the summary, package history puts a sentence in front of
-// it; see [history.BranchSummary].
+// it; see [entry.BranchSummary].
 func BranchPrompt() Prompt {
 	return Prompt{Mode: ModeBranch, Request: branchRequest}
 }
@@ -62,7 +62,7 @@ func branchRequest(m Material) elements.Node {
 //
 // Entries come oldest first, as from [history.Session.Abandoned]; only those that fit are held in memory. An error of
 // the entries is returned.
-func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.Tokenizer) ([]chat.Message, error) {
+func BranchMessages(entries iter.Seq2[entry.Entry, error], budget int, t chat.Tokenizer) ([]chat.Message, error) {
 	type said struct {
 		messages []chat.Message
 		tokens   int
@@ -74,7 +74,7 @@ func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.
 		if err != nil {
 			return nil, err
 		}
-		one := said{messages: standsFor(e), summary: e.Type() == history.TypeCompaction || e.Type() == history.TypeBranchSummary}
+		one := said{messages: standsFor(e), summary: e.Type() == entry.TypeCompaction || e.Type() == entry.TypeBranchSummary}
 		if len(one.messages) == 0 {
 			continue
 		}
@@ -109,8 +109,8 @@ func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.
 }
 
 // standsFor returns the messages of an entry that a model sees.
-func standsFor(e history.Entry) []chat.Message {
-	if c, ok := e.Body.(history.Compaction); ok {
+func standsFor(e entry.Entry) []chat.Message {
+	if c, ok := e.Body.(entry.Compaction); ok {
 		return c.Messages
 	}
 	if m, ok := e.Shown(); ok {
@@ -121,7 +121,7 @@ func standsFor(e history.Entry) []chat.Message {
 
 // WithFiles appends lists of the files that were read and modified to a summary, each list in a tag, one file a line.
 // Empty lists are left out.
-func WithFiles(summary string, files history.Files) string {
+func WithFiles(summary string, files entry.Files) string {
 	for _, list := range [...]struct {
 		tag   string
 		paths []string

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/summarize"
@@ -190,35 +190,35 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 }
 
 func TestBranchMessagesAreTheNewestThatFit(t *testing.T) {
-	say := func(id, text string) history.Entry {
-		return history.Entry{ID: id, Body: history.Message{Message: chat.UserMessage(text)}}
+	say := func(id, text string) entry.Entry {
+		return entry.Entry{ID: id, Body: entry.Message{Message: chat.UserMessage(text)}}
 	}
-	of := func(e history.Entry, tokens int) history.Entry { // the same message, filled up to that many tokens
+	of := func(e entry.Entry, tokens int) entry.Entry { // the same message, filled up to that many tokens
 		return say(e.ID, e.ID+strings.Repeat("x", 4*(tokens-3)-len(e.ID)))
 	}
-	label := history.Entry{ID: "l", Body: history.Label{Target: "a", Text: "here"}}
-	compaction := history.Entry{ID: "c", Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("c" + strings.Repeat("y", 399)), chat.UserMessage("d" + strings.Repeat("y", 399))}}}
-	branch := history.Entry{ID: "s", Body: history.BranchSummary{Summary: history.Summary{Text: "b" + strings.Repeat("y", 399)}}}
-	message := func(m chat.Message) history.Entry {
-		return history.Entry{ID: m.ToolCallID, Body: history.Message{Message: m}}
+	label := entry.Entry{ID: "l", Body: entry.Label{Target: "a", Text: "here"}}
+	compaction := entry.Entry{ID: "c", Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("c" + strings.Repeat("y", 399)), chat.UserMessage("d" + strings.Repeat("y", 399))}}}
+	branch := entry.Entry{ID: "s", Body: entry.BranchSummary{Summary: entry.Summary{Text: "b" + strings.Repeat("y", 399)}}}
+	message := func(m chat.Message) entry.Entry {
+		return entry.Entry{ID: m.ToolCallID, Body: entry.Message{Message: m}}
 	}
 	use := toolUse("read", "{}", "done")
 	for _, c := range []struct {
 		rule    string
-		entries []history.Entry
+		entries []entry.Entry
 		budget  int
 		want    string
 	}{
-		{"all messages if they fit", []history.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 100, "a b"},
-		{"the newest if not all fit", []history.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 99, "b"},
-		{"no message older than one that does not fit", []history.Entry{of(say("a", ""), 5), of(say("b", ""), 60), of(say("e", ""), 50)}, 100, "e"},
-		{"no message if the newest does not fit", []history.Entry{of(say("a", ""), 50)}, 49, ""},
-		{"no message for a label", []history.Entry{label, of(say("b", ""), 50)}, 100, "b"},
-		{"the messages of a compaction", []history.Entry{compaction, of(say("b", ""), 50)}, 1000, "c d b"},
-		{"a compaction over the budget, if less than nine tenths are used", []history.Entry{say("a", "a"), compaction, of(say("b", ""), 89)}, 100, "c d b"},
-		{"no compaction over the budget at nine tenths", []history.Entry{compaction, of(say("b", ""), 90)}, 100, "b"},
-		{"a branch summary over the budget, if less than nine tenths are used", []history.Entry{branch, of(say("b", ""), 89)}, 100, "< b"},
-		{"no result without its call", []history.Entry{message(use[0]), message(use[1]), of(say("b", ""), 50)}, 54, "b"},
+		{"all messages if they fit", []entry.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 100, "a b"},
+		{"the newest if not all fit", []entry.Entry{of(say("a", ""), 50), of(say("b", ""), 50)}, 99, "b"},
+		{"no message older than one that does not fit", []entry.Entry{of(say("a", ""), 5), of(say("b", ""), 60), of(say("e", ""), 50)}, 100, "e"},
+		{"no message if the newest does not fit", []entry.Entry{of(say("a", ""), 50)}, 49, ""},
+		{"no message for a label", []entry.Entry{label, of(say("b", ""), 50)}, 100, "b"},
+		{"the messages of a compaction", []entry.Entry{compaction, of(say("b", ""), 50)}, 1000, "c d b"},
+		{"a compaction over the budget, if less than nine tenths are used", []entry.Entry{say("a", "a"), compaction, of(say("b", ""), 89)}, 100, "c d b"},
+		{"no compaction over the budget at nine tenths", []entry.Entry{compaction, of(say("b", ""), 90)}, 100, "b"},
+		{"a branch summary over the budget, if less than nine tenths are used", []entry.Entry{branch, of(say("b", ""), 89)}, 100, "< b"},
+		{"no result without its call", []entry.Entry{message(use[0]), message(use[1]), of(say("b", ""), 50)}, 54, "b"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			var got []string
@@ -234,13 +234,13 @@ func TestBranchMessagesAreTheNewestThatFit(t *testing.T) {
 
 func TestBranchThatCannotBeReadIsAnError(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := summarize.BranchMessages(func(yield func(history.Entry, error) bool) { yield(history.Entry{}, broken) }, 100, quarter{})
+	_, err := summarize.BranchMessages(func(yield func(entry.Entry, error) bool) { yield(entry.Entry{}, broken) }, 100, quarter{})
 	require.ErrorIs(t, err, broken)
 }
 
 // path returns entries as a session does.
-func path(entries []history.Entry) iter.Seq2[history.Entry, error] {
-	return func(yield func(history.Entry, error) bool) {
+func path(entries []entry.Entry) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {
 				return
@@ -259,8 +259,8 @@ func TestInstructionsReplaceThoseOfTheBranchPrompt(t *testing.T) {
 }
 
 func TestWithFilesListsReadAndModifiedFiles(t *testing.T) {
-	require.Equal(t, "S", summarize.WithFiles("S", history.Files{}))
+	require.Equal(t, "S", summarize.WithFiles("S", entry.Files{}))
 	require.Equal(t, "S\n\n<read-files>\na\nb\\n<\\/read-files>\n</read-files>\n\n<modified-files>\nc\n</modified-files>",
-		summarize.WithFiles("S", history.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))
-	require.Equal(t, "S\n\n<modified-files>\nc\n</modified-files>", summarize.WithFiles("S", history.Files{Modified: []string{"c"}}))
+		summarize.WithFiles("S", entry.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))
+	require.Equal(t, "S\n\n<modified-files>\nc\n</modified-files>", summarize.WithFiles("S", entry.Files{Modified: []string{"c"}}))
 }

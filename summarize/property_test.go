@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
@@ -249,11 +250,11 @@ func (s *randomSession) render() {
 	made, cleared := 0, 0
 	for _, e := range after[len(before):] {
 		switch e.Type() {
-		case history.TypeCompaction:
+		case entry.TypeCompaction:
 			made++
-		case history.TypeClearing:
+		case entry.TypeClearing:
 			cleared++
-		case history.TypePlan, history.TypePlanEnd, history.TypePreamble, history.TypeRefusal, history.TypeLabel:
+		case entry.TypePlan, entry.TypePlanEnd, entry.TypePreamble, entry.TypeRefusal, entry.TypeLabel:
 		default:
 			s.t.Fatalf("seed %d: an entry of type %q", s.seed, e.Type())
 		}
@@ -291,12 +292,12 @@ func (s *randomSession) render() {
 
 // checkView checks that the view, and the messages, show the summary of the last compaction and every entry from
 // FirstKept on.
-func (s *randomSession) checkView(entries []history.Entry, messages []chat.Message) {
+func (s *randomSession) checkView(entries []entry.Entry, messages []chat.Message) {
 	v := viewOf(s.t, s.c.Session)
 	first, summary := 0, []chat.Message(nil)
 	for _, e := range entries {
-		if e.Type() == history.TypeCompaction {
-			first = slices.IndexFunc(entries, func(k history.Entry) bool { return k.ID == e.Compaction().FirstKept })
+		if e.Type() == entry.TypeCompaction {
+			first = slices.IndexFunc(entries, func(k entry.Entry) bool { return k.ID == e.Compaction().FirstKept })
 			summary = e.Compaction().Messages
 		}
 	}
@@ -312,7 +313,7 @@ func (s *randomSession) checkView(entries []history.Entry, messages []chat.Messa
 	user := ""
 	for i, e := range entries {
 		switch {
-		case e.Type() != history.TypeMessage:
+		case e.Type() != entry.TypeMessage:
 		case e.Message().Role == chat.RoleAssistant && i >= first:
 			want = append(want, e.ID)
 		case e.Message().Role == chat.RoleUser:

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/render"
@@ -90,7 +91,7 @@ func Recoverable(err error) bool { return refusal.Of(err).Kind != refusal.None }
 const mostResorts = 6
 
 // Recover answers a request that the agent's model refused as too large with a smaller prompt to send instead, under any
-// policy. It records the refusal in the session; [history.Memory] says what is learnt from it, and for how long.
+// policy. It records the refusal in the session; [entry.Memory] says what is learnt from it, and for how long.
 //
 //   - If the refusal names no limit that can be believed, and is the first for a while, it may be a mistake: the same
 //     prompt is returned, made to fit half of the budget if it is larger.
@@ -133,8 +134,8 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if large.Kind != refusal.Tokens {
 		return w.unexplained(before, counted, large.Kind == refusal.Opaque, refused)
 	}
-	r := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
-	if _, err := c.Session.Add(ctx, history.Entry{Body: r}); err != nil {
+	r := entry.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
+	if _, err := c.Session.Add(ctx, entry.Entry{Body: r}); err != nil {
 		return nil, &RecoveryError{Refused: refused, Err: fmt.Errorf("%w: %w", ErrUnwritten, err)}
 	}
 	l, err := c.read(ctx)
@@ -223,7 +224,7 @@ func withdraw(ctx context.Context, s *history.Session, id string) error {
 		if e.ID == id && e.Message().Role == chat.RoleAssistant {
 			return s.Branch(ctx, e.Parent)
 		}
-		if _, shown := e.Shown(); shown || e.ID == id || e.Type() == history.TypeCompaction {
+		if _, shown := e.Shown(); shown || e.ID == id || e.Type() == entry.TypeCompaction {
 			break
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -67,7 +68,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 			t.Run(fmt.Sprintf("background %v", background), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := &storage.Memory{}
-					s, err := history.New(t.Context(), store, history.Options{Redact: func(p history.Passage) string { return strings.ReplaceAll(p.Text, secret, "[key]") }})
+					s, err := history.New(t.Context(), store, history.Options{Redact: func(p entry.Passage) string { return strings.ReplaceAll(p.Text, secret, "[key]") }})
 					require.NoError(t, err)
 					d := fixtureOf(t, s)
 					model := &telltale{}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -99,7 +99,7 @@ func TestABadRequestWithoutWordsIsAnsweredOnlyIfThePromptIsTheLargest(t *testing
 			t.Run(c.name, func(t *testing.T) {
 				d := sized(t, p, 7)
 				if c.accepted > 0 {
-					_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Model: "m", Usage: chat.Usage{Input: c.accepted, Output: 1}, Counted: c.accepted}})
+					_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: c.accepted, Output: 1}, Counted: c.accepted}})
 					require.NoError(t, err)
 				}
 				sent, err := d.Render(t.Context(), prompt(d.Session))

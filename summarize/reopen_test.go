@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
@@ -52,7 +53,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						d.Say(chat.UserMessage("More: " + words(1+r.IntN(100))))
 					}
 					if r.IntN(10) == 0 {
-						_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Label{Target: d.Session.Leaf(), Text: "here"}})
+						_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Label{Target: d.Session.Leaf(), Text: "here"}})
 						require.NoError(t, err)
 					}
 					model = models.Offline{Tokenizer: quarter{}}.Generate
@@ -75,14 +76,14 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						equal(t, here.Messages, there.Messages)
 						used := d.Usage(here, chat.Response{Usage: chat.Usage{Input: here.Tokens * (90 + r.IntN(40)) / 100}}, d.Session.Leaf())
 						if r.IntN(3) > 0 {
-							_, err := d.Session.Add(t.Context(), history.Entry{Body: used})
+							_, err := d.Session.Add(t.Context(), entry.Entry{Body: used})
 							require.NoError(t, err)
 						}
 					}
 					require.NoError(t, again.Close())
 					require.NoError(t, copied.Close())
 				}
-				_, cleared, err := d.Session.Latest(t.Context(), history.TypeClearing)
+				_, cleared, err := d.Session.Latest(t.Context(), entry.TypeClearing)
 				require.NoError(t, err)
 				require.True(t, cleared || len(compactions(d.Session)) > 0)
 			})

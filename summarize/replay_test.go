@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -179,8 +180,8 @@ func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window in
 
 // request renders the prompt and checks it.
 func (r *replayed) request(line int, asked chat.Message) {
-	newest := func() history.Entry {
-		e, _, err := r.Session.Latest(r.T.Context(), history.TypeCompaction)
+	newest := func() entry.Entry {
+		e, _, err := r.Session.Latest(r.T.Context(), entry.TypeCompaction)
 		require.NoError(r.T, err)
 		return e
 	}
@@ -213,7 +214,7 @@ func (r *replayed) cover(firstKept string) {
 		if e.ID == firstKept {
 			return
 		}
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			for n := range marks([]chat.Message{e.Message()}) {
 				r.covered[n] = true
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -209,7 +210,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		require.Len(t, compactions(d.Session), 1)
 		ends := map[string]int{}
 		for _, e := range entries(t, d.Session) {
-			if end, ok := e.Body.(history.PlanEnd); ok {
+			if end, ok := e.Body.(entry.PlanEnd); ok {
 				ends[end.Plan]++
 				require.Equal(t, 1, ends[end.Plan])
 			}
@@ -240,7 +241,7 @@ func TestAHookMayNotHideMessagesThatWereNotSummarised(t *testing.T) {
 		d.Policy.Cut = history.Cut{Rounds: 3}
 		d.Say(rounds(1, 7, 650)...)
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
-			return summarize.Intervention{Summary: &history.Summary{Text: "Mine."}, FirstKept: id}, nil
+			return summarize.Intervention{Summary: &entry.Summary{Text: "Mine."}, FirstKept: id}, nil
 		}
 		require.ErrorContains(t, d.Fails(), "Intervention.FirstKept is", id)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -71,19 +72,19 @@ func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
 	d.Messages()
 	e, err := d.Session.Entry(t.Context(), plan)
 	require.NoError(t, err)
-	p := e.Body.(history.Plan)
+	p := e.Body.(entry.Plan)
 	require.Equal(t, "copilot-chat", p.Policy)
 	require.Equal(t, "render", p.Occasion)
 	require.True(t, p.Background)
 	require.Positive(t, p.Room)
 	require.Less(t, p.Words, p.Room)
 	require.WithinDuration(t, time.Now().Add(5*time.Minute), p.Until, time.Minute)
-	preamble, ok, err := d.Session.Latest(t.Context(), history.TypePreamble)
+	preamble, ok, err := d.Session.Latest(t.Context(), entry.TypePreamble)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, p.Preamble, preamble.Body.(history.Preamble).Digest)
-	require.Equal(t, d.Target.Tools, preamble.Body.(history.Preamble).Tools)
-	require.Contains(t, text(preamble.Body.(history.Preamble).System), "You are a coding agent.")
+	require.Equal(t, p.Preamble, preamble.Body.(entry.Preamble).Digest)
+	require.Equal(t, d.Target.Tools, preamble.Body.(entry.Preamble).Tools)
+	require.Contains(t, text(preamble.Body.(entry.Preamble).System), "You are a coding agent.")
 
 	model := saying("Done.")
 	worker := anotherFixture(t, d, model) // whose target has no tools
@@ -94,7 +95,7 @@ func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
 	d.Messages()
 	n := 0
 	for _, e := range entries(t, d.Session) {
-		if e.Type() == history.TypePreamble {
+		if e.Type() == entry.TypePreamble {
 			n++
 		}
 	}
@@ -137,11 +138,11 @@ func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 	d := copilotFixture(t)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
 	d.Messages()
-	end, ok, err := d.Session.Latest(t.Context(), history.TypePlanEnd)
+	end, ok, err := d.Session.Latest(t.Context(), entry.TypePlanEnd)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, history.PlanFailed, end.Body.(history.PlanEnd).Outcome)
-	require.Contains(t, end.Body.(history.PlanEnd).Error, "the queue is full")
+	require.Equal(t, entry.PlanFailed, end.Body.(entry.PlanEnd).Outcome)
+	require.Contains(t, end.Body.(entry.PlanEnd).Error, "the queue is full")
 }
 
 func TestAPlanThatNoWorkerTakesIsDroppedAfterItsTime(t *testing.T) {
@@ -181,10 +182,10 @@ func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
 	require.LessOrEqual(t, r.Tokens, 3000)
 	require.Contains(t, text(r.Messages), "From the model that answered so far.")
 	require.Equal(t, "new", d.Current().Name)
-	change, ok, err := d.Session.Latest(t.Context(), history.TypeModelChange)
+	change, ok, err := d.Session.Latest(t.Context(), entry.TypeModelChange)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, "new", change.Body.(history.ModelChange).Model)
+	require.Equal(t, "new", change.Body.(entry.ModelChange).Model)
 	d.Say(rounds(20, 24, 600)...)
 	r, err = d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
@@ -201,7 +202,7 @@ func TestASwitchThatFailsChangesNothing(t *testing.T) {
 	_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.Script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
 	require.ErrorIs(t, err, errDown)
 	require.Equal(t, "old", d.Current().Name)
-	_, ok, err := d.Session.Latest(t.Context(), history.TypeModelChange)
+	_, ok, err := d.Session.Latest(t.Context(), entry.TypeModelChange)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -285,7 +286,7 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	d := backgroundFixture(t, 3400)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // leaves plans to another process
 	d.Messages()
-	plan, _, err := d.Session.Latest(t.Context(), history.TypePlan)
+	plan, _, err := d.Session.Latest(t.Context(), entry.TypePlan)
 	require.NoError(t, err)
 	other := fixtureOf(t, d.Session)
 	other.Policy = d.Policy
@@ -424,7 +425,7 @@ func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
 	worker := anotherFixture(t, d, saying("Done."))
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.NoError(t, worker.Close())
-	_, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
+	_, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
 	require.NoError(t, err)
 	require.True(t, ok)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/endless"
 	"github.com/promptree-go/promptree/internal/ledger"
@@ -33,13 +34,13 @@ type candidate struct {
 	err     error // why it is not asked any more
 
 	mu             sync.Mutex
-	learnt         history.Learnt    // of the model, before and by this attempt
-	refusals       []history.Refusal // by this attempt
-	answers        int               // the number of requests that it answered
-	asked          int               // our count of the largest of them
-	limit          int               // context window in tokens
-	ratio          float64           // provider's tokens for one of ours
-	answerSeparate bool              // the answer does not count towards limit; assumed if the window is not known
+	learnt         entry.Learnt    // of the model, before and by this attempt
+	refusals       []entry.Refusal // by this attempt
+	answers        int             // the number of requests that it answered
+	asked          int             // our count of the largest of them
+	limit          int             // context window in tokens
+	ratio          float64         // provider's tokens for one of ours
+	answerSeparate bool            // the answer does not count towards limit; assumed if the window is not known
 }
 
 // newCandidate returns a candidate with what a session remembers of it.
@@ -66,7 +67,7 @@ func (c *candidate) size() (limit int, ratio float64, apart bool) {
 }
 
 // refuse records that the model refused a request for its size.
-func (c *candidate) refuse(r history.Refusal, remembered bool) {
+func (c *candidate) refuse(r entry.Refusal, remembered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.Limit > c.learnt.Accepted {
@@ -101,10 +102,10 @@ func (c *candidate) giveUp(err error) {
 func (c *candidate) forget() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.refusals) > 0 || c.learnt.Summaries == (history.Ceiling{}) {
+	if len(c.refusals) > 0 || c.learnt.Summaries == (entry.Ceiling{}) {
 		return false
 	}
-	c.learnt.Summaries = history.Ceiling{}
+	c.learnt.Summaries = entry.Ceiling{}
 	if c.ContextWindow > 0 {
 		c.limit = c.ContextWindow
 	}
@@ -113,10 +114,10 @@ func (c *candidate) forget() bool {
 
 // taught returns the refusals to remember. If the model answered no smaller request, it was not the size, unless the
 // model named a limit.
-func (c *candidate) taught() []history.Refusal {
+func (c *candidate) taught() []entry.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.refusals), func(r history.Refusal) bool { return c.answers == 0 && r.Limit <= c.learnt.Accepted })
+	return slices.DeleteFunc(slices.Clone(c.refusals), func(r entry.Refusal) bool { return c.answers == 0 && r.Limit <= c.learnt.Accepted })
 }
 
 // room returns how many tokens by our count the messages of a request may take beside tools and an answer.
@@ -172,13 +173,13 @@ type writer struct {
 	otherProcess bool // another process sent the prompt
 	splits       int  // how often to halve the pieces of the history, because answers could not be used
 	// finishedBefore holds the answers of an earlier attempt that failed after them.
-	finishedBefore map[history.SummaryRequest]string
+	finishedBefore map[entry.SummaryRequest]string
 	emit           func(kind EventKind, change func(*Event))
 	mayClip        bool // clip the texts of a round that a candidate does not take in
 
 	mu             sync.Mutex
 	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
-	finished       []history.SummaryAnswer
+	finished       []entry.SummaryAnswer
 	unseen         bool        // the request for the summary left covered messages out
 	waits          []time.Time // when each model whose failure may pass can be asked again
 	waited         time.Duration
@@ -363,7 +364,7 @@ func (w *writer) continued(ctx context.Context, j job, summary string) (job, err
 	}
 	// The next piece needs only the words of this summary.
 	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
-	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Breadcrumb{}, Workspace{}, history.Files{}, nil, 0, nil
+	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Breadcrumb{}, Workspace{}, entry.Files{}, nil, 0, nil
 	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err
@@ -500,7 +501,7 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 	c.answered(taken)
 	text, err := read(ctx, p, response)
 	if err == nil {
-		text, err = w.session.Redact(ctx, history.Passage{Text: text, Type: history.TypeCompaction, Path: "compaction.text"})
+		text, err = w.session.Redact(ctx, entry.Passage{Text: text, Type: entry.TypeCompaction, Path: "compaction.text"})
 	}
 	if ctx.Err() != nil {
 		return "", endCause(ctx, err)
@@ -514,7 +515,7 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
-	w.finished = append(w.finished, history.SummaryAnswer{SummaryRequest: request, Text: text})
+	w.finished = append(w.finished, entry.SummaryAnswer{SummaryRequest: request, Text: text})
 	if len(response.Compaction) > 0 {
 		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
 	}
@@ -566,7 +567,7 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 // in another way is useless.
 func (w *writer) recordFailure(c *candidate, counted int, err error) {
 	if large := refusal.Of(err); large.Kind == refusal.Tokens || large.Kind == refusal.Body {
-		c.refuse(history.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind == refusal.Tokens)
+		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind == refusal.Tokens)
 		return
 	}
 	w.mu.Lock()
@@ -580,13 +581,13 @@ func (w *writer) recordFailure(c *candidate, counted int, err error) {
 }
 
 // requestOf identifies a request by a digest of its text, so that a smaller one for the same rounds differs.
-func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.SummaryRequest, error) {
+func requestOf(c *candidate, mode Mode, messages []chat.Message) (entry.SummaryRequest, error) {
 	text, err := json.Marshal(messages)
 	if err != nil {
-		return history.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
+		return entry.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
+	return entry.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
 }
 
 // badRequest reports whether an error is about the request alone, so that the model may be asked in another way.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -136,7 +137,7 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
 		}
-		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { panic("at the disco") }
+		d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { panic("at the disco") }
 		d.Answers(models.SaySummary("short"))
 		d.Messages()
 		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.Heard))
@@ -157,7 +158,7 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 		require.Empty(t, d.Requests())
 	})
 	t.Run("a hook may supply the summary", func(t *testing.T) {
-		d := decide(t, summarize.Intervention{Summary: &history.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
+		d := decide(t, summarize.Intervention{Summary: &entry.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
 		require.Contains(t, d.Messages()[1].Text(), "Supplied.")
 		require.Empty(t, d.Requests())
 		require.True(t, compactions(d.Session)[0].Extension)

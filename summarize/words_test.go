@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
@@ -82,10 +83,10 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 					}
 					d.Say(chat.UserMessage(fmt.Sprintf("[said %d] %s", said, words(size))))
 				case k < 3:
-					_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Shell{Command: "go test", Output: words(20)}})
+					_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Shell{Command: "go test", Output: words(20)}})
 					require.NoError(t, err)
 				case k < 4:
-					_, err := d.Session.Add(t.Context(), history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text("Continue.")}}})
+					_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text("Continue.")}}})
 					require.NoError(t, err)
 				case k < 5 && len(leaves) > 0:
 					require.NoError(t, d.Session.Branch(t.Context(), leaves[r.IntN(len(leaves))]))

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
@@ -91,14 +92,14 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 		}
 		return min(c.view/2, messages/2-made)
 	}
-	usage := history.Usage{Model: modelName, Usage: chat.Usage{Input: inputTokens, Output: outputTokens}, Counted: inputTokens}
+	usage := entry.Usage{Model: modelName, Usage: chat.Usage{Input: inputTokens, Output: outputTokens}, Counted: inputTokens}
 	for made := 0; made < messages/2; {
-		var entries []history.Entry
+		var entries []entry.Entry
 		for range piece(made) {
 			entries = append(entries,
-				history.Entry{Body: history.Message{Message: chat.UserMessage(text(templateName, askedBytes))}},
-				history.Entry{Body: history.Message{Message: chat.AssistantMessage(text(templateName, answerBytes))}},
-				history.Entry{Body: usage})
+				entry.Entry{Body: entry.Message{Message: chat.UserMessage(text(templateName, askedBytes))}},
+				entry.Entry{Body: entry.Message{Message: chat.AssistantMessage(text(templateName, answerBytes))}},
+				entry.Entry{Body: usage})
 			made++
 		}
 		if _, err := s.Add(ctx, entries...); err != nil {
@@ -193,7 +194,7 @@ func (s promptreeSteps) check(ctx context.Context, name string) (messages int, f
 		if err != nil {
 			return 0, "", err
 		}
-		if m, ok := e.Body.(history.Message); ok {
+		if m, ok := e.Body.(entry.Message); ok {
 			messages++
 			first = m.Text()
 		}
@@ -211,7 +212,7 @@ func (s promptreeSteps) step(ctx context.Context, name string) (d did, err error
 	compactor := s.of.compactor(session)
 	defer func() { err = errors.Join(err, compactor.Close()) }()
 	compactor.Target.Model = answering{name}
-	compactor.Hooks.AfterCompact = func(context.Context, history.Entry) error {
+	compactor.Hooks.AfterCompact = func(context.Context, entry.Entry) error {
 		d.compacted = true
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
@@ -73,7 +74,7 @@ func (a *agent) open() error {
 		Target: summarize.Target{
 			Model: answering{models.SaySummary(summary)}, Name: "made-up", Tokenizer: sizing.Estimator{}, Budget: budget,
 		},
-		Hooks: summarize.Hooks{AfterCompact: func(context.Context, history.Entry) error {
+		Hooks: summarize.Hooks{AfterCompact: func(context.Context, entry.Entry) error {
 			a.compacted = true
 			return nil
 		}},
@@ -100,13 +101,13 @@ func (a *agent) close() error {
 // step appends a round and renders the prompt for the next. In every other step it measures the parts instead of the
 // whole, because measuring the parts takes time too.
 func (a *agent) step(ctx context.Context) error {
-	var added []history.Entry
+	var added []entry.Entry
 	if a.steps%a.turn == 0 {
-		added = append(added, history.Entry{Body: history.Message{Message: a.speaker.question()}})
+		added = append(added, entry.Entry{Body: entry.Message{Message: a.speaker.question()}})
 	}
 	answer, result := a.speaker.round()
-	usage := history.Usage{Model: "made-up", Usage: chat.Usage{Input: 80_000, Output: 500, CacheRead: 79_000}, Counted: 80_000}
-	added = append(added, history.Entry{Body: history.Message{Message: answer}}, history.Entry{Body: usage})
+	usage := entry.Usage{Model: "made-up", Usage: chat.Usage{Input: 80_000, Output: 500, CacheRead: 79_000}, Counted: 80_000}
+	added = append(added, entry.Entry{Body: entry.Message{Message: answer}}, entry.Entry{Body: usage})
 	parts := a.steps%2 == 1
 	a.steps++
 	a.compacted = false

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 )
@@ -109,7 +110,7 @@ func TestOpeningReadsBackToTheFirstEntryThatTheNewestCompactionKeeps(t *testing.
 			require.NoError(t, a.grow(t.Context(), 2_000))
 			want, err := a.session.View(t.Context())
 			require.NoError(t, err)
-			newest, found, err := a.session.Latest(t.Context(), history.TypeCompaction)
+			newest, found, err := a.session.Latest(t.Context(), entry.TypeCompaction)
 			require.NoError(t, err)
 			require.True(t, found)
 			require.NotEmpty(t, want.Turns[0].Start.ID)

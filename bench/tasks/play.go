@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -83,7 +84,7 @@ func play(ctx context.Context, t task, policy *summarize.Policy, with setting) o
 		out.Err = firstLine(err)
 	}
 	for e, err := range session.Entries(ctx) {
-		if err == nil && e.Type() == history.TypeCompaction {
+		if err == nil && e.Type() == entry.TypeCompaction {
 			out.Compactions++
 		}
 	}
@@ -199,7 +200,7 @@ func (w *world) search(ctx context.Context, words string) (string, error) {
 			return "", err
 		}
 		m := e.Message()
-		if text := m.Text(); e.Type() == history.TypeMessage && words != "" && strings.Contains(text, words) && len(found) < 5 {
+		if text := m.Text(); e.Type() == entry.TypeMessage && words != "" && strings.Contains(text, words) && len(found) < 5 {
 			found = append(found, string(m.Role)+": "+text[:min(len(text), 1000)])
 		}
 	}

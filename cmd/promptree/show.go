@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/visible"
@@ -44,7 +45,7 @@ type view struct {
 
 func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("show", flag.ContinueOnError)
-	entry := flags.String("entry", "", "show the entry with this id, as JSON")
+	e := flags.String("entry", "", "show the entry with this id, as JSON")
 	var v view
 	flags.BoolVar(&v.asked, "view", false, "show the messages that a model sees")
 	flags.StringVar(&v.at, "at", "", "with -view: at the entry with this id (default the leaf)")
@@ -54,7 +55,7 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case err != nil:
 		return err
-	case v.asked && *entry != "":
+	case v.asked && *e != "":
 		err = errors.New("-entry and -view cannot be combined: set one of them")
 	case !v.asked && (v.window != 0 || v.at != ""):
 		err = errors.New("-window and -at need -view: set it")
@@ -73,8 +74,8 @@ func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case v.asked:
 		err = s.view(ctx, &b, v, stderr)
-	case *entry != "":
-		err = s.entry(ctx, &b, *entry)
+	case *e != "":
+		err = s.entry(ctx, &b, *e)
 	default:
 		err = s.tree(ctx, &b)
 	}
@@ -109,7 +110,7 @@ func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 // tree prints a line for each entry. If an entry has several successors, the one on the path to the leaf comes last, at
 // the same depth. The others, which the session left, come before it and are indented.
 func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
-	after := map[string][]history.Entry{}
+	after := map[string][]entry.Entry{}
 	for e, err := range s.Entries(ctx) {
 		if err != nil {
 			return err
@@ -124,13 +125,13 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 		toLeaf[e.ID] = true
 	}
 	type placed struct {
-		history.Entry
+		entry.Entry
 		depth int
 	}
 	var todo []placed // a stack
 	push := func(id string, depth int) {
 		list := after[id]
-		slices.SortStableFunc(list, func(a, b history.Entry) int {
+		slices.SortStableFunc(list, func(a, b entry.Entry) int {
 			switch {
 			case toLeaf[a.ID]:
 				return 1
@@ -165,22 +166,22 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 const maxShown = 80
 
 // describe describes an entry in one line.
-func describe(e history.Entry) string {
+func describe(e entry.Entry) string {
 	kind, text := string(e.Type()), ""
 	switch body := e.Body.(type) {
-	case history.Message:
+	case entry.Message:
 		kind, text = string(body.Role), messageText(body.Message)
-	case history.Compaction:
+	case entry.Compaction:
 		text = fmt.Sprintf("keeps from %s: %s", body.FirstKept, body.Text)
-	case history.Usage:
+	case entry.Usage:
 		if text = fmt.Sprintf("%d in, %d from the cache, %d out", body.Input, body.CacheRead, body.Output); body.Usage == (chat.Usage{}) {
 			text = fmt.Sprintf("%d by our count, none reported", body.Counted)
 		}
-	case history.ModelChange:
+	case entry.ModelChange:
 		text = strings.Trim(body.Provider+" "+body.Model, " ")
-	case history.Label:
+	case entry.Label:
 		text = body.Target + " " + body.Text
-	case history.Custom:
+	case entry.Custom:
 		text = body.Name
 	default:
 		if m, shown := e.Shown(); shown {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // The examples of adk are unchanged except for one line: PluginConfig. Each is asked some questions on its standard
@@ -174,9 +175,9 @@ func inSession(t *testing.T, folder, agent string) (messages, compactions int) {
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		switch e.Type() {
-		case history.TypeMessage:
+		case entry.TypeMessage:
 			messages++
-		case history.TypeCompaction:
+		case entry.TypeCompaction:
 			compactions++
 		}
 	}

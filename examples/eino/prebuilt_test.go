@@ -16,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -75,10 +76,10 @@ func count(t *testing.T, s *history.Session) (roles map[chat.Role]int, compactio
 	roles = map[chat.Role]int{}
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			roles[e.Message().Role]++
 		}
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			compactions++
 		}
 	}

@@ -31,6 +31,7 @@ import (
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
@@ -258,10 +259,10 @@ func begin(ctx context.Context, session *history.Session, model string, out *ter
 		out.note("  The session continues where it ended.")
 	}
 	provider, name, _ := strings.Cut(model, ":")
-	change := history.ModelChange{Provider: provider, Model: name}
-	if last, found, err := session.Latest(ctx, history.TypeModelChange); err != nil || found && last.Body == change {
+	change := entry.ModelChange{Provider: provider, Model: name}
+	if last, found, err := session.Latest(ctx, entry.TypeModelChange); err != nil || found && last.Body == change {
 		return err
 	}
-	_, err := session.Add(ctx, history.Entry{Body: change})
+	_, err := session.Add(ctx, entry.Entry{Body: change})
 	return err
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // asProgram is the environment variable that makes the test binary run as the program.
@@ -88,7 +89,7 @@ func saidIn(t *testing.T, path string) []chat.Message {
 	var messages []chat.Message
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			messages = append(messages, e.Message())
 		}
 	}
@@ -166,7 +167,7 @@ func TestASessionContinuesWithAnyModel(t *testing.T) {
 	models := 0
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeModelChange {
+		if e.Type() == entry.TypeModelChange {
 			models++
 		}
 	}

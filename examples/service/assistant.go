@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -94,13 +95,13 @@ const (
 )
 
 // newest returns the newest message on the path to the leaf, the zero value if there is none.
-func (c *conversation) newest(ctx context.Context) (history.Entry, error) {
+func (c *conversation) newest(ctx context.Context) (entry.Entry, error) {
 	for e, err := range c.session.Back(ctx, "") {
-		if err != nil || e.Type() == history.TypeMessage {
+		if err != nil || e.Type() == entry.TypeMessage {
 			return e, err
 		}
 	}
-	return history.Entry{}, nil
+	return entry.Entry{}, nil
 }
 
 // answer asks the model until it calls no more tools.
@@ -150,7 +151,7 @@ func (c *conversation) finishRound(ctx context.Context) error {
 			return err
 		}
 		switch m := e.Message(); {
-		case e.Type() != history.TypeMessage:
+		case e.Type() != entry.TypeMessage:
 		case m.Role == chat.RoleTool:
 			answered[m.ToolCallID] = true
 		default:
@@ -168,7 +169,7 @@ func (c *conversation) run(ctx context.Context, calls []chat.ToolCall) error {
 		if err != nil {
 			return err
 		}
-		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: result}})
+		added, err := c.session.Add(ctx, entry.Entry{Body: entry.Message{Message: result}})
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func (c *conversation) lookUp(ctx context.Context, call chat.ToolCall) (chat.Mes
 		if n > args.To || n-max(args.From, 1) >= maxLines || b.Len() > maxResult {
 			break
 		}
-		if m, ok := e.Body.(history.Message); ok {
+		if m, ok := e.Body.(entry.Message); ok {
 			fmt.Fprintf(&b, "%d %s: %s %v\n", n, m.Role, clip(m.Text(), maxResult/2), m.ToolCalls)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/render"
@@ -107,7 +107,7 @@ func (s *service) problem(request string, err error) *problem {
 	switch {
 	case ok:
 		return p
-	case is[*storage.ConflictError](err), is[*history.BoundaryError](err):
+	case is[*storage.ConflictError](err), is[*entry.BoundaryError](err):
 		return errOutdated
 	case is[*storage.NoEntryError](err), errors.Is(err, postgres.ErrNoSession):
 		return errUnknown

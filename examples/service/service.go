@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 const (
@@ -119,7 +119,7 @@ func (s *service) say(w http.ResponseWriter, r *http.Request, id sessionID) erro
 	case in.Text == "" && (newest.ID == "" || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0):
 		return errAnswered
 	case in.Text != "":
-		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: said}})
+		added, err := c.session.Add(ctx, entry.Entry{Body: entry.Message{Message: said}})
 		if err != nil {
 			return err
 		}
@@ -161,9 +161,9 @@ func (s *service) read(w http.ResponseWriter, r *http.Request, id sessionID) err
 		switch {
 		case err != nil:
 			return err
-		case e.Type() == history.TypeCompaction:
+		case e.Type() == entry.TypeCompaction:
 			compactions++
-		case e.Type() == history.TypeMessage:
+		case e.Type() == entry.TypeMessage:
 			if m := e.Message(); found && len(list) < page {
 				list = append(list, map[string]any{"entry": e.ID, "role": m.Role, "text": m.Text(), "calls": m.ToolCalls})
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -25,7 +25,7 @@ func header() storage.Line {
 
 // line returns entry n with some text, a child of entry parent, or a root if parent is 0.
 func line(n, parent int, text string) storage.Line {
-	l := storage.Line{ID: fmt.Sprintf("e%d", n), Kind: string(history.TypeCustom)}
+	l := storage.Line{ID: fmt.Sprintf("e%d", n), Kind: string(entry.TypeCustom)}
 	parentField := ""
 	if parent > 0 {
 		l.Parent = fmt.Sprintf("e%d", parent)

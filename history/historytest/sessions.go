@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -45,22 +46,22 @@ func talk(t *testing.T, store storage.Store) *history.Session {
 		chat.ToolResult("c1", "fine"),
 	))
 	_, err := s.Add(ctx,
-		history.Entry{Body: history.ModelChange{Model: "m"}},
-		history.Entry{Body: history.Shell{Command: "ls", Output: "a\xff\n", ExitCode: 1}},
-		history.Entry{Body: history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}}},
-		history.Entry{Body: history.Todos{Items: []history.Todo{{Text: "that"}}}},
-		history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e7","later": 1.0}`)}},
-		history.Entry{Body: history.Message{Message: chat.AssistantMessage("two")}},
+		entry.Entry{Body: entry.ModelChange{Model: "m"}},
+		entry.Entry{Body: entry.Shell{Command: "ls", Output: "a\xff\n", ExitCode: 1}},
+		entry.Entry{Body: entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}}},
+		entry.Entry{Body: entry.Todos{Items: []entry.Todo{{Text: "that"}}}},
+		entry.Entry{Body: entry.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e7","later": 1.0}`)}},
+		entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("two")}},
 	)
 	require.NoError(t, err)
-	require.NoError(t, s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n")}, FirstKept: "e5"}))
+	require.NoError(t, s.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n")}, FirstKept: "e5"}))
 	oldLeaf := s.Leaf()
-	_, err = s.Add(ctx, history.Entry{Parent: "e3", Body: history.BranchSummary{From: oldLeaf, Summary: history.Summary{Text: "tried"}}})
+	_, err = s.Add(ctx, entry.Entry{Parent: "e3", Body: entry.BranchSummary{From: oldLeaf, Summary: entry.Summary{Text: "tried"}}})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(ctx, chat.AssistantMessage("three"), chat.UserMessage("four")))
 	require.NoError(t, s.Branch(ctx, "e2"))
 	require.NoError(t, s.Append(ctx, chat.ToolResult("c1", "the call is open again"), chat.AssistantMessage("five"), chat.UserMessage("six")))
-	require.NoError(t, s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("T")}, LastCovered: "e2"}))
+	require.NoError(t, s.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("T")}, LastCovered: "e2"}))
 	require.NoError(t, s.Append(ctx, chat.UserMessage("seven")))
 	return s
 }
@@ -157,34 +158,34 @@ func sayConflict(t *testing.T, opener opener) {
 func addsAfterOthers(t *testing.T, opener opener) {
 	ctx := t.Context()
 	a, b := pair(t, opener)
-	add := func(s *history.Session, body history.Body) {
+	add := func(s *history.Session, body entry.Body) {
 		t.Helper()
-		_, err := s.Add(ctx, history.Entry{Body: body})
+		_, err := s.Add(ctx, entry.Entry{Body: body})
 		require.NoError(t, err)
 	}
 	asked := a.Leaf()
-	add(a, history.Label{Target: asked, Text: "the third"})
-	add(a, history.Usage{Model: "m"})
-	add(a, history.Plan{Policy: "p"})
+	add(a, entry.Label{Target: asked, Text: "the third"})
+	add(a, entry.Usage{Model: "m"})
+	add(a, entry.Plan{Policy: "p"})
 	require.NoError(t, b.Append(ctx, chat.AssistantMessage("four")), "labels, usage and plans of others do not conflict with messages")
-	add(a, history.Custom{Name: "note"})
+	add(a, entry.Custom{Name: "note"})
 	require.Equal(t, b.Leaf() != "", a.Leaf() != "")
 	require.NoError(t, b.Refresh(ctx))
 	require.Equal(t, a.Leaf(), b.Leaf())
 	require.Equal(t, sent(t, a), sent(t, b))
-	var kinds []history.EntryType
+	var kinds []entry.Type
 	for e, err := range b.PathTo(ctx, "") {
 		require.NoError(t, err)
 		kinds = append(kinds, e.Type())
 	}
-	require.Equal(t, []history.EntryType{"message", "message", "message", "label", "usage", "plan", "message", "custom"}, kinds, "all are on one path")
+	require.Equal(t, []entry.Type{"message", "message", "message", "label", "usage", "plan", "message", "custom"}, kinds, "all are on one path")
 }
 
 func compactionRefreshes(t *testing.T, opener opener) {
 	ctx := t.Context()
 	a, b := pair(t, opener)
 	kept := b.Leaf()
-	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: kept}
+	compaction := entry.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: kept}
 	require.NoError(t, a.Append(ctx, chat.AssistantMessage("four")))
 	require.NoError(t, b.Compact(ctx, compaction), "messages that were appended meanwhile are kept")
 	v, err := b.View(ctx)
@@ -194,15 +195,15 @@ func compactionRefreshes(t *testing.T, opener opener) {
 	require.NoError(t, a.Refresh(ctx))
 	require.NoError(t, a.Append(ctx, chat.UserMessage("five")))
 	five := a.Leaf()
-	require.NoError(t, a.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("T")}, FirstKept: five}))
-	boundary, ok := errors.AsType[*history.BoundaryError](b.Compact(ctx, compaction))
+	require.NoError(t, a.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("T")}, FirstKept: five}))
+	boundary, ok := errors.AsType[*entry.BoundaryError](b.Compact(ctx, compaction))
 	require.True(t, ok)
-	require.Equal(t, history.BoundaryCovered, boundary.Reason)
+	require.Equal(t, entry.BoundaryCovered, boundary.Reason)
 	require.NoError(t, a.Branch(ctx, ""))
 	require.NoError(t, a.Append(ctx, chat.UserMessage("elsewhere")))
-	boundary, ok = errors.AsType[*history.BoundaryError](b.Compact(ctx, history.Compaction{Messages: compaction.Messages, FirstKept: five}))
+	boundary, ok = errors.AsType[*entry.BoundaryError](b.Compact(ctx, entry.Compaction{Messages: compaction.Messages, FirstKept: five}))
 	require.True(t, ok)
-	require.Equal(t, history.BoundaryLeft, boundary.Reason)
+	require.Equal(t, entry.BoundaryLeft, boundary.Reason)
 }
 
 func texts(v history.View) []string {
@@ -252,12 +253,12 @@ func twoTalk(t *testing.T, store, other storage.Store) {
 				id := fmt.Sprintf("%d-%d", w, i)
 				call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}}
 				err := errors.Join(say(ctx, s, chat.UserMessage(id+" \xff"), call), say(ctx, s, chat.ToolResult(id, "fine")))
-				if _, addErr := s.Add(ctx, history.Entry{Body: history.Usage{Model: id}}); err == nil {
+				if _, addErr := s.Add(ctx, entry.Entry{Body: entry.Usage{Model: id}}); err == nil {
 					err = addErr
 				}
 				if i%10 == 9 {
-					compactErr := s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}})
-					if _, dropped := errors.AsType[*history.BoundaryError](compactErr); !dropped { // the other session's compaction covers the cut
+					compactErr := s.Compact(ctx, entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}})
+					if _, dropped := errors.AsType[*entry.BoundaryError](compactErr); !dropped { // the other session's compaction covers the cut
 						err = errors.Join(err, compactErr)
 					}
 				}
@@ -275,7 +276,7 @@ func twoTalk(t *testing.T, store, other storage.Store) {
 	next, usages := [2]int{}, 0
 	for e, err := range sessions[0].PathTo(ctx, "") {
 		require.NoError(t, err)
-		if e.Type() == history.TypeUsage {
+		if e.Type() == entry.TypeUsage {
 			usages++
 		}
 		if m := e.Message(); m.Role == chat.RoleTool {
@@ -338,7 +339,7 @@ func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
 			}
 			if last := v.Turns; err == nil && len(last) > 0 && len(last[len(last)-1].Rounds) > 0 {
 				newest := last[len(last)-1].Rounds
-				err = compactor.Compact(ctx, history.Compaction{
+				err = compactor.Compact(ctx, entry.Compaction{
 					Messages: []chat.Message{chat.UserMessage(fmt.Sprint("so far ", i))}, FirstKept: newest[len(newest)-1].Assistant.ID,
 				})
 			}
@@ -350,7 +351,7 @@ func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
 	})
 	all.Go(func() {
 		for i := range others {
-			if _, err := counter.Add(ctx, history.Entry{Body: history.Usage{Model: strconv.Itoa(i)}}); err != nil {
+			if _, err := counter.Add(ctx, entry.Entry{Body: entry.Usage{Model: strconv.Itoa(i)}}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -365,8 +366,8 @@ func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
 		for e, err := range s.PathTo(ctx, "") {
 			require.NoError(t, err)
 			switch m := e.Message(); {
-			case e.Type() == history.TypeUsage:
-				require.Equal(t, strconv.Itoa(usages), e.Body.(history.Usage).Model)
+			case e.Type() == entry.TypeUsage:
+				require.Equal(t, strconv.Itoa(usages), e.Body.(entry.Usage).Model)
 				usages++
 			case m.Role == chat.RoleTool:
 				require.Equal(t, strconv.Itoa(next), m.ToolCallID)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // anthropic reads a message of Anthropic's messages API, version 2023-06-01: a message of a request, or an answer with
@@ -16,7 +16,7 @@ func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *
 	case o.err != nil:
 		return o.err
 	case role == chat.RoleSystem:
-		r.Body = history.Custom{Name: "system", Data: clone(raw)}
+		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	case role != chat.RoleUser && role != chat.RoleAssistant:
 		return fmt.Errorf("unknown role %q", clip(string(role)))
@@ -30,9 +30,9 @@ func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *
 	}
 	data := o.remainder()
 	for i, result := range b.results {
-		r.Body = history.Message{Message: result}
+		r.Body = entry.Message{Message: result}
 		if i == len(b.results)-1 && len(b.message.Content) == 0 {
-			r.Body = history.Message{Message: result, Data: data}
+			r.Body = entry.Message{Message: result, Data: data}
 		}
 		if err := c.add(r); err != nil {
 			return err
@@ -42,6 +42,6 @@ func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *
 	if len(b.results) > 0 && len(b.message.Content) == 0 {
 		return nil
 	}
-	r.Body = history.Message{Message: b.message, Data: data}
+	r.Body = entry.Message{Message: b.message, Data: data}
 	return c.add(r)
 }

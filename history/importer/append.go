@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // AppendTo adds the recording, with all its branches, to a session, and leaves the session at the recording's leaf. The
@@ -15,8 +16,8 @@ import (
 //
 // Records keep their ids, unless the session has an entry with that id. Usage that was reported with a message, and its
 // cost, follow it as an entry, and so do records noted aside. What the session refuses, such as a result without its
-// call or a compaction at an invalid cut, becomes a [history.Custom] named "refused" with the reason. If the JSON of
-// such a record is nested too deep ([history.DepthError]), it is stored as a text.
+// call or a compaction at an invalid cut, becomes a [entry.Custom] named "refused" with the reason. If the JSON of
+// such a record is nested too deep ([entry.DepthError]), it is stored as a text.
 //
 // An error comes from the session's store; what was added before stays.
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
@@ -52,7 +53,7 @@ type appender struct {
 	cuts    map[string]string  // by result: the record at which a compaction that keeps it first may cut
 	made    map[string]bool    // ids that free returned
 	tried   map[string]int     // how often an id was tried
-	batch   []history.Entry
+	batch   []entry.Entry
 	lines   []int // of the records in the batch
 	begun   bool  // a record of the tree was added
 	notes   []Note
@@ -73,7 +74,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 		if err := a.session.Branch(ctx, ""); err != nil {
 			return fmt.Errorf("importer: %w", err)
 		}
-		if rec.Type() == history.TypeBranch { // Branch has just added the same entry
+		if rec.Type() == entry.TypeBranch { // Branch has just added the same entry
 			leaf := a.session.Leaf()
 			a.begun, a.ids[rec.ID], a.after[rec.ID] = true, leaf, leaf
 			return nil
@@ -98,7 +99,7 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 		if err != nil {
 			return err
 		}
-		usage := history.Entry{ID: id, Parent: e.ID, Time: e.Time, Body: history.Usage{Of: e.ID, Usage: rec.Usage, Cost: rec.Cost}}
+		usage := entry.Entry{ID: id, Parent: e.ID, Time: e.Time, Body: entry.Usage{Of: e.ID, Usage: rec.Usage, Cost: rec.Cost}}
 		a.after[rec.ID] = usage.ID
 		if err := a.add(ctx, rec.Line, usage); err != nil {
 			return err
@@ -112,8 +113,8 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 
 // free returns an id that neither the session nor the recording uses.
 func (a *appender) free(ctx context.Context, id string) (string, error) {
-	if len(id) > history.MaxID-8 {
-		id = id[:validPrefix([]byte(id[:history.MaxID-8]))]
+	if len(id) > entry.MaxID-8 {
+		id = id[:validPrefix([]byte(id[:entry.MaxID-8]))]
 	}
 	for n := a.tried[id] + 1; ; n++ {
 		a.tried[id] = n
@@ -133,43 +134,43 @@ func (a *appender) free(ctx context.Context, id string) (string, error) {
 }
 
 // linked returns the body of an entry with the recording's ids replaced by the session's.
-func (a *appender) linked(e history.Entry, rec *Record) history.Body {
+func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 	switch b := e.Body.(type) {
-	case history.Compaction:
+	case entry.Compaction:
 		b.FirstKept, b.LastCovered, b.Plan = a.ids[a.cut(b.FirstKept)], a.ids[b.LastCovered], a.ids[b.Plan]
 		return b
-	case history.Label:
+	case entry.Label:
 		if id := a.ids[b.Target]; id != "" {
 			b.Target = id
 		}
 		return b
-	case history.BranchSummary:
+	case entry.BranchSummary:
 		if id := a.ids[b.From]; id != "" {
 			b.From = id
 		}
 		return b
-	case history.Usage:
+	case entry.Usage:
 		b.Of = a.ids[b.Of]
 		return b
-	case history.Clearing:
+	case entry.Clearing:
 		b.Results, b.Arguments = a.cleared(b.Results), a.cleared(b.Arguments)
 		return b
-	case history.Plan:
+	case entry.Plan:
 		b.FirstKept = a.ids[b.FirstKept]
 		return b
-	case history.PlanEnd:
+	case entry.PlanEnd:
 		b.Plan = a.ids[b.Plan]
 		return b
-	case history.Unknown: // the line holds its own id and parent
+	case entry.Unknown: // the line holds its own id and parent
 		if e.ID != rec.ID || e.Parent != rec.Parent {
-			return history.Custom{Name: string(b.Kind), Data: b.Line}
+			return entry.Custom{Name: string(b.Kind), Data: b.Line}
 		}
 	}
 	return e.Body
 }
 
 // cleared returns a clearing's list with the session's ids.
-func (a *appender) cleared(list []history.Cleared) []history.Cleared {
+func (a *appender) cleared(list []entry.Cleared) []entry.Cleared {
 	list = slices.Clone(list)
 	for i, c := range list {
 		if id := a.ids[c.Entry]; id != "" {
@@ -197,7 +198,7 @@ func (a *appender) cut(id string) string {
 	return id
 }
 
-func (a *appender) add(ctx context.Context, line int, e history.Entry) error {
+func (a *appender) add(ctx context.Context, line int, e entry.Entry) error {
 	a.batch, a.lines = append(a.batch, e), append(a.lines, line)
 	if len(a.batch) < batchSize {
 		return nil
@@ -213,7 +214,7 @@ func (a *appender) flush(ctx context.Context) error {
 
 // take adds entries. If the session refuses some, it adds each half separately, down to the single entry that is
 // refused.
-func (a *appender) take(ctx context.Context, entries []history.Entry, lines []int) error {
+func (a *appender) take(ctx context.Context, entries []entry.Entry, lines []int) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -230,7 +231,7 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 	}
 	e := entries[0]
 	for _, data := range refused(e.Body) {
-		e.Body = history.Custom{Name: "refused", Data: data}
+		e.Body = entry.Custom{Name: "refused", Data: data}
 		if _, again := a.session.Add(ctx, e); again == nil {
 			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Kind: Refused, What: err.Error()})
 			return nil
@@ -241,7 +242,7 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 
 // refused returns the forms in which a session may accept a body that it refused: its JSON, the JSON as a text, which
 // is never nested too deep, and nothing.
-func refused(body history.Body) []json.RawMessage {
+func refused(body entry.Body) []json.RawMessage {
 	var forms []json.RawMessage
 	if data, err := json.Marshal(body); err == nil {
 		forms = append(forms, data)

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -79,7 +80,7 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 		if m, ok := e.Shown(); ok {
 			got = append(got, m)
 		}
-		if u, ok := e.Body.(history.Usage); ok && u.Of != "" {
+		if u, ok := e.Body.(entry.Usage); ok && u.Of != "" {
 			reported = sum(reported, u.Usage)
 		}
 	}
@@ -189,10 +190,10 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 			assert.Equal(t, recording.Leaf == "", own.Leaf == "")
 
 			taken := map[string]importer.Record{}
-			usage := map[string]history.Usage{}
+			usage := map[string]entry.Usage{}
 			for _, rec := range own.Records {
 				taken[rec.ID] = rec
-				if u, ok := rec.Body.(history.Usage); ok {
+				if u, ok := rec.Body.(entry.Usage); ok {
 					usage[u.Of] = u
 				}
 			}
@@ -202,7 +203,7 @@ func TestARecordingAppendedAndReadAgainIsUnchanged(t *testing.T) {
 					assert.Equal(t, rec.Time, got.Time, rec.ID)
 				}
 				assert.Equal(t, rec.Type(), got.Type(), rec.ID)
-				if want := body(t, rec.Body); rec.Type() != history.TypeCompaction { // FirstKept may move from a result to its call
+				if want := body(t, rec.Body); rec.Type() != entry.TypeCompaction { // FirstKept may move from a result to its call
 					assert.JSONEq(t, want, body(t, got.Body), rec.ID)
 				}
 				assert.Equal(t, rec.Usage, usage[rec.ID].Usage, rec.ID)
@@ -240,7 +241,7 @@ func entriesOf(t *testing.T, r *importer.Recording) []string {
 	t.Helper()
 	roots := map[string]bool{}
 	for _, rec := range r.Records {
-		if rec.Type() == history.TypeBranch && rec.Parent == "" {
+		if rec.Type() == entry.TypeBranch && rec.Parent == "" {
 			roots[rec.ID] = true
 		}
 	}
@@ -280,8 +281,8 @@ func TestWhatASessionRefusesBecomesACustomEntry(t *testing.T) {
 			s := appended(t, recording, []string{tt.want})
 			e, err := s.Entry(t.Context(), recording.Records[0].ID)
 			require.NoError(t, err)
-			assert.Equal(t, "refused", e.Body.(history.Custom).Name)
-			assert.Contains(t, string(e.Body.(history.Custom).Data), `"c"`)
+			assert.Equal(t, "refused", e.Body.(entry.Custom).Name)
+			assert.Contains(t, string(e.Body.(entry.Custom).Data), `"c"`)
 			e, err = s.Entry(t.Context(), recording.Leaf)
 			require.NoError(t, err)
 			assert.Equal(t, "go on", e.Message().Text())
@@ -327,9 +328,9 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, own.Append(t.Context(), chat.UserMessage("What is there?"), call, chat.ToolResult("c", "a file")))
 	_, err = own.Add(t.Context(),
-		history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[cleared]"}}}},
-		history.Entry{Body: history.Plan{FirstKept: "e2"}},
-		history.Entry{Body: history.PlanEnd{Plan: "e5", Outcome: history.PlanFailed}},
+		entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "[cleared]"}}}},
+		entry.Entry{Body: entry.Plan{FirstKept: "e2"}},
+		entry.Entry{Body: entry.PlanEnd{Plan: "e5", Outcome: entry.PlanFailed}},
 	)
 	require.NoError(t, err)
 	want, err := own.View(t.Context())
@@ -346,12 +347,12 @@ func TestReferencesBetweenEntriesFollowTheirNewIDs(t *testing.T) {
 	got, err := session.View(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, want.Messages(), got.Messages())
-	plan, _, err := session.Latest(t.Context(), history.TypePlan)
+	plan, _, err := session.Latest(t.Context(), entry.TypePlan)
 	require.NoError(t, err)
-	end, _, err := session.Latest(t.Context(), history.TypePlanEnd)
+	end, _, err := session.Latest(t.Context(), entry.TypePlanEnd)
 	require.NoError(t, err)
-	require.Equal(t, plan.ID, end.Body.(history.PlanEnd).Plan)
-	kept, err := session.Entry(t.Context(), plan.Body.(history.Plan).FirstKept)
+	require.Equal(t, plan.ID, end.Body.(entry.PlanEnd).Plan)
+	kept, err := session.Entry(t.Context(), plan.Body.(entry.Plan).FirstKept)
 	require.NoError(t, err)
 	require.Equal(t, call, kept.Message())
 	require.Equal(t, end.Parent, plan.ID)
@@ -372,17 +373,17 @@ func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
 	for _, n := range []int{1_000, 4_000} {
 		b.Run(fmt.Sprint(n, " results"), func(b *testing.B) {
 			r := &importer.Recording{}
-			add := func(id string, body history.Body) {
+			add := func(id string, body entry.Body) {
 				parent := r.Leaf
-				r.Records = append(r.Records, importer.Record{Entry: history.Entry{ID: id, Parent: parent, Body: body}, Line: len(r.Records) + 1})
+				r.Records = append(r.Records, importer.Record{Entry: entry.Entry{ID: id, Parent: parent, Body: body}, Line: len(r.Records) + 1})
 				r.Leaf = id
 			}
-			add("first", history.Message{Message: chat.UserMessage("go")})
+			add("first", entry.Message{Message: chat.UserMessage("go")})
 			for i := range n {
-				add(fmt.Sprint("t", i), history.Message{Message: chat.ToolResult(fmt.Sprint("c", i), "x")})
+				add(fmt.Sprint("t", i), entry.Message{Message: chat.ToolResult(fmt.Sprint("c", i), "x")})
 			}
 			for i := range n / 4 {
-				add(fmt.Sprint("k", i), history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: fmt.Sprint("t", n-1-i)})
+				add(fmt.Sprint("k", i), entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: fmt.Sprint("t", n-1-i)})
 			}
 			for b.Loop() {
 				if _, err := r.AppendTo(b.Context(), numbered.Session()); err != nil {
@@ -408,7 +409,7 @@ func TestOnlyTheEntryThatIsNestedTooDeepIsRefused(t *testing.T) {
 		kept, text := 0, ""
 		for e, err := range s.Entries(t.Context()) {
 			require.NoError(t, err)
-			if c, ok := e.Body.(history.Custom); ok && c.Name == "refused" {
+			if c, ok := e.Body.(entry.Custom); ok && c.Name == "refused" {
 				require.NoError(t, json.Unmarshal(c.Data, &text))
 			}
 			kept++

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // builder assembles a recording.
@@ -34,8 +34,8 @@ func (b *builder) add(r Record) error {
 	if r.ID == "" {
 		r.ID = b.madeUp()
 	}
-	if len(r.ID) > history.MaxID {
-		return fmt.Errorf("the id %q has more than %d bytes", clip(r.ID), history.MaxID)
+	if len(r.ID) > entry.MaxID {
+		return fmt.Errorf("the id %q has more than %d bytes", clip(r.ID), entry.MaxID)
 	}
 	if at, ok := b.index[r.ID]; ok {
 		return fmt.Errorf("the id %q is already used by line %d", clip(r.ID), b.rec.Records[at].Line)

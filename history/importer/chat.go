@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // chatReader reads messages in the form of OpenAI's chat completions and Anthropic's messages API: a list of messages,
 // or a request with one, as a JSON document; or one message or request per line. Each of several requests is a
-// conversation of its own. The fields of a request besides its messages are kept in one [history.Custom] before them,
+// conversation of its own. The fields of a request besides its messages are kept in one [entry.Custom] before them,
 // and so are system messages, there or in one of their own, because the prompt renders those anew.
 //
 // Both APIs write a text-only conversation in the same way. The format is decided by the first message, or field of a
@@ -40,7 +40,7 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 	parent := ""
 	if settings := o.remainder(); settings != nil {
 		r := Record{Line: at(0), Recorded: "request"}
-		r.Body = history.Custom{Name: r.Recorded, Data: settings}
+		r.Body = entry.Custom{Name: r.Recorded, Data: settings}
 		if err := c.add(r); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 			return &LineError{Line: line, Err: err}
 		}
 		parent = c.tip
-		if m, ok := c.get(c.tip).Body.(history.Message); ok && m.Role == chat.RoleAssistant {
+		if m, ok := c.get(c.tip).Body.(entry.Message); ok && m.Role == chat.RoleAssistant {
 			answer = c.tip
 		}
 		return nil

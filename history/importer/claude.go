@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 const claudeSnapshot = "file-history-snapshot"
@@ -18,19 +18,19 @@ const claudeSnapshot = "file-history-snapshot"
 // between. They are put together again, followed by the results, so the tree branches only where the user went back.
 type claudeReader struct {
 	*builder
-	after   map[string]string      // by uuid: the record that the next one follows
-	answer  map[string]string      // by record: the answer that it is, or directly follows
-	tail    map[string]string      // by answer: the last record that directly follows it
-	message map[string]string      // by answer: the provider's id of the message
-	last    string                 // the last record of the conversation, sidechains left out
-	pending history.Compaction     // a compaction whose summary has not been read
-	labels  map[int]history.Custom // by record: the line of a label, kept in case its target is missing
+	after   map[string]string    // by uuid: the record that the next one follows
+	answer  map[string]string    // by record: the answer that it is, or directly follows
+	tail    map[string]string    // by answer: the last record that directly follows it
+	message map[string]string    // by answer: the provider's id of the message
+	last    string               // the last record of the conversation, sidechains left out
+	pending entry.Compaction     // a compaction whose summary has not been read
+	labels  map[int]entry.Custom // by record: the line of a label, kept in case its target is missing
 }
 
 func newClaude(b *builder) *claudeReader {
 	return &claudeReader{
 		builder: b, after: map[string]string{}, answer: map[string]string{}, tail: map[string]string{},
-		message: map[string]string{}, labels: map[int]history.Custom{},
+		message: map[string]string{}, labels: map[int]entry.Custom{},
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 		c.noteAll(number, notes)
 		return nil
 	}
-	if len(uuid) > history.MaxID-len(claudePart) || c.has(uuid) {
+	if len(uuid) > entry.MaxID-len(claudePart) || c.has(uuid) {
 		return fmt.Errorf("the uuid %q is too long or used twice", clip(uuid))
 	}
 	if parent == "" {
@@ -82,20 +82,20 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 func (c *claudeReader) aside(r Record, o *object, raw []byte) error {
 	r.Parent, r.Aside = c.last, true
 	if target := o.peek("leafUuid"); r.Recorded == "summary" && target != "" && o.is("summary", kindText) {
-		c.labels[len(c.rec.Records)] = history.Custom{Name: r.Recorded, Data: clone(raw)}
-		r.Body = history.Label{Target: target, Text: o.text("summary")}
+		c.labels[len(c.rec.Records)] = entry.Custom{Name: r.Recorded, Data: clone(raw)}
+		r.Body = entry.Label{Target: target, Text: o.text("summary")}
 		if o.err != nil {
 			return o.err
 		}
 	} else {
-		r.Body = history.Custom{Name: r.Recorded, Data: clone(raw)}
+		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
 	return c.add(r)
 }
 
 // entry reads a line of the tree.
 func (c *claudeReader) entry(r Record, uuid string, o *object, raw []byte, notes *pending) error {
-	custom := history.Custom{Name: r.Recorded, Data: clone(raw)}
+	custom := entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	switch {
 	case r.Recorded == "system.compact_boundary":
 		return c.boundary(r, uuid, o, custom)
@@ -140,7 +140,7 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	data := o.remainder()
 	switch {
 	case role == chat.RoleAssistant:
-		return c.answered(r, uuid, id, history.Message{Message: b.message, Data: data})
+		return c.answered(r, uuid, id, entry.Message{Message: b.message, Data: data})
 	case summary:
 		return c.compacted(r, uuid, b.message, data)
 	}
@@ -152,9 +152,9 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	// The results come first because they answer earlier calls.
 	for i, result := range b.results {
 		part := r
-		part.Body = history.Message{Message: result}
+		part.Body = entry.Message{Message: result}
 		if last := i == len(b.results)-1; last && len(b.message.Content) == 0 {
-			part.Body = history.Message{Message: result, Data: data}
+			part.Body = entry.Message{Message: result, Data: data}
 			return c.follow(part, uuid)
 		}
 		part.ID = claudePartID(uuid, i)
@@ -164,9 +164,9 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 		r.Parent = part.ID
 	}
 	if meta {
-		r.Body = history.CustomMessage{Name: "isMeta", Content: b.message.Content, Data: data}
+		r.Body = entry.CustomMessage{Name: "isMeta", Content: b.message.Content, Data: data}
 	} else {
-		r.Body = history.Message{Message: b.message, Data: data}
+		r.Body = entry.Message{Message: b.message, Data: data}
 	}
 	return c.follow(r, uuid)
 }
@@ -178,10 +178,10 @@ const claudePart = ".131072"
 func claudePartID(uuid string, i int) string { return fmt.Sprintf("%s.%d", uuid, i+1) }
 
 // answered adds an answer, or the next block of one.
-func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) error {
+func (c *claudeReader) answered(r Record, uuid, id string, m entry.Message) error {
 	first := c.answer[r.Parent]
 	if before := c.get(first); id != "" && before != nil && c.message[first] == id && before.Sidechain == r.Sidechain {
-		whole := before.Body.(history.Message)
+		whole := before.Body.(entry.Message)
 		whole.Content = append(whole.Content, m.Content...)
 		whole.ToolCalls = append(whole.ToolCalls, m.ToolCalls...)
 		if len(whole.Data)+len(m.Data) <= maxData {
@@ -245,8 +245,8 @@ func (c *claudeReader) follow(r Record, uuid string) error {
 	if uuid != "" {
 		c.after[uuid] = r.ID
 	}
-	m, isMessage := r.Body.(history.Message)
-	_, isCompaction := r.Body.(history.Compaction)
+	m, isMessage := r.Body.(entry.Message)
+	_, isCompaction := r.Body.(entry.Compaction)
 	if answer != "" && !isCompaction && (!isMessage || m.Role == chat.RoleTool) {
 		c.answer[r.ID], c.tail[answer] = answer, r.ID
 	}
@@ -257,8 +257,8 @@ func (c *claudeReader) follow(r Record, uuid string) error {
 }
 
 // boundary starts a compaction. Its replacement follows as a user message.
-func (c *claudeReader) boundary(r Record, uuid string, o *object, body history.Custom) error {
-	var compaction history.Compaction
+func (c *claudeReader) boundary(r Record, uuid string, o *object, body entry.Custom) error {
+	var compaction entry.Compaction
 	if o.is("compactMetadata", kindObject) {
 		m := o.object("compactMetadata")
 		compaction.TokensBefore, compaction.TokensAfter = m.count("preTokens"), m.count("postTokens")
@@ -287,7 +287,7 @@ func (c *claudeReader) compacted(r Record, uuid string, m chat.Message, data []b
 	if err := c.follow(r, uuid); err != nil {
 		return err
 	}
-	c.pending = history.Compaction{}
+	c.pending = entry.Compaction{}
 	return nil
 }
 
@@ -295,7 +295,7 @@ func (c *claudeReader) finish() error {
 	c.rec.Leaf = c.last
 	for i, line := range c.labels {
 		r := &c.rec.Records[i]
-		label := r.Body.(history.Label)
+		label := r.Body.(entry.Label)
 		if id, ok := c.after[label.Target]; ok {
 			label.Target = id
 			r.Body = label

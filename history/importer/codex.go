@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, in its
@@ -62,11 +62,11 @@ func (c *codexReader) line(number int, o *object, raw []byte) error {
 		return o.err
 	}
 	what := payload.peek("type")
-	custom := history.Custom{Name: r.Recorded, Data: clone(raw)}
+	custom := entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	switch r.Recorded {
 	case "session_meta":
 		if c.rec.Header.Data == nil {
-			c.rec.Header = history.Header{From: payload.peek("id"), Time: r.Time, Data: clone(raw)}
+			c.rec.Header = entry.Header{From: payload.peek("id"), Time: r.Time, Data: clone(raw)}
 			return nil
 		}
 	case "response_item":
@@ -97,23 +97,23 @@ func (c *codexReader) item(r Record, what string, o *object, raw []byte, item js
 	}
 	switch {
 	case i.role == "":
-		r.Recorded, r.Body = r.Recorded+"."+what, history.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
+		r.Recorded, r.Body = r.Recorded+"."+what, entry.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
 		return c.add(r)
 	case i.role == chat.RoleSystem: // the prompt renders it anew
-		r.Body = history.Custom{Name: "system", Data: clone(raw)}
+		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	}
 	for _, text := range i.texts {
 		c.said[text] = true
 	}
 	if before := c.get(c.answer); i.role == chat.RoleAssistant && before != nil {
-		m := before.Body.(history.Message)
+		m := before.Body.(entry.Message)
 		m.Content = append(m.Content, i.content...)
 		m.ToolCalls = append(m.ToolCalls, i.calls...)
 		before.Body = m
 		return nil
 	}
-	m := history.Message{Message: chat.Message{
+	m := entry.Message{Message: chat.Message{
 		Role: i.role, Content: i.content, ToolCalls: i.calls, ToolCallID: i.callID, IsError: i.isError,
 	}}
 	before := c.tip
@@ -208,7 +208,7 @@ func (c *codexReader) usage(r Record, o *object) error {
 		last.Usage, c.reported = usage, last.ID
 	default: // the answer is not an item
 		alone := r
-		alone.Body = history.Usage{Model: c.model, Usage: usage}
+		alone.Body = entry.Usage{Model: c.model, Usage: usage}
 		if err := c.add(alone); err != nil {
 			return err
 		}
@@ -218,15 +218,15 @@ func (c *codexReader) usage(r Record, o *object) error {
 }
 
 // context keeps the settings of a turn, and records changes of the model or of how much it thinks.
-func (c *codexReader) context(r Record, o *object, custom history.Custom) error {
+func (c *codexReader) context(r Record, o *object, custom entry.Custom) error {
 	model, effort := o.peek("model"), o.peek("effort")
-	bodies := []history.Body{custom}
+	bodies := []entry.Body{custom}
 	if model != "" && model != c.model {
-		bodies = append(bodies, history.ModelChange{Model: model})
+		bodies = append(bodies, entry.ModelChange{Model: model})
 		c.model = model
 	}
 	if effort != "" && effort != c.effort {
-		bodies = append(bodies, history.ThinkingChange{Level: effort})
+		bodies = append(bodies, entry.ThinkingChange{Level: effort})
 		c.effort = effort
 	}
 	for _, body := range bodies {
@@ -243,7 +243,7 @@ func (c *codexReader) context(r Record, o *object, custom history.Custom) error 
 // the list is kept as written too.
 func (c *codexReader) compacted(r Record, o *object) error {
 	var notes pending
-	var body history.Compaction
+	var body entry.Compaction
 	body.Text = o.optionalText("message")
 	list := o.fields["replacement_history"]
 	seen, others := false, false

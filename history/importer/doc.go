@@ -47,10 +47,10 @@
 // Messages are returned as they were recorded, even if no provider would accept them: an answer that was cut off may be
 // empty or leave its calls unanswered, and results may come in another order than their calls. The history's view
 // decides what is sent. What the system or the developer said is not a message here, because a prompt renders it anew;
-// it is in a [history.Custom].
+// it is in a [entry.Custom].
 //
 // Nothing is dropped silently. What a recorder stores with a message is in the message's data; what it recorded for
-// itself, or of an unknown type, is a [history.Custom] with the original line; and what has no place at all, such as
+// itself, or of an unknown type, is a [entry.Custom] with the original line; and what has no place at all, such as
 // the signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged (invalid UTF-8, half a
 // surrogate pair) is an error of its line.
 //

@@ -35,7 +35,7 @@ func ExampleRead() {
 	// line 2, user: How many Go files are there?
 	// line 3, assistant: bash {"command":"ls *.go | wc -l"} (2100 tokens in, 31 out)
 	// line 4, tool: 42
-	// line 5, history.ModelChange
+	// line 5, entry.ModelChange
 }
 
 func ExampleLineError() {

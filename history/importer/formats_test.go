@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -96,7 +96,7 @@ func dump(t *testing.T, r *importer.Recording) string {
 }
 
 // body returns a record's body as JSON.
-func body(t *testing.T, b history.Body) string {
+func body(t *testing.T, b entry.Body) string {
 	t.Helper()
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

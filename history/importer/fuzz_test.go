@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 )
@@ -130,7 +131,7 @@ func checkRecording(t *testing.T, got *importer.Recording, lines int) {
 		if r.Line < 1 || r.Line > lines {
 			t.Errorf("line %d of %d", r.Line, lines)
 		}
-		if ids[r.ID] || !ids[r.Parent] || r.Body == nil || len(r.ID) > history.MaxID {
+		if ids[r.ID] || !ids[r.Parent] || r.Body == nil || len(r.ID) > entry.MaxID {
 			t.Errorf("bad record: id %q, parent %q, body %T", r.ID, r.Parent, r.Body)
 		}
 		ids[r.ID] = true

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -26,9 +26,9 @@ func TestTheGeneratedSessionIsRead(t *testing.T) {
 
 	assert.Equal(t, importer.FormatPi, got.Format)
 	assert.Len(t, got.Records, bytes.Count(raw, []byte("\n"))-1, "every line but the header is a record")
-	assert.Equal(t, 2, kinds(got)[history.TypeCompaction])
-	assert.Equal(t, 2, kinds(got)[history.TypeModelChange])
-	assert.Equal(t, 2, kinds(got)[history.TypeThinkingChange])
+	assert.Equal(t, 2, kinds(got)[entry.TypeCompaction])
+	assert.Equal(t, 2, kinds(got)[entry.TypeModelChange])
+	assert.Equal(t, 2, kinds(got)[entry.TypeThinkingChange])
 	assert.Equal(t, map[chat.Role]int{chat.RoleUser: 32, chat.RoleAssistant: 344, chat.RoleTool: 399}, roles(got))
 	assert.Equal(t, counts{
 		calls: 400, unanswered: 1, parallel: 47, outOfOrder: 25, longCalls: 4,
@@ -59,11 +59,11 @@ func TestTheGeneratedSessionHasNoDuplicateIDs(t *testing.T) {
 	require.NoError(t, err)
 	ids := map[string]bool{}
 	for line := range bytes.Lines(raw) {
-		var entry struct{ ID string }
-		require.NoError(t, json.Unmarshal(line, &entry))
-		assert.NotEmpty(t, entry.ID)
-		assert.False(t, ids[entry.ID], "the id %s is repeated", entry.ID)
-		ids[entry.ID] = true
+		var e struct{ ID string }
+		require.NoError(t, json.Unmarshal(line, &e))
+		assert.NotEmpty(t, e.ID)
+		assert.False(t, ids[e.ID], "the id %s is repeated", e.ID)
+		ids[e.ID] = true
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // openAI reads a message of OpenAI's chat completions. Calls of functions and custom tools are read, and those of the
@@ -18,7 +18,7 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 	case o.err != nil:
 		return o.err
 	case role == "system", role == "developer":
-		r.Body = history.Custom{Name: "system", Data: clone(raw)}
+		r.Body = entry.Custom{Name: "system", Data: clone(raw)}
 		return c.add(r)
 	case role == "assistant":
 		if text := o.optionalText("reasoning_content"); text != "" {
@@ -62,7 +62,7 @@ func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pen
 	if o.err != nil {
 		return o.err
 	}
-	r.Body = history.Message{Message: m, Data: o.remainder()}
+	r.Body = entry.Message{Message: m, Data: o.remainder()}
 	return c.add(r)
 }
 

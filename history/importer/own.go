@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
-// ownReader reads the logs of package history, version [history.FormatVersion]: a header, then one entry per line.
+// ownReader reads the logs of package history, version [entry.FormatVersion]: a header, then one entry per line.
 type ownReader struct {
 	*builder
 	begun bool
@@ -15,13 +15,13 @@ type ownReader struct {
 
 func (p *ownReader) line(number int, o *object, raw []byte) error {
 	if !p.begun {
-		if v := o.count("version"); o.err != nil || v != history.FormatVersion {
-			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads %d", v, history.FormatVersion))
+		if v := o.count("version"); o.err != nil || v != entry.FormatVersion {
+			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads %d", v, entry.FormatVersion))
 		}
-		p.rec.Header, p.begun = history.Header{From: o.text("id"), Time: o.time("time"), Data: clone(raw)}, true
+		p.rec.Header, p.begun = entry.Header{From: o.text("id"), Time: o.time("time"), Data: clone(raw)}, true
 		return o.err
 	}
-	var e history.Entry
+	var e entry.Entry
 	if err := e.UnmarshalJSON(raw); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // The types of pi's lines that are read, including those of oh-my-pi.
@@ -34,7 +34,7 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 		return o.err
 	case typ == piTitle && !p.begun:
 		return p.add(Record{
-			Line: number, Recorded: typ, Aside: true, Entry: history.Entry{Body: history.Custom{Name: typ, Data: clone(raw)}},
+			Line: number, Recorded: typ, Aside: true, Entry: entry.Entry{Body: entry.Custom{Name: typ, Data: clone(raw)}},
 		})
 	case typ == piSession && p.begun:
 		return errors.New("a second session begins")
@@ -43,7 +43,7 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 		if o.err != nil {
 			return o.err
 		}
-		p.rec.Header = history.Header{From: id, Time: o.time("timestamp"), Data: clone(raw)}
+		p.rec.Header = entry.Header{From: id, Time: o.time("timestamp"), Data: clone(raw)}
 		p.order, p.begun = append(p.order, ""), true
 		return nil
 	case !p.begun:
@@ -95,7 +95,7 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 	case "compaction":
 		return p.compaction(r, o, notes)
 	case "branch_summary":
-		b := history.BranchSummary{From: o.optionalText("fromId"), Summary: piSummary(o)}
+		b := entry.BranchSummary{From: o.optionalText("fromId"), Summary: piSummary(o)}
 		b.Data = o.remainder()
 		r.Body = b
 	case "custom_message":
@@ -103,14 +103,14 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		if err := piContent(&m, o, notes); err != nil {
 			return err
 		}
-		r.Body = history.CustomMessage{Name: o.optionalText("customType"), Content: m.Content, Data: o.remainder()}
+		r.Body = entry.CustomMessage{Name: o.optionalText("customType"), Content: m.Content, Data: o.remainder()}
 	case "custom":
-		r.Body = history.Custom{Name: o.optionalText("customType"), Data: clone(raw)}
+		r.Body = entry.Custom{Name: o.optionalText("customType"), Data: clone(raw)}
 	case "label":
-		r.Body = history.Label{Target: o.optionalText("targetId"), Text: o.optionalText("label")}
+		r.Body = entry.Label{Target: o.optionalText("targetId"), Text: o.optionalText("label")}
 		notes.rest("label", o)
 	case "model_change":
-		b := history.ModelChange{Provider: o.optionalText("provider"), Model: o.optionalText("modelId")}
+		b := entry.ModelChange{Provider: o.optionalText("provider"), Model: o.optionalText("modelId")}
 		if b.Model == "" { // oh-my-pi writes both in one field
 			if b.Model = o.optionalText("model"); strings.Contains(b.Model, "/") {
 				b.Provider, b.Model, _ = strings.Cut(b.Model, "/")
@@ -119,23 +119,23 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		r.Body = b
 		notes.rest("model_change", o)
 	case "thinking_level_change":
-		r.Body = history.ThinkingChange{Level: o.optionalText("thinkingLevel")}
+		r.Body = entry.ThinkingChange{Level: o.optionalText("thinkingLevel")}
 		notes.rest("thinking_level_change", o)
 	case "model_usage":
 		usage, cost, err := piUsage.read(o, notes)
 		if err != nil {
 			return err
 		}
-		r.Body = history.Usage{Model: o.optionalText("model"), Usage: usage, Cost: cost}
+		r.Body = entry.Usage{Model: o.optionalText("model"), Usage: usage, Cost: cost}
 		notes.rest("model_usage", o)
 	default:
-		r.Body = history.Custom{Name: r.Recorded, Data: clone(raw)}
+		r.Body = entry.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
 	return o.err
 }
 
 func (p *piReader) compaction(r *Record, o *object, notes *pending) error {
-	c := history.Compaction{
+	c := entry.Compaction{
 		FirstKept: o.optionalText("firstKeptEntryId"), TokensBefore: o.count("tokensBefore"), TokensAfter: o.count("tokensAfter"),
 		Mode: o.optionalText("method"), Title: o.optionalText("shortSummary"), Summary: piSummary(o),
 	}
@@ -154,8 +154,8 @@ func (p *piReader) compaction(r *Record, o *object, notes *pending) error {
 
 // piSummary reads the common fields of compactions and branch summaries. The lists of files are part of the details if
 // pi made the summary itself.
-func piSummary(o *object) history.Summary {
-	s := history.Summary{Text: o.text("summary"), Extension: o.flag("fromHook")}
+func piSummary(o *object) entry.Summary {
+	s := entry.Summary{Text: o.text("summary"), Extension: o.flag("fromHook")}
 	s.Extension = o.flag("fromExtension") || s.Extension
 	if s.Extension || !o.is("details", kindObject) {
 		return s
@@ -171,7 +171,7 @@ func piSummary(o *object) history.Summary {
 		}
 		delete(details.fields, name)
 	}
-	s.Files = history.Files{Read: files.ReadFiles, Modified: files.ModifiedFiles}
+	s.Files = entry.Files{Read: files.ReadFiles, Modified: files.ModifiedFiles}
 	delete(o.fields, "details")
 	o.put("details", details.remainder())
 	return s

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // message reads a message by its role; entry is the object that contains it. If the role is unknown, the line is kept
 // as it is.
-func (p *piReader) message(r *Record, entry, o *object, raw []byte, notes *pending) error {
+func (p *piReader) message(r *Record, e, o *object, raw []byte, notes *pending) error {
 	role := o.text("role")
 	if o.err != nil {
 		return o.err
@@ -28,16 +28,16 @@ func (p *piReader) message(r *Record, entry, o *object, raw []byte, notes *pendi
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
 	}
-	entry.put("message", o.remainder())
-	data := entry.remainder()
+	e.put("message", o.remainder())
+	data := e.remainder()
 	switch b := body.(type) {
-	case history.Message:
+	case entry.Message:
 		b.Data = data
 		r.Body = b
-	case history.Shell:
+	case entry.Shell:
 		b.Data = data
 		r.Body = b
-	case history.CustomMessage:
+	case entry.CustomMessage:
 		b.Data = data
 		r.Body = b
 	default:
@@ -46,7 +46,7 @@ func (p *piReader) message(r *Record, entry, o *object, raw []byte, notes *pendi
 	return nil
 }
 
-func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pending) (history.Body, error) {
+func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pending) (entry.Body, error) {
 	var m chat.Message
 	var err error
 	switch role {
@@ -66,22 +66,22 @@ func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pe
 	case "custom", "hookMessage":
 		m.Role = chat.RoleUser
 		err = piContent(&m, o, notes)
-		return history.CustomMessage{Name: o.optionalText("customType"), Content: m.Content}, err
+		return entry.CustomMessage{Name: o.optionalText("customType"), Content: m.Content}, err
 	case "fileMention":
 		m.Role = chat.RoleUser
 		err = piFiles(&m, o)
-		return history.CustomMessage{Name: role, Content: m.Content}, err
+		return entry.CustomMessage{Name: role, Content: m.Content}, err
 	case "branchSummary", "compactionSummary":
-		return history.CustomMessage{Name: role, Content: summaryMessage(o.text("summary")).Content}, o.err
+		return entry.CustomMessage{Name: role, Content: summaryMessage(o.text("summary")).Content}, o.err
 	default: // the prompt renders the developer's words anew
-		return history.Custom{Name: role, Data: clone(raw)}, nil
+		return entry.Custom{Name: role, Data: clone(raw)}, nil
 	}
-	return history.Message{Message: m}, err
+	return entry.Message{Message: m}, err
 }
 
 // piShell reads a command, or Python, that the user ran.
-func piShell(role string, o *object) history.Shell {
-	s := history.Shell{Cancelled: o.flag("cancelled"), Hidden: o.flag("excludeFromContext"), Output: o.text("output")}
+func piShell(role string, o *object) entry.Shell {
+	s := entry.Shell{Cancelled: o.flag("cancelled"), Hidden: o.flag("excludeFromContext"), Output: o.text("output")}
 	if role == "pythonExecution" {
 		s.Command = o.text("code")
 	} else {

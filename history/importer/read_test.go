@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -148,42 +148,42 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 		{
 			"a command that the user ran becomes a shell entry",
 			`"role":"bashExecution","command":"ls","output":"a\nb\n","exitCode":0,"cancelled":false,"truncated":false`,
-			shown(history.Shell{Command: "ls", Output: "a\nb\n"}),
+			shown(entry.Shell{Command: "ls", Output: "a\nb\n"}),
 		},
 		{
 			"a command keeps its exit code",
 			`"role":"bashExecution","command":"go vet","output":"bad","exitCode":3221225477,"cancelled":false,"truncated":false`,
-			shown(history.Shell{Command: "go vet", Output: "bad", ExitCode: 3221225477}),
+			shown(entry.Shell{Command: "go vet", Output: "bad", ExitCode: 3221225477}),
 		},
 		{
 			"a command may have no output",
 			`"role":"bashExecution","command":"true","output":"","exitCode":0`,
-			shown(history.Shell{Command: "true"}),
+			shown(entry.Shell{Command: "true"}),
 		},
 		{
 			"a command that was cancelled has no exit code",
 			`"role":"bashExecution","command":"sleep 9","output":"","exitCode":null,"cancelled":true`,
-			shown(history.Shell{Command: "sleep 9", Cancelled: true}),
+			shown(entry.Shell{Command: "sleep 9", Cancelled: true}),
 		},
 		{
 			"Python that the user ran becomes a shell entry",
 			`"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":false,"truncated":false`,
-			shown(history.Shell{Command: "print(1)", Output: "1\n"}),
+			shown(entry.Shell{Command: "print(1)", Output: "1\n"}),
 		},
 		{
 			"an extension's message becomes a custom message",
 			`"role":"custom","customType":"hook","content":"mind the gap","display":true`,
-			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
+			shown(entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
 			"a hook's message of an older version becomes a custom message",
 			`"role":"hookMessage","customType":"hook","content":[{"type":"text","text":"mind the gap"}]`,
-			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
+			shown(entry.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
 			"a mentioned file becomes a custom message with its content",
 			`"role":"fileMention","files":[{"path":"a.go","content":"package a","lineCount":1}]`,
-			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{chat.Text("<file path=\"a.go\">\npackage a\n</file>")}}),
+			shown(entry.CustomMessage{Name: "fileMention", Content: chat.Parts{chat.Text("<file path=\"a.go\">\npackage a\n</file>")}}),
 		},
 		{
 			"a part that only its provider understands is kept as it is",
@@ -215,8 +215,8 @@ func TestMessagesOfEachRoleAreRead(t *testing.T) {
 }
 
 // shown returns the message that shows a body in a prompt.
-func shown(b history.Body) chat.Message {
-	m, _ := history.Entry{Body: b}.Shown()
+func shown(b entry.Body) chat.Message {
+	m, _ := entry.Entry{Body: b}.Shown()
 	return m
 }
 
@@ -262,7 +262,7 @@ func TestTheCostThatARecorderComputedIsKept(t *testing.T) {
 	)))
 	require.NoError(t, err)
 	assert.InDelta(t, 0.0357, recording.Records[1].Cost, 0)
-	assert.InDelta(t, 0.5, recording.Records[2].Body.(history.Usage).Cost, 0)
+	assert.InDelta(t, 0.5, recording.Records[2].Body.(entry.Usage).Cost, 0)
 	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
 
 	_, err = importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
@@ -306,8 +306,8 @@ func TestARecordingIsReadLineByLine(t *testing.T) {
 				`{"type":"from the future"}`,
 			),
 			[]int{4, 7, 8}, []string{
-				"hello", shown(history.CustomMessage{Name: "x", Content: chat.Parts{chat.Text("…")}}).Text(),
-				shown(history.BranchSummary{Summary: history.Summary{Text: "…"}}).Text(),
+				"hello", shown(entry.CustomMessage{Name: "x", Content: chat.Parts{chat.Text("…")}}).Text(),
+				shown(entry.BranchSummary{Summary: entry.Summary{Text: "…"}}).Text(),
 			},
 			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "from the future": 1},
 		},

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // Recording is a recorded session: a tree of records in the order in which they were recorded.
@@ -14,7 +14,7 @@ type Recording struct {
 	Format Format
 	// Header for a session made from the recording: From is the recorder's id of the session, Time its start, and Data
 	// the recorder's first line, if the format has one.
-	Header history.Header
+	Header entry.Header
 	// Records in the order in which they were recorded, each after its parent.
 	Records []Record
 	// Leaf is the id of the record at which the conversation ended, "" if there is none.
@@ -29,10 +29,10 @@ type Record struct {
 	// Entry made from it.
 	//
 	// The ID is the recorder's, or made up if there is none, and unique in its recording; the Parent is the record that
-	// it follows. The Time is zero if it is not known. What only the recorder knows is in a [history.Custom], and so is
+	// it follows. The Time is zero if it is not known. What only the recorder knows is in a [entry.Custom], and so is
 	// an unknown type: its data is the line, byte for byte. What the recorder stores with a message beyond the message
 	// is in its data.
-	history.Entry
+	entry.Entry
 	// Line that holds the record, from 1; the first one if several were put together.
 	Line int
 	// Recorded is the recorder's name for it, such as "message" or "event_msg.turn_aborted".
@@ -67,7 +67,7 @@ const (
 	Moved NoteKind = "moved"
 	// Unlinked: the record that it follows is missing. It was attached to the one before it.
 	Unlinked NoteKind = "unlinked"
-	// Refused: the session accepted an entry only as a [history.Custom] named "refused", see [Recording.AppendTo].
+	// Refused: the session accepted an entry only as a [entry.Custom] named "refused", see [Recording.AppendTo].
 	Refused NoteKind = "refused"
 	// Unreadable: a line that could not be read was skipped because of [Options].
 	Unreadable NoteKind = "unreadable"
@@ -100,7 +100,7 @@ func (r *Recording) Path(id string) []Record {
 }
 
 // Conversation returns what was said on the path to the leaf: each record that is shown in a prompt
-// ([history.Entry.Shown]), with its message. Compactions do not shorten it.
+// ([entry.Entry.Shown]), with its message. Compactions do not shorten it.
 func (r *Recording) Conversation() iter.Seq2[Record, chat.Message] {
 	return func(yield func(Record, chat.Message) bool) {
 		for _, rec := range r.Path(r.Leaf) {

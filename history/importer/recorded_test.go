@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
@@ -20,9 +20,9 @@ func TestARecordedSessionIsRead(t *testing.T) {
 
 	assert.Equal(t, importer.FormatPi, got.Format)
 	assert.Len(t, said(got), 990)
-	assert.Equal(t, map[history.EntryType]int{
-		history.TypeMessage: 987, history.TypeShell: 3, history.TypeCompaction: 2, history.TypeModelChange: 5,
-		history.TypeThinkingChange: 5,
+	assert.Equal(t, map[entry.Type]int{
+		entry.TypeMessage: 987, entry.TypeShell: 3, entry.TypeCompaction: 2, entry.TypeModelChange: 5,
+		entry.TypeThinkingChange: 5,
 	}, kinds(got))
 	assert.Equal(t, map[chat.Role]int{chat.RoleUser: 55 + 3, chat.RoleAssistant: 484, chat.RoleTool: 448}, roles(got))
 	assert.Equal(t, 2, got.Records[0].Line)
@@ -49,8 +49,8 @@ func TestARecordedSessionIsRead(t *testing.T) {
 	}
 	shell := got.Records[638]
 	assert.Equal(t, 640, shell.Line)
-	assert.Equal(t, "ls", shell.Body.(history.Shell).Command)
-	assert.Regexp(t, "^AGENTS.md\nbiome.json\n", shell.Body.(history.Shell).Output)
+	assert.Equal(t, "ls", shell.Body.(entry.Shell).Command)
+	assert.Regexp(t, "^AGENTS.md\nbiome.json\n", shell.Body.(entry.Shell).Output)
 }
 
 // roles counts a conversation's messages by role.
@@ -63,8 +63,8 @@ func roles(r *importer.Recording) map[chat.Role]int {
 }
 
 // kinds counts a recording's records by type.
-func kinds(r *importer.Recording) map[history.EntryType]int {
-	n := map[history.EntryType]int{}
+func kinds(r *importer.Recording) map[entry.Type]int {
+	n := map[entry.Type]int{}
 	for _, rec := range r.Records {
 		n[rec.Type()]++
 	}

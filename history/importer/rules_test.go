@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -248,7 +248,7 @@ func TestASidechainIsASeparateBranch(t *testing.T) {
 	require.NoError(t, err)
 	e, err := s.Entry(t.Context(), common)
 	require.NoError(t, err)
-	assert.Contains(t, []history.EntryType{history.TypeMessage, history.TypeUsage}, e.Type(), "the answer before both, or its usage")
+	assert.Contains(t, []entry.Type{entry.TypeMessage, entry.TypeUsage}, e.Type(), "the answer before both, or its usage")
 }
 
 func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
@@ -288,7 +288,7 @@ func TestPartsOfEachFormatAreRead(t *testing.T) {
 		{
 			"oh-my-pi: a mentioned file may be an image",
 			session(message(`"role":"fileMention","files":[{"path":"a.png","content":"","image":{"type":"image","data":"aa","mimeType":"image/png"}}]`)),
-			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{
+			shown(entry.CustomMessage{Name: "fileMention", Content: chat.Parts{
 				chat.Text(`<file path="a.png"/>`), chat.Image{URL: "data:image/png;base64,aa"},
 			}}),
 			nil,

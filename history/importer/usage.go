@@ -11,8 +11,10 @@ import (
 type usageNames struct{ input, output, cacheRead, cacheWrite, cost string }
 
 var (
-	anthropicUsage = usageNames{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", ""}
-	piUsage        = usageNames{"input", "output", "cacheRead", "cacheWrite", "cost"}
+	anthropicUsage = usageNames{
+		input: "input_tokens", output: "output_tokens", cacheRead: "cache_read_input_tokens", cacheWrite: "cache_creation_input_tokens",
+	}
+	piUsage = usageNames{input: "input", output: "output", cacheRead: "cacheRead", cacheWrite: "cacheWrite", cost: "cost"}
 )
 
 // read reads the field "usage", if present, and the cost.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
@@ -107,7 +108,7 @@ func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 	for i := range 300 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i)), chat.AssistantMessage("answer")))
 	}
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}}))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}}))
 	before := statements.Load()
 	for range 5 {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("and"), chat.AssistantMessage("so")))
@@ -343,7 +344,7 @@ func TestTheWritesOfAHookAndTheLinesAreCommittedTogetherOrNotAtAll(t *testing.T)
 	refuse := error(nil)
 	counted, statements := counted(t, p)
 	sessions := &postgres.Sessions{Pool: counted, Tenant: "acme", Hooks: []postgres.Hook{{
-		Wants: func(lines []storage.Line) bool { return lines[0].Kind == string(history.TypePlan) },
+		Wants: func(lines []storage.Line) bool { return lines[0].Kind == string(entry.TypePlan) },
 		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
 			_, err := tx.Exec(ctx, "INSERT INTO plans VALUES ($1, $2, $3, $4)", a.Tenant, a.Name, a.At, a.Lines[0].ID)
 			return cmp.Or(refuse, err)
@@ -354,13 +355,13 @@ func TestTheWritesOfAHookAndTheLinesAreCommittedTogetherOrNotAtAll(t *testing.T)
 	before := statements.Load()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 	require.Equal(t, int64(1), statements.Load()-before, "no hook wants a message")
-	added, err := s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
+	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Plan{Policy: "p"}})
 	require.NoError(t, err)
 	refuse = errors.New("the queue is full")
-	_, err = s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
+	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Plan{Policy: "p"}})
 	require.ErrorIs(t, err, refuse)
 	refuse = pgx.ErrNoRows
-	_, err = s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
+	_, err = s.Add(t.Context(), entry.Entry{Body: entry.Plan{Policy: "p"}})
 	require.ErrorIs(t, err, refuse)
 	_, conflict := errors.AsType[*storage.ConflictError](err)
 	require.False(t, conflict, "the position was free")
@@ -601,8 +602,8 @@ func TestLinesComeBackByteForByte(t *testing.T) {
 	s, err := sessions.Open(t.Context(), "one", history.Options{})
 	require.NoError(t, err)
 	long := strings.Repeat("x\x00ÿ", 1<<17)
-	added, err := s.Add(t.Context(), history.Entry{ID: "\x00", Body: history.Message{Message: chat.UserMessage(long)}},
-		history.Entry{ID: "ü\n", Parent: "\x00", Body: history.Custom{Name: "own", Data: []byte(`"\u0000"`)}})
+	added, err := s.Add(t.Context(), entry.Entry{ID: "\x00", Body: entry.Message{Message: chat.UserMessage(long)}},
+		entry.Entry{ID: "ü\n", Parent: "\x00", Body: entry.Custom{Name: "own", Data: []byte(`"\u0000"`)}})
 	require.NoError(t, err)
 	for range 5 { // each is a page by itself
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(long)))

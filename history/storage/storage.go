@@ -167,6 +167,22 @@ type PositionError struct{ At Position }
 
 func (e *PositionError) Error() string { return fmt.Sprintf("storage: no line begins at %d", e.At) }
 
+// StoreError is returned if a store that is not promptree's own panicked, ended its goroutine, returned an impossible
+// value, or had not returned a second after the context ended. If an Append did not return, it is not known whether its
+// lines were written: refresh the session once the store returns.
+type StoreError struct {
+	// Store is the type of the store, and Method the method that was called.
+	Store, Method string
+	Err           error
+}
+
+func (e *StoreError) Error() string {
+	return fmt.Sprintf("history: %s of %s: %v", e.Method, e.Store, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *StoreError) Unwrap() error { return e.Err }
+
 // CheckLines returns an error if lines cannot be appended to a store: each needs an id, a kind, and data without line
 // breaks.
 func CheckLines(lines []Line) error {

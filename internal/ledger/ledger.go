@@ -11,13 +11,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 )
 
 // Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported
 // and refused. It is read from the session alone, so every process that opens the session has the same ledger.
 type Ledger struct {
-	history.Memory        // of bad moments
-	leaf           string // the last entry that was read
+	entry.Memory        // of bad moments
+	leaf         string // the last entry that was read
 	// Answers is the number of answers of the agent since the last compaction.
 	Answers int
 	// Answered is the time of the newest answer since the last compaction or change of model, zero if there is none.
@@ -26,19 +27,19 @@ type Ledger struct {
 	reported report
 	// Inputs of the reported requests since the last compaction, in tokens by the provider's count.
 	Inputs []int
-	// Last is the report for the newest request with [history.Usage.Sent] set, since the last compaction or change of
+	// Last is the report for the newest request with [entry.Usage.Sent] set, since the last compaction or change of
 	// model. Cleared reports whether old tool output was cleared since.
-	Last    history.Usage
+	Last    entry.Usage
 	Cleared bool
 	// Pending is the plan without an end, nil if there is none.
 	Pending *Plan
 	// Ended is the last plan that ended, and End its end.
-	Ended history.Plan
-	End   history.PlanEnd
+	Ended entry.Plan
+	End   entry.PlanEnd
 	// Finished holds the answers for parts of an unfinished summary since the last compaction.
-	Finished map[history.SummaryRequest]string
+	Finished map[entry.SummaryRequest]string
 	// Preambles holds references to the entries of stored preambles, by digest.
-	Preambles map[string]history.Ref
+	Preambles map[string]entry.Ref
 }
 
 // report holds the usage that a provider reported for a request, and our own count of it.
@@ -51,11 +52,11 @@ type report struct {
 type Plan struct {
 	ID   string
 	Time time.Time
-	history.Plan
+	entry.Plan
 }
 
 // planPlaced is the outcome of a plan that a compaction ended.
-const planPlaced history.PlanOutcome = "placed"
+const planPlaced entry.PlanOutcome = "placed"
 
 // Read returns the ledger of the path to a session's leaf. It extends the given one if the path continues from there.
 // Otherwise it reads back to the newest compaction, which carries forward what a ledger needs of earlier entries.
@@ -64,7 +65,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 	if l != nil && l.leaf == leaf {
 		return l, nil
 	}
-	var added []history.Entry // the newest first
+	var added []entry.Entry // the newest first
 	known, compacted := false, false
 	first := "" // the first entry to read, once the plan of a compaction is known
 	for e, err := range s.Back(ctx, leaf) {
@@ -79,7 +80,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 			e.Body = nil
 		}
 		added = append(added, e)
-		c, compaction := e.Body.(history.Compaction)
+		c, compaction := e.Body.(entry.Compaction)
 		switch {
 		case compaction && !compacted: // the newest compaction
 			compacted, first = true, c.Plan
@@ -105,37 +106,37 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 }
 
 // concerns reports whether a ledger reads the body of an entry.
-func concerns(e history.Entry) bool {
+func concerns(e entry.Entry) bool {
 	switch b := e.Body.(type) {
-	case history.Message:
+	case entry.Message:
 		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
-	case history.Compaction, history.Clearing, history.ModelChange, history.Usage, history.Plan, history.PlanEnd, history.Refusal,
-		history.Preamble:
+	case entry.Compaction, entry.Clearing, entry.ModelChange, entry.Usage, entry.Plan, entry.PlanEnd, entry.Refusal,
+		entry.Preamble:
 		return true
 	}
 	return false
 }
 
 // add records the next entry of the path.
-func (l *Ledger) add(e history.Entry) {
-	if end, ok := e.Body.(history.PlanEnd); ok && end.Plan != "" && (l.Pending == nil || l.Pending.ID != end.Plan) {
+func (l *Ledger) add(e entry.Entry) {
+	if end, ok := e.Body.(entry.PlanEnd); ok && end.Plan != "" && (l.Pending == nil || l.Pending.ID != end.Plan) {
 		return // the plan is on another branch
 	}
-	if c, ok := e.Body.(history.Compaction); ok {
+	if c, ok := e.Body.(entry.Compaction); ok {
 		l.compacted(c)
 	}
 	l.Memory.Add(e)
 	switch b := e.Body.(type) {
-	case history.Message:
+	case entry.Message:
 		if b.Role == chat.RoleAssistant {
 			l.Answers++
 			l.Answered = e.Time
 		}
-	case history.Clearing:
+	case entry.Clearing:
 		l.reported, l.Cleared = report{}, true
-	case history.ModelChange:
-		l.reported, l.Last, l.Answered = report{}, history.Usage{}, time.Time{}
-	case history.Usage:
+	case entry.ModelChange:
+		l.reported, l.Last, l.Answered = report{}, entry.Usage{}, time.Time{}
+	case entry.Usage:
 		if b.Input > 0 {
 			l.Inputs = append(l.Inputs, b.Input)
 		}
@@ -145,38 +146,38 @@ func (l *Ledger) add(e history.Entry) {
 		if b.Input > 0 && b.Counted > 0 {
 			l.reported = report{b.Model, b.Input, b.Counted}
 		}
-	case history.Plan:
+	case entry.Plan:
 		l.Pending = &Plan{e.ID, e.Time, b}
-	case history.PlanEnd:
-		if b.Outcome != history.PlanRetried {
+	case entry.PlanEnd:
+		if b.Outcome != entry.PlanRetried {
 			l.ended(b)
 		}
 		for _, a := range b.Finished {
 			if l.Finished == nil {
-				l.Finished = map[history.SummaryRequest]string{}
+				l.Finished = map[entry.SummaryRequest]string{}
 			}
 			l.Finished[a.SummaryRequest] = a.Text
 		}
-	case history.Preamble:
+	case entry.Preamble:
 		if l.Preambles == nil {
-			l.Preambles = map[string]history.Ref{}
+			l.Preambles = map[string]entry.Ref{}
 		}
-		l.Preambles[b.Digest] = history.Ref{ID: e.ID}
+		l.Preambles[b.Digest] = entry.Ref{ID: e.ID}
 	}
 }
 
 // ended records the end of a plan, or of one that could not be made.
-func (l *Ledger) ended(end history.PlanEnd) {
+func (l *Ledger) ended(end entry.PlanEnd) {
 	if l.End = end; end.Plan != "" {
 		l.Ended, l.Pending = l.Pending.Plan, nil
 	}
 }
 
 // compacted resets the ledger to what a compaction carries forward. It ends any pending plan.
-func (l *Ledger) compacted(c history.Compaction) {
-	next := Ledger{Memory: history.Memory{Models: c.Carried.Models}, Preambles: maps.Clone(c.Carried.Preambles)}
+func (l *Ledger) compacted(c entry.Compaction) {
+	next := Ledger{Memory: entry.Memory{Models: c.Carried.Models}, Preambles: maps.Clone(c.Carried.Preambles)}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
-		next.Ended, next.End = l.Pending.Plan, history.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
+		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}
 	*l = next
 }

@@ -8,17 +8,18 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // add appends entries and returns the id of the last.
-func add(t *testing.T, s *history.Session, bodies ...history.Body) string {
+func add(t *testing.T, s *history.Session, bodies ...entry.Body) string {
 	t.Helper()
 	id := ""
 	for _, b := range bodies {
-		added, err := s.Add(t.Context(), history.Entry{Body: b})
+		added, err := s.Add(t.Context(), entry.Entry{Body: b})
 		require.NoError(t, err)
 		id = added[0].ID
 	}
@@ -35,21 +36,21 @@ func read(t *testing.T, known *ledger.Ledger, s *history.Session) *ledger.Ledger
 	return l
 }
 
-func answers(n int) []history.Body {
-	list := make([]history.Body, n)
+func answers(n int) []entry.Body {
+	list := make([]entry.Body, n)
 	for i := range list {
-		list[i] = history.Message{Message: chat.AssistantMessage("Step.")}
+		list[i] = entry.Message{Message: chat.AssistantMessage("Step.")}
 	}
 	return list
 }
 
 func TestPlanIsPendingUntilItsEnd(t *testing.T) {
 	s := numbered.Session()
-	plan := add(t, s, history.Plan{Policy: "x"})
+	plan := add(t, s, entry.Plan{Policy: "x"})
 	l := read(t, nil, s)
 	require.Equal(t, plan, l.Pending.ID)
 	require.Equal(t, "x", l.Pending.Policy)
-	add(t, s, history.PlanEnd{Plan: plan, Outcome: history.PlanFailed, Error: "down"})
+	add(t, s, entry.PlanEnd{Plan: plan, Outcome: entry.PlanFailed, Error: "down"})
 	l = read(t, l, s)
 	require.Nil(t, l.Pending)
 	require.Equal(t, "x", l.Ended.Policy)
@@ -58,8 +59,8 @@ func TestPlanIsPendingUntilItsEnd(t *testing.T) {
 
 func TestACompactionEndsThePlanThatItNames(t *testing.T) {
 	s := numbered.Session()
-	plan := add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Plan{Policy: "x"})
-	add(t, s, history.Compaction{Plan: plan, Messages: []chat.Message{chat.UserMessage("sum")}})
+	plan := add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.Plan{Policy: "x"})
+	add(t, s, entry.Compaction{Plan: plan, Messages: []chat.Message{chat.UserMessage("sum")}})
 	l := read(t, nil, s)
 	require.Nil(t, l.Pending)
 	require.Equal(t, plan, l.End.Plan)
@@ -67,9 +68,9 @@ func TestACompactionEndsThePlanThatItNames(t *testing.T) {
 
 func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
 	s := numbered.Session()
-	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Plan{Policy: "x"})
+	add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.Plan{Policy: "x"})
 	l := read(t, nil, s)
-	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	add(t, s, entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	l = read(t, l, s)
 	require.Nil(t, l.Pending)
 	require.Empty(t, l.End)
@@ -77,15 +78,15 @@ func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
 
 func TestTheLastRequestIsRememberedUntilTheModelOrTheHistoryChanges(t *testing.T) {
 	s := numbered.Session()
-	sent := history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.Mark{{Digest: "d"}}}}
+	sent := entry.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.Mark{{Digest: "d"}}}}
 	called := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "run"}}}
-	result := add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Message{Message: called}, history.Message{Message: chat.ToolResult("c", "fine")})
-	add(t, s, sent, history.Usage{Model: "a", Usage: chat.Usage{Input: 160}, Counted: 100})
+	result := add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.Message{Message: called}, entry.Message{Message: chat.ToolResult("c", "fine")})
+	add(t, s, sent, entry.Usage{Model: "a", Usage: chat.Usage{Input: 160}, Counted: 100})
 	l := read(t, nil, s)
 	require.Equal(t, sent.Sent, l.Last.Sent, "a request without marks does not replace it")
 	require.Equal(t, []int{150, 160}, l.Inputs)
 	require.False(t, l.Cleared)
-	add(t, s, history.Clearing{Results: []history.Cleared{{Entry: result, Text: "[gone]"}}})
+	add(t, s, entry.Clearing{Results: []entry.Cleared{{Entry: result, Text: "[gone]"}}})
 	l = read(t, l, s)
 	require.True(t, l.Cleared)
 	require.InDelta(t, 1, l.Ratio("a"), 1e-9)
@@ -95,11 +96,11 @@ func TestTheLastRequestIsRememberedUntilTheModelOrTheHistoryChanges(t *testing.T
 	other := read(t, l, s)
 	require.False(t, other.Cleared)
 	require.Equal(t, []int{150, 160}, l.Inputs, "an extended ledger does not change")
-	add(t, s, history.ModelChange{Model: "b"})
+	add(t, s, entry.ModelChange{Model: "b"})
 	l = read(t, other, s)
 	require.Empty(t, l.Last)
 	require.Equal(t, []int{150, 160, 150}, l.Inputs)
-	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	add(t, s, entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	require.Empty(t, read(t, l, s).Inputs)
 }
 
@@ -107,7 +108,7 @@ func TestPauseDoublesWithEachFailure(t *testing.T) {
 	s := numbered.Session()
 	var l *ledger.Ledger
 	for _, want := range []int{1, 2, 4, 8, 16, 32, 64, 64} {
-		add(t, s, history.PlanEnd{Outcome: history.PlanFailed, Error: "down"})
+		add(t, s, entry.PlanEnd{Outcome: entry.PlanFailed, Error: "down"})
 		l = read(t, l, s)
 		steps, until := l.Pause(time.Now(), 0)
 		require.Equal(t, want, steps)
@@ -121,7 +122,7 @@ func TestPauseDoublesWithEachFailure(t *testing.T) {
 	require.Zero(t, steps, "retryAfter ends the pause sooner")
 
 	named := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	add(t, s, history.PlanEnd{Outcome: history.PlanFailed, NotBefore: named})
+	add(t, s, entry.PlanEnd{Outcome: entry.PlanFailed, NotBefore: named})
 	l = read(t, l, s)
 	steps, until := l.Pause(time.Now(), time.Minute)
 	require.Equal(t, 64, steps)
@@ -130,36 +131,36 @@ func TestPauseDoublesWithEachFailure(t *testing.T) {
 
 func TestTheRatioIsThatOfTheNewestReport(t *testing.T) {
 	s := numbered.Session()
-	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100})
+	add(t, s, entry.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100})
 	l := read(t, nil, s)
 	require.Equal(t, 1.5, l.Ratio("a"))
 	require.Equal(t, 1.5, l.Ratio(""))
 	require.Equal(t, 1.0, l.Ratio("b"), "there is no report of another model")
-	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 1000}, Counted: 100})
+	add(t, s, entry.Usage{Model: "a", Usage: chat.Usage{Input: 1000}, Counted: 100})
 	l = read(t, l, s)
 	require.Equal(t, 4.0, l.Ratio("a"), "a ratio is at most 4")
-	add(t, s, history.ModelChange{Model: "a"})
+	add(t, s, entry.ModelChange{Model: "a"})
 	require.Equal(t, 1.0, read(t, l, s).Ratio("a"), "a change of model discards the report")
 }
 
 func TestFinishedRequestsCountUntilTheNextCompaction(t *testing.T) {
 	s := numbered.Session()
-	one := history.SummaryRequest{Model: "a", Request: "full:1"}
-	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.PlanEnd{
-		Outcome: history.PlanFailed, Finished: []history.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},
+	one := entry.SummaryRequest{Model: "a", Request: "full:1"}
+	add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.PlanEnd{
+		Outcome: entry.PlanFailed, Finished: []entry.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},
 	})
 	l := read(t, nil, s)
-	require.Equal(t, map[history.SummaryRequest]string{one: "Half."}, l.Finished)
-	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	require.Equal(t, map[entry.SummaryRequest]string{one: "Half."}, l.Finished)
+	add(t, s, entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	l = read(t, l, s)
 	require.Empty(t, l.Finished)
 }
 
 func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 	s := numbered.Session()
-	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Preamble{Digest: "old"})
-	compaction := add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
-	add(t, s, history.Preamble{Digest: "new"})
+	add(t, s, entry.Message{Message: chat.UserMessage("x")}, entry.Preamble{Digest: "old"})
+	compaction := add(t, s, entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	add(t, s, entry.Preamble{Digest: "new"})
 	l := read(t, nil, s)
 	require.Equal(t, "e4", l.Preambles["new"].ID)
 	require.NoError(t, s.Branch(t.Context(), compaction))
@@ -170,11 +171,11 @@ func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 
 func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 	s := numbered.Session()
-	plan := add(t, s, history.Plan{Policy: "x"})
-	request := history.SummaryRequest{Request: "full:e1-e2"}
-	add(t, s, history.PlanEnd{
-		Plan: plan, Outcome: history.PlanRetried, ErrorType: "cancelled",
-		Finished: []history.SummaryAnswer{{SummaryRequest: request, Text: "Half."}},
+	plan := add(t, s, entry.Plan{Policy: "x"})
+	request := entry.SummaryRequest{Request: "full:e1-e2"}
+	add(t, s, entry.PlanEnd{
+		Plan: plan, Outcome: entry.PlanRetried, ErrorType: "cancelled",
+		Finished: []entry.SummaryAnswer{{SummaryRequest: request, Text: "Half."}},
 	})
 	l := read(t, nil, s)
 	require.Equal(t, plan, l.Pending.ID)
@@ -186,14 +187,14 @@ func TestAPlanIsPendingWhileItIsRetried(t *testing.T) {
 
 func TestTheNewestAnswerIsTimedUntilACompactionOrAnotherModel(t *testing.T) {
 	s := numbered.Session()
-	add(t, s, history.Message{Message: chat.UserMessage("x")})
+	add(t, s, entry.Message{Message: chat.UserMessage("x")})
 	require.Zero(t, read(t, nil, s).Answered)
 	add(t, s, answers(2)...)
 	l := read(t, nil, s)
 	require.False(t, l.Answered.IsZero())
-	add(t, s, history.ModelChange{Model: "b"})
+	add(t, s, entry.ModelChange{Model: "b"})
 	require.Zero(t, read(t, l, s).Answered)
 	add(t, s, answers(1)...)
-	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	add(t, s, entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
 	require.Zero(t, read(t, l, s).Answered)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -52,7 +53,7 @@ func (c *Clock) Set(to time.Time) {
 
 // Replay returns a session as [Session] does, with a fixed id and a clock.
 func Replay(c *Clock) *history.Session {
-	return session(history.Options{Header: history.Header{ID: "replay"}, Now: c.Now})
+	return session(history.Options{Header: entry.Header{ID: "replay"}, Now: c.Now})
 }
 
 func session(o history.Options) *history.Session {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/internal/test/extremes"
@@ -204,14 +205,14 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 		}
 		result, err := c.Render(t.Context(), stepping.Prompt(s))
 		require.NoError(t, err)
-		_, err = s.Add(t.Context(), history.Entry{Body: history.Message{Message: said}}, history.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
+		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: said}}, entry.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
 		require.NoError(t, err)
 		if len(said.ToolCalls) > 0 {
 			require.NoError(t, s.Append(t.Context(), chat.ToolResult(said.ToolCalls[0].ID, strings.Repeat("a file ", 100))))
 		}
 	}
 	require.NoError(t, c.Close())
-	for _, kind := range []history.EntryType{history.TypePlan, history.TypeUsage, history.TypeCompaction} {
+	for _, kind := range []entry.Type{entry.TypePlan, entry.TypeUsage, entry.TypeCompaction} {
 		_, found, err := s.Latest(t.Context(), kind)
 		require.NoError(t, err)
 		require.True(t, found, kind)

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
@@ -123,7 +124,7 @@ const promptRoom = 20_000
 // wouldAsk returns the requests that a policy would have made at a recorded compaction. The policy compacts the session
 // as it was then, and keeps only the first message that the compaction kept. The window is large enough for the whole
 // history in one request. name is that of the agent's model.
-func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e history.Entry) ([]exchange, error) {
+func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e entry.Entry) ([]exchange, error) {
 	upTo, err := sessionUpTo(ctx, session, e)
 	if err != nil {
 		return nil, err
@@ -155,19 +156,19 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 }
 
 // sessionUpTo returns a session in memory that ends with the first message that a compaction kept.
-func sessionUpTo(ctx context.Context, s *history.Session, e history.Entry) (*history.Session, error) {
+func sessionUpTo(ctx context.Context, s *history.Session, e entry.Entry) (*history.Session, error) {
 	upTo := numbered.Session()
 	reached := false
-	for entry, err := range s.PathTo(ctx, e.Parent) {
+	for found, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
 			return nil, err
 		}
-		entry.Parent = ""
-		if _, err := upTo.Add(ctx, entry); err != nil {
+		found.Parent = ""
+		if _, err := upTo.Add(ctx, found); err != nil {
 			return nil, err
 		}
-		reached = reached || entry.ID == e.Compaction().FirstKept
-		if _, shown := entry.Shown(); reached && shown {
+		reached = reached || found.ID == e.Compaction().FirstKept
+		if _, shown := found.Shown(); reached && shown {
 			return upTo, nil
 		}
 	}
@@ -175,13 +176,13 @@ func sessionUpTo(ctx context.Context, s *history.Session, e history.Entry) (*his
 }
 
 // previousSummary returns the summary of the compaction before e, "" if there is none.
-func previousSummary(ctx context.Context, s *history.Session, e history.Entry) (previous string, err error) {
-	for entry, err := range s.PathTo(ctx, e.Parent) {
+func previousSummary(ctx context.Context, s *history.Session, e entry.Entry) (previous string, err error) {
+	for found, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
 			return "", err
 		}
-		if entry.Type() == history.TypeCompaction {
-			previous = entry.Compaction().Text
+		if found.Type() == entry.TypeCompaction {
+			previous = found.Compaction().Text
 		}
 	}
 	return previous, nil
@@ -199,19 +200,19 @@ func (r *replayer) serialised(ctx context.Context, previous string, messages []c
 
 // covered returns the messages that a compaction summarised, the index of the first of them among all messages of the
 // session, and the index of the first message that was kept.
-func covered(ctx context.Context, s *history.Session, e history.Entry, t chat.Tokenizer) (messages []chat.Message, first, kept int, err error) {
+func covered(ctx context.Context, s *history.Session, e entry.Entry, t chat.Tokenizer) (messages []chat.Message, first, kept int, err error) {
 	view, err := s.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return nil, 0, 0, err
 	}
 	places := map[string]int{} // by entry: the number of messages before it
 	said := 0
-	for entry, err := range s.PathTo(ctx, e.Parent) {
+	for found, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
 			return nil, 0, 0, err
 		}
-		places[entry.ID] = said
-		if _, shown := entry.Shown(); shown {
+		places[found.ID] = said
+		if _, shown := found.Shown(); shown {
 			said++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/record"
@@ -49,7 +50,7 @@ type live struct {
 	meter     *meter
 	window    int
 
-	usage *history.Usage // of the last request, until it is appended after the answer
+	usage *entry.Usage // of the last request, until it is appended after the answer
 
 	page     *record.Recorder // nil without -page
 	rendered *render.Result   // the last request
@@ -106,7 +107,7 @@ func (l *live) hear(e summarize.Event) {
 // refusal.
 func (l *live) request(ctx context.Context) (*render.Result, error) {
 	if l.usage != nil {
-		if _, err := l.compactor.Session.Add(ctx, history.Entry{Body: *l.usage}); err != nil {
+		if _, err := l.compactor.Session.Add(ctx, entry.Entry{Body: *l.usage}); err != nil {
 			return nil, err
 		}
 		l.usage = nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
@@ -154,7 +155,7 @@ func (m *measuring) findLookbacks(ctx context.Context, request []chat.Message, t
 		if err != nil {
 			return err
 		}
-		if e.Type() != history.TypeMessage {
+		if e.Type() != entry.TypeMessage {
 			continue
 		}
 		if n++; n > m.said {
@@ -168,7 +169,7 @@ func (m *measuring) findLookbacks(ctx context.Context, request []chat.Message, t
 
 // placed is a compaction in the session, and the requests for its summary, if known.
 type placed struct {
-	entry history.Entry
+	entry entry.Entry
 	asked []exchange
 }
 
@@ -200,17 +201,17 @@ func (m *measuring) newCompactions(ctx context.Context, number, line, tokens int
 }
 
 // newEntries returns the compactions on the path since its last call.
-func (m *measuring) newEntries(ctx context.Context) ([]history.Entry, error) {
-	latest, ok, err := m.session.Latest(ctx, history.TypeCompaction)
+func (m *measuring) newEntries(ctx context.Context) ([]entry.Entry, error) {
+	latest, ok, err := m.session.Latest(ctx, entry.TypeCompaction)
 	if err != nil || !ok || latest.ID == m.latest {
 		return nil, err
 	}
-	var list []history.Entry
+	var list []entry.Entry
 	for e, err := range m.session.PathTo(ctx, latest.ID) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			list = append(list, e)
 		}
 		if e.ID == m.latest {
@@ -222,7 +223,7 @@ func (m *measuring) newEntries(ctx context.Context) ([]history.Entry, error) {
 }
 
 // compaction measures one compaction.
-func (m *measuring) compaction(ctx context.Context, e history.Entry) (Compaction, error) {
+func (m *measuring) compaction(ctx context.Context, e entry.Entry) (Compaction, error) {
 	before, err := m.session.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return Compaction{}, err

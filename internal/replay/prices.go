@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -219,7 +219,7 @@ func (r *replayer) uncompacted(s source, restarts bool) (dollars float64) {
 	answers := stepping.Answering()
 	var last time.Time
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
-		if rec.Type() == history.TypeCompaction {
+		if rec.Type() == entry.TypeCompaction {
 			continue
 		}
 		answered := answers(rec)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/program"
@@ -50,7 +51,7 @@ func newSource(number int, path string, r *importer.Recording) source {
 func (s source) modelName() string {
 	name := ""
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
-		if c, ok := rec.Body.(history.ModelChange); ok {
+		if c, ok := rec.Body.(entry.ModelChange); ok {
 			name = c.Model
 		}
 	}
@@ -60,7 +61,7 @@ func (s source) modelName() string {
 // compacted reports whether the session's own agent compacted it.
 func (s source) compacted() bool {
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
-		if rec.Type() == history.TypeCompaction {
+		if rec.Type() == entry.TypeCompaction {
 			return true
 		}
 	}

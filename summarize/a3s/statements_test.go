@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/summarize"
@@ -78,7 +78,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 5000, 10_000)
 				d.Say(chat.AssistantMessage("Yes."))
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 8500}, Counted: 5000}})
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 8500}, Counted: 5000}})
 				require.NoError(t, err)
 				d.Say(chat.UserMessage("And now?"))
 				d.Always(models.Say("What was done."))

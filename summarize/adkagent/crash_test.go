@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
@@ -88,7 +89,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 					seen[c.Arguments]++
 				}
 			}
-			if e.Type() == history.TypeCompaction {
+			if e.Type() == entry.TypeCompaction {
 				compacted++
 			}
 		}

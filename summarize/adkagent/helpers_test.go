@@ -22,6 +22,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -275,10 +276,10 @@ func counts(t testing.TB, s *history.Session) string {
 	compacted := "not compacted"
 	for e, err := range s.PathTo(t.Context(), "") {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			n[e.Message().Role]++
 		}
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			compacted = "compacted"
 		}
 	}
@@ -290,7 +291,7 @@ func entries(t testing.TB, s *history.Session) (n int) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			n++
 		}
 	}

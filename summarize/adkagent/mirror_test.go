@@ -14,6 +14,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 )
@@ -42,7 +43,7 @@ func words(t testing.TB, s *history.Session) string {
 	var list []string
 	for e, err := range s.PathTo(t.Context(), "") {
 		require.NoError(t, err)
-		if e.Type() != history.TypeMessage {
+		if e.Type() != entry.TypeMessage {
 			continue
 		}
 		if m := e.Message(); len(m.ToolCalls) > 0 {
@@ -110,7 +111,7 @@ func TestEachMessageOfADKIsRecordedOnce(t *testing.T) {
 func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
 	log, err := history.New(t.Context(), &storage.Memory{}, history.Options{
-		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
+		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
 	require.NoError(t, err)
 	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/callid"
 	"github.com/promptree-go/promptree/render"
@@ -178,9 +179,9 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 	if err != nil {
 		return err
 	}
-	bodies := make([]history.Body, len(messages))
+	bodies := make([]entry.Body, len(messages))
 	for i, m := range messages {
-		bodies[i] = history.Message{Message: m}
+		bodies[i] = entry.Message{Message: m}
 	}
 	write, done := callback.Outlive(ctx) // record even if the run is cancelled
 	defer done()
@@ -191,9 +192,9 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 	if err := reuseCallIDs(write, s, messages, known); err != nil {
 		return err
 	}
-	var entries []history.Entry
+	var entries []entry.Entry
 	for _, m := range messages[known:] {
-		entries = append(entries, history.Entry{Body: history.Message{Message: m}})
+		entries = append(entries, entry.Entry{Body: entry.Message{Message: m}})
 	}
 	if len(entries) == 0 {
 		return nil
@@ -328,8 +329,8 @@ func (p *callbacks) afterModel(ctx agent.Context, answer *model.LLMResponse, err
 	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
 		return nil, fmt.Errorf("adkagent: recording the answer: %w", err)
 	}
-	entries := []history.Entry{
-		{Body: history.Message{Message: said[0]}},
+	entries := []entry.Entry{
+		{Body: entry.Message{Message: said[0]}},
 		{Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer.UsageMetadata)}, "")},
 	}
 	if _, err := session.Add(write, entries...); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize"
@@ -183,10 +184,10 @@ func TestUsageIsRecorded(t *testing.T) {
 		s := &history.Session{}
 		got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, rounds(0)), pluginOn(t, compactorOn(t, s))), streaming, question)
 		require.NoError(t, got.err)
-		usage, ok, err := s.Latest(t.Context(), history.TypeUsage)
+		usage, ok, err := s.Latest(t.Context(), entry.TypeUsage)
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(history.Usage).Usage)
+		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(entry.Usage).Usage)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/adk/v2/session"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
@@ -396,7 +397,7 @@ func (a *app) merged(user string, own map[string]any) map[string]any {
 }
 
 // customsAfter returns the custom entries of a log after an entry, and the log's last entry.
-func customsAfter(ctx context.Context, log *history.Session, after string) (list []history.Custom, leaf string, err error) {
+func customsAfter(ctx context.Context, log *history.Session, after string) (list []entry.Custom, leaf string, err error) {
 	if log.Shared() {
 		if err := log.Refresh(ctx); err != nil {
 			return nil, "", err
@@ -410,7 +411,7 @@ func customsAfter(ctx context.Context, log *history.Session, after string) (list
 		if e.ID == after {
 			break
 		}
-		if c, ok := e.Body.(history.Custom); ok {
+		if c, ok := e.Body.(entry.Custom); ok {
 			list = append(list, c)
 		}
 	}
@@ -426,7 +427,7 @@ func add(ctx context.Context, log *history.Session, name string, v any) error {
 	}
 	write, done := callback.Outlive(ctx) // record even if the caller gives up
 	defer done()
-	if _, err := log.Add(write, history.Entry{Body: history.Custom{Name: name, Data: data}}); err != nil {
+	if _, err := log.Add(write, entry.Entry{Body: entry.Custom{Name: name, Data: data}}); err != nil {
 		return fmt.Errorf("adkagent: writing %s: %w", name, err)
 	}
 	return nil

@@ -44,6 +44,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/provider/retry"
@@ -156,8 +157,8 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		}
 		answer.Refusals++
 	}
-	entries := []history.Entry{
-		{Body: history.Message{Message: answer.Response.Message}},
+	entries := []entry.Entry{
+		{Body: entry.Message{Message: answer.Response.Message}},
 		{Body: a.Compactor.Usage(answer.Result, answer.Response, "")},
 	}
 	write, done := callback.Outlive(ctx) // append even if the context ends now
@@ -167,7 +168,7 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	if err == nil && after != before {
 		err = &storage.ConflictError{}
 	}
-	var added []history.Entry
+	var added []entry.Entry
 	if err == nil {
 		added, err = a.Compactor.Session.Add(write, entries...)
 	}
@@ -194,7 +195,7 @@ func newest(ctx context.Context, s *history.Session) (string, error) {
 			return "", err
 		}
 		switch e.Type() {
-		case history.TypeMessage, history.TypeShell, history.TypeCustomMessage, history.TypeBranchSummary, history.TypeBranch:
+		case entry.TypeMessage, entry.TypeShell, entry.TypeCustomMessage, entry.TypeBranchSummary, entry.TypeBranch:
 			return e.ID, nil
 		}
 	}

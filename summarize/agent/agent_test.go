@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/providertest"
@@ -74,7 +75,7 @@ func newAgent(t *testing.T, budget int, policy summarize.Policy, model ...func(c
 }
 
 // kinds returns the types of a session's entries.
-func kinds(t *testing.T, s *history.Session) (list []history.EntryType) {
+func kinds(t *testing.T, s *history.Session) (list []entry.Type) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
@@ -110,12 +111,12 @@ func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
 	said, err := session.Entry(t.Context(), answer.Entry)
 	require.NoError(t, err)
 	require.Equal(t, answer.Message(), said.Message())
-	last, found, err := session.Latest(t.Context(), history.TypeUsage)
+	last, found, err := session.Latest(t.Context(), entry.TypeUsage)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, answer.Entry, last.Parent)
 	tools := sizing.Estimator{}.CountTools(a.Compactor.Target.Tools)
-	require.Equal(t, history.Usage{Model: "harbour-1", Usage: chat.Usage{Input: 70, Output: 5}, Counted: answer.Result.Tokens + tools}, last.Body)
+	require.Equal(t, entry.Usage{Model: "harbour-1", Usage: chat.Usage{Input: 70, Output: 5}, Counted: answer.Result.Tokens + tools}, last.Body)
 }
 
 // The compactor's own entries, such as a plan, may follow the messages of others. An answer must not.
@@ -128,7 +129,7 @@ func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	require.NoError(t, err)
 	a := newAgent(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		require.NoError(t, other.Append(ctx, chat.UserMessage("And in the town?")))
-		_, err := session.Add(ctx, history.Entry{Body: history.PlanEnd{Outcome: history.PlanFailed}})
+		_, err := session.Add(ctx, entry.Entry{Body: entry.PlanEnd{Outcome: entry.PlanFailed}})
 		require.NoError(t, err)
 		return says("Three ships.")(ctx, req)
 	})
@@ -138,7 +139,7 @@ func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.EqualError(t, conflict, "storage: the session was appended to meanwhile: call Refresh, and look at what was said")
 	require.Equal(t, "Three ships.", answer.Message().Text())
-	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypePlanEnd}, kinds(t, session))
+	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypePlanEnd}, kinds(t, session))
 }
 
 func TestAnAnswerWithoutReportedUsageIsAppendedWithOurCount(t *testing.T) {
@@ -147,7 +148,7 @@ func TestAnAnswerWithoutReportedUsageIsAppendedWithOurCount(t *testing.T) {
 	})
 	_, err := a.Step(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypeUsage}, kinds(t, a.Compactor.Session))
+	require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
 }
 
 func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
@@ -265,14 +266,14 @@ func TestARefusalLeadsToACompactionAndItsLimitIsRecorded(t *testing.T) {
 	require.Equal(t, 1, answer.Refusals)
 	require.Less(t, sizes[1], sizes[0])
 	require.Less(t, answer.Result.Tokens, 3000)
-	refusal, found, err := session.Latest(t.Context(), history.TypeRefusal)
+	refusal, found, err := session.Latest(t.Context(), entry.TypeRefusal)
 	require.NoError(t, err)
 	require.True(t, found)
-	r := refusal.Body.(history.Refusal)
+	r := refusal.Body.(entry.Refusal)
 	require.Positive(t, r.Counted)
 	r.Counted = 0
-	require.Equal(t, history.Refusal{Model: "harbour-1", Limit: 3000, Tokens: 6700}, r)
-	_, found, err = session.Latest(t.Context(), history.TypeCompaction)
+	require.Equal(t, entry.Refusal{Model: "harbour-1", Limit: 3000, Tokens: 6700}, r)
+	_, found, err = session.Latest(t.Context(), entry.TypeCompaction)
 	require.NoError(t, err)
 	require.True(t, found)
 }
@@ -398,7 +399,7 @@ func TestAPolicyMayContinueAfterATurn(t *testing.T) {
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
 	require.True(t, answer.GoOn)
-	last, found, err := session.Latest(t.Context(), history.TypeCustomMessage)
+	last, found, err := session.Latest(t.Context(), entry.TypeCustomMessage)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, session.Leaf(), last.ID)
@@ -415,7 +416,7 @@ func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
 		return chat.Response{Message: unreadable, Usage: chat.Usage{Input: 9}}, nil
 	})
 	answer, err := a.Step(t.Context())
-	require.ErrorAs(t, err, new(*history.DepthError))
+	require.ErrorAs(t, err, new(*entry.DepthError))
 	require.Equal(t, unreadable, answer.Message())
 	require.Empty(t, answer.Entry)
 	require.Len(t, kinds(t, a.Compactor.Session), 1, "its usage is not appended either")
@@ -564,7 +565,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					require.True(t, ok, "%v", err)
 					require.Equal(t, name, wrong.Name)
 					require.Equal(t, how == "hangs", errors.Is(err, context.DeadlineExceeded))
-					require.Equal(t, []history.EntryType{history.TypeMessage}, kinds(t, a.Compactor.Session))
+					require.Equal(t, []entry.Type{entry.TypeMessage}, kinds(t, a.Compactor.Session))
 					close(release)
 					synctest.Wait()
 
@@ -610,7 +611,7 @@ func TestAnInvalidAnswerIsNotAppended(t *testing.T) {
 			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return c.answer, nil })
 			_, err := a.Step(t.Context())
 			require.ErrorContains(t, err, c.want)
-			require.Equal(t, []history.EntryType{history.TypeMessage}, kinds(t, a.Compactor.Session))
+			require.Equal(t, []entry.Type{entry.TypeMessage}, kinds(t, a.Compactor.Session))
 		})
 	}
 }
@@ -624,7 +625,7 @@ func TestInvalidUsageIsIgnored(t *testing.T) {
 		answer, err := a.Step(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, answer.Response.Usage)
-		require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypeUsage}, kinds(t, a.Compactor.Session))
+		require.Equal(t, []entry.Type{entry.TypeMessage, entry.TypeMessage, entry.TypeUsage}, kinds(t, a.Compactor.Session))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/program/visible"
 )
@@ -131,11 +132,11 @@ func (f *Folder) ListOn(ctx context.Context, s *history.Session) ([]Checkpoint, 
 // split splits checkpoints into those whose compactions are on the path to a session's leaf, and the others.
 func split(ctx context.Context, list []Checkpoint, s *history.Session) (on, others []Checkpoint, err error) {
 	path := map[string]bool{}
-	e, found, err := s.Latest(ctx, history.TypeCompaction)
+	e, found, err := s.Latest(ctx, entry.TypeCompaction)
 	for found && err == nil { // each compaction names the one before it
 		path[comment.Replace(e.ID)] = true
-		var before []history.Entry
-		before, err = s.Resolve(ctx, e.Compaction().Carried.Latest[history.TypeCompaction])
+		var before []entry.Entry
+		before, err = s.Resolve(ctx, e.Compaction().Carried.Latest[entry.TypeCompaction])
 		if found = len(before) > 0; found {
 			e = before[0]
 		}

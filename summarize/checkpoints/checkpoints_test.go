@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
@@ -16,9 +17,9 @@ import (
 // compacted appends a message and a compaction to a session, and returns the id of the compaction.
 func compacted(t *testing.T, s *history.Session) string {
 	t.Helper()
-	added, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Go on.")}})
+	added, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.UserMessage("Go on.")}})
 	require.NoError(t, err)
-	added, err = s.Add(t.Context(), history.Entry{Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
+	added, err = s.Add(t.Context(), entry.Entry{Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
 	require.NoError(t, err)
 	return added[0].ID
 }

@@ -60,10 +60,10 @@ func FuzzList(f *testing.F) {
 			require.Equal(t, string(data), content(t, path), "the file is unchanged")
 		}
 		if err == nil {
-			require.Len(t, entry.FindAllString(content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
+			require.Len(t, indexLine.FindAllString(content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
 		}
 	})
 }
 
-// entry matches a line of the index.
-var entry = regexp.MustCompile(`(?m)^\d+\. \[`)
+// indexLine matches a line of the index.
+var indexLine = regexp.MustCompile(`(?m)^\d+\. \[`)

@@ -82,7 +82,7 @@
 //     called.
 //   - Simple: the history as one text, without tools. If the model does not take it in, tool results are clipped, and
 //     then the oldest of the assistant's messages are left out; the compaction's entry and event say so
-//     ([history.Compaction].Unseen).
+//     ([entry.Compaction].Unseen).
 //
 // Ask.Mode forces full or simple mode, and leaves the fork as it is. Ask.Routes names another model to be asked first,
 // for agents of some models.

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
@@ -39,7 +40,7 @@ func fixtureOf(t *testing.T, s *history.Session, tokens int, messages ...chat.Me
 
 // numbered returns a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
-	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
+	s, err := history.New(t.Context(), &storage.Memory{}, history.Options{Header: entry.Header{ID: fmt.Sprint(number)}})
 	require.NoError(t, err)
 	return s
 }
@@ -738,7 +739,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
-				{File: "history/view_snapshot.go", Old: "range p.nodes[p.indexAt(boundary):]", New: "range p.nodes"},
+				{File: "history/view_snapshot.go", Old: "range p.Nodes[p.IndexAt(boundary):]", New: "range p.Nodes"},
 			},
 		},
 		{
@@ -894,7 +895,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("summarize.PackedPrompt()", "summarize.SimplePrompt()"),
 				{File: engine + "summarise.go", Old: "w.unseen = w.unseen || p.Drops", New: "w.unseen = w.unseen || !p.Drops"},
-				{File: engine + "carry.go", Old: "entry.ID, d.unseen\n", New: "entry.ID, false\n"},
+				{File: engine + "carry.go", Old: "found.ID, d.unseen\n", New: "entry.ID, false\n"},
 			},
 		},
 		{
@@ -1090,7 +1091,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace(", OncePerTurn: true", ""),
 				{File: engine + "decide.go", Old: "p.Background.OncePerTurn && m.TurnFailed &&", New: "p.Background.OncePerTurn &&"},
-				{File: "history/session_memory.go", Old: "		m.TurnFailed = false\n", New: "		_ = m.TurnFailed\n"},
+				{File: "history/entry/memory.go", Old: "		m.TurnFailed = false\n", New: "		_ = m.TurnFailed\n"},
 			},
 		},
 		{
@@ -1113,7 +1114,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
 				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
-				{File: "history/session_memory.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
+				{File: "history/entry/learnt.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
 			},
 		},
 		{

@@ -72,7 +72,7 @@
 // # What is put in place
 //
 // One user message: the summary, copies of the user's own messages, the plan, the todo list, the skills that were
-// invoked, and what a custom agent does. Plan and todo list are the newest [history.Todos] of the session, or come from
+// invoked, and what a custom agent does. Plan and todo list are the newest [entry.Todos] of the session, or come from
 // the hook Workspace, which is the only source of skills and agents.
 //
 // Up to 20 messages of the user and 30,000 characters are copied whole. Of more, the 16 newest are copied within 24,001

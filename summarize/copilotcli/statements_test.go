@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
@@ -691,7 +692,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
-				statements.Change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(why), EventFailed"),
+				statements.Change(engine+"carry.go", "end.ErrorType, kind = entry.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled", "end.ErrorType, kind = entry.PlanDropped, why.Error(), ErrorType(why), EventFailed"),
 			},
 		},
 		{
@@ -866,7 +867,7 @@ func TestStatements(t *testing.T) {
 			Says: "the plan and the todo list of the session are in the replacement",
 			Check: func(t *testing.T) {
 				d := fixture(t)
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Todos{Text: "Mend main.go.", Items: []history.Todo{{Text: "run the tests"}}}})
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Todos{Text: "Mend main.go.", Items: []entry.Todo{{Text: "run the tests"}}}})
 				require.NoError(t, err)
 				fill(d, 80_000)
 				got := settled(d)[1].Text()
@@ -999,7 +1000,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, want, again.Messages())
 				require.Empty(t, again.Requests())
 			},
-			Mutants: []statements.Mutant{statements.Change("history/entry.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
+			Mutants: []statements.Mutant{statements.Change("history/entry/body.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
 		},
 
 		// Checkpoints.
@@ -1189,7 +1190,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, list, got)
 				messages, _ := report.Removed()
 				require.Equal(t, 1, messages)
-				_, err := fixture(t, list...).Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
+				_, err := fixture(t, list...).Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.ToolResult("none", "late")}})
 				require.ErrorContains(t, err, "answers no open tool call") // so a session has none
 			},
 			Mutants: []statements.Mutant{statements.Change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},
@@ -1206,7 +1207,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"recover.go", "		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n",
-					"		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n		_, _ = m.session.Add(ctx, history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
+					"		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n		_, _ = m.session.Add(ctx, entry.Entry{Body: entry.Compaction{Messages: messages[1:2]}})\n"),
 			},
 		},
 		{
@@ -1231,9 +1232,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []any{window, window, 60_000, 60_000, window}, bases)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change("history/session_memory.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
-				statements.Change("history/session_memory.go", "const firstHold = 3", "const firstHold = 4"),
-				statements.Change("history/session_memory.go", "const firstHold = 3", "const firstHold = 2"),
+				statements.Change("history/entry/learnt.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
+				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 4"),
+				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 2"),
 				statements.Change(engine+"target.go", "float64(ceiling.Refused))))\n	}", "float64(2*ceiling.Refused))))\n	}"),
 			},
 		},
@@ -1255,7 +1256,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{99_000, 47_000, 22_000, 10_000, 4000, 3000}, sizes, "half, less the headroom of the truncator")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change("history/session_memory.go", "min(next, counted/2)", "min(next, counted/4)"),
+				statements.Change("history/entry/learnt.go", "min(next, counted/2)", "min(next, counted/4)"),
 			},
 		},
 
@@ -1346,8 +1347,8 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
 				statements.Change(engine+"carry.go", "at.messages, len(result.Messages)", "at.messages, at.messages"),
-				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, entry.ID`),
-				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, entry.ID`),
+				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, found.ID`),
+				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, found.ID`),
 				statements.Change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
 				statements.Change(engine+"job.go", "m.usage = m.usage.Plus(u)", "_ = m.usage.Plus(u)"),
 			},

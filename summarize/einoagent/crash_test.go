@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
@@ -103,7 +104,7 @@ func TestEveryMessageIsRecordedOnceWhereverTheProcessDies(t *testing.T) {
 					seen[c.ID]++
 				}
 			}
-			if e.Type() == history.TypeCompaction {
+			if e.Type() == entry.TypeCompaction {
 				compacted++
 			}
 		}

@@ -72,7 +72,7 @@
 //
 // eino calls handlers in their order. Put this middleware last, so that it records what the other handlers add and
 // nothing changes the prompt after it. A system message that another handler adds within the conversation is recorded
-// as the application's ([history.CustomMessage]), and the model sees it as a user message.
+// as the application's ([entry.CustomMessage]), and the model sees it as a user message.
 //
 // Do not combine it with eino's own middlewares summarization and reduction: the session would record each summary of
 // theirs as the start of a new conversation. Use a policy instead.

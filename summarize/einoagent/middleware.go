@@ -14,7 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -279,7 +279,7 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 	if err := logOf(session).Unchanged(write, s.leaf); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
 	}
-	entries := []history.Entry{{Body: said}, {Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer)}, "")}}
+	entries := []entry.Entry{{Body: said}, {Body: s.compactor.Usage(s.result, chat.Response{Usage: usageOf(answer)}, "")}}
 	if _, err := session.Add(write, entries...); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
 	}

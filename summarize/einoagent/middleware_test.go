@@ -19,6 +19,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -461,7 +462,7 @@ func TestPolicyContinueIsDroppedBecauseTheLoopHasEnded(t *testing.T) {
 	said := 0
 	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if _, ok := e.Body.(history.CustomMessage); ok {
+		if _, ok := e.Body.(entry.CustomMessage); ok {
 			said++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize/internal/framework"
 )
@@ -46,12 +47,12 @@ func splitState(messages []*schema.Message, session string) state {
 	for _, m := range messages {
 		mark, _ := m.Extra[markKey].(string)
 		mark, instruction := strings.CutPrefix(mark, instructionMark)
-		of, entry, _ := strings.Cut(mark, " ")
+		of, e, _ := strings.Cut(mark, " ")
 		switch marked := mark != "" && of == session; {
 		case marked && instruction:
-			s.instruction, s.base = append(s.instruction, without(m, markKey)), entry
+			s.instruction, s.base = append(s.instruction, without(m, markKey)), e
 		case marked:
-			s.base = entry
+			s.base = e
 		case m.Role == schema.System && len(s.fresh) == 0 && s.base == "":
 			s.instruction = append(s.instruction, m)
 		default:
@@ -62,18 +63,18 @@ func splitState(messages []*schema.Message, session string) state {
 }
 
 // marked returns a message with a mark, by which a later call recognises it.
-func marked(m *schema.Message, prefix, session, entry string) *schema.Message {
+func marked(m *schema.Message, prefix, session, id string) *schema.Message {
 	c := *m
 	c.Extra = maps.Clone(m.Extra)
 	if c.Extra == nil {
 		c.Extra = map[string]any{}
 	}
-	c.Extra[markKey] = prefix + session + " " + entry
+	c.Extra[markKey] = prefix + session + " " + id
 	return &c
 }
 
 // body returns the body of a message's entry. The argument names holds the names of called tools by call id.
-func body(m *schema.Message, names map[string]string) (history.Body, error) {
+func body(m *schema.Message, names map[string]string) (entry.Body, error) {
 	k := messageData{Meta: m.ResponseMeta}
 	k.ID, _ = m.Extra[idKey].(string)
 	said := without(m, idKey, markKey)
@@ -87,9 +88,9 @@ func body(m *schema.Message, names map[string]string) (history.Body, error) {
 		return nil, err
 	}
 	if c.Role == chat.RoleSystem {
-		return history.CustomMessage{Name: framework.SystemName, Content: c.Content}, nil
+		return entry.CustomMessage{Name: framework.SystemName, Content: c.Content}, nil
 	}
-	out := history.Message{Message: c}
+	out := entry.Message{Message: c}
 	if k != (messageData{}) {
 		if out.Data, err = json.Marshal(k); err != nil {
 			return nil, fmt.Errorf("einoagent: encoding the response's metadata: %w", err)
@@ -152,7 +153,7 @@ func prompt(messages []chat.Message) ([]*schema.Message, error) {
 // record appends to a session the messages that it does not have yet. If the agent went back to an earlier message, the
 // session branches there.
 func record(ctx context.Context, s *history.Session, st state, called map[string]string) error {
-	bodies := make([]history.Body, len(st.fresh))
+	bodies := make([]entry.Body, len(st.fresh))
 	for i, m := range ordered(st.fresh) {
 		var err error
 		if bodies[i], err = body(m, called); err != nil {
@@ -165,9 +166,9 @@ func record(ctx context.Context, s *history.Session, st state, called map[string
 	if err != nil {
 		return fmt.Errorf("einoagent: comparing the conversation with the session: %w", err)
 	}
-	var entries []history.Entry
+	var entries []entry.Entry
 	for _, b := range bodies[known:] {
-		entries = append(entries, history.Entry{Body: b})
+		entries = append(entries, entry.Entry{Body: b})
 	}
 	if len(entries) == 0 {
 		return nil
@@ -202,13 +203,13 @@ func ordered(messages []*schema.Message) []*schema.Message {
 
 // logOf returns a session as a log of eino's messages.
 func logOf(s *history.Session) framework.Log {
-	return framework.Log{Session: s, Same: func(had, said history.Message) bool {
+	return framework.Log{Session: s, Same: func(had, said entry.Message) bool {
 		id := idOf(had)
 		return id != "" && id == idOf(said)
 	}}
 }
 
-func idOf(m history.Message) string {
+func idOf(m entry.Message) string {
 	var k messageData
 	if m.Data == nil || json.Unmarshal(m.Data, &k) != nil {
 		return ""

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
@@ -42,7 +43,7 @@ func words(t testing.TB, s *history.Session) string {
 	var list []string
 	for e, err := range s.PathTo(t.Context(), "") {
 		require.NoError(t, err)
-		if e.Type() != history.TypeMessage {
+		if e.Type() != entry.TypeMessage {
 			continue
 		}
 		if m := e.Message(); len(m.ToolCalls) > 0 {
@@ -68,7 +69,7 @@ func entries(t testing.TB, s *history.Session) (n int) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			n++
 		}
 	}
@@ -149,7 +150,7 @@ func leafAfter(t testing.TB, s *history.Session, n int) (id string) {
 	t.Helper()
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			if n--; n == 0 {
 				return e.ID
 			}
@@ -161,7 +162,7 @@ func leafAfter(t testing.TB, s *history.Session, n int) (id string) {
 func TestRedactedMessagesAreNotRecordedAgain(t *testing.T) {
 	key := regexp.MustCompile(`sk-\w+`)
 	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{
-		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
+		Redact: func(p entry.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
 	require.NoError(t, err)
 	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
@@ -218,10 +219,10 @@ func TestOrdinaryMessagesNeedNoOpaquePart(t *testing.T) {
 				require.False(t, opaque, "%v", p)
 			}
 		}
-		usage, ok, err := session.Latest(t.Context(), history.TypeUsage)
+		usage, ok, err := session.Latest(t.Context(), entry.TypeUsage)
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(history.Usage).Usage)
+		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(entry.Usage).Usage)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
@@ -180,13 +181,13 @@ func (s *service) becomes(state rivertype.JobState) *rivertype.JobRow {
 }
 
 // ending returns how the newest plan of a session ended, read by a new replica.
-func (s *service) ending(name string) history.PlanEnd {
+func (s *service) ending(name string) entry.PlanEnd {
 	s.t.Helper()
 	d := s.replica(name)
-	e, ok, err := d.Session.Latest(s.t.Context(), history.TypePlanEnd)
+	e, ok, err := d.Session.Latest(s.t.Context(), entry.TypePlanEnd)
 	require.NoError(s.t, err)
 	require.True(s.t, ok)
-	return e.Body.(history.PlanEnd)
+	return e.Body.(entry.PlanEnd)
 }
 
 // modelFunc returns a model that calls f with the number of the request, from 1.
@@ -206,12 +207,12 @@ func saying(text string) chat.Model { return chatFunc(models.SaySummary(text)) }
 func TestAPlanAndItsJobAreWrittenTogether(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
-	plan, _, err := d.Session.Latest(t.Context(), history.TypePlan)
+	plan, _, err := d.Session.Latest(t.Context(), entry.TypePlan)
 	require.NoError(t, err)
 	list := s.jobs()
 	require.Len(t, list, 1)
 	require.Equal(t, "promptree_compaction", list[0].Kind)
-	require.JSONEq(t, fmt.Sprintf(`{"tenant": "acme", "session": "42", "plan": %q, "until": %q}`, plan.ID, plan.Body.(history.Plan).Until.Format(time.RFC3339Nano)), string(list[0].EncodedArgs))
+	require.JSONEq(t, fmt.Sprintf(`{"tenant": "acme", "session": "42", "plan": %q, "until": %q}`, plan.ID, plan.Body.(entry.Plan).Until.Format(time.RFC3339Nano)), string(list[0].EncodedArgs))
 	var together bool
 	require.NoError(t, s.pool.QueryRow(t.Context(), `
 		SELECT l.xmin = j.xmin FROM promptree_lines l, river_job j WHERE l.kind = 'plan'`).Scan(&together))
@@ -228,7 +229,7 @@ func TestAPlanWhoseJobCannotBeEnqueuedIsNotWritten(t *testing.T) {
 	_, err = s.pool.Exec(t.Context(), "ALTER TABLE elsewhere RENAME TO river_job")
 	require.NoError(t, err)
 	require.Contains(t, compacttest.Kinds(*d.Heard), "failed")
-	_, there, err := d.Session.Latest(t.Context(), history.TypePlan)
+	_, there, err := d.Session.Latest(t.Context(), entry.TypePlan)
 	require.NoError(t, err)
 	require.False(t, there)
 	require.Empty(t, s.jobs())
@@ -318,7 +319,7 @@ func TestAPermanentFailureEndsThePlanAndTheJob(t *testing.T) {
 			job := s.becomes(rivertype.JobStateCancelled)
 			require.Contains(t, job.Errors[len(job.Errors)-1].Error, c.says)
 			end := s.ending("42")
-			require.Equal(t, history.PlanFailed, end.Outcome)
+			require.Equal(t, entry.PlanFailed, end.Outcome)
 			require.Contains(t, end.Error, c.says)
 			require.Equal(t, summarize.PendingNone, s.replica("42").PendingNow())
 		})
@@ -379,7 +380,7 @@ func TestCancellingAJobEndsItsPlan(t *testing.T) {
 		require.NoError(t, err)
 		s.becomes(rivertype.JobStateCancelled)
 		end := s.ending("42")
-		require.Equal(t, history.PlanDropped, end.Outcome)
+		require.Equal(t, entry.PlanDropped, end.Outcome)
 		require.Equal(t, "cancelled", end.ErrorType)
 	}
 }
@@ -387,7 +388,7 @@ func TestCancellingAJobEndsItsPlan(t *testing.T) {
 func TestAJobWhosePlanHasEndedAsksNoModel(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
-	_, err := d.Session.Add(t.Context(), history.Entry{Body: history.PlanEnd{Plan: d.Session.Leaf(), Outcome: history.PlanDropped}})
+	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.PlanEnd{Plan: d.Session.Leaf(), Outcome: entry.PlanDropped}})
 	require.NoError(t, err)
 	s.start(s.worker(chatFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{}, errors.New("the model was asked")
@@ -445,7 +446,7 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	require.ElementsMatch(t, []summarize.EventKind{summarize.EventDone, summarize.EventDropped}, []summarize.EventKind{<-ended, <-ended})
 	s.becomes(rivertype.JobStateCompleted)
 	require.Len(t, compacttest.Compactions(s.replica("42").Session), 1)
-	_, otherwise, err := s.replica("42").Session.Latest(t.Context(), history.TypePlanEnd)
+	_, otherwise, err := s.replica("42").Session.Latest(t.Context(), entry.TypePlanEnd)
 	require.NoError(t, err)
 	require.False(t, otherwise, "a plan ends once")
 }
@@ -489,7 +490,7 @@ func TestAPlanWhoseWorkerDiedIsMadeAgainWithinTenSeconds(t *testing.T) {
 func TestAPlanHasOneJob(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
-	line := storage.Line{Kind: string(history.TypePlan)}
+	line := storage.Line{Kind: string(entry.TypePlan)}
 	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT convert_from(id, 'UTF8'), data FROM promptree_lines WHERE kind = 'plan'").Scan(&line.ID, &line.Data))
 	require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
 		return s.queue.Hook().Do(t.Context(), tx, postgres.Appended{Tenant: "acme", Name: "42", Lines: []storage.Line{line}})
@@ -505,10 +506,10 @@ func TestAQueueWithoutItsHookReturnsAnError(t *testing.T) {
 	d := compacttest.Of(t, session, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
 	d.Policy, d.Runner = policy(), s.queue
 	d.Messages()
-	end, ok, err := session.Latest(t.Context(), history.TypePlanEnd)
+	end, ok, err := session.Latest(t.Context(), entry.TypePlanEnd)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Contains(t, end.Body.(history.PlanEnd).Error, "Queue.Hook")
+	require.Contains(t, end.Body.(entry.PlanEnd).Error, "Queue.Hook")
 }
 
 func TestAPlanThatARenderWaitsForHasNoJob(t *testing.T) {

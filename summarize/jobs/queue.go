@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
@@ -23,7 +24,7 @@ type Args struct {
 	Session string `json:"session" river:"unique"`
 	// Plan is the id of the plan's entry, which is the leaf of the session when the job is enqueued.
 	Plan string `json:"plan" river:"unique"`
-	// Until is the time at which the plan expires ([history.Plan.Until]).
+	// Until is the time at which the plan expires ([entry.Plan.Until]).
 	Until time.Time `json:"until"`
 }
 
@@ -82,15 +83,15 @@ func hasPlan(lines []storage.Line) bool {
 }
 
 // planOf returns the plan that a line holds, or the zero value if the line is not a plan.
-func planOf(l storage.Line) (history.Plan, error) {
-	if l.Kind != string(history.TypePlan) {
-		return history.Plan{}, nil
+func planOf(l storage.Line) (entry.Plan, error) {
+	if l.Kind != string(entry.TypePlan) {
+		return entry.Plan{}, nil
 	}
-	e, err := history.ParseEntry(l)
+	e, err := entry.Parse(l)
 	if err != nil {
-		return history.Plan{}, err
+		return entry.Plan{}, err
 	}
-	p, _ := e.Body.(history.Plan)
+	p, _ := e.Body.(entry.Plan)
 	return p, nil
 }
 

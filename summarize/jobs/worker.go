@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
@@ -151,7 +152,7 @@ func (w *Worker) next(ctx context.Context, job *river.Job[Args], err error) atte
 
 // completionHook returns a hook that completes a job in the transaction that appends the compaction of its plan.
 func completionHook(job *river.Job[Args]) postgres.Hook {
-	isCompaction := func(l storage.Line) bool { return l.Kind == string(history.TypeCompaction) }
+	isCompaction := func(l storage.Line) bool { return l.Kind == string(entry.TypeCompaction) }
 	return postgres.Hook{
 		Wants: func(lines []storage.Line) bool { return slices.ContainsFunc(lines, isCompaction) },
 		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
@@ -159,11 +160,11 @@ func completionHook(job *river.Job[Args]) postgres.Hook {
 				if !isCompaction(l) {
 					continue
 				}
-				e, err := history.ParseEntry(l)
+				e, err := entry.Parse(l)
 				if err != nil {
 					return err
 				}
-				if c, ok := e.Body.(history.Compaction); !ok || c.Plan != job.Args.Plan {
+				if c, ok := e.Body.(entry.Compaction); !ok || c.Plan != job.Args.Plan {
 					continue
 				}
 				_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
@@ -142,10 +143,10 @@ func calls(from, to, tokens int) []chat.Message {
 }
 
 // add appends entries to the session and returns the id of the first.
-func add(d compacttest.Fixture, bodies ...history.Body) string {
-	var entries []history.Entry
+func add(d compacttest.Fixture, bodies ...entry.Body) string {
+	var entries []entry.Entry
 	for _, b := range bodies {
-		entries = append(entries, history.Entry{Body: b})
+		entries = append(entries, entry.Entry{Body: b})
 	}
 	added, err := d.Session.Add(context.Background(), entries...)
 	require.NoError(d.T, err)
@@ -153,10 +154,10 @@ func add(d compacttest.Fixture, bodies ...history.Body) string {
 }
 
 // said returns messages as bodies of entries.
-func said(messages ...chat.Message) []history.Body {
-	var list []history.Body
+func said(messages ...chat.Message) []entry.Body {
+	var list []entry.Body
 	for _, m := range messages {
-		list = append(list, history.Message{Message: m})
+		list = append(list, entry.Message{Message: m})
 	}
 	return list
 }
@@ -174,7 +175,7 @@ func numbers(from, to int) []int {
 }
 
 // latest returns the latest compaction.
-func latest(d compacttest.Fixture) history.Compaction {
+func latest(d compacttest.Fixture) entry.Compaction {
 	list := compacttest.Compactions(d.Session)
 	require.NotEmpty(d.T, list)
 	return list[len(list)-1]
@@ -210,7 +211,7 @@ func demand(d compacttest.Fixture, instructions string) error {
 }
 
 // cutAt compacts a session whose newest 20,000 tokens begin with an entry, and returns the entry's id.
-func cutAt(t *testing.T, at history.Body) (compacttest.Fixture, string) {
+func cutAt(t *testing.T, at entry.Body) (compacttest.Fixture, string) {
 	d := fixture(t, turns(1, tooMany-keeps)...)
 	id := add(d, at)
 	d.Say(chat.AssistantMessage("Yes."))
@@ -220,11 +221,11 @@ func cutAt(t *testing.T, at history.Body) (compacttest.Fixture, string) {
 }
 
 // starters are entries that start turns.
-var starters = []history.Body{
-	history.Message{Message: chat.UserMessage("Why?")},
-	history.Shell{Command: "go build", Output: "It fails."},
-	history.CustomMessage{Name: "reminder", Content: chat.Parts{chat.Text("Mind the tests.")}},
-	history.BranchSummary{From: "e1", Summary: history.Summary{Text: "It led nowhere."}},
+var starters = []entry.Body{
+	entry.Message{Message: chat.UserMessage("Why?")},
+	entry.Shell{Command: "go build", Output: "It fails."},
+	entry.CustomMessage{Name: "reminder", Content: chat.Parts{chat.Text("Mind the tests.")}},
+	entry.BranchSummary{From: "e1", Summary: entry.Summary{Text: "It led nowhere."}},
 }
 
 // split returns a fixture with a history that is cut within its newest turn: 12 rounds after 150 other turns.
@@ -240,7 +241,7 @@ func split(t *testing.T) compacttest.Fixture {
 func refused(d compacttest.Fixture, limit int) (*render.Result, error) {
 	d.Say(chat.UserMessage("Go on."))
 	rendered(d)
-	failed := add(d, history.Message{Message: chat.AssistantMessage("The request failed.")})
+	failed := add(d, entry.Message{Message: chat.AssistantMessage("The request failed.")})
 	return again(d, limit, failed)
 }
 
@@ -251,7 +252,7 @@ func again(d compacttest.Fixture, limit int, failed string) (*render.Result, err
 
 // twoBranches returns a fixture with a session of two branches. The current one ends with these entries, and the other
 // with other.
-func twoBranches(t *testing.T, bodies ...history.Body) (d compacttest.Fixture, other string) {
+func twoBranches(t *testing.T, bodies ...entry.Body) (d compacttest.Fixture, other string) {
 	d = fixture(t, chat.UserMessage("The task."))
 	root := d.Session.Leaf()
 	d.Say(chat.AssistantMessage("The other way."), chat.UserMessage("Go on."))
@@ -262,7 +263,7 @@ func twoBranches(t *testing.T, bodies ...history.Body) (d compacttest.Fixture, o
 }
 
 // goTo lets the session go on from an entry, and returns the summary of the branch that is left.
-func goTo(d compacttest.Fixture, to string) *history.BranchSummary {
+func goTo(d compacttest.Fixture, to string) *entry.BranchSummary {
 	summary, err := d.Navigate(d.T.Context(), to, summarize.Navigation{Summarise: true})
 	require.NoError(d.T, err)
 	require.NotNil(d.T, summary)
@@ -564,7 +565,7 @@ var cuts = []statements.Statement{
 		Says: "the kept tokens are counted by the provider's report, if there is one",
 		Check: func(t *testing.T) {
 			d := fixture(t, turns(1, 175)...)
-			add(d, history.Usage{Usage: chat.Usage{Input: 125_000}, Counted: 100_000})
+			add(d, entry.Usage{Usage: chat.Usage{Input: 125_000}, Counted: 100_000})
 			rendered(d)
 			require.Equal(t, numbers(175-keeps*4/5+1, 175), shows(view(d)))
 		},
@@ -594,8 +595,8 @@ var cuts = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.tree.nodes[u.at].kind < kindShell && i > base && last < u.at"},
-			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.tree.nodes[u.at].kind >= kindShell && i > base && last < u.at"},
+			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind < entry.KindShell && i > base && last < u.at"},
+			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.path.Nodes[sn.path.IndexAt(u.at)].Kind >= entry.KindShell && i > base && last < u.at"},
 		},
 	},
 	{
@@ -630,12 +631,12 @@ var cuts = []statements.Statement{
 		Says: "entries that no model sees right before the cut are kept with it",
 		Check: func(t *testing.T) {
 			d := fixture(t, turns(1, tooMany-keeps)...)
-			id := add(d, history.ModelChange{Model: "another"}, history.ThinkingChange{}, history.Label{Target: "e1", Text: "Here."})
+			id := add(d, entry.ModelChange{Model: "another"}, entry.ThinkingChange{}, entry.Label{Target: "e1", Text: "Here."})
 			d.Say(turns(1, keeps)...)
 			rendered(d)
 			require.Equal(t, id, latest(d).FirstKept)
 		},
-		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: " && nodes[cut-1].kind.unsaid() {", New: " && false {"}},
+		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: " && nodes[cut-1].Kind.Unsaid() {", New: " && false {"}},
 	},
 	{
 		Says: "if a turn is cut there are two summaries: of the history before it, and of its beginning",
@@ -678,7 +679,7 @@ var cuts = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "entry_kind.go", Old: "k.shown() && k != kindAssistant && k != kindTool }", New: "k == kindUser }"},
+			{File: sessions + "entry/kind.go", Old: "k.Shown() && k != KindAssistant && k != KindTool }", New: "k == KindUser }"},
 		},
 	},
 	{
@@ -765,10 +766,10 @@ var requests = []statements.Statement{
 			d := compacted(t)
 			require.Len(t, asked(d, title), 1)
 			require.Contains(t, asked(d, title)[0], answers[first])
-			label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
+			label, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
 			require.NoError(t, err)
 			require.True(t, ok)
-			require.Equal(t, history.Label{Target: heard(d, summarize.EventDone).Entry, Text: answers[title]}, label.Body)
+			require.Equal(t, entry.Label{Target: heard(d, summarize.EventDone).Entry, Text: answers[title]}, label.Body)
 			require.Equal(t, answers[title], heard(d, summarize.EventTitled).Title)
 		},
 		Mutants: []statements.Mutant{
@@ -859,8 +860,8 @@ var placed = []statements.Statement{
 		Mutants: []statements.Mutant{
 			{File: engine + "plan.go", Old: "TokensBefore: s.tokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
 			{File: engine + "plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
-			{File: engine + "carry.go", Old: "Summary: history.Summary{Text: d.text, ", New: "Summary: history.Summary{"},
-			{File: sessions + "session_tree.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.nodes) - 1)\n\tvar b base"},
+			{File: engine + "carry.go", Old: "Summary: entry.Summary{Text: d.text, ", New: "Summary: entry.Summary{"},
+			{File: sessions + "internal/log/reader.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.Nodes) - 1)\n\tvar b base"},
 		},
 	},
 	{
@@ -876,8 +877,8 @@ var placed = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "entry_shown.go", Old: "return b.shown(), hasAnswer(sayable(b.Content))", New: "return b.shown(), false"},
-			{File: sessions + "entry_shown.go", Old: "!blank(b.Text)", New: "false"},
+			{File: sessions + "entry/shown.go", Old: "return b.shown(), sendable.HasAnswer(sendable.Parts(b.Content))", New: "return b.shown(), false"},
+			{File: sessions + "entry/shown.go", Old: "!sendable.Blank(b.Text)", New: "false"},
 		},
 	},
 	{
@@ -900,7 +901,7 @@ var placed = []statements.Statement{
 		Says: "a file that was read and modified is listed only as modified",
 		Check: func(t *testing.T) {
 			d := files(t, call(1, "edit", `{"path":"a.go"}`, 10), call(2, "read", `{"path":"a.go"}`, 10))
-			require.Equal(t, history.Files{Modified: []string{"a.go"}}, latest(d).Files)
+			require.Equal(t, entry.Files{Modified: []string{"a.go"}}, latest(d).Files)
 		},
 		Mutants: []statements.Mutant{{File: sessions + "fileops.go", Old: "		if modified[path] {", New: "		files.Read = append(files.Read, path)\n\t\tif modified[path] {"}},
 	},
@@ -908,9 +909,9 @@ var placed = []statements.Statement{
 		Says: "the lists include those of the compaction before",
 		Check: func(t *testing.T) {
 			d := files(t, call(1, "read", `{"path":"a.go"}`, 10))
-			add(d, history.Compaction{
+			add(d, entry.Compaction{
 				Messages: []chat.Message{chat.UserMessage("Made elsewhere.")}, FirstKept: d.Session.Leaf(),
-				Summary: history.Summary{Text: "Made elsewhere.", Files: history.Files{Read: []string{"b.go"}}},
+				Summary: entry.Summary{Text: "Made elsewhere.", Files: entry.Files{Read: []string{"b.go"}}},
 			})
 			d.Say(call(2, "read", `{"path":"c.go"}`, 10)...)
 			d.Say(turns(1, enough)...)
@@ -928,7 +929,7 @@ var placed = []statements.Statement{
 			d.Say(call(1, "read", `{"path":"a.go"}`, 10)...)
 			d.Say(turns(1, enough)...)
 			d.Hooks.BeforeCompact = before(summarize.Intervention{
-				Summary: &history.Summary{Text: "The hook's.", Files: history.Files{Read: []string{"b.go"}}},
+				Summary: &entry.Summary{Text: "The hook's.", Files: entry.Files{Read: []string{"b.go"}}},
 			})
 			require.NoError(t, demand(d, ""))
 			d.Hooks.BeforeCompact = nil
@@ -1009,8 +1010,8 @@ var branches = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: engine + "branch.go", Old: "if summary, err = w.summariseBranch(", New: "_ = c.Session.Branch(to)\n\t\tif summary, err = w.summariseBranch("},
-			{File: engine + "branch.go", Old: "return &history.BranchSummary{From: from, ", New: "return &history.BranchSummary{From: to, "},
-			{File: sessions + "entry_shown.go", Old: "branchPreamble+b.Text", New: "b.Text"},
+			{File: engine + "branch.go", Old: "return &entry.BranchSummary{From: from, ", New: "return &entry.BranchSummary{From: to, "},
+			{File: sessions + "entry/shown.go", Old: "branchPreamble+b.Text", New: "b.Text"},
 		},
 	},
 	{
@@ -1039,8 +1040,8 @@ var branches = []statements.Statement{
 		Says: "an earlier summary on the branch is shown although it exceeds the limit a little",
 		Check: func(t *testing.T) {
 			const small = 40_000
-			d, other := twoBranches(t, append([]history.Body{
-				history.BranchSummary{From: "e1", Summary: history.Summary{Text: "Found before. " + compacttest.Words(9000)}},
+			d, other := twoBranches(t, append([]entry.Body{
+				entry.BranchSummary{From: "e1", Summary: entry.Summary{Text: "Found before. " + compacttest.Words(9000)}},
 			}, said(turns(1, 50)...)...)...)
 			d.Target.ContextWindow = small
 			goTo(d, other)
@@ -1052,7 +1053,7 @@ var branches = []statements.Statement{
 		Says: "a compaction on the branch is shown by its replacement",
 		Check: func(t *testing.T) {
 			d, other := twoBranches(t, said(turns(1, 2)...)...)
-			add(d, history.Compaction{Messages: []chat.Message{chat.UserMessage("What was compacted.")}})
+			add(d, entry.Compaction{Messages: []chat.Message{chat.UserMessage("What was compacted.")}})
 			goTo(d, other)
 			require.Contains(t, asked(d, branch)[0], "user: What was compacted.\n")
 		},
@@ -1090,14 +1091,14 @@ var branches = []statements.Statement{
 		Says: "the files of the whole branch, and of summaries on it, are listed after the summary, even if not all of it fits",
 		Check: func(t *testing.T) {
 			bodies := said(call(901, "read", `{"path":"a.go"}`, 10)...)
-			bodies = append(bodies, history.BranchSummary{From: "e1", Summary: history.Summary{
-				Text: "Found before.", Files: history.Files{Read: []string{"b.go"}, Modified: []string{"c.go"}},
+			bodies = append(bodies, entry.BranchSummary{From: "e1", Summary: entry.Summary{
+				Text: "Found before.", Files: entry.Files{Read: []string{"b.go"}, Modified: []string{"c.go"}},
 			}})
 			d, other := twoBranches(t, append(bodies, said(turns(1, 75)...)...)...)
 			d.Target.ContextWindow = 40_000
 			got := goTo(d, other)
 			require.NotContains(t, asked(d, branch)[0], "Step 901.")
-			require.Equal(t, history.Files{Read: []string{"a.go", "b.go"}, Modified: []string{"c.go"}}, got.Files)
+			require.Equal(t, entry.Files{Read: []string{"a.go", "b.go"}, Modified: []string{"c.go"}}, got.Files)
 			require.Equal(t, answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>", got.Text)
 		},
 		Mutants: []statements.Mutant{
@@ -1127,7 +1128,7 @@ var hooks = []statements.Statement{
 		Check: func(t *testing.T) {
 			kept := "e" + fmt.Sprint(2*150+1) // the first message of turn 151
 			d := hooked(t, summarize.Intervention{
-				Summary: &history.Summary{Text: "The hook's.", Data: json.RawMessage(`{"by":"me"}`)}, FirstKept: kept, Title: "Mine", TokensBefore: 7,
+				Summary: &entry.Summary{Text: "The hook's.", Data: json.RawMessage(`{"by":"me"}`)}, FirstKept: kept, Title: "Mine", TokensBefore: 7,
 			})
 			got := rendered(d)
 			require.Empty(t, d.Requests())
@@ -1169,20 +1170,20 @@ var hooks = []statements.Statement{
 	{
 		Says: "a hook is told of each compaction, and whether a hook supplied it",
 		Check: func(t *testing.T) {
-			for _, supplied := range []*history.Summary{nil, {Text: "The hook's."}} {
+			for _, supplied := range []*entry.Summary{nil, {Text: "The hook's."}} {
 				d := hooked(t, summarize.Intervention{Summary: supplied})
-				var told []history.Compaction
-				d.Hooks.AfterCompact = func(_ context.Context, e history.Entry) error {
+				var told []entry.Compaction
+				d.Hooks.AfterCompact = func(_ context.Context, e entry.Entry) error {
 					told = append(told, e.Compaction())
 					return nil
 				}
 				rendered(d)
-				require.Equal(t, []history.Compaction{latest(d)}, told)
+				require.Equal(t, []entry.Compaction{latest(d)}, told)
 				require.Equal(t, supplied != nil, told[0].Extension)
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "c.hooks.AfterCompact(ctx, entry)", New: "c.hooks.AfterCompact(ctx, history.Entry{})"},
+			{File: engine + "carry.go", Old: "c.hooks.AfterCompact(ctx, e)", New: "c.hooks.AfterCompact(ctx, entry.Entry{})"},
 			{File: engine + "carry.go", Old: "compaction.Extension = true", New: ""},
 		},
 	},
@@ -1204,7 +1205,7 @@ var hooks = []statements.Statement{
 		Check: func(t *testing.T) {
 			d, other := twoBranches(t, said(turns(1, 1)...)...)
 			d.Hooks.BeforeBranch = beforeBranch(summarize.Intervention{
-				Summary: &history.Summary{Text: "The hook's.", Files: history.Files{Read: []string{"a.go"}}},
+				Summary: &entry.Summary{Text: "The hook's.", Files: entry.Files{Read: []string{"a.go"}}},
 			})
 			got := goTo(d, other)
 			require.Empty(t, d.Requests())
@@ -1223,8 +1224,8 @@ var hooks = []statements.Statement{
 			for _, summarised := range []bool{false, true} {
 				d, other := twoBranches(t, said(turns(1, 1)...)...)
 				from, told := d.Session.Leaf(), 0
-				var given *history.BranchSummary
-				d.Hooks.AfterBranch = func(_ context.Context, was, is string, s *history.BranchSummary) error {
+				var given *entry.BranchSummary
+				d.Hooks.AfterBranch = func(_ context.Context, was, is string, s *entry.BranchSummary) error {
 					require.Equal(t, []string{from, other}, []string{was, is})
 					given, told = s, told+1
 					return nil

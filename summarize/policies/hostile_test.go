@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize"
@@ -41,7 +41,7 @@ func material(said func(text string) string) summarize.Material {
 	m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\nIt began.\n</conversation-summary>")}
 	m.Summary = said("# Title")
 	m.Context = []string{said("one"), said("two")}
-	m.Files = history.Files{Read: []string{said("a.go")}, Modified: []string{said("b.go")}, Left: 3}
+	m.Files = entry.Files{Read: []string{said("a.go")}, Modified: []string{said("b.go")}, Left: 3}
 	m.Plan, m.Todo, m.Agent = said("1. build"), said("- test"), said("It reviews.")
 	m.Skills = []summarize.Skill{{Name: said("go"), Instructions: said("Run gofmt.")}}
 	m.Breadcrumb.Path, m.Breadcrumb.Tool = "/"+said("s.jsonl"), said("read")

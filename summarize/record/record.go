@@ -27,6 +27,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/summarize"
@@ -90,15 +91,15 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 		if e.Model == "" || e.Model == target.Name {
 			done.Dollars = target.Prices.Of(e.Usage).Total()
 		}
-		entry, err := c.Session.Entry(ctx, e.Entry)
+		found, err := c.Session.Entry(ctx, e.Entry)
 		if err != nil {
 			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)
 		}
-		before, after, err := viewsAround(ctx, c.Session, entry)
+		before, after, err := viewsAround(ctx, c.Session, found)
 		if err != nil {
 			return fmt.Errorf("record: reading compaction %s: %w", e.Entry, err)
 		}
-		done.Shown, done.Covered = entry.Compaction().Messages, removed(before, after)
+		done.Shown, done.Covered = found.Compaction().Messages, removed(before, after)
 		to.Compactions = append(to.Compactions, done)
 	case summarize.EventCleared:
 		to.Cleared += e.TokensBefore - e.TokensAfter
@@ -118,7 +119,7 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 }
 
 // viewsAround returns the views before and after an entry.
-func viewsAround(ctx context.Context, s *history.Session, e history.Entry) (before, after history.View, err error) {
+func viewsAround(ctx context.Context, s *history.Session, e entry.Entry) (before, after history.View, err error) {
 	if before, err = s.ViewAt(ctx, e.Parent); err == nil {
 		after, err = s.ViewAt(ctx, e.ID)
 	}

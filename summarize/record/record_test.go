@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
@@ -181,9 +182,9 @@ func TestARequestWithNothingCachedIsACacheBreak(t *testing.T) {
 	s := numbered.Session()
 	for i, cached := range []int{0, 900, 0, 1100} {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i))))
-		answer, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
+		answer, err := s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: chat.AssistantMessage(fmt.Sprint("answer ", i))}})
 		require.NoError(t, err)
-		_, err = s.Add(t.Context(), history.Entry{Body: history.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: cached, CacheWrite: 1000 + 100*i - cached}}})
+		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Usage{Of: answer[0].ID, Usage: chat.Usage{Input: 1000 + 100*i, CacheRead: cached, CacheWrite: 1000 + 100*i - cached}}})
 		require.NoError(t, err)
 	}
 	p := finishedPage(t, s, sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, CacheWrite: 2.5, Output: 10}})

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
@@ -25,7 +26,7 @@ import (
 //
 // Session renders each step twice. A session of 500 requests takes some seconds.
 func Session(ctx context.Context, s *history.Session, t chat.Tokenizer, prices sizing.Prices) (*inspect.Log, error) {
-	w := walk{session: s, tokenizer: t, prices: prices, budget: math.MaxInt32, usage: map[string]history.Usage{}}
+	w := walk{session: s, tokenizer: t, prices: prices, budget: math.MaxInt32, usage: map[string]entry.Usage{}}
 	peak := 1
 	err := w.steps(ctx, func(step inspect.Step) error {
 		peak = max(peak, step.Result.Tokens)
@@ -45,7 +46,7 @@ type walk struct {
 	tokenizer chat.Tokenizer
 	prices    sizing.Prices
 	budget    int
-	usage     map[string]history.Usage // by the answer's entry; complete after the first call of steps
+	usage     map[string]entry.Usage // by the answer's entry; complete after the first call of steps
 	model     string
 	next      inspect.Step // collects what happened since the last step
 	last      inspect.Step
@@ -66,27 +67,27 @@ func (w *walk) steps(ctx context.Context, add func(inspect.Step) error) error {
 }
 
 // entry adds an entry to the next step. If it is an answer, the step is complete.
-func (w *walk) entry(ctx context.Context, e history.Entry, add func(inspect.Step) error) error {
+func (w *walk) entry(ctx context.Context, e entry.Entry, add func(inspect.Step) error) error {
 	switch body := e.Body.(type) {
-	case history.ModelChange:
+	case entry.ModelChange:
 		w.model = body.Model
-	case history.Usage:
+	case entry.Usage:
 		of := body.Of
 		if of == "" {
 			of = e.Parent
 		}
 		w.usage[of] = body
-	case history.Compaction:
+	case entry.Compaction:
 		before, after, err := viewsAround(ctx, w.session, e)
 		w.next.Compactions = append(w.next.Compactions, inspect.Compaction{
 			Before: w.count(before), After: w.count(after), Mode: body.Mode, Shown: body.Messages, Covered: removed(before, after),
 		})
 		return err
-	case history.Clearing:
+	case entry.Clearing:
 		before, after, err := viewsAround(ctx, w.session, e)
 		w.next.Cleared += w.count(before) - w.count(after)
 		return err
-	case history.Message:
+	case entry.Message:
 		if body.Role != chat.RoleAssistant {
 			return nil
 		}

@@ -108,7 +108,7 @@
 //     here. The kept messages are measured by the provider's count, if that is known, and the briefing does not count
 //     as kept.
 //   - Mentions of a message are named if the application says how ([Briefing].Mentions): by the message, or by the data
-//     that it keeps with it ([history.Message].Data).
+//     that it keeps with it ([entry.Message].Data).
 //   - A briefing is dropped even if its cut is still there, if the session went back to an entry before the one at
 //     which it was begun. If a condition still holds, another is begun at once.
 //   - If a model writes a wrapper tag nevertheless, a backslash is added to it, so that it closes nothing.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/sizing"
@@ -317,7 +317,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 5000, 10_000)
 				d.Say(chat.AssistantMessage("Yes."))
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
 				require.NoError(t, err)
 				d.Say(chat.UserMessage("And now?"))
 				require.True(t, compacts(d))
@@ -588,7 +588,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				statements.Change(engine+"carry.go", "Summary: history.Summary{Text: d.text,", `Summary: history.Summary{Text: "x",`),
+				statements.Change(engine+"carry.go", "Summary: entry.Summary{Text: d.text,", `Summary: entry.Summary{Text: "x",`),
 			},
 		},
 		{
@@ -626,7 +626,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
-				statements.Change(engine+"carry.go", "end.Outcome, kind = history.PlanDropped, EventDropped\n", "end.Outcome, kind = history.PlanDropped, EventDiscarded\n"),
+				statements.Change(engine+"carry.go", "end.Outcome, kind = entry.PlanDropped, EventDropped\n", "end.Outcome, kind = entry.PlanDropped, EventDiscarded\n"),
 			},
 		},
 
@@ -736,7 +736,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := fixture(t, 10_000)
 				m := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}}
-				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
+				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
 				require.NoError(t, err)
 				d.Say(marked(1, 14, 500)...)
 				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {

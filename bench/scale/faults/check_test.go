@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/postgres"
 )
 
@@ -96,7 +97,7 @@ func said(t *testing.T, s *history.Session, to string) (list []message) {
 	t.Helper()
 	for e, err := range s.PathTo(t.Context(), to) {
 		require.NoError(t, err)
-		if m, ok := e.Body.(history.Message); ok {
+		if m, ok := e.Body.(entry.Message); ok {
 			list = append(list, message{
 				Entry: e.ID, Role: string(m.Role), Text: m.Text(), Calls: make([]json.RawMessage, len(m.ToolCalls)),
 			})
@@ -113,7 +114,7 @@ func (l *load) checkMessages(s *history.Session, name, tenant string) {
 	entries := map[string]string{} // by the user's text
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
-		if m := e.Message(); e.Type() == history.TypeMessage && m.Role == chat.RoleUser {
+		if m := e.Message(); e.Type() == entry.TypeMessage && m.Role == chat.RoleUser {
 			require.Empty(t, entries[m.Text()], "said twice in %s of %s: %s", name, tenant, brief(m.Text()))
 			entries[m.Text()] = e.ID
 		}
@@ -125,10 +126,10 @@ func (l *load) checkMessages(s *history.Session, name, tenant string) {
 		if c.name != name || c.tenant != tenant {
 			continue
 		}
-		for text, entry := range c.sent {
+		for text, found := range c.sent {
 			known[text] = true
-			if entry != "" {
-				require.Equal(t, entry, entries[text], "%v: acknowledged: %s", c, brief(text))
+			if found != "" {
+				require.Equal(t, found, entries[text], "%v: acknowledged: %s", c, brief(text))
 			}
 		}
 		require.NoError(t, c.checkTranscript(said(t, s, "")), "%v", c)
@@ -149,19 +150,19 @@ func (l *load) checkMessages(s *history.Session, name, tenant string) {
 func (l *load) checkPlans(s *history.Session, n *found, plans map[string]bool) {
 	t := l.t
 	t.Helper()
-	all, parents, ends := map[string]history.Plan{}, map[string]string{}, map[string]string{} // of an entry, the plan that it ends
+	all, parents, ends := map[string]entry.Plan{}, map[string]string{}, map[string]string{} // of an entry, the plan that it ends
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		parents[e.ID] = e.Parent
 		switch b := e.Body.(type) {
-		case history.Plan:
+		case entry.Plan:
 			all[e.ID], plans[e.ID] = b, true
-		case history.PlanEnd:
-			if b.Outcome != history.PlanRetried {
+		case entry.PlanEnd:
+			if b.Outcome != entry.PlanRetried {
 				ends[e.ID] = b.Plan
 				n.dropped++
 			}
-		case history.Compaction:
+		case entry.Compaction:
 			require.Contains(t, all, b.Plan, "compaction %s is of no plan before it", e.ID)
 			for at := e.Parent; at != b.Plan; at = parents[at] {
 				require.NotEmpty(t, at, "compaction %s is of plan %s, which is not on its path", e.ID, b.Plan)

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -78,7 +79,7 @@ func TestAskRunsToolsUntilTheModelAnswers(t *testing.T) {
 	var said []chat.Message
 	for e, err := range a.Session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() != history.TypeMessage {
+		if e.Type() != entry.TypeMessage {
 			continue
 		}
 		roles = append(roles, e.Message().Role)
@@ -140,7 +141,7 @@ func TestACancelledAskLeavesNoCallWithoutItsResult(t *testing.T) {
 	n := 0
 	for e, err := range a.Session.Entries(t.Context()) {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			n++
 		}
 	}

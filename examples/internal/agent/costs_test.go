@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -50,7 +51,7 @@ func TestACompactedSessionCostsItsSummariesToo(t *testing.T) {
 
 func TestTheCostWithoutCompactionIncludesTheWholeHistory(t *testing.T) {
 	a, costs := asks(t, 8, 100_000)
-	require.NoError(t, a.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("It is a file of lines.")}}))
+	require.NoError(t, a.Session.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("It is a file of lines.")}}))
 	_, err := a.Ask(t.Context(), "Go on.")
 	require.NoError(t, err)
 	after := a.Costs()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -50,24 +51,24 @@ func ownLog(t *testing.T, seed uint64) []byte {
 				require.NoError(t, s.Append(t.Context(), chat.ToolResult(other, says("ran"))))
 			}
 		case k == 7:
-			_, err := s.Add(t.Context(), history.Entry{Body: history.Todos{Text: "first this"}}, history.Entry{Body: history.Usage{Model: "m", Usage: chat.Usage{Input: 10}}},
-				history.Entry{Body: history.Shell{Command: "ls", Output: "a\n"}}, history.Entry{Body: history.Custom{Name: "own"}})
+			_, err := s.Add(t.Context(), entry.Entry{Body: entry.Todos{Text: "first this"}}, entry.Entry{Body: entry.Usage{Model: "m", Usage: chat.Usage{Input: 10}}},
+				entry.Entry{Body: entry.Shell{Command: "ls", Output: "a\n"}}, entry.Entry{Body: entry.Custom{Name: "own"}})
 			require.NoError(t, err)
 		case k == 8:
 			v, err := s.View(t.Context())
 			require.NoError(t, err)
 			if cleared, ok := (history.ClearRule{Keep: 50}).Find(v, sizing.Estimator{}); ok {
-				_, err := s.Add(t.Context(), history.Entry{Body: cleared})
+				_, err := s.Add(t.Context(), entry.Entry{Body: cleared})
 				require.NoError(t, err)
 			}
 		case k == 9 && len(leaves) > 0:
 			require.NoError(t, s.Branch(t.Context(), leaves[len(leaves)-1-r.IntN(min(len(leaves), 10))]))
 		case k == 10 && len(leaves) > 0:
-			c := history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: leaves[len(leaves)-1-r.IntN(min(len(leaves), 6))]}
+			c := entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: leaves[len(leaves)-1-r.IntN(min(len(leaves), 6))]}
 			if r.IntN(2) == 0 {
 				c.FirstKept, c.LastCovered = "", c.FirstKept
 			}
-			if _, err := s.Add(t.Context(), history.Entry{Body: c}); err != nil {
+			if _, err := s.Add(t.Context(), entry.Entry{Body: c}); err != nil {
 				continue // the history may not be cut there
 			}
 		default:

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -64,7 +65,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			if !ok {
 				continue
 			}
-			added, err := s.Add(context.WithoutCancel(ctx), history.Entry{Time: rec.Time, Body: body}) // an answer is kept even if ctx has ended
+			added, err := s.Add(context.WithoutCancel(ctx), entry.Entry{Time: rec.Time, Body: body}) // an answer is kept even if ctx has ended
 			if err != nil {
 				yield(Step{}, fmt.Errorf("line %d: %w", rec.Line, err))
 				return
@@ -122,15 +123,15 @@ func Answering() func(importer.Record) bool {
 
 // body returns the body of the entry to append for a record, and false if there is none. before holds the records
 // before it, ids the ids of the appended entries by record.
-func (o Options) body(before []importer.Record, rec importer.Record, ids map[string]string) (history.Body, bool) {
+func (o Options) body(before []importer.Record, rec importer.Record, ids map[string]string) (entry.Body, bool) {
 	switch b := rec.Body.(type) {
-	case history.Todos:
+	case entry.Todos:
 		return b, true
-	case history.BranchSummary:
+	case entry.BranchSummary:
 		b.From = ids[b.From]
 		_, shown := rec.Shown()
 		return b, shown
-	case history.Compaction:
+	case entry.Compaction:
 		ok := true
 		if b.FirstKept != "" {
 			b.FirstKept = ids[cutPlace(before, b.FirstKept)]
@@ -142,7 +143,7 @@ func (o Options) body(before []importer.Record, rec importer.Record, ids map[str
 		}
 		b.Plan = "" // the plan is not appended
 		return b, ok && o.Compactions
-	case history.Clearing:
+	case entry.Clearing:
 		b.Results, b.Arguments = renamed(b.Results, ids), renamed(b.Arguments, ids)
 		return b, o.Compactions && len(b.Results)+len(b.Arguments) > 0
 	}
@@ -151,8 +152,8 @@ func (o Options) body(before []importer.Record, rec importer.Record, ids map[str
 }
 
 // renamed returns a clearing's list with the ids of the session, without entries that the session does not have.
-func renamed(list []history.Cleared, ids map[string]string) []history.Cleared {
-	var kept []history.Cleared
+func renamed(list []entry.Cleared, ids map[string]string) []entry.Cleared {
+	var kept []entry.Cleared
 	for _, c := range list {
 		if id := ids[c.Entry]; id != "" {
 			c.Entry = id

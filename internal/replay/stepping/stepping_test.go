@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
@@ -221,7 +222,7 @@ func TestTheErrorNamesTheLineThatTheSessionRefuses(t *testing.T) {
 		last = err
 	}
 	require.ErrorContains(t, last, "line 3: ")
-	pairing, ok := errors.AsType[*history.PairingError](last)
+	pairing, ok := errors.AsType[*entry.PairingError](last)
 	require.True(t, ok)
 	require.Equal(t, "c-9", pairing.CallID)
 }
@@ -270,19 +271,19 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 		require.NoError(t, err)
 		shown = append(shown, result.Messages)
 		usage := agent.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")
-		_, err = s.Add(t.Context(), history.Entry{Body: history.Message{Message: m}}, history.Entry{Body: usage})
+		_, err = s.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m}}, entry.Entry{Body: usage})
 		require.NoError(t, err)
 		if len(m.ToolCalls) > 0 {
 			require.NoError(t, s.Append(t.Context(), chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("a file ", 40))))
 		}
 	}
 	require.NoError(t, agent.Close())
-	kinds := map[history.EntryType]int{}
+	kinds := map[entry.Type]int{}
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		kinds[e.Type()]++
 	}
-	for _, k := range []history.EntryType{history.TypePlan, history.TypePreamble, history.TypeUsage, history.TypeClearing, history.TypeCompaction} {
+	for _, k := range []entry.Type{entry.TypePlan, entry.TypePreamble, entry.TypeUsage, entry.TypeClearing, entry.TypeCompaction} {
 		require.NotZero(t, kinds[k], k)
 	}
 	require.NoError(t, s.Close())
@@ -313,7 +314,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	}
 	require.NoError(t, agent.Close())
 	require.Equal(t, len(shown), requests)
-	_, compacted, err := anew.Latest(t.Context(), history.TypeCompaction)
+	_, compacted, err := anew.Latest(t.Context(), entry.TypeCompaction)
 	require.NoError(t, err)
 	require.True(t, compacted)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/summarize"
@@ -223,9 +224,9 @@ func (d Fixture) Fails() *summarize.FailedError {
 }
 
 // Entries returns the entries of a session, in order.
-func Entries(t testing.TB, s *history.Session) []history.Entry {
+func Entries(t testing.TB, s *history.Session) []entry.Entry {
 	t.Helper()
-	var list []history.Entry
+	var list []entry.Entry
 	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		list = append(list, e)
@@ -242,13 +243,13 @@ func ViewOf(t testing.TB, s *history.Session) history.View {
 }
 
 // Compactions returns the compactions of a session, in order.
-func Compactions(s *history.Session) []history.Compaction {
-	var list []history.Compaction
+func Compactions(s *history.Session) []entry.Compaction {
+	var list []entry.Compaction
 	for e, err := range s.Entries(context.Background()) {
 		if err != nil {
 			panic(err)
 		}
-		if e.Type() == history.TypeCompaction {
+		if e.Type() == entry.TypeCompaction {
 			list = append(list, e.Compaction())
 		}
 	}
@@ -262,7 +263,7 @@ func Said(s *history.Session) []chat.Message {
 		if err != nil {
 			panic(err)
 		}
-		if e.Type() == history.TypeMessage {
+		if e.Type() == entry.TypeMessage {
 			list = append(list, e.Message())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -30,7 +30,7 @@ func FirstMaterial() summarize.Material {
 		Said: []chat.Message{
 			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."),
 		},
-		Files:     history.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
+		Files:     entry.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
 		Tokenizer: Quarter{}, Room: 2000, Words: 1500, ResultTokens: 15,
 	}
 }
@@ -107,7 +107,7 @@ func RenderReplacement(t testing.TB, r summarize.Replacement, m summarize.Materi
 	require.NoError(t, chat.Validate(result.Messages))
 	s := numbered.Session()
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("x")))
-	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: result.Messages}), "the session refuses them")
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: result.Messages}), "the session refuses them")
 	return result.Messages, nil
 }
 

@@ -8,10 +8,11 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// SystemName is the name of the [history.CustomMessage] that records a system message within the conversation.
+// SystemName is the name of the [entry.CustomMessage] that records a system message within the conversation.
 const SystemName = "system"
 
 // Log is a session that mirrors a framework's conversation.
@@ -19,7 +20,7 @@ type Log struct {
 	Session *history.Session
 	// Same reports whether the framework's own ids say that a message of the session and another one are the same. If
 	// it is nil, messages have no ids.
-	Same func(had, said history.Message) bool
+	Same func(had, said entry.Message) bool
 	// SameCall reports whether two different ids may belong to the same call. By default they do not.
 	SameCall func(had, said string) bool
 }
@@ -29,7 +30,7 @@ type Log struct {
 //
 // Base is the entry after which the messages were said. If it is empty or unknown, they are what the application
 // passed: the whole conversation, with all rounds of tools or without some, its end, or only new messages.
-func (l Log) Align(ctx context.Context, base string, said []history.Body) (known int, err error) {
+func (l Log) Align(ctx context.Context, base string, said []entry.Body) (known int, err error) {
 	if base != "" {
 		has, err := l.Session.Has(ctx, base)
 		if err != nil {
@@ -43,8 +44,8 @@ func (l Log) Align(ctx context.Context, base string, said []history.Body) (known
 }
 
 // alignAfter aligns messages that were said after an entry.
-func (l Log) alignAfter(ctx context.Context, base string, said []history.Body) (int, error) {
-	var after []history.Entry
+func (l Log) alignAfter(ctx context.Context, base string, said []entry.Body) (int, error) {
+	var after []entry.Entry
 	found := false
 	for e, err := range l.Session.Back(ctx, "") {
 		if err != nil {
@@ -72,7 +73,7 @@ func (l Log) alignAfter(ctx context.Context, base string, said []history.Body) (
 }
 
 // alignInput aligns messages without a base.
-func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
+func (l Log) alignInput(ctx context.Context, said []entry.Body) (int, error) {
 	b := &backwards{log: l}
 	next, stop := iter.Pull2(l.Session.Back(ctx, ""))
 	defer stop()
@@ -83,7 +84,7 @@ func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
 			return n, b.err
 		}
 	}
-	if !slices.ContainsFunc(said, func(b history.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
+	if !slices.ContainsFunc(said, func(b entry.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
 		return 0, nil // only new messages
 	}
 	n, last, at := 0, "", ""
@@ -110,31 +111,31 @@ func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
 // backwards reads the mirrored entries of a session's path from its end.
 type backwards struct {
 	log  Log
-	next func() (history.Entry, error, bool)
-	read []history.Entry // newest first
+	next func() (entry.Entry, error, bool)
+	read []entry.Entry // newest first
 	err  error
 }
 
 // at returns the i-th entry from the end, and reports whether there is one.
-func (b *backwards) at(i int) (history.Entry, bool) {
+func (b *backwards) at(i int) (entry.Entry, bool) {
 	for len(b.read) <= i && b.err == nil {
 		e, err, ok := b.next()
 		if !ok {
-			return history.Entry{}, false
+			return entry.Entry{}, false
 		}
 		if b.err = err; err == nil && mirrored(e) {
 			b.read = append(b.read, e)
 		}
 	}
 	if b.err != nil {
-		return history.Entry{}, false
+		return entry.Entry{}, false
 	}
 	return b.read[i], true
 }
 
 // endsWith reports whether the path ends with the said messages. Between them the path may have rounds of tools that
 // the application did not keep. If lost is set, it may also have such rounds after a final user message.
-func (b *backwards) endsWith(said []history.Body, lost bool) bool {
+func (b *backwards) endsWith(said []entry.Body, lost bool) bool {
 	j := len(said) - 1
 	skips := lost && roleOf(said[j]) == chat.RoleUser
 	for i := 0; j >= 0; i++ {
@@ -151,25 +152,25 @@ func (b *backwards) endsWith(said []history.Body, lost bool) bool {
 	return true
 }
 
-func roleOf(b history.Body) chat.Role {
-	m, _ := b.(history.Message)
+func roleOf(b entry.Body) chat.Role {
+	m, _ := b.(entry.Message)
 	return m.Role
 }
 
 // questionOrAnswer reports whether a message is the user's, or the assistant's without calls.
-func questionOrAnswer(b history.Body) bool {
-	m, _ := b.(history.Message)
+func questionOrAnswer(b entry.Body) bool {
+	m, _ := b.(entry.Message)
 	return m.Role == chat.RoleUser || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0
 }
 
 // mirrored reports whether the framework has a message for an entry.
-func mirrored(e history.Entry) bool {
-	m, ok := e.Body.(history.CustomMessage)
-	return e.Type() == history.TypeMessage || ok && m.Name == SystemName
+func mirrored(e entry.Entry) bool {
+	m, ok := e.Body.(entry.CustomMessage)
+	return e.Type() == entry.TypeMessage || ok && m.Name == SystemName
 }
 
 // common returns the length of the common prefix of entries and messages.
-func (l Log) common(entries []history.Entry, said []history.Body) int {
+func (l Log) common(entries []entry.Entry, said []entry.Body) int {
 	for i, e := range entries {
 		if i == len(said) || !l.says(e, said[i]) {
 			return i
@@ -180,12 +181,12 @@ func (l Log) common(entries []history.Entry, said []history.Body) int {
 
 // says reports whether an entry holds a message. It compares the framework's ids, or else role, text, calls and media,
 // because applications may keep no more than these.
-func (l Log) says(e history.Entry, b history.Body) bool {
-	had, isMessage := e.Body.(history.Message)
-	said, ok := b.(history.Message)
+func (l Log) says(e entry.Entry, b entry.Body) bool {
+	had, isMessage := e.Body.(entry.Message)
+	said, ok := b.(entry.Message)
 	if !isMessage || !ok {
-		was, isCustom := e.Body.(history.CustomMessage)
-		now, ok := b.(history.CustomMessage)
+		was, isCustom := e.Body.(entry.CustomMessage)
+		now, ok := b.(entry.CustomMessage)
 		return isCustom && ok && (chat.Message{Content: was.Content}).Text() == (chat.Message{Content: now.Content}).Text()
 	}
 	if had.Role != said.Role || !l.sameCall(had.ToolCallID, said.ToolCallID) || len(had.ToolCalls) != len(said.ToolCalls) {
@@ -210,7 +211,7 @@ func (l Log) sameCall(had, said string) bool {
 }
 
 // media returns the images and documents of a message.
-func media(m history.Message) (list []chat.Part) {
+func media(m entry.Message) (list []chat.Part) {
 	for _, p := range m.Content {
 		switch p.(type) {
 		case chat.Image, chat.Document:

@@ -1,0 +1,334 @@
+package entry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// FormatVersion is the version of the log's format, which is in its header. A log of another version is not read. A new
+// type of entry does not raise it, because an older version keeps such entries as they are. A new field of an existing
+// type does, because an older version refuses a line with a field that it would lose; but not before the first release.
+const FormatVersion = 3
+
+// headerLine is the first line of a log.
+type headerLine struct {
+	Type    Type `json:"type"`
+	Version int  `json:"version"`
+	Header
+}
+
+// headLine holds the fields that every entry's line starts with.
+type headLine struct {
+	Type   Type      `json:"type"`
+	ID     string    `json:"id"`
+	Parent string    `json:"parent,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// line is an entry as written. Exactly one body is set, the one that the type names.
+type line struct {
+	headLine
+	Redacted       []string        `json:"redacted,omitempty"`
+	Message        *Message        `json:"message,omitempty"`
+	Shell          *Shell          `json:"shell,omitempty"`
+	CustomMessage  *CustomMessage  `json:"customMessage,omitempty"`
+	Compaction     *Compaction     `json:"compaction,omitempty"`
+	BranchSummary  *BranchSummary  `json:"branchSummary,omitempty"`
+	Branch         *Branch         `json:"branch,omitempty"`
+	Custom         *Custom         `json:"custom,omitempty"`
+	Label          *Label          `json:"label,omitempty"`
+	ModelChange    *ModelChange    `json:"modelChange,omitempty"`
+	ThinkingChange *ThinkingChange `json:"thinkingChange,omitempty"`
+	Todos          *Todos          `json:"todos,omitempty"`
+	Usage          *Usage          `json:"usage,omitempty"`
+	Clearing       *Clearing       `json:"clearing,omitempty"`
+	Preamble       *Preamble       `json:"preamble,omitempty"`
+	Plan           *Plan           `json:"plan,omitempty"`
+	PlanEnd        *PlanEnd        `json:"planEnd,omitempty"`
+	Refusal        *Refusal        `json:"refusal,omitempty"`
+	Erasure        *Erasure        `json:"erasure,omitempty"`
+}
+
+// Encode returns the entry as a line, without the line break. [CheckDepth] says whether it can be read back everywhere.
+func (e Entry) Encode() ([]byte, error) {
+	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
+	switch b := e.Body.(type) {
+	case nil:
+		return nil, errors.New("an entry without a body")
+	case Message:
+		l.Message = &b
+	case Shell:
+		l.Shell = &b
+	case CustomMessage:
+		l.CustomMessage = &b
+	case Compaction:
+		l.Compaction = &b
+	case BranchSummary:
+		l.BranchSummary = &b
+	case Branch:
+		l.Branch = &b
+	case Custom:
+		l.Custom = &b
+	case Label:
+		l.Label = &b
+	case ModelChange:
+		l.ModelChange = &b
+	case ThinkingChange:
+		l.ThinkingChange = &b
+	case Todos:
+		l.Todos = &b
+	case Usage:
+		l.Usage = &b
+	case Clearing:
+		l.Clearing = &b
+	case Preamble:
+		l.Preamble = &b
+	case Plan:
+		l.Plan = &b
+	case PlanEnd:
+		l.PlanEnd = &b
+	case Refusal:
+		l.Refusal = &b
+	case Erasure:
+		l.Erasure = &b
+	case Unknown:
+		return b.Line, nil
+	default:
+		return nil, fmt.Errorf("unknown body type %T: use a value, not a pointer, of one of package history's types", b)
+	}
+	return encoded(l, func(v *visitor) { v.body(e.Body) })
+}
+
+// encoded returns a line. If it cannot be encoded, the error names the value that visit comes to.
+func encoded(line any, visit func(*visitor)) ([]byte, error) {
+	data, err := validJSON(line)
+	if err != nil {
+		return nil, unencodable(err, visit)
+	}
+	return data, nil
+}
+
+// validJSON encodes a value that may hold JSON from elsewhere. Bytes in it that are not UTF-8 become U+FFFD, as in all
+// texts.
+func validJSON(v any) ([]byte, error) {
+	data, err := plainjson.Marshal(v)
+	if err == nil && !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+	}
+	return data, err
+}
+
+// Parse returns the entry that a line of a store holds.
+func Parse(l storage.Line) (Entry, error) {
+	e, err := Decode(l.Data)
+	if err != nil {
+		return Entry{}, fmt.Errorf("history: the line of entry %q: %w", l.ID, err)
+	}
+	return e, nil
+}
+
+// UnmarshalJSON reads an entry from its line in a log, as [Decode] does.
+func (e *Entry) UnmarshalJSON(line []byte) error {
+	read, err := Decode(line)
+	if err == nil {
+		*e = read
+	}
+	return err
+}
+
+// Decode returns the entry of a line, given without its line break. An entry of an unknown type becomes an [Unknown].
+// An unknown field is an error, because its content would be lost unnoticed: the line is damaged, or of another
+// version.
+func Decode(raw []byte) (Entry, error) {
+	var l line
+	if err := plainjson.Unmarshal(raw, &l); err != nil {
+		var all struct { // the fields that lines of every type have
+			headLine
+			Redacted []string `json:"redacted"`
+		}
+		if json.Unmarshal(raw, &all) != nil || all.Type == "" || all.Type.Known() {
+			return Entry{}, err
+		}
+		// In an entry of a later version, fields may mean something else.
+		l = line{headLine: all.headLine, Redacted: all.Redacted}
+	}
+	if err := l.check(); err != nil {
+		return Entry{}, err
+	}
+	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Redacted: l.Redacted, Body: l.body(l.Type)}
+	var err error
+	switch b := e.Body.(type) {
+	case Message:
+		if b.Role == chat.RoleSystem {
+			return Entry{}, fmt.Errorf("unknown role %q", b.Role)
+		}
+		err = checkRoles(b.Message)
+	case Preamble:
+		err = checkRoles(b.System...)
+	case Compaction:
+		err = checkRoles(b.Messages...)
+	case nil:
+		if l.Type.Known() {
+			return Entry{}, fmt.Errorf("a %s without a body", l.Type)
+		}
+		for _, t := range knownTypes {
+			if l.body(t) != nil {
+				return Entry{}, fmt.Errorf("a %s that holds a %s", l.Type, t)
+			}
+		}
+		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// checkRoles returns an error if a message has an unknown role.
+func checkRoles(messages ...chat.Message) error {
+	for _, m := range messages {
+		switch m.Role {
+		case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
+		default:
+			return fmt.Errorf("unknown role %q", m.Role)
+		}
+	}
+	return nil
+}
+
+// body returns the body for a type, nil if the line has none.
+func (l *line) body(t Type) Body {
+	switch t {
+	case TypeMessage:
+		return body(l.Message)
+	case TypeShell:
+		return body(l.Shell)
+	case TypeCustomMessage:
+		return body(l.CustomMessage)
+	case TypeCompaction:
+		return body(l.Compaction)
+	case TypeBranchSummary:
+		return body(l.BranchSummary)
+	case TypeBranch:
+		return body(l.Branch)
+	case TypeCustom:
+		return body(l.Custom)
+	case TypeLabel:
+		return body(l.Label)
+	case TypeModelChange:
+		return body(l.ModelChange)
+	case TypeThinkingChange:
+		return body(l.ThinkingChange)
+	case TypeTodos:
+		return body(l.Todos)
+	case TypeUsage:
+		return body(l.Usage)
+	case TypeClearing:
+		return body(l.Clearing)
+	case TypePreamble:
+		return body(l.Preamble)
+	case TypePlan:
+		return body(l.Plan)
+	case TypePlanEnd:
+		return body(l.PlanEnd)
+	case TypeRefusal:
+		return body(l.Refusal)
+	case TypeErasure:
+		return body(l.Erasure)
+	}
+	return nil
+}
+
+// body returns the value that b points to, nil if b is nil.
+func body[B Body](b *B) Body {
+	if b == nil {
+		return nil
+	}
+	return *b
+}
+
+// check returns an error if the start of a line is invalid.
+func (h *headLine) check() error {
+	switch {
+	case h.Type == "":
+		return errors.New("it has no type")
+	case h.Type == TypeSession:
+		return errors.New("it is a second header")
+	case h.ID == "":
+		return errors.New("it has no id")
+	case len(h.ID) > MaxID:
+		return fmt.Errorf("its id has %d bytes, more than %d", len(h.ID), MaxID)
+	}
+	return nil
+}
+
+// knownTypes lists the types of entries that this version writes.
+var knownTypes = []Type{
+	TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
+	TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
+	TypeErasure,
+}
+
+// Known reports whether this version writes entries of the type.
+func (t Type) Known() bool { return slices.Contains(knownTypes, t) }
+
+// Encode returns the header as the first line of a log, without the line break.
+func (h Header) Encode() ([]byte, error) {
+	return encoded(headerLine{Type: TypeSession, Version: FormatVersion, Header: h}, func(v *visitor) { v.header(h) })
+}
+
+// DecodeHeader returns the header that the first line of a log holds.
+func DecodeHeader(body []byte) (Header, error) {
+	var h headerLine
+	switch err := json.Unmarshal(body, &h); {
+	case err != nil:
+		return Header{}, fmt.Errorf("it is not the header of a session: %w", err)
+	case h.Type != TypeSession:
+		return Header{}, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
+	case h.Version != FormatVersion:
+		return Header{}, fmt.Errorf("the session has format %d, this version reads %d", h.Version, FormatVersion)
+	}
+	return h.Header, nil
+}
+
+// shellJSON is the JSON of a shell command, with its output in base64 if that is not UTF-8.
+type shellJSON struct {
+	plainShell
+	Output *string `json:"output,omitempty"`
+	Raw    []byte  `json:"base64,omitempty"`
+}
+
+type plainShell Shell
+
+// MarshalJSON writes the output so that every byte of it is restored.
+func (b Shell) MarshalJSON() ([]byte, error) {
+	j := shellJSON{plainShell: plainShell(b), Output: &b.Output}
+	if !utf8.ValidString(b.Output) {
+		j.Output, j.Raw = nil, []byte(b.Output)
+	}
+	return plainjson.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (b *Shell) UnmarshalJSON(data []byte) error {
+	var j shellJSON
+	if err := plainjson.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*b = Shell(j.plainShell)
+	if j.Output != nil {
+		b.Output = *j.Output
+	} else {
+		b.Output = string(j.Raw)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package entry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Plan is a compaction that was decided on, with everything needed to carry it out here, in another process, or after a
+// restart. It ends with a [Compaction] or a [PlanEnd] that names it. A plan without one is pending.
+type Plan struct {
+	// Policy is the name of the policy.
+	Policy string `json:"policy,omitempty"`
+	// Occasion for which the policy decided.
+	Occasion string `json:"occasion,omitempty"`
+	// Background reports that the summary is made while the work goes on.
+	Background bool `json:"background,omitempty"`
+	// FirstKept is the id of the first entry that is kept word for word. Everything that the view shows before it is
+	// covered.
+	FirstKept string `json:"firstKept"`
+	// Room is the maximum number of tokens for the replacement, and Words the part of it for the summary's own words.
+	Room  int `json:"room"`
+	Words int `json:"words"`
+	// Mode is the only mode in which the summary may be requested; "" leaves the choice to the policy.
+	Mode string `json:"mode,omitempty"`
+	// Instructions by the user who asked for the compaction.
+	Instructions string `json:"instructions,omitempty"`
+	// Preamble is the digest of the [Preamble] with the prompt's system messages and tools; "" if there are none.
+	Preamble string `json:"preamble,omitempty"`
+	// Thinking that is put before what is kept ([Compaction.Thinking]).
+	Thinking []chat.Thinking `json:"thinking,omitempty"`
+	// Used is the number of tokens that the policy measured; Limit is the number at which it compacts, 0 if it has
+	// none.
+	Used  int `json:"used,omitempty"`
+	Limit int `json:"limit,omitempty"`
+	// Base is the size, in tokens, to which Used and Limit refer: the context window, or a smaller one that the policy
+	// sets.
+	Base int `json:"base,omitempty"`
+	// TokensBefore is the size of the prompt's messages.
+	TokensBefore int `json:"tokensBefore,omitempty"`
+	// Model is the name of the model that the prompt is for.
+	Model string `json:"model,omitempty"`
+	// Until is the time after which the attempt to carry the plan out counts as failed: the plan is dropped or taken
+	// over.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// PlanEnd records the end of a [Plan] that had no result, or of an attempt to carry it out.
+type PlanEnd struct {
+	// Plan is the id of the plan's entry.
+	Plan string `json:"plan"`
+	// Outcome of the plan.
+	Outcome PlanOutcome `json:"outcome"`
+	// Error is the text of the error, and ErrorType the name that events give to its type; "" if there was none.
+	Error     string `json:"error,omitempty"`
+	ErrorType string `json:"errorType,omitempty"`
+	// NotBefore is the time until which a provider asked to wait.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Finished lists the answers received before the failure, which the next attempt or plan need not request again.
+	Finished []SummaryAnswer `json:"finished,omitempty"`
+}
+
+// PlanOutcome is the way a plan, or an attempt to carry it out, ended.
+type PlanOutcome string
+
+// The outcomes of plans.
+const (
+	// PlanFailed: there was no usable summary.
+	PlanFailed PlanOutcome = "failed"
+	// PlanVetoed: a hook cancelled it.
+	PlanVetoed PlanOutcome = "vetoed"
+	// PlanDropped: it was cancelled, no longer needed, or can no longer cut at its entry.
+	PlanDropped PlanOutcome = "dropped"
+	// PlanRetried: an attempt failed, and the plan is pending until the next one.
+	PlanRetried PlanOutcome = "retried"
+)
+
+// SummaryRequest identifies a request for a summary.
+type SummaryRequest struct {
+	// Model is the model's name.
+	Model string `json:"model,omitempty"`
+	// Request consists of a mode and a digest of the text, such as "full:9f86d081884c7d65".
+	Request string `json:"request"`
+}
+
+// SummaryAnswer is the summary that a model wrote for a part of what a [Plan] covers.
+type SummaryAnswer struct {
+	SummaryRequest
+	// Text of the summary.
+	Text string `json:"text"`
+}
+
+// Preamble holds the system messages and the tools of a prompt. Plans refer to it by its digest, so that it is stored
+// once.
+type Preamble struct {
+	// Digest of the fields below, as they were before history.Options.Redact.
+	Digest string         `json:"digest"`
+	System []chat.Message `json:"system,omitempty"`
+	Tools  []chat.Tool    `json:"tools,omitempty"`
+}
+
+// NewPreamble returns a preamble with its digest; that of nothing is "".
+func NewPreamble(system []chat.Message, tools []chat.Tool) (Preamble, error) {
+	p := Preamble{System: system, Tools: tools}
+	if len(system)+len(tools) == 0 {
+		return p, nil
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return p, fmt.Errorf("history: the system messages and tools: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	p.Digest = hex.EncodeToString(sum[:16])
+	return p, nil
+}
+
+// Refusal records a provider's refusal of a request that was too large for its model.
+type Refusal struct {
+	// Model is the model's name.
+	Model string `json:"model,omitempty"`
+	// Limit of the model and Tokens of the request by the provider's count, 0 if it did not state them.
+	Limit  int `json:"limit,omitempty"`
+	Tokens int `json:"tokens,omitempty"`
+	// Counted is our own count of the same request, messages and tools.
+	Counted int `json:"counted,omitempty"`
+	// Summary reports that it was a request for a summary, and not the agent's.
+	Summary bool `json:"summary,omitempty"`
+}
+
+// Clearing replaces old tool output, or old arguments of tool calls, by placeholders in the views after it. It holds
+// the text of each placeholder, so that a session shows the same bytes wherever it is opened.
+type Clearing struct {
+	// Results that are replaced.
+	Results []Cleared `json:"results,omitempty"`
+	// Arguments that are replaced. The placeholder of each is valid JSON.
+	Arguments []Cleared `json:"arguments,omitempty"`
+	// Saved is the number of tokens by which the view shrinks.
+	Saved int `json:"saved,omitempty"`
+}
+
+// Cleared is a result, or the arguments of a call, that a [Clearing] replaces.
+type Cleared struct {
+	// Entry is the id of the tool result, or of the assistant message that makes the call.
+	Entry string `json:"entry"`
+	// Call is the id of the call whose arguments are replaced; "" for a result.
+	Call string `json:"call,omitempty"`
+	// Text is the placeholder.
+	Text string `json:"text"`
+}
+
+// Erasure records what was erased. It follows the leaf of the session at that time.
+type Erasure struct {
+	// Entries lists the ids of the entries whose content was erased.
+	Entries []string `json:"entries"`
+	// Copies lists the compactions, clearings and plans from which word for word copies of that content were erased
+	// too.
+	Copies []string `json:"copies,omitempty"`
+	// Summaries lists the compactions and branch summaries that cover the erased entries. Their words may still reveal
+	// the content.
+	Summaries []string `json:"summaries,omitempty"`
+}

@@ -1,0 +1,552 @@
+package log
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
+	"github.com/promptree-go/promptree/history/storage"
+)
+
+// isStored reports whether the entry of a node is still in the store. A writer removes a line that it could not write
+// completely.
+func (r *Reader) isStored(ctx context.Context, n Node) bool {
+	for line, err := range r.store.Read(ctx, n.At) {
+		return err == nil && (line.ID == n.ID || n.ID == "")
+	}
+	return n.ID == ""
+}
+
+// Refresh reads what others have appended to the store since. See history.Session.Refresh.
+func (l *Log) Refresh(ctx context.Context) error {
+	if err := l.begins(ctx); err != nil {
+		return err
+	}
+	defer l.writing.Release()
+	r, p, end, err := l.State()
+	if err != nil || r.store == nil {
+		return err
+	}
+	if l.ReadOnly() && !r.isStored(ctx, p.Last()) { // the writer removed it
+		if end, err = r.store.End(ctx); err != nil {
+			return err
+		}
+		return l.reload(ctx, r, end)
+	}
+	news, err := l.readOn(ctx, r, p, end)
+	if err != nil {
+		return err
+	}
+	if news.erased {
+		return l.reload(ctx, r, news.end)
+	}
+	l.advance(news.path, end, news.end)
+	return nil
+}
+
+// reload drops the cached entries of a session in which something was erased, and reads it again. The caller holds
+// writing.
+func (l *Log) reload(ctx context.Context, r *Reader, end storage.Position) error {
+	r.cache.forget(r.Key)
+	fresh := *r
+	fresh.Key = sessions.Add(1) // concurrent readers may still store what they read under the old key
+	p, err := fresh.open(ctx, end, "")
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.key, l.path, l.end = fresh.Key, p, end
+	return nil
+}
+
+// advance moves the session to a path whose part after the position known is new.
+func (l *Log) advance(p Path, known, end storage.Position) {
+	if slices.ContainsFunc(p.Nodes[p.IndexAt(known):], func(n Node) bool { return n.compaction != nil }) {
+		p = p.trimmed()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.path, l.end = p, end
+}
+
+// news describes what others have appended to a store.
+type news struct {
+	path   Path // to the last entry appended
+	end    storage.Position
+	said   bool // something was said, or the branch changed
+	erased bool // something was erased
+}
+
+// readOn reads what was appended to the store after the position end, at which the path p led to the leaf.
+func (l *Log) readOn(ctx context.Context, r *Reader, p Path, end storage.Position) (news, error) {
+	n := news{path: p, end: end}
+	if r.store == nil {
+		return n, nil
+	}
+	if _, err := r.store.End(ctx); err != nil { // a reader of a file must look for its new end
+		return news{}, err
+	}
+	for line, err := range r.store.Read(ctx, end) {
+		e, err := r.decode(ctx, line, err)
+		if err != nil {
+			return news{}, err
+		}
+		r.keep(line.At, e, len(line.Data))
+		next := newNode(e, line.At)
+		n.said = n.said || next.Kind.Said() || e.Parent != n.path.Last().ID
+		switch {
+		case e.Parent == "":
+			n.path = Path{}
+		case e.Parent != n.path.Last().ID:
+			if n.path, err = r.pathTo(ctx, n.path, line.At, e.Parent); err != nil {
+				return news{}, err
+			}
+		}
+		n.path, n.end = n.path.with(next), line.End
+		n.erased = n.erased || next.Kind == entry.KindErasure
+		if l.taken != nil {
+			l.taken[e.ID] = true
+		}
+	}
+	return n, nil
+}
+
+// Add adds entries of any kind, all or none, and returns them as added. See history.Session.Add.
+func (l *Log) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, error) {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		e, err := entries[i].Redact(ctx, l.options.Redact) // before anything is locked
+		if err != nil {
+			return nil, InEntry(describe(entries, i), err)
+		}
+		entries[i] = e
+	}
+	if err := l.begins(ctx); err != nil {
+		return nil, err
+	}
+	defer l.writing.Release()
+	return l.add(ctx, entries, false)
+}
+
+// Branch continues the session from an entry on this branch or another; from "" a new conversation starts. See
+// history.Session.Branch.
+func (l *Log) Branch(ctx context.Context, id string) error {
+	if err := l.begins(ctx); err != nil {
+		return err
+	}
+	defer l.writing.Release()
+	_, err := l.add(ctx, []entry.Entry{{Body: entry.Branch{From: l.Leaf()}, Parent: id}}, id == "")
+	return err
+}
+
+// Has reports whether an entry has an id. See history.Session.Has.
+func (l *Log) Has(ctx context.Context, id string) (bool, error) {
+	if err := l.begins(ctx); err != nil {
+		return false, err
+	}
+	defer l.writing.Release()
+	r, _, _, err := l.State()
+	if err != nil || r.store == nil {
+		return false, err
+	}
+	return l.has(ctx, r, id)
+}
+
+// add adds entries. If root is set, the first may be a root. The caller holds writing.
+func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entry.Entry, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := l.ready(ctx); err != nil {
+		return nil, err
+	}
+	r, p, end, err := l.State()
+	if err != nil {
+		return nil, err
+	}
+	var seen []string // for each entry, the id of the entry before it that the caller could know
+	for {
+		a := adding{branchEnd: branchEnd{r, p, end}, log: l, seen: seen}
+		r.staged = map[storage.Position]entry.Entry{}
+		added := slices.Clone(entries)
+		lines := make([]storage.Line, len(entries))
+		for i := range added {
+			if lines[i], err = a.stage(ctx, &added[i], root && i == 0); err != nil {
+				l.spare = append(a.drawn, l.spare...)
+				return nil, InEntry(describe(added, i), err)
+			}
+		}
+		ends, err := r.store.Append(ctx, end, lines...)
+		r.staged = nil
+		if err == nil {
+			l.take(a, added, lines, ends)
+			return added, nil
+		}
+		l.spare, seen = append(a.drawn, l.spare...), a.seen
+		if _, conflict := errors.AsType[*storage.ConflictError](err); !conflict {
+			return nil, err
+		}
+		news, readErr := l.readOn(ctx, r, p, end)
+		if readErr != nil {
+			return nil, errors.Join(err, readErr)
+		}
+		if news.end == end || news.said && a.says {
+			return nil, err
+		}
+		if l.advance(news.path, end, news.end); news.erased {
+			if err := l.reload(ctx, r, news.end); err != nil {
+				return nil, err
+			}
+		}
+		if r, p, end, err = l.State(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ready creates a store in memory for a session without one, and starts an empty one.
+func (l *Log) ready(ctx context.Context) error {
+	l.mu.Lock()
+	if l.store == nil {
+		l.store, l.key = &storage.Memory{}, sessions.Add(1)
+	}
+	empty := l.end == 0 && !l.closed
+	l.mu.Unlock()
+	if !empty {
+		return nil
+	}
+	return l.begin(ctx, entry.Header{})
+}
+
+// take records what was appended in the session.
+func (l *Log) take(a adding, added []entry.Entry, lines []storage.Line, ends []storage.Position) {
+	for i := len(added) - 1; i >= 0; i-- {
+		at := a.end
+		if i > 0 {
+			at = ends[i-1]
+		}
+		if k := a.path.IndexAt(a.end + storage.Position(i)); k < len(a.path.Nodes) && a.path.Nodes[k].ID == added[i].ID {
+			a.path.Nodes[k].At = at
+		}
+		a.r.keep(at, added[i], len(lines[i].Data))
+		if l.taken != nil {
+			l.taken[added[i].ID] = true
+		}
+	}
+	l.advance(a.path, a.end, ends[len(ends)-1])
+}
+
+// describe names an entry in an error.
+func describe(entries []entry.Entry, i int) string {
+	kind := string(entries[i].Type())
+	if kind == "" {
+		kind = "entry"
+	}
+	if len(entries) == 1 {
+		return kind
+	}
+	return fmt.Sprintf("%s %d of %d", kind, i+1, len(entries))
+}
+
+// adding holds the state of entries being added to a session.
+type adding struct {
+	branchEnd
+	log    *Log
+	staged []Path   // to each staged entry
+	says   bool     // an entry holds something said
+	seen   []string // see [Log.add]
+	drawn  []string // from Options.IDs
+}
+
+// stage completes an entry, checks it, and returns its line.
+func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.Line, error) {
+	if e.Body == nil {
+		return storage.Line{}, errors.New("it has no body")
+	}
+	if err := a.place(ctx, e, root); err != nil {
+		return storage.Line{}, err
+	}
+	if len(a.seen) == len(a.staged) {
+		a.seen = append(a.seen, a.stored())
+	}
+	if e.ID == "" {
+		var err error
+		if e.ID, err = a.newID(ctx); err != nil {
+			return storage.Line{}, err
+		}
+	}
+	if e.Time.IsZero() {
+		var err error
+		if e.Time, err = a.log.Now(ctx); err != nil {
+			return storage.Line{}, err
+		}
+	}
+	e.Time = e.Time.UTC().Round(0)
+	switch b := e.Body.(type) {
+	case entry.Usage:
+		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something was added in between
+			b.Of = before
+		}
+		b.Sent.Time = b.Sent.Time.UTC()
+		e.Body = b
+	case entry.Message:
+		if err := a.checkMessage(ctx, b.Message); err != nil {
+			return storage.Line{}, err
+		}
+		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller may change its slices
+		e.Body = b
+	case entry.Compaction:
+		if before := a.seen[len(a.staged)]; b.Boundary() == "" && before != a.stored() { // it covers only what the session had read
+			b.LastCovered = before
+		}
+		if err := a.checkCompaction(ctx, b); err != nil {
+			return storage.Line{}, err
+		}
+		var err error
+		if b.Carried, err = a.r.carriedPast(ctx, a.path, a.path.Cut(b, Anywhere)); err != nil {
+			return storage.Line{}, err
+		}
+		if b.Carried.Lines > 0 {
+			b.Carried.Lines += len(a.staged)
+		}
+		e.Body = b
+	case entry.Clearing:
+		if err := a.checkClearing(ctx, b); err != nil {
+			return storage.Line{}, err
+		}
+	case entry.CustomMessage:
+		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
+			return storage.Line{}, err
+		}
+	case entry.Preamble:
+		for i, m := range b.System {
+			if err := checkText(m); err != nil {
+				return storage.Line{}, fmt.Errorf("system message %d: %w", i+1, err)
+			}
+		}
+	case entry.Plan:
+		if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
+			return storage.Line{}, fmt.Errorf("its thinking: %w", err)
+		}
+		b.Until = b.Until.UTC()
+		e.Body = b
+	case entry.PlanEnd:
+		b.NotBefore = b.NotBefore.UTC()
+		e.Body = b
+	}
+	line, err := a.log.options.writable(e.Encode())
+	if err != nil {
+		return storage.Line{}, err
+	}
+	if m, ok := e.Body.(entry.Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
+		if *e, err = entry.Decode(line); err != nil { // the entry as it will be read, which shares nothing with the caller's
+			return storage.Line{}, err
+		}
+	}
+	n := newNode(*e, a.end+storage.Position(len(a.staged)))
+	a.r.staged[n.At] = *e
+	a.says = a.says || n.Kind.Said()
+	a.path = a.path.with(n)
+	a.staged = append(a.staged, a.path)
+	return storage.Line{ID: e.ID, Parent: e.Parent, Kind: string(e.Type()), Data: line}, nil
+}
+
+// stored returns the id of the entry before, "" if that is about to be added too.
+func (a *adding) stored() string {
+	if n := a.path.Last(); n.At < a.end {
+		return n.ID
+	}
+	return ""
+}
+
+// isOpaque reports whether a part is opaque, so that its bytes belong to the caller, who may change them.
+func isOpaque(p chat.Part) bool {
+	_, ok := p.(chat.Opaque)
+	return ok
+}
+
+// place moves to the entry's parent, and checks its id.
+func (a *adding) place(ctx context.Context, e *entry.Entry, root bool) error {
+	if u, ok := e.Body.(entry.Unknown); ok {
+		line, err := entry.Decode(u.Line)
+		head, headErr := storage.ParseLine(u.Line)
+		switch {
+		case err != nil || headErr != nil:
+			return fmt.Errorf("its line: %w", errors.Join(err, headErr))
+		case head.ID != line.ID || head.Parent != line.Parent || head.Kind != string(line.Type()) || !utf8.ValidString(line.ID):
+			return errors.New("its line has an id, parent or type twice, or not in UTF-8")
+		case line.Type().Known() || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
+			return fmt.Errorf("its line is not one of an unknown %q", u.Kind)
+		case e.ID != "" && e.ID != line.ID || e.Parent != "" && e.Parent != line.Parent:
+			return errors.New("its line has another id or parent")
+		}
+		*e, root = line, line.Parent == ""
+	}
+	if e.ID != "" {
+		if len(e.ID) > entry.MaxID || !utf8.ValidString(e.ID) {
+			return fmt.Errorf("the id %.40q is longer than %d bytes or not valid UTF-8", e.ID, entry.MaxID)
+		}
+		if taken, err := a.isTaken(ctx, e.ID); err != nil {
+			return err
+		} else if taken {
+			return fmt.Errorf("there is an entry %q already", e.ID)
+		}
+	}
+	switch {
+	case root:
+		a.path = Path{}
+		return nil
+	case e.Parent == "":
+		e.Parent = a.path.Last().ID
+		return nil
+	}
+	return a.follow(ctx, e.Parent)
+}
+
+// follow moves the path to an entry.
+func (a *adding) follow(ctx context.Context, id string) (err error) {
+	if a.path.Last().ID == id {
+		return nil
+	}
+	for _, p := range a.staged {
+		if p.Last().ID == id {
+			a.path = p.to(len(p.Nodes) - 1)
+			return nil
+		}
+	}
+	a.path, err = a.r.pathTo(ctx, a.path, a.end, id)
+	return err
+}
+
+// isTaken reports whether an entry has an id, including those about to be added.
+func (a *adding) isTaken(ctx context.Context, id string) (bool, error) {
+	if slices.ContainsFunc(a.staged, func(p Path) bool { return p.Last().ID == id }) {
+		return true, nil
+	}
+	return a.log.has(ctx, a.r, id)
+}
+
+// has reports whether an entry has an id. The first call reads the ids of the whole store. The caller holds writing.
+func (l *Log) has(ctx context.Context, r *Reader, id string) (bool, error) {
+	if l.taken == nil {
+		taken := map[string]bool{}
+		for line, err := range unsalvaged(r.store).Read(ctx, 0) {
+			if err != nil && line.End == 0 {
+				return false, err
+			}
+			if line.At == 0 {
+				continue
+			}
+			taken[line.ID] = true
+			taken[line.Parent] = true // the parent's line may be unreadable
+			if err != nil {           // a damaged line may hold the id
+				for text := range bytes.SplitSeq(line.Data, []byte{'"'}) {
+					if len(text) <= entry.MaxID {
+						taken[string(text)] = true
+					}
+				}
+			}
+		}
+		l.taken = taken
+	}
+	return l.taken[id], nil
+}
+
+// draw returns an id from the caller's source, or one that was drawn before and not used.
+func (a *adding) draw(ctx context.Context) (string, error) {
+	if len(a.log.spare) == 0 {
+		return a.log.options.IDs(ctx)
+	}
+	id := a.log.spare[0]
+	a.log.spare = a.log.spare[1:]
+	return id, nil
+}
+
+// newID returns an id that no entry has. Without Options.IDs it is random.
+func (a *adding) newID(ctx context.Context) (string, error) {
+	if a.log.options.IDs == nil {
+		now, err := a.log.Now(ctx)
+		return a.log.ids.next(now), err
+	}
+	for range 1 << 20 {
+		id, err := a.draw(ctx)
+		if err != nil {
+			return "", err
+		}
+		if id == "" || len(id) > entry.MaxID || !utf8.ValidString(id) {
+			return "", fmt.Errorf("Options.IDs returned %.40q: an id has 1 to %d bytes of valid UTF-8", id, entry.MaxID)
+		}
+		taken, err := a.isTaken(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !taken {
+			a.drawn = append(a.drawn, id)
+			return id, nil
+		}
+	}
+	return "", errors.New("Options.IDs returned only ids that entries have already")
+}
+
+// idAlphabet has 32 characters in the order of their bytes, without those that are easily confused.
+const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// ids makes ids of 20 characters that sort by the millisecond in which they were made, and within one millisecond in
+// order. 50 bits of each are random, so that two writers do not make the same id.
+type ids struct {
+	mu   sync.Mutex
+	last [20]byte
+}
+
+// timeLetters is the number of characters of an id that hold the time: 50 bits.
+const timeLetters = 10
+
+// next returns a new id.
+func (g *ids) next(now time.Time) string {
+	var id [20]byte
+	for i, ms := timeLetters-1, now.UnixMilli(); i >= 0; i-- {
+		id[i] = idAlphabet[ms&31]
+		ms >>= 5
+	}
+	_, _ = rand.Read(id[timeLetters:]) // never fails
+	for i := timeLetters; i < len(id); i++ {
+		id[i] = idAlphabet[id[i]&31]
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if string(id[:timeLetters]) <= string(g.last[:timeLetters]) { // the same millisecond, or the clock was set back
+		id = after(g.last)
+	}
+	g.last = id
+	return string(id[:])
+}
+
+// after returns a greater id whose last random characters are new.
+func after(id [20]byte) [20]byte {
+	for i := timeLetters + 4; i >= 0; i-- {
+		at := strings.IndexByte(idAlphabet, id[i])
+		id[i] = idAlphabet[(at+1)%len(idAlphabet)]
+		if at+1 < len(idAlphabet) {
+			break
+		}
+	}
+	_, _ = rand.Read(id[timeLetters+5:])
+	for i := timeLetters + 5; i < len(id); i++ {
+		id[i] = idAlphabet[id[i]&31]
+	}
+	return id
+}

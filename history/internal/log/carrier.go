@@ -1,0 +1,128 @@
+package log
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+)
+
+// The limits of what a compaction carries forward.
+const (
+	MostHead      = 64 // also the limit for clearings
+	mostSaid      = 1000
+	mostCalls     = 1000
+	mostPreambles = 16
+)
+
+// carrier gathers what a compaction carries forward.
+type carrier struct{ entry.Carried }
+
+// carrierOf returns a carrier with a copy of what a compaction carries.
+func carrierOf(c entry.Carried) carrier {
+	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
+	c.Calls = slices.Clone(c.Calls)
+	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
+	return carrier{c}
+}
+
+// place fills in the positions of entries that had none because they were added together with the compaction.
+func (c *carrier) place(p Path) {
+	at := func(r entry.Ref) entry.Ref {
+		if i := p.Index(r.ID); r.At == 0 && i >= 0 {
+			r.At = p.Nodes[i].At
+		}
+		return r
+	}
+	for _, list := range [][]entry.Ref{c.Head, c.Clearings, c.Said} {
+		for i, r := range list {
+			if r.At == 0 {
+				list[i] = at(r)
+			}
+		}
+	}
+	for k, r := range c.Latest {
+		c.Latest[k] = at(r)
+	}
+	for k, r := range c.Preambles {
+		c.Preambles[k] = at(r)
+	}
+}
+
+// add records the next entry of the path.
+func (c *carrier) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
+	if c.Latest == nil {
+		c.Latest = map[entry.Type]entry.Ref{}
+	}
+	if c.Preambles == nil {
+		c.Preambles = map[string]entry.Ref{}
+	}
+	if k.Is(e.Type()) {
+		c.Latest[e.Type()] = ref
+	}
+	if k.Shown() && len(c.Head) < MostHead {
+		c.Head = append(c.Head, ref)
+	}
+	learnt := entry.Memory{Models: c.Models}
+	learnt.Add(e)
+	c.Models = learnt.Models
+	switch b := e.Body.(type) {
+	case entry.Message:
+		switch b.Role {
+		case chat.RoleUser:
+			if c.Said = append(c.Said, ref); len(c.Said) > mostSaid {
+				c.Said = slices.Delete(c.Said, 1, 2)
+				c.SaidLeft++
+			}
+		case chat.RoleAssistant:
+			for _, call := range b.ToolCalls {
+				c.Calls = append(c.Calls, call.ID)
+			}
+			c.Calls = newest(c.Calls, mostCalls)
+		case chat.RoleTool:
+			c.Calls = slices.DeleteFunc(c.Calls, func(id string) bool { return id == b.ToolCallID })
+		}
+	case entry.Clearing:
+		names := func(o entry.Cleared) bool {
+			return slices.ContainsFunc(c.Head, func(r entry.Ref) bool { return r.ID == o.Entry })
+		}
+		if slices.ContainsFunc(b.Results, names) || slices.ContainsFunc(b.Arguments, names) {
+			c.Clearings = newest(append(c.Clearings, ref), MostHead)
+		}
+	case entry.Preamble:
+		delete(c.Preambles, b.Digest)
+		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever the positions of the others
+			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return compareRefs(c.Preambles[a], c.Preambles[b]) }))
+		}
+		c.Preambles[b.Digest] = ref
+	}
+}
+
+// bounded returns what a compaction carries, with its lists cut to their limits, which a compaction written by another
+// program may exceed.
+func bounded(c entry.Carried) entry.Carried {
+	c.Head = c.Head[:min(len(c.Head), MostHead)]
+	c.Clearings, c.Calls, c.Models = newest(c.Clearings, MostHead), newest(c.Calls, mostCalls), newest(c.Models, entry.MaxModels)
+	if more := len(c.Said) - mostSaid; more > 0 {
+		c.Said = slices.Delete(c.Said, 1, 1+more)
+	}
+	maps.DeleteFunc(c.Latest, func(t entry.Type, _ entry.Ref) bool { return !t.Known() })
+	if more := len(c.Preambles) - mostPreambles; more > 0 {
+		byAge := slices.SortedFunc(maps.Keys(c.Preambles), func(a, b string) int { return compareRefs(c.Preambles[a], c.Preambles[b]) })
+		for _, digest := range byAge[:more] {
+			delete(c.Preambles, digest)
+		}
+	}
+	c.Lines = max(c.Lines, 0)
+	return c
+}
+
+// compareRefs orders entries by position. Those without one are about to be added, and come last.
+func compareRefs(a, b entry.Ref) int {
+	return cmp.Or(cmp.Compare(uint64(a.At-1), uint64(b.At-1)), cmp.Compare(a.ID, b.ID))
+}
+
+// newest returns at most n elements from the end of a list.
+func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }

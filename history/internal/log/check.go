@@ -1,0 +1,249 @@
+package log
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/sendable"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/worded"
+)
+
+// ErrSystemMessage is returned for a system message, which cannot be appended.
+var ErrSystemMessage = errors.New("history: a system message cannot be appended")
+
+// branchEnd is where an entry is about to be added.
+type branchEnd struct {
+	r    *Reader
+	path Path // to the entry before
+	end  storage.Position
+}
+
+// checkMessage returns an error if a message cannot follow the entry before.
+func (b *branchEnd) checkMessage(ctx context.Context, m chat.Message) error {
+	switch m.Role {
+	case chat.RoleUser, chat.RoleAssistant:
+	case chat.RoleTool:
+		open, err := b.isOpen(ctx, m.ToolCallID)
+		if err != nil {
+			return err
+		}
+		if !open {
+			return &entry.PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
+		}
+	case chat.RoleSystem:
+		return worded.Errorf(ErrSystemMessage, "a system message: the prompt renders it, a session does not keep it")
+	default:
+		return fmt.Errorf("unknown role %q", m.Role)
+	}
+	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
+		return &entry.PairingError{CallID: m.ToolCalls[0].ID, Reason: fmt.Sprintf("is made by a %s message", m.Role)}
+	}
+	seen := map[string]bool{}
+	for _, c := range m.ToolCalls {
+		if c.ID == "" {
+			return &entry.PairingError{Reason: "can have no answer: give each call an id where the answer is taken in, with chat.WithCallIDs"}
+		}
+		if seen[c.ID] {
+			return &entry.PairingError{CallID: c.ID, Reason: "occurs twice in one message"}
+		}
+		seen[c.ID] = true
+	}
+	return checkText(m)
+}
+
+// isOpen reports whether the path has a call with that id and no result for it.
+func (b *branchEnd) isOpen(ctx context.Context, callID string) (bool, error) {
+	for _, n := range slices.Backward(b.path.Nodes) {
+		if n.compaction != nil {
+			return slices.Contains(n.compaction.Carried.Calls, callID), nil
+		}
+		if n.Kind != entry.KindAssistant && n.Kind != entry.KindTool {
+			continue
+		}
+		e, err := b.r.load(ctx, n)
+		if err != nil {
+			return false, err
+		}
+		m := e.Message()
+		if n.Kind == entry.KindTool && m.ToolCallID == callID {
+			return false, nil
+		}
+		if slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == callID }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// checkText returns an error for text in a message that JSON cannot hold. Text parts and opaque parts may hold any
+// bytes.
+func checkText(m chat.Message) error {
+	for _, c := range m.ToolCalls {
+		for _, text := range []string{c.ID, c.Name, c.Arguments, c.Signature} {
+			if !utf8.ValidString(text) {
+				return fmt.Errorf("tool call %q is not valid UTF-8", c.ID)
+			}
+		}
+	}
+	if !utf8.ValidString(m.Name) || !utf8.ValidString(m.ToolCallID) {
+		return errors.New("its name or tool call id is not valid UTF-8")
+	}
+	for i, p := range m.Content {
+		kind, valid := "", true
+		switch p := p.(type) {
+		case nil:
+			return fmt.Errorf("part %d is nil", i)
+		case chat.Thinking:
+			if m.Role != chat.RoleAssistant {
+				return fmt.Errorf("part %d is thinking in a %s message", i, m.Role)
+			}
+			kind, valid = "thinking", utf8.ValidString(p.Text) && utf8.ValidString(p.Signature) && utf8.ValidString(p.Encrypted)
+		case chat.Image:
+			kind, valid = "an image", utf8.ValidString(p.URL) && utf8.ValidString(string(p.Detail)) && utf8.ValidString(p.MediaType)
+		case chat.Document:
+			kind, valid = "a document", utf8.ValidString(p.Data) && utf8.ValidString(p.MediaType)
+		case chat.CacheBreakpoint:
+			kind, valid = "a cache breakpoint", utf8.ValidString(p.Type)
+		}
+		if !valid {
+			return fmt.Errorf("part %d is %s that is not valid UTF-8", i, kind)
+		}
+	}
+	return nil
+}
+
+// checkCompaction returns an error if a compaction cannot follow the entry before.
+func (b *branchEnd) checkCompaction(ctx context.Context, c entry.Compaction) error {
+	if len(c.Messages) == 0 {
+		return errors.New("no messages to show")
+	}
+	for i, m := range c.Messages {
+		if m.Role != chat.RoleUser {
+			return fmt.Errorf("message %d is from %s: only user messages may replace history", i+1, m.Role)
+		}
+		if err := checkText(m); err != nil {
+			return fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	for i, th := range c.Thinking {
+		if !sendable.Whole(th) {
+			return fmt.Errorf("thinking %d is neither signed nor encrypted: no provider takes it back", i+1)
+		}
+	}
+	if err := checkText(sendable.WithThinking(chat.Message{Role: chat.RoleAssistant}, c.Thinking)); err != nil {
+		return fmt.Errorf("its thinking: %w", err)
+	}
+	if n := b.path.compaction(); n >= 0 && c.Plan != "" && b.path.Nodes[n].compaction.Plan == c.Plan {
+		return &entry.BoundaryError{ID: cmp.Or(c.Boundary(), c.Plan), Reason: entry.BoundaryCovered} // another compaction has carried out the plan
+	}
+	if ended, err := b.hasEnded(ctx, c.Plan); err != nil {
+		return err
+	} else if ended {
+		return &entry.BoundaryError{ID: c.Plan, Reason: entry.BoundaryEnded}
+	}
+	i, err := b.r.CheckBoundary(ctx, b.path, b.end, c)
+	if err == nil && c.FirstKept != "" && !b.path.mayCut(i) {
+		err = fmt.Errorf("cannot cut at entry %q: a tool result stays with its call, and a compaction is not kept", c.FirstKept)
+	}
+	return err
+}
+
+// hasEnded reports whether a plan was given up, by the entries after it.
+func (b *branchEnd) hasEnded(ctx context.Context, plan string) (bool, error) {
+	for _, n := range slices.Backward(b.path.Nodes) {
+		if plan == "" || n.ID == plan {
+			break
+		}
+		if n.Kind != entry.KindPlanEnd {
+			continue
+		}
+		e, err := b.r.load(ctx, n)
+		if err != nil {
+			return false, err
+		}
+		if end, ok := e.Body.(entry.PlanEnd); ok && end.Plan == plan && end.Outcome != entry.PlanRetried {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// checkClearing returns an error if a clearing cannot follow the entry before.
+func (b *branchEnd) checkClearing(ctx context.Context, c entry.Clearing) error {
+	if len(c.Results) == 0 && len(c.Arguments) == 0 {
+		return errors.New("it clears nothing")
+	}
+	for i, o := range c.Results {
+		if err := b.checkResult(ctx, o); err != nil {
+			return fmt.Errorf("result %d: %w", i+1, err)
+		}
+	}
+	for i, o := range c.Arguments {
+		if err := b.checkArguments(ctx, o); err != nil {
+			return fmt.Errorf("arguments %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (b *branchEnd) checkResult(ctx context.Context, o entry.Cleared) error {
+	n, err := b.checkCleared(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case n.Kind != entry.KindTool:
+		return fmt.Errorf("entry %q is not a tool result", o.Entry)
+	case o.Call != "":
+		return fmt.Errorf("it names the call %q, which only arguments do", o.Call)
+	}
+	return nil
+}
+
+func (b *branchEnd) checkArguments(ctx context.Context, o entry.Cleared) error {
+	n, err := b.checkCleared(ctx, o)
+	if err != nil {
+		return err
+	}
+	if n.Kind != entry.KindAssistant {
+		return fmt.Errorf("entry %q is not a message of the assistant", o.Entry)
+	}
+	e, err := b.r.load(ctx, n)
+	switch {
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(e.Message().ToolCalls, func(c chat.ToolCall) bool { return c.ID == o.Call }):
+		return fmt.Errorf("entry %q makes no call %q", o.Entry, o.Call)
+	case !json.Valid([]byte(o.Text)):
+		return fmt.Errorf("the text for call %q is not valid JSON", o.Call)
+	}
+	return nil
+}
+
+// checkCleared returns the node of the entry that an element of a clearing names.
+func (b *branchEnd) checkCleared(ctx context.Context, o entry.Cleared) (Node, error) {
+	if o.Entry == "" {
+		return Node{}, errors.New("no entry is named")
+	}
+	if sendable.Blank(o.Text) {
+		return Node{}, fmt.Errorf("the text for entry %q is empty", o.Entry)
+	}
+	i, reason, err := b.r.locate(ctx, b.path, b.end, o.Entry)
+	switch {
+	case err != nil:
+		return Node{}, err
+	case reason == entry.BoundaryCovered: // has no effect
+		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: o.Entry})
+		return newNode(e, at), err
+	case reason != "":
+		return Node{}, fmt.Errorf("entry %q %s", o.Entry, reason)
+	}
+	return b.path.Nodes[i], nil
+}

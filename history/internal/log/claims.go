@@ -1,0 +1,191 @@
+package log
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/history/storage"
+)
+
+// Claims in a store that is a [storage.Leaser] are leases of leaseTime. They are renewed every renewEvery, and each
+// call of the store has renewTime.
+const (
+	leaseTime  = 9 * time.Second
+	renewEvery = 3 * time.Second
+	renewTime  = 2 * time.Second
+)
+
+// claim is a claim on work.
+type claim struct {
+	stop  context.CancelFunc // nil if the store keeps no leases
+	ended chan struct{}      // closed once the lease has ended
+}
+
+// ClaimState is the state of a claim on work.
+type ClaimState int
+
+// The states; see those of package history.
+const (
+	ClaimNone ClaimState = iota
+	ClaimHeld
+	ClaimExpired
+	ClaimUnknown
+)
+
+// claims holds the claims of this process on work on a session. The zero value holds none.
+type claims struct {
+	mu     sync.Mutex
+	held   map[string]*claim
+	holder string // of the leases; "" until one is taken
+	ended  bool   // no lease is taken any more
+}
+
+// take claims work, with a lease if the store keeps leases.
+func (c *claims) take(ctx context.Context, store storage.Store, id string, limit time.Duration) (bool, error) {
+	leaser, leases := unwrapped(store).(storage.Leaser)
+	c.mu.Lock()
+	switch {
+	case c.held[id] != nil:
+		c.mu.Unlock()
+		return false, nil
+	case leases && c.ended:
+		c.mu.Unlock()
+		return false, storage.ErrClosed
+	}
+	if c.held == nil {
+		c.held = map[string]*claim{}
+	}
+	made := &claim{}
+	c.held[id] = made
+	if !leases {
+		c.mu.Unlock()
+		return true, nil
+	}
+	var life context.Context
+	life, made.stop = context.WithTimeout(context.Background(), limit)
+	made.ended = make(chan struct{})
+	if c.holder == "" {
+		c.holder = rand.Text()
+	}
+	l := &lease{store, leaser, id, c.holder}
+	c.mu.Unlock()
+
+	taking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(life, func() { cancel(context.Cause(life)) })() // Close does not wait for the caller's context
+	held, err := l.take(taking)
+	if err != nil || !held {
+		c.forget(id, made)
+		return false, err
+	}
+	go func() {
+		l.keep(life)
+		c.forget(id, made)
+	}()
+	return true, nil
+}
+
+// forget removes a claim whose lease has ended.
+func (c *claims) forget(id string, of *claim) {
+	c.mu.Lock()
+	delete(c.held, id)
+	c.mu.Unlock()
+	of.stop()
+	close(of.ended)
+}
+
+// release ends a claim.
+func (c *claims) release(id string) {
+	c.mu.Lock()
+	of := c.held[id]
+	if of == nil || of.stop == nil {
+		delete(c.held, id)
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Unlock()
+	of.stop()
+	<-of.ended
+}
+
+// end ends all claims with a lease for good, and waits for their goroutines.
+func (c *claims) end() {
+	c.mu.Lock()
+	c.ended = true
+	var leases []*claim
+	for _, of := range c.held {
+		if of.stop != nil {
+			leases = append(leases, of)
+		}
+	}
+	c.mu.Unlock()
+	for _, of := range leases {
+		of.stop()
+	}
+	for _, of := range leases {
+		<-of.ended
+	}
+}
+
+// state returns the state of a claim, here or in another process.
+func (c *claims) state(ctx context.Context, store storage.Store, id string) (ClaimState, error) {
+	c.mu.Lock()
+	held := c.held[id] != nil
+	c.mu.Unlock()
+	leaser, leases := unwrapped(store).(storage.Leaser)
+	switch {
+	case held:
+		return ClaimHeld, nil
+	case !leases && isShared(store):
+		return ClaimUnknown, nil
+	case !leases:
+		return ClaimNone, nil
+	}
+	state, err := leased(ctx, store, leaser, id)
+	switch {
+	case err != nil:
+		return ClaimUnknown, err
+	case state == storage.LeaseHeld:
+		return ClaimHeld, nil
+	case state == storage.LeaseExpired:
+		return ClaimExpired, nil
+	}
+	return ClaimNone, nil
+}
+
+// lease is a lease on work.
+type lease struct {
+	store        storage.Store
+	leaser       storage.Leaser
+	work, holder string
+}
+
+// take takes or renews the lease, and reports whether the session holds it.
+func (l *lease) take(ctx context.Context) (bool, error) {
+	return do(ctx, l.store, "Lease", func(ctx context.Context) (bool, error) { return l.leaser.Lease(ctx, l.work, l.holder, leaseTime) })
+}
+
+// keep renews the lease until the context ends, and then ends it. It returns early if another holder has the lease.
+func (l *lease) keep(ctx context.Context) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			renewing, cancel := context.WithTimeout(ctx, renewTime)
+			held, err := l.take(renewing)
+			cancel()
+			if err == nil && !held {
+				return
+			}
+		}
+	}
+	ending, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	_, _ = do(ending, l.store, "EndLease", func(ctx context.Context) (struct{}, error) { // if it fails, the lease expires
+		return struct{}{}, l.leaser.EndLease(ctx, l.work, l.holder)
+	})
+}

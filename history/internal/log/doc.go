@@ -1,0 +1,13 @@
+// Package log keeps the entries of a session in a store: the session without its views, of which history.Session is the
+// face. Its files, each of which uses only those before it:
+//
+//	cache
+//	guard          the guard around a store that is not promptree's own, and the lock of writers
+//	damage         lines that cannot be read: Verify, and a store without them
+//	path, carrier  the newest part of the path to an entry; what a compaction carries forward
+//	reader, lookup, carry
+//	               entries by their nodes and by references, and from one back to the root; where a compaction may cut
+//	claims, log    claims on work; the [Log], opened and closed
+//	tree, check, append, erase
+//	               what is asked of a log, and what changes it
+package log

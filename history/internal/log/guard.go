@@ -1,0 +1,281 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/callback"
+)
+
+// guardedStore wraps a store that is not promptree's own and may misbehave.
+type guardedStore struct{ storage.Store }
+
+// guarded wraps a store so that its methods always return. Those of our own stores do, so they are not wrapped.
+func guarded(s storage.Store) storage.Store {
+	switch s.(type) {
+	case *storage.File, *storage.Memory:
+		return s
+	}
+	return guardedStore{s}
+}
+
+// failed returns the error for a method. The method's own errors are not wrapped.
+func (g guardedStore) failed(method string, err error) error {
+	if callback.Misbehaved(err) {
+		return g.wrong(method, err)
+	}
+	return err
+}
+
+func (g guardedStore) wrong(method string, err error) error {
+	return &storage.StoreError{Store: fmt.Sprintf("%T", g.Store), Method: method, Err: err}
+}
+
+// unsalvaged returns the underlying store, with the lines that cannot be read.
+func unsalvaged(s storage.Store) storage.Store {
+	if salvaged, ok := s.(interface{ unsalvaged() storage.Store }); ok {
+		return salvaged.unsalvaged()
+	}
+	return s
+}
+
+// unwrapped returns the caller's own store, with its abilities.
+func unwrapped(s storage.Store) storage.Store {
+	if g, ok := unsalvaged(s).(guardedStore); ok {
+		return g.Store
+	}
+	return unsalvaged(s)
+}
+
+// do calls a method.
+func do[T any](ctx context.Context, s storage.Store, method string, f func(context.Context) (T, error)) (T, error) {
+	g, ok := unsalvaged(s).(guardedStore)
+	if !ok {
+		return f(ctx)
+	}
+	value, err := callback.Call(ctx, f)
+	return value, g.failed(method, err)
+}
+
+func (g guardedStore) End(ctx context.Context) (storage.Position, error) {
+	end, err := do(ctx, g, "End", g.Store.End)
+	if err == nil && end < 0 {
+		err = g.wrong("End", fmt.Errorf("it returned %d", end))
+	}
+	return end, err
+}
+
+func (g guardedStore) Append(ctx context.Context, at storage.Position, lines ...storage.Line) ([]storage.Position, error) {
+	ends, err := do(ctx, g, "Append", func(ctx context.Context) ([]storage.Position, error) { return g.Store.Append(ctx, at, lines...) })
+	if err != nil {
+		return nil, err
+	}
+	last := at
+	for _, end := range ends {
+		if end <= last {
+			return nil, g.wrong("Append", fmt.Errorf("at %d it returned the positions %d, which do not grow", at, ends))
+		}
+		last = end
+	}
+	if len(ends) != len(lines) {
+		return nil, g.wrong("Append", fmt.Errorf("it returned %d positions for %d lines", len(ends), len(lines)))
+	}
+	return ends, nil
+}
+
+// ability calls a method without a context that reports an ability. If the method fails, or takes 5 seconds, the store
+// counts as one without that ability.
+func ability[T any](s storage.Store, f func() T) T {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	value, _ := do(ctx, guarded(s), "", func(context.Context) (T, error) { return f(), nil })
+	return value
+}
+
+// isShared reports whether other processes may append to a store at the same time.
+func isShared(s storage.Store) bool {
+	sharer, ok := unwrapped(s).(storage.Sharer)
+	return ok && ability(s, sharer.Shared)
+}
+
+// closeTime is the maximum time for closing a store.
+const closeTime = 5 * time.Second
+
+func (g guardedStore) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_, err := do(ctx, g, "Close", func(context.Context) (struct{}, error) { return struct{}{}, g.Store.Close() })
+	return err
+}
+
+func (g guardedStore) Read(ctx context.Context, from storage.Position) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
+		at := from
+		g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Read(ctx, from) }, func(s storage.Stored) error {
+			if s.At < at || s.End <= s.At {
+				return fmt.Errorf("after %d it returned a line from %d to %d", at, s.At, s.End)
+			}
+			at = s.End
+			return nil
+		})(yield)
+	}
+}
+
+func (g guardedStore) Back(ctx context.Context, before storage.Position, id string) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
+		next, wanted, root := before, id, false
+		g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return g.Store.Back(ctx, before, id) }, func(s storage.Stored) error {
+			switch {
+			case root:
+				return fmt.Errorf("after the root it returned the entry %q", s.ID)
+			case s.At >= next || s.End <= s.At:
+				return fmt.Errorf("before %d it returned a line from %d to %d", next, s.At, s.End)
+			case wanted != "" && s.ID != wanted:
+				return fmt.Errorf("in place of the entry %q it returned %q", wanted, s.ID)
+			}
+			next, wanted, root = s.At, s.Parent, s.Parent == ""
+			return nil
+		})(yield)
+	}
+}
+
+// pick returns the lines at positions, which are sorted.
+func (g guardedStore) pick(ctx context.Context, p storage.Picker, at []storage.Position) iter.Seq2[storage.Stored, error] {
+	return g.lines(ctx, "Pick", func(ctx context.Context) iter.Seq2[storage.Stored, error] { return p.Pick(ctx, at...) }, func(s storage.Stored) error {
+		i, ok := slices.BinarySearch(at, s.At)
+		if !ok || s.End <= s.At {
+			return fmt.Errorf("it returned a line from %d to %d, at none of the positions that are left", s.At, s.End)
+		}
+		at = at[i+1:]
+		return nil
+	})
+}
+
+// leased returns the state of the lease on work.
+func leased(ctx context.Context, s storage.Store, l storage.Leaser, work string) (storage.LeaseState, error) {
+	state, err := do(ctx, s, "Leased", func(ctx context.Context) (storage.LeaseState, error) { return l.Leased(ctx, work) })
+	if g, ok := unsalvaged(s).(guardedStore); ok && err == nil && (state < storage.LeaseNone || state > storage.LeaseExpired) {
+		err = g.wrong("Leased", fmt.Errorf("it returned %d", state))
+	}
+	return state, err
+}
+
+// stored is a line that a store returned, with its error.
+type stored struct {
+	line storage.Stored
+	err  error
+}
+
+// lines returns the lines that a method yields, each checked. The method runs in a goroutine of its own, which waits
+// while a line is used, because its data is valid only until the next line is requested.
+func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[storage.Stored, error], check func(storage.Stored) error) iter.Seq2[storage.Stored, error] {
+	return func(yield func(storage.Stored, error) bool) {
+		reading, cancel := context.WithCancel(ctx)
+		lines, next, done := make(chan stored), make(chan bool), make(chan error, 1)
+		go func() {
+			err := callback.ErrExited
+			defer func() {
+				if p := recover(); p != nil {
+					err = callback.Panicked(p)
+				}
+				done <- err
+			}()
+			for line, readErr := range read(reading) {
+				select {
+				case lines <- stored{line, readErr}:
+				case <-reading.Done():
+					err = context.Cause(ctx)
+					return
+				}
+				if !<-next {
+					err = nil
+					return
+				}
+			}
+			err = nil
+		}()
+		returned := false
+		defer func() {
+			cancel()
+			close(next)
+			if !returned {
+				select {
+				case <-done:
+				case <-time.After(callback.Grace): // the goroutine is abandoned
+				}
+			}
+		}()
+		for {
+			s, more, err := await(ctx, lines, done)
+			returned = !more
+			if more && s.err == nil {
+				if err = check(s.line); err != nil {
+					err = g.wrong(method, err)
+				}
+			}
+			switch {
+			case err != nil:
+				yield(storage.Stored{}, g.failed(method, err))
+				return
+			case !more, !yield(s.line, s.err):
+				return
+			}
+			next <- true
+		}
+	}
+}
+
+// await returns the next line, and false if there are no more.
+func await(ctx context.Context, lines <-chan stored, done <-chan error) (s stored, more bool, err error) {
+	select {
+	case s := <-lines:
+		return s, true, nil
+	case err := <-done:
+		return stored{}, false, err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(callback.Grace)
+	defer grace.Stop()
+	select {
+	case s := <-lines:
+		return s, true, nil
+	case err := <-done:
+		return stored{}, false, err
+	case <-grace.C:
+		return stored{}, false, &callback.LeftError{Cause: context.Cause(ctx)}
+	}
+}
+
+// Lock is a mutex whose waiters give up when their context ends. The zero value is unlocked.
+type Lock struct {
+	once sync.Once
+	held chan struct{}
+}
+
+// errBusy is returned for a lock that was not released in time.
+var errBusy = errors.New("history: another call has not returned from the session's store")
+
+// Take acquires the lock. The error wraps the context's cause.
+func (l *Lock) Take(ctx context.Context) error {
+	l.once.Do(func() { l.held = make(chan struct{}, 1) })
+	select {
+	case l.held <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case l.held <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errBusy, context.Cause(ctx))
+	}
+}
+
+// Release releases the lock.
+func (l *Lock) Release() { <-l.held }

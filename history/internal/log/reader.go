@@ -1,0 +1,301 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+)
+
+// Reader reads entries from a store, through a cache.
+type Reader struct {
+	store  storage.Store
+	cache  *Cache
+	Key    uint64
+	staged map[storage.Position]entry.Entry // entries that are not in the store yet
+}
+
+// Transcript returns what a breadcrumb refers to.
+func (r *Reader) Transcript() storage.Transcript {
+	if t, ok := unwrapped(r.store).(storage.Transcriber); ok {
+		return ability(r.store, t.Transcript)
+	}
+	return storage.Transcript{}
+}
+
+func (r *Reader) cached(at storage.Position) (entry.Entry, bool) {
+	if e, ok := r.staged[at]; ok {
+		return e, true
+	}
+	return r.cache.get(cacheKey{r.Key, at})
+}
+
+// keep adds an entry to the cache.
+func (r *Reader) keep(at storage.Position, e entry.Entry, size int) {
+	r.cache.put(cacheKey{r.Key, at}, e, size)
+}
+
+// decode returns the entry of a line, or the error with which the line was read.
+func (r *Reader) decode(ctx context.Context, s storage.Stored, err error) (entry.Entry, error) {
+	if err != nil && s.End == 0 {
+		return entry.Entry{}, err
+	}
+	var e entry.Entry
+	if err == nil {
+		e, err = entry.Decode(s.Data)
+	}
+	salvaged, ok := r.store.(*salvagedStore)
+	if err == nil && (e.ID != s.ID || string(e.Type()) != s.Kind || e.Parent != s.Parent && !ok) {
+		err = fmt.Errorf("the line holds the %s %q with parent %q, not the %s %q with parent %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
+	}
+	if err != nil {
+		return entry.Entry{}, r.corrupt(ctx, s.At, err)
+	}
+	e.Parent = s.Parent
+	if c, isCompaction := e.Body.(entry.Compaction); isCompaction {
+		c.Carried = bounded(c.Carried)
+		if ok {
+			c = salvaged.cut(c)
+		}
+		e.Body = c
+	}
+	return e, nil
+}
+
+// corrupt returns the error for the line at a position.
+func (r *Reader) corrupt(ctx context.Context, at storage.Position, err error) error {
+	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
+		return c
+	}
+	c := &storage.CorruptError{Err: err}
+	if f, ok := unwrapped(r.store).(interface{ Path() string }); ok {
+		c.Path = f.Path()
+	}
+	if counter, ok := unwrapped(r.store).(storage.LineCounter); ok {
+		count := func(from storage.Position) (int, error) {
+			return do(ctx, r.store, "Count", func(ctx context.Context) (int, error) { return counter.Count(ctx, from) })
+		}
+		all, allErr := count(0)
+		rest, restErr := count(at)
+		if allErr == nil && restErr == nil {
+			c.Line = all - rest + 1
+		}
+	}
+	return c
+}
+
+// headerOf reads the header of a session.
+func headerOf(ctx context.Context, r *Reader) (entry.Header, error) {
+	for s, err := range r.store.Read(ctx, 0) {
+		if err != nil && s.End == 0 {
+			return entry.Header{}, err
+		}
+		if err == nil {
+			var h entry.Header
+			if h, err = entry.DecodeHeader(s.Data); err == nil {
+				return h, nil
+			}
+		}
+		if salvaged, ok := r.store.(*salvagedStore); ok && len(salvaged.lines) > 0 {
+			return entry.Header{ID: salvaged.lines[0].id}, nil
+		}
+		return entry.Header{}, r.corrupt(ctx, 0, err)
+	}
+	return entry.Header{}, r.corrupt(ctx, 0, errors.New("there is no header of a session"))
+}
+
+// load returns the entry of a node.
+func (r *Reader) load(ctx context.Context, n Node) (entry.Entry, error) {
+	for e, err := range r.entries(ctx, []Node{n}, true) {
+		return e, err
+	}
+	return entry.Entry{}, &storage.NoEntryError{ID: n.ID}
+}
+
+// between is the maximum number of lines between two entries that are read rather than skipped by a new Read.
+const between = 8
+
+// entries returns the entries of nodes, in order. Entries that are close to one another in the store are read together.
+// If keep is set, what was read is added to the cache. An error is the last value.
+func (r *Reader) entries(ctx context.Context, nodes []Node, keep bool) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		for len(nodes) > 0 {
+			if e, ok := r.cached(nodes[0].At); ok {
+				if !yield(e, nil) {
+					return
+				}
+				nodes = nodes[1:]
+				continue
+			}
+			passed, from := 0, len(nodes)
+			for s, err := range r.store.Read(ctx, nodes[0].At) {
+				if s.At != nodes[0].At && (err == nil || s.End != 0) {
+					if passed++; passed > between || s.At > nodes[0].At {
+						break
+					}
+					continue
+				}
+				e, err := r.decode(ctx, s, err)
+				if err == nil && e.ID != nodes[0].ID {
+					err = r.corrupt(ctx, s.At, fmt.Errorf("the line holds entry %q, not %q", e.ID, nodes[0].ID))
+				}
+				if err == nil && keep {
+					r.keep(s.At, e, len(s.Data))
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+				nodes, passed = nodes[1:], 0
+				if len(nodes) == 0 {
+					return
+				}
+				if _, ok := r.cached(nodes[0].At); ok {
+					break
+				}
+			}
+			if len(nodes) == from {
+				yield(entry.Entry{}, &storage.NoEntryError{ID: nodes[0].ID})
+				return
+			}
+		}
+	}
+}
+
+// List returns the entries of nodes.
+func (r *Reader) List(ctx context.Context, nodes []Node) ([]entry.Entry, error) {
+	list := make([]entry.Entry, 0, len(nodes))
+	for e, err := range r.entries(ctx, nodes, true) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// open returns the path to an entry before a position, and to the last entry for "", as far back as its base.
+func (r *Reader) open(ctx context.Context, before storage.Position, id string) (Path, error) {
+	return r.extended(ctx, Path{before: id}, before, base{})
+}
+
+// extended returns a path with the nodes before it, back to its base. b has recorded the path's own nodes already.
+func (r *Reader) extended(ctx context.Context, p Path, before storage.Position, b base) (Path, error) {
+	nodes := slices.Clone(p.Nodes)
+	slices.Reverse(nodes)
+	p.Nodes = nil
+	read, reached := 0, false
+	child := storage.Position(-1) // the node whose parent comes next
+	if len(nodes) > 0 {
+		child = nodes[len(nodes)-1].At
+	}
+	for s, err := range r.store.Back(ctx, before, p.before) {
+		if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child >= 0 {
+			return Path{}, r.corrupt(ctx, child, noParent(gone.ID))
+		}
+		e, err := r.decode(ctx, s, err)
+		if err != nil {
+			return Path{}, err
+		}
+		if read += len(s.Data); read <= r.cache.most/4 { // the newest entries are used first
+			r.keep(s.At, e, len(s.Data))
+		}
+		n := newNode(e, s.At)
+		nodes = append(nodes, n)
+		p.before, child = s.Parent, s.At
+		if reached = b.reached(n); reached {
+			break
+		}
+	}
+	if _, salvaged := r.store.(*salvagedStore); !salvaged && !reached && b.id != "" {
+		return Path{}, r.corrupt(ctx, b.at, fmt.Errorf("it cuts at the entry %q, which is not on its path", b.id))
+	}
+	slices.Reverse(nodes)
+	p.Nodes = nodes
+	return p, nil
+}
+
+// pathTo returns the path to an entry before a position, which may be on another path.
+func (r *Reader) pathTo(ctx context.Context, p Path, before storage.Position, id string) (Path, error) {
+	i := p.Index(id)
+	if i < 0 {
+		if r.store == nil {
+			return Path{}, &storage.NoEntryError{ID: id}
+		}
+		return r.open(ctx, before, id)
+	}
+	p = p.to(i)
+	var b base
+	for _, n := range slices.Backward(p.Nodes) {
+		if b.reached(n) {
+			return p, nil
+		}
+	}
+	if p.whole() {
+		return p, nil
+	}
+	return r.extended(ctx, p, p.Nodes[0].At, b) // the entry precedes a compaction
+}
+
+// step is an entry on the way back to the root: a node of the path, or a line.
+type step struct {
+	id   string
+	at   storage.Position
+	node Node
+	line storage.Stored
+}
+
+// back returns the nodes of a path from its end to the root, with their lines if those had to be read. All are before a
+// position.
+func (r *Reader) back(ctx context.Context, p Path, before storage.Position) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		for _, n := range slices.Backward(p.Nodes) {
+			if !yield(step{id: n.ID, at: n.At, node: n}, nil) {
+				return
+			}
+		}
+		if p.whole() {
+			return
+		}
+		if len(p.Nodes) > 0 {
+			before = p.Nodes[0].At
+		}
+		child := len(p.Nodes) > 0 // there is a node whose parent comes next
+		for s, err := range r.store.Back(ctx, before, p.before) {
+			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && child {
+				err = r.corrupt(ctx, before, noParent(gone.ID))
+			}
+			if !yield(step{id: s.ID, at: s.At, line: s}, err) || err != nil {
+				return
+			}
+			before, child = s.At, true
+		}
+	}
+}
+
+// entry returns the entry of a step. It must be called before the next step is requested.
+func (r *Reader) entry(ctx context.Context, s step) (entry.Entry, error) {
+	if s.node.ID != "" {
+		return r.load(ctx, s.node)
+	}
+	return r.decode(ctx, s.line, nil)
+}
+
+// since returns the nodes of a path after the step last, in order.
+func (r *Reader) since(ctx context.Context, p Path, before storage.Position, last func(step) bool) ([]Node, error) {
+	var nodes []Node
+	for s, err := range r.back(ctx, p, before) {
+		if err != nil {
+			return nil, err
+		}
+		if last(s) {
+			break
+		}
+		nodes = append(nodes, Node{ID: s.id, At: s.at})
+	}
+	slices.Reverse(nodes)
+	return nodes, nil
+}

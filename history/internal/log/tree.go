@@ -1,0 +1,306 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+)
+
+// At returns the path to an entry, the leaf for "", and a reader of its entries.
+func (l *Log) At(ctx context.Context, id string) (*Reader, Path, error) {
+	r, p, end, err := l.State()
+	if err != nil || id == "" {
+		return r, p, err
+	}
+	p, err = r.pathTo(ctx, p, end, id)
+	return r, p, err
+}
+
+// wayTo returns a path to an entry of which perhaps only the id is known, a reader of its entries, and the position
+// before which the entry is.
+func (l *Log) wayTo(id string) (*Reader, Path, storage.Position, error) {
+	r, p, end, err := l.State()
+	if err != nil || id == "" {
+		return r, p, end, err
+	}
+	if i := p.Index(id); i >= 0 {
+		return r, p.to(i), end, nil
+	}
+	if r.store == nil {
+		return r, Path{}, 0, &storage.NoEntryError{ID: id}
+	}
+	return r, Path{before: id}, end, nil
+}
+
+// Leaf returns the id of the entry that the next one follows. See history.Session.Leaf.
+func (l *Log) Leaf() string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.path.Last().ID
+}
+
+// Entries returns all entries in the order in which they were appended, as far as the session knows them, read one
+// after the other from the store. See history.Session.Entries.
+func (l *Log) Entries(ctx context.Context) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		r, _, end, err := l.State()
+		if err != nil {
+			yield(entry.Entry{}, err)
+			return
+		}
+		if r.store == nil {
+			return
+		}
+		for line, err := range r.store.Read(ctx, 0) {
+			whole := err == nil || line.End != 0
+			if whole && line.At == 0 { // the header
+				continue
+			}
+			if whole && line.At >= end {
+				return
+			}
+			e, err := r.decode(ctx, line, err)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Entry returns the entry with an id, the leaf for "". See history.Session.Entry.
+func (l *Log) Entry(ctx context.Context, id string) (entry.Entry, error) {
+	r, p, end, err := l.State()
+	if err != nil {
+		return entry.Entry{}, err
+	}
+	i := len(p.Nodes) - 1
+	if id != "" {
+		i = p.Index(id)
+	}
+	if i >= 0 {
+		return r.load(ctx, p.Nodes[i])
+	}
+	if id == "" || r.store == nil {
+		return entry.Entry{}, &storage.NoEntryError{ID: id}
+	}
+	e, _, err := r.lookUp(ctx, end, entry.Ref{ID: id})
+	return e, err
+}
+
+// Lines returns the number of lines in the store, the header included; 0 if the store does not count them. See
+// history.Session.Lines.
+func (l *Log) Lines(ctx context.Context) (int, error) {
+	r, p, _, err := l.State()
+	if err != nil {
+		return 0, err
+	}
+	return r.lines(ctx, p)
+}
+
+// Leaves returns the ids of the entries without a child, in the order in which they were appended. See
+// history.Session.Leaves.
+func (l *Log) Leaves(ctx context.Context) ([]string, error) {
+	var list []string
+	inner := map[string]bool{}
+	for e, err := range l.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		inner[e.Parent] = true
+		list = append(list, e.ID)
+	}
+	return slices.DeleteFunc(list, func(id string) bool { return inner[id] }), nil
+}
+
+// Labels returns the latest label of each entry, by the ids of the entries. See history.Session.Labels.
+func (l *Log) Labels(ctx context.Context) (map[string]string, error) {
+	labels := map[string]string{}
+	for e, err := range l.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := e.Body.(entry.Label); ok && b.Text != "" {
+			labels[b.Target] = b.Text
+		} else if ok {
+			delete(labels, b.Target)
+		}
+	}
+	return labels, nil
+}
+
+// PathTo returns the entries from the root to an entry, the leaf for "", read one after the other from the store. See
+// history.Session.PathTo.
+func (l *Log) PathTo(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
+	return l.entries(ctx, func() (*Reader, []Node, error) {
+		r, p, end, err := l.wayTo(id)
+		if err != nil || p.whole() {
+			return r, p.Nodes, err
+		}
+		nodes, err := r.since(ctx, p, end, func(step) bool { return false })
+		return r, nodes, err
+	})
+}
+
+// entries returns the entries of nodes, which are determined when the iteration starts.
+func (l *Log) entries(ctx context.Context, nodes func() (*Reader, []Node, error)) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		r, list, err := nodes()
+		if err != nil {
+			yield(entry.Entry{}, err)
+			return
+		}
+		for e, err := range r.entries(ctx, list, false) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Back returns the entries from an entry, the leaf for "", back to the root. See history.Session.Back.
+func (l *Log) Back(ctx context.Context, id string) iter.Seq2[entry.Entry, error] {
+	return func(yield func(entry.Entry, error) bool) {
+		r, p, end, err := l.wayTo(id)
+		if err != nil {
+			yield(entry.Entry{}, err)
+			return
+		}
+		for step, err := range r.back(ctx, p, end) {
+			var e entry.Entry
+			if err == nil {
+				e, err = r.entry(ctx, step)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Latest returns the newest entry of a type on the path to the leaf, and false if there is none. See
+// history.Session.Latest.
+func (l *Log) Latest(ctx context.Context, of entry.Type) (entry.Entry, bool, error) {
+	r, p, end, err := l.State()
+	if err != nil {
+		return entry.Entry{}, false, err
+	}
+	for _, n := range slices.Backward(p.Nodes) {
+		if n.Kind.Is(of) {
+			e, err := r.load(ctx, n)
+			return e, err == nil, err
+		}
+		if n.compaction == nil {
+			continue
+		}
+		ref, ok := n.compaction.Carried.Latest[of]
+		if !ok {
+			return entry.Entry{}, false, nil
+		}
+		e, _, err := r.lookUp(ctx, end, ref)
+		if missing(err) || err == nil && e.Type() != of { // the entry is unreadable, or Carried is wrong
+			return r.latest(ctx, n, of)
+		}
+		return e, err == nil, err
+	}
+	return entry.Entry{}, false, nil
+}
+
+// latest searches for the newest entry of a type on the path to a compaction.
+func (r *Reader) latest(ctx context.Context, n Node, of entry.Type) (entry.Entry, bool, error) {
+	c, err := r.load(ctx, n)
+	if err != nil {
+		return entry.Entry{}, false, err
+	}
+	for s, err := range r.back(ctx, Path{before: c.Parent}, n.At) {
+		if err != nil {
+			return entry.Entry{}, false, err
+		}
+		if e, err := r.entry(ctx, s); err != nil || e.Type() == of {
+			return e, err == nil, err
+		}
+	}
+	return entry.Entry{}, false, nil
+}
+
+// Ancestor returns the last entry that the paths to two entries share, "" if they share none. See
+// history.Session.Ancestor.
+func (l *Log) Ancestor(ctx context.Context, a, b string) (string, error) {
+	f, err := l.fork(ctx, a, b)
+	return f.common.id, err
+}
+
+// fork is the place at which two paths part.
+type fork struct {
+	reader *Reader
+	from   Path // the path to the first entry
+	end    storage.Position
+	common step // the last step on both, the zero value if there is none
+}
+
+func (l *Log) fork(ctx context.Context, from, to string) (fork, error) {
+	r, p, end, err := l.wayTo(from)
+	if err != nil {
+		return fork{}, err
+	}
+	_, q, _, err := l.wayTo(to)
+	if err != nil {
+		return fork{}, err
+	}
+	nextA, stopA := iter.Pull2(r.back(ctx, p, end))
+	defer stopA()
+	nextB, stopB := iter.Pull2(r.back(ctx, q, end))
+	defer stopB()
+	a, errA, okA := nextA()
+	b, errB, okB := nextB()
+	for okA && okB {
+		if err := errors.Join(errA, errB); err != nil {
+			return fork{}, err
+		}
+		switch {
+		case a.at == b.at:
+			return fork{r, p, end, a}, nil
+		case a.at > b.at:
+			a, errA, okA = nextA()
+		default:
+			b, errB, okB = nextB()
+		}
+	}
+	return fork{reader: r, from: p, end: end}, errors.Join(errA, errB)
+}
+
+// Abandoned returns what is left behind when the session moves from one leaf to another. See history.Session.Abandoned.
+func (l *Log) Abandoned(ctx context.Context, from, to string) iter.Seq2[entry.Entry, error] {
+	return l.entries(ctx, func() (*Reader, []Node, error) {
+		f, err := l.fork(ctx, from, to)
+		if err != nil {
+			return nil, nil, err
+		}
+		nodes, err := f.reader.since(ctx, f.from, f.end, func(s step) bool { return s.id == f.common.id })
+		return f.reader, nodes, err
+	})
+}
+
+// Carry returns what a compaction that covers the path to an entry, the leaf for "", would carry forward. See
+// history.Session.Carry.
+func (l *Log) Carry(ctx context.Context, id string) (entry.Carried, error) {
+	r, p, err := l.At(ctx, id)
+	if err != nil {
+		return entry.Carried{}, err
+	}
+	return r.carriedPast(ctx, p, Anywhere)
+}
+
+// Resolve returns the entries that are referred to, each once and in the order of the store. See
+// history.Session.Resolve.
+func (l *Log) Resolve(ctx context.Context, refs ...entry.Ref) ([]entry.Entry, error) {
+	r, _, end, err := l.State()
+	if err != nil {
+		return nil, err
+	}
+	_, entries, err := r.Resolve(ctx, end, refs)
+	return entries, err
+}
