@@ -103,7 +103,6 @@ func TestAPowerCutWithoutSyncsLosesEntries(t *testing.T) {
 					lost++
 				}
 			}
-			t.Logf("%d of %d logs lost entries", lost, cases(40))
 			require.Greater(t, lost, cases(20))
 		})
 	}

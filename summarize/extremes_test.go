@@ -78,12 +78,10 @@ func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T)
 
 func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 	t.Parallel()
-	all := policies.All()
-	for name, p := range all {
+	for name, p := range policies.All() {
 		for _, share := range []float64{0, 1} {
 			p.Measure.Threshold, p.Place.Share = share, share
-			small := summarize.Target{Budget: budget, ContextWindow: 2 * budget}
-			extremes.Each(small, func(field string, number any, target summarize.Target) {
+			extremes.Each(summarize.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target summarize.Target) {
 				if !strings.HasPrefix(field, "Prices.") {
 					requireUsedOrRefused(t, p, target, name+": "+field, number)
 				}
@@ -96,12 +94,9 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 	}
 	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
-	tried := 0
 	extremes.Each(prices, func(field string, number any, prices sizing.Prices) {
-		tried++
-		requireUsedOrRefused(t, all["frugal"], summarize.Target{Budget: budget, Prices: prices}, field, number)
+		requireUsedOrRefused(t, policies.All()["frugal"], summarize.Target{Budget: budget, Prices: prices}, field, number)
 	})
-	require.Greater(t, tried, 50, "a price is an extreme number")
 }
 
 // requireUsedOrRefused renders a prompt for a target of which one number is an extreme.
