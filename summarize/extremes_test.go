@@ -15,8 +15,10 @@ import (
 	"github.com/promptree-go/promptree/internal/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // requireSound checks that the prompt fits and is valid, or that the error says why it does not fit.
@@ -35,11 +37,11 @@ func requireSound(t *testing.T, d fixture, label string, number any) {
 }
 
 // everyNumber returns a policy with a number in every field.
-func everyNumber() summarize.Policy {
+func everyNumber() policy.Policy {
 	p := policies.All()["copilot-chat"]
 	p.Measure.Threshold = 0.9
-	p.Trigger = summarize.Trigger{
-		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: summarize.OnBudgetExceeded, Messages: 1},
+	p.Trigger = policy.Trigger{
+		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: policy.OnBudgetExceeded, Messages: 1},
 	}
 	p.Background.Wait, p.Background.Timeout = 0.95, time.Second
 	p.Clear.Rule.Keep, p.Clear.Rule.Saves = 2000, 100
@@ -47,14 +49,14 @@ func everyNumber() summarize.Policy {
 	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
 	p.Place.Share, p.Place.Max, p.Place.Limits = 0.2, 1000, history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}
-	p.Overflow = summarize.Overflow{Attempts: 3, LastResort: summarize.ResortTruncate}
+	p.Overflow = policy.Overflow{Attempts: 3, LastResort: policy.ResortTruncate}
 	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
 	return p
 }
 
 func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T) {
 	require.NoError(t, everyNumber().Validate())
-	extremes.Each(everyNumber(), func(field string, number any, p summarize.Policy) {
+	extremes.Each(everyNumber(), func(field string, number any, p policy.Policy) {
 		if strings.HasPrefix(field, "Cut.Limits") {
 			return // Place.Limits overrides them
 		}
@@ -77,7 +79,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 	for name, p := range policies.All() {
 		for _, threshold := range []float64{0, 1} {
 			for _, share := range []float64{0, 1} {
-				extremes.Each(summarize.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target summarize.Target) {
+				extremes.Each(policy.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target policy.Target) {
 					d := newFixture(t, overflowing()...)
 					d.Policy = p
 					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
@@ -122,7 +124,7 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		for _, e := range *d.Heard {
-			if e.Kind == summarize.EventDone {
+			if e.Kind == event.Done {
 				require.Contains(t, []chat.Usage{u, {}}, e.Usage, "%s %v: as it was reported, or not at all", field, number)
 			}
 		}
@@ -130,18 +132,18 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 }
 
 func TestADecisionByAnyNumbersIsTheSameEachTime(t *testing.T) {
-	m := summarize.Measurement{
-		Occasion: summarize.OnRender, Count: 3000, Tools: 10, Ratio: 1, Used: 3010, Base: 4000, Budget: 3900, Fits: true, Messages: 10, Jitter: 0.5,
-		Covered: 2000, Room: 500, Clearable: 5, Pause: summarize.Pause{Failures: 1, Steps: 1}, Carried: 1,
+	m := policy.Measurement{
+		Occasion: policy.OnRender, Count: 3000, Tools: 10, Ratio: 1, Used: 3010, Base: 4000, Budget: 3900, Fits: true, Messages: 10, Jitter: 0.5,
+		Covered: 2000, Room: 500, Clearable: 5, Pause: policy.Pause{Failures: 1, Steps: 1}, Carried: 1,
 	}
 	for name, p := range policies.All() {
-		extremes.Each(m, func(field string, number any, m summarize.Measurement) {
-			for _, pending := range []summarize.Pending{summarize.PendingNone, summarize.PendingRunning, summarize.PendingReady} {
+		extremes.Each(m, func(field string, number any, m policy.Measurement) {
+			for _, pending := range []policy.Pending{policy.PendingNone, policy.PendingRunning, policy.PendingReady} {
 				m.Pending = pending
 				d := p.Decide(m)
 				require.Equal(t, d.Do, p.Decide(m).Do, "%s: %s %v", name, field, number)
 				require.GreaterOrEqual(t, d.Limit(), 0, "%s: %s %v", name, field, number)
-				require.NotEmpty(t, summarize.Explanation{Decision: d}.String())
+				require.NotEmpty(t, policy.Explanation{Decision: d}.String())
 			}
 		})
 	}

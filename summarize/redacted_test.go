@@ -18,9 +18,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // secret is replaced by Options.Redact of the sessions below.
@@ -61,7 +62,7 @@ func (m *telltale) Generate(ctx context.Context, r chat.Request) (chat.Response,
 }
 
 func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, background := range []bool{false, true} {
 			t.Run(fmt.Sprintf("background %v", background), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 					var log bytes.Buffer
 					d.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 					events := 0
-					d.OnEvent = func(e summarize.Event) {
+					d.OnEvent = func(e event.Event) {
 						events++
 						text, err := json.Marshal(e)
 						require.NoError(t, err)

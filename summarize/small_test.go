@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // A policy may keep more than a small window has, such as 20,000 tokens. In that case less is kept, so that the session
@@ -19,7 +19,7 @@ func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 		t.Skip("takes too long with the race detector")
 	}
 	for _, window := range []int{4000, 8000, 16_000} {
-		eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		eachPolicy(t, func(t *testing.T, p policy.Policy) {
 			t.Run(fmt.Sprint(window), func(t *testing.T) {
 				d := newFixture(t)
 				d.Policy, d.Target.Budget, d.Target.ContextWindow = p, window, window

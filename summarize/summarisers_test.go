@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing.T) {
@@ -61,7 +62,7 @@ func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing
 		}, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+			eachPolicy(t, func(t *testing.T, p policy.Policy) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					p.Ask.Names = nil
@@ -78,7 +79,7 @@ func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing
 }
 
 // replayPrompts replays a session. It returns the number of prompts, and of those that were not made to fit.
-func replayPrompts(t *testing.T, p summarize.Policy, tries int, model *counting) (steps, lost int) {
+func replayPrompts(t *testing.T, p policy.Policy, tries int, model *counting) (steps, lost int) {
 	const window = 8000
 	said := recording(t, generated)[:200]
 	if race {

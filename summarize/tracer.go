@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Tracer follows the work of a compactor: where it begins and ends, and the events in it. Package summarize/tracing, a
@@ -14,7 +16,7 @@ type Tracer interface {
 	// hooks are called.
 	TraceStart(ctx context.Context, w Work) context.Context
 	// TraceEvent is called with each event, in the context of the work in which it happened.
-	TraceEvent(ctx context.Context, e Event)
+	TraceEvent(ctx context.Context, e event.Event)
 	// TraceEnd is called when work ends, with the context that TraceStart returned. The result is nil unless a render
 	// succeeded.
 	TraceEnd(ctx context.Context, result *render.Result, err error)
@@ -24,7 +26,7 @@ type Tracer interface {
 type Work struct {
 	Kind WorkKind
 	// Reason is the occasion of a render.
-	Reason Occasion
+	Reason policy.Occasion
 	// Plan is the id of the plan's entry, for a compaction.
 	Plan string
 }
@@ -49,7 +51,7 @@ func (c *Compactor) trace(ctx context.Context, w Work) (context.Context, func(*r
 		err := c.listen(context.WithoutCancel(ctx), nameTracer, c.Tracer != nil, func(context.Context) { f() })
 		c.inner.eventMu.Unlock()
 		if err != nil {
-			c.emit(ctx, Event{Kind: EventHookFailed, Hook: nameTracer, Err: err})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Hook: nameTracer, Err: err})
 		}
 	}
 	got, traced := make(chan context.Context, 1), ctx

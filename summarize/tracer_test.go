@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -43,7 +44,7 @@ func (t *writingTracer) TraceStart(ctx context.Context, w summarize.Work) contex
 	return context.WithValue(ctx, withinKey{}, strings.TrimPrefix(within(ctx)+"/"+string(w.Kind), "/"))
 }
 
-func (t *writingTracer) TraceEvent(ctx context.Context, e summarize.Event) {
+func (t *writingTracer) TraceEvent(ctx context.Context, e event.Event) {
 	if e.Compacted {
 		e.Kind += ", compacted"
 	}

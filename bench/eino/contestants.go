@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const (
@@ -105,11 +106,11 @@ func (w waiting) BeforeModelRewriteState(ctx context.Context, s *adk.ChatModelAg
 }
 
 // ours returns the handlers of a contestant with a policy of promptree.
-func ours(policy summarize.Policy) func(context.Context, *tally, int) ([]adk.ChatModelAgentMiddleware, func(), error) {
+func ours(p policy.Policy) func(context.Context, *tally, int) ([]adk.ChatModelAgentMiddleware, func(), error) {
 	return func(_ context.Context, t *tally, window int) ([]adk.ChatModelAgentMiddleware, func(), error) {
 		c := &summarize.Compactor{
-			Session: &history.Session{}, Policy: policy,
-			Target: summarize.Target{
+			Session: &history.Session{}, Policy: p,
+			Target: policy.Target{
 				Model: einoagent.Model(summariser{tally: t}), Name: "recorded", Tokenizer: t.tokenizer,
 				Budget: int((1 - answer) * float64(window)), ContextWindow: window,
 			},

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/jobs"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // fetchEvery is the interval at which River looks for jobs. With its default of 100 ms, a client starts at most ten
@@ -46,8 +47,8 @@ func compact(ctx context.Context, o options, url string) (rows []row, err error)
 		compactor := func(s *history.Session) *summarize.Compactor {
 			c := promptree{}.compactor(s)
 			c.Target.Model, c.Runner = models.Offline{Tokenizer: counter}, queue
-			c.Policy = summarize.Policy{
-				Name: "scale", Trigger: summarize.Trigger{{On: summarize.OnRender, Messages: 2 * rounds, Background: true}}, Cut: history.Cut{Rounds: rounds / 2},
+			c.Policy = policy.Policy{
+				Name: "scale", Trigger: policy.Trigger{{On: policy.OnRender, Messages: 2 * rounds, Background: true}}, Cut: history.Cut{Rounds: rounds / 2},
 			}
 			return c
 		}

@@ -13,13 +13,15 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // assistant is shared by all conversations: the model, the budget of its prompts, and the policy of compaction. To use
 // another model, change newAssistant.
 type assistant struct {
-	target       summarize.Target
-	policy       summarize.Policy
+	target       policy.Target
+	policy       policy.Policy
 	answer       int // maximum tokens of an answer
 	onCompaction func(compaction)
 }
@@ -36,7 +38,7 @@ func newAssistant(o options) (*assistant, error) {
 	a := &assistant{policy: o.policy, answer: min(1024, o.window/8)}
 	a.policy.Ask.TimeLimit = o.compaction
 	a.policy.Ask.Timeout = min(a.policy.Ask.Timeout, o.compaction)
-	a.target = summarize.Target{ // the default ContextWindow is the budget with the tools, so policies plan with no more than a prompt has
+	a.target = policy.Target{ // the default ContextWindow is the budget with the tools, so policies plan with no more than a prompt has
 		Model: &offline{tokenizer: tokenizer, think: o.think}, Name: "offline", Tokenizer: tokenizer, Tools: []chat.Tool{transcriptDefinition},
 	}
 	var err error
@@ -64,7 +66,7 @@ func (a *assistant) prompt(s *history.Session) elements.Node {
 
 // compactor returns the compactor of a session. It reports compactions to a.onCompaction and to listen.
 func (a *assistant) compactor(s *history.Session, listen func(compaction)) *summarize.Compactor {
-	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e summarize.Event) {
+	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e event.Event) {
 		if told, ok := compactionOf(e); ok {
 			a.onCompaction(told)
 			listen(told)
@@ -117,21 +119,21 @@ func (c *conversation) close() error {
 
 // compaction is the part of an event that clients, logs and metrics see. It holds no content of the conversation.
 type compaction struct {
-	Kind         summarize.EventKind `json:"kind"`
-	Reason       summarize.Occasion  `json:"reason"`
-	TokensBefore int                 `json:"tokensBefore"`
-	TokensAfter  int                 `json:"tokensAfter"`
-	Mode         summarize.Mode      `json:"mode"`
-	Policy       string              `json:"policy"`
+	Kind         event.Kind      `json:"kind"`
+	Reason       policy.Occasion `json:"reason"`
+	TokensBefore int             `json:"tokensBefore"`
+	TokensAfter  int             `json:"tokensAfter"`
+	Mode         policy.Mode     `json:"mode"`
+	Policy       string          `json:"policy"`
 	entry        string
 	plan         string
 	err          error
 }
 
 // compactionOf returns the public part of an event, and false for events that concern a single request or prompt.
-func compactionOf(e summarize.Event) (compaction, bool) {
+func compactionOf(e event.Event) (compaction, bool) {
 	switch e.Kind {
-	case summarize.EventAnswered, summarize.EventRefused, summarize.EventRetrying, summarize.EventTitled, summarize.EventUsage:
+	case event.Answered, event.Refused, event.Retrying, event.Titled, event.Usage:
 		return compaction{}, false
 	}
 	return compaction{e.Kind, e.Reason, e.TokensBefore, e.TokensAfter, e.Mode, e.Policy, e.Entry, e.Plan, e.Err}, true

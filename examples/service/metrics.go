@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // metrics are the metrics of this process. Their labels have fixed sets of values, none of which a tenant chooses.
@@ -55,7 +55,7 @@ func (m *metrics) step(outcome string, took time.Duration) {
 
 func (m *metrics) compaction(c compaction) {
 	switch c.Kind {
-	case summarize.EventStarted, summarize.EventWaiting, summarize.EventReady, summarize.EventHookFailed, summarize.EventModelUnknown:
+	case event.Started, event.Waiting, event.Ready, event.HookFailed, event.ModelUnknown:
 		return
 	}
 	m.compactions.WithLabelValues(string(c.Kind), string(c.Reason)).Inc()

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // options are the values of the command line.
@@ -23,7 +23,7 @@ type options struct {
 	database, dir       string
 	tokens              tokens
 	window              int
-	policy              summarize.Policy
+	policy              policy.Policy
 	think, compaction   time.Duration
 	maxBody, maxSession int64
 	steps, queue, open  int

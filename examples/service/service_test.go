@@ -514,7 +514,7 @@ func TestTwoReplicasOnOneSessionConflict(t *testing.T) {
 	session := a.session()
 	response := a.send(t.Context(), "POST", session+"/messages", object{"text": "From a.", "after": ""})
 	defer response.Body.Close()
-	var list []event
+	var list []streamed
 	for e := range scan(t, response.Body) {
 		if e.name == "said" {
 			status, kind := b.refused("POST", session+"/messages", object{"text": "From b.", "after": ""})

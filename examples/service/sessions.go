@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // sessionOf returns the session that a request names.
@@ -209,7 +209,7 @@ func (s *service) compact(ctx context.Context, w http.ResponseWriter, r *http.Re
 	stop := c.listening(func(e compaction) {
 		mu.Lock()
 		defer mu.Unlock()
-		if e.Kind == summarize.EventDone {
+		if e.Kind == event.Done {
 			made = &e
 		}
 	})

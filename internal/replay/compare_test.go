@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // printed runs the program and returns its output.
@@ -109,7 +109,7 @@ func TestACheckShowsEachRequest(t *testing.T) {
 
 // So the regret of a run may be computed from the session in numbers.
 func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
-	never := summarize.Policy{Name: "never"}
+	never := policy.Policy{Name: "never"}
 	for name, s := range map[string]func() source{
 		"recorded": func() source { return opened(t, generatedSession) },
 		"synthetic": func() source {

@@ -14,7 +14,7 @@
 //     writes down what must still be known of them ([Prompt]).
 //   - What is put in place: the user's words of the first 2 messages, then one message with what the agent did there
 //     and the summary ([Replacement]).
-//   - Events: [summarize.EventCleared] and [summarize.EventDone], with the number of messages before and after.
+//   - Events: [event.Cleared] and [event.Done], with the number of messages before and after.
 //
 // In A3S Code compaction is off unless a session is opened with it; here, using the policy turns it on. The threshold
 // is Trigger[0].Ratio.

@@ -8,7 +8,8 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // CompactedSession makes a replacement of one user message with all that the agent works with: the summary, copies of
@@ -29,25 +30,25 @@ type CompactedSession struct {
 }
 
 // Replacement returns the replacement.
-func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
+func (c CompactedSession) Replacement(m policy.Material) elements.Node {
 	children := elements.Nodes{
 		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
-		m.SummaryBlock("conversation-summary"),
+		prompts.SummaryBlock(m, "conversation-summary"),
 	}
 	if m.Room > 0 {
 		children = append(children,
 			c.users(m),
-			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),
-			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),
+			textblock.Tagged(4, "plan", prompts.Clip(m, m.Plan, m.Room/4)),
+			textblock.Tagged(5, "todo", prompts.Clip(m, m.Todo, m.Room/4)),
 			skills(m),
-			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),
+			textblock.Tagged(3, "agent", prompts.Clip(m, m.Agent, m.Room/4)),
 		)
 	}
-	return elements.UserMessage{Children: append(children, m.Afterword())}
+	return elements.UserMessage{Children: append(children, prompts.Afterword(m))}
 }
 
 // users returns copies of the user messages that are covered.
-func (c CompactedSession) users(m summarize.Material) elements.Node {
+func (c CompactedSession) users(m policy.Material) elements.Node {
 	each, share := c.UserTokens, c.UserShare
 	if each <= 0 {
 		each = 500
@@ -60,7 +61,7 @@ func (c CompactedSession) users(m summarize.Material) elements.Node {
 	total := 0
 	show := func(i int) bool {
 		text, notes := plaintext.Content(said[i])
-		text = m.Clip(text, each)
+		text = prompts.Clip(m, text, each)
 		texts[i] = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n")
 		total += m.Tokenizer.CountText(texts[i])
 		return total <= clamp.Share(share, m.Room)
@@ -91,7 +92,7 @@ func (c CompactedSession) users(m summarize.Material) elements.Node {
 }
 
 // skills returns the names and the instructions of the skills that were invoked.
-func skills(m summarize.Material) elements.Node {
+func skills(m policy.Material) elements.Node {
 	if len(m.Skills) == 0 {
 		return nil
 	}
@@ -99,7 +100,7 @@ func skills(m summarize.Material) elements.Node {
 	var instructions []textblock.Ranked
 	for i, s := range m.Skills {
 		names[i] = plaintext.Untagged(plaintext.OneLine(s.Name, 100))
-		if text := m.Clip(s.Instructions, m.Room/8); text != "" {
+		if text := prompts.Clip(m, s.Instructions, m.Room/8); text != "" {
 			text = fmt.Sprintf("<skill name=%q>\n%s\n</skill>", names[i], plaintext.Untagged(text))
 			instructions = append(instructions, textblock.Ranked{Text: text, Priority: i})
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing.T) {
@@ -27,10 +27,10 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 	require.True(t, strings.HasPrefix(last, "<conversation-compaction>\n"), last)
 	require.True(t, strings.HasSuffix(last, "\n</conversation-compaction>"), last)
 
-	for rule, previous := range map[string]func(*summarize.Material){
-		"the account is the earlier summary": func(m *summarize.Material) { m.Previous = nil },
-		"or is found in its replacement":     func(m *summarize.Material) { m.PreviousSummary = "" },
-		"in whatever form": func(m *summarize.Material) {
+	for rule, previous := range map[string]func(*policy.Material){
+		"the account is the earlier summary": func(m *policy.Material) { m.Previous = nil },
+		"or is found in its replacement":     func(m *policy.Material) { m.PreviousSummary = "" },
+		"in whatever form": func(m *policy.Material) {
 			m.PreviousSummary, m.Previous = "", []chat.Message{chat.UserMessage(m.PreviousSummary)}
 		},
 	} {
@@ -47,13 +47,13 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
 	m := compacttest.SummarizedMaterial()
-	m.Said, m.Reminder, m.Breadcrumb = nil, "", summarize.Breadcrumb{}
+	m.Said, m.Reminder, m.Breadcrumb = nil, "", policy.Breadcrumb{}
 	for n := range 3 {
 		m.Said = append(m.Said, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
 	}
-	m.Workspace = summarize.Workspace{
+	m.Workspace = policy.Workspace{
 		Plan: "PLAN" + fill, Todo: "TODO" + fill, Agent: "AGENT" + fill,
-		Skills: []summarize.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Instructions: "SKILL2" + fill}},
+		Skills: []policy.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Instructions: "SKILL2" + fill}},
 	}
 	marks := []string{"U1", "U2", "U3", "PLAN", "TODO", "NAME1", "SKILL1", "SKILL2", "AGENT"}
 	m.Room = 4000
@@ -101,7 +101,7 @@ func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 		{"a picture is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}
+			m := policy.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}
 			got := compacttest.FormatReplacement(t, c.session.Replacement, m)
 			require.Equal(t, c.want, compacttest.MarksIn(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
 			require.Contains(t, got, c.note)

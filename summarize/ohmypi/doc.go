@@ -66,7 +66,7 @@
 //     sections.
 //
 // Once the compaction is made the model is asked for one sentence about it, for people. It is a label of the
-// compaction's entry, and [summarize.EventTitled] has it.
+// compaction's entry, and [event.Titled] has it.
 //
 // Ask.Names names models to be asked before the agent's own. An HTTP endpoint can be one of them: it is a Remote of
 // package summarize/models, which posts {"systemPrompt", "prompt"} and reads {"summary"}.
@@ -90,7 +90,7 @@
 //
 //   - A model with a transient failure is asked up to three times more, after 2, 4 and 8 seconds. Then the next model
 //     is asked.
-//   - If none brings a summary, [summarize.EventFailed] says so and the prompt is sent as it is. The next attempt is
+//   - If none brings a summary, [event.Failed] says so and the prompt is sent as it is. The next attempt is
 //     made after 1 step of the agent, then 2, then 4, up to 64.
 //   - If the prompt does not fit the budget without a summary, rendering it is an error. Each render asks once then,
 //     without a pause, and waits for a minute at most: after that the error is a [*summarize.PendingError], the summary
@@ -146,7 +146,7 @@
 //     takes more than half of the budget, it is made smaller.
 //   - The documentation has no answer to a second refusal. Here history is left out, which the session keeps.
 //   - If a refused request could not be made smaller, it is not made again.
-//   - For "Auto-compaction failed" there is [summarize.EventFailed], with the error.
+//   - For "Auto-compaction failed" there is [event.Failed], with the error.
 //   - The texts of the prompts, and the sentences before a summary and before that of a branch, are ours: the
 //     documentation names them and does not show them.
 //   - An endpoint is one model among several: if it fails the agent's own is asked.
@@ -155,7 +155,7 @@
 //   - A history that is larger than the model takes in is summarised in pieces, each with the notes on those before it,
 //     unless [Handoff].Packs is set. One text takes at most a quarter of a request.
 //   - After the summary comes a pointer to the transcript, if the session is in a file. It takes about 70 tokens in
-//     each prompt ([summarize.Place].NoBreadcrumb leaves it out).
+//     each prompt ([policy.Place].NoBreadcrumb leaves it out).
 //
 // # What it costs
 //

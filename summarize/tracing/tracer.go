@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const (
@@ -79,7 +80,7 @@ func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
 	conversation := &Conversation{t: t, compactor: c}
 	c.Tracer = conversation
 	c.Target = conversation.Target(c.Target)
-	models := make(map[string]summarize.Target, len(c.Models))
+	models := make(map[string]policy.Target, len(c.Models))
 	for name, target := range c.Models {
 		if target.Name == "" {
 			target.Name = name

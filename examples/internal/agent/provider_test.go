@@ -14,11 +14,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // provider is a model that counts tokens itself and refuses requests larger than its window.
@@ -95,7 +96,7 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 				Window: sizing.Window{Tokens: 12_000}, Policy: copilotchat.Policy(),
 			}
 			background := false
-			a.OnCompaction = func(e summarize.Event) { background = background || e.Background } // one event at a time
+			a.OnCompaction = func(e event.Event) { background = background || e.Background } // one event at a time
 			answer, err := a.Ask(t.Context(), "Read them all.")
 			require.NoError(t, err)
 			require.NoError(t, a.Close())
@@ -247,12 +248,12 @@ func TestAskContinuesIfThePolicySaysSo(t *testing.T) {
 	tools, say := reading(t, 6)
 	say = append(say, chat.AssistantMessage(strings.Repeat("There is much to say of these files. ", 250)))
 	model := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
-	policy := ohmypi.Policy()
-	policy.Trigger[0] = summarize.Condition{Cap: 5000}
-	policy.Cut = history.Cut{}
+	p := ohmypi.Policy()
+	p.Trigger[0] = policy.Condition{Cap: 5000}
+	p.Cut = history.Cut{}
 	a := &Agent{
 		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer(t)}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
-		Window: sizing.Window{Tokens: 12_000}, Policy: policy,
+		Window: sizing.Window{Tokens: 12_000}, Policy: p,
 	}
 	defer a.Close()
 	answer, err := a.Ask(t.Context(), "Read them all.")
@@ -260,5 +261,5 @@ func TestAskContinuesIfThePolicySaysSo(t *testing.T) {
 	require.Equal(t, "Done.", answer)
 	require.Len(t, model.requests, 6+1+1)
 	last := model.requests[len(model.requests)-1].Messages
-	require.Contains(t, last[len(last)-1].Text(), policy.Continue)
+	require.Contains(t, last[len(last)-1].Text(), p.Continue)
 }

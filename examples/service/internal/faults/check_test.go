@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // found holds the numbers that a check counted.
@@ -260,7 +261,7 @@ func (l *load) prompts() {
 			}
 			compactor := &summarize.Compactor{
 				Session: session, Policy: copilotchat.Policy(),
-				Target: summarize.Target{
+				Target: policy.Target{
 					Model: models.Offline{Tokenizer: tokenizer}, Name: "offline", Tokenizer: tokenizer, Budget: int(l.budget.Load()), ContextWindow: window,
 				},
 			}
