@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // File is a source file of a program.
@@ -214,7 +215,7 @@ func Example_step7Compaction() {
 	)
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
+		Target:  policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
@@ -251,7 +252,7 @@ func Example_step8Agent() {
 	prompt := el.Prompt(history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session})
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
+		Target:  policy.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()

@@ -30,8 +30,8 @@ var (
 	compactor *summarize.Compactor
 	tokenizer chat.Tokenizer
 	counter *tiktoken.Counter
-	target summarize.Target
-	policy summarize.Policy
+	target policy.Target
+	p policy.Policy
 	response chat.Response
 	result *render.Result
 	tools []chat.Tool

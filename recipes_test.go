@@ -15,7 +15,9 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // conversation returns a prompt that shows a session.
@@ -143,17 +145,17 @@ func Example_recipeManyTools() {
 func Example_recipeCheapSummaries() {
 	session := &history.Session{}
 	talk(session, 30)
-	policy := copilotcli.Policy()
-	policy.Ask.Names = []string{"small"}
+	p := copilotcli.Policy()
+	p.Ask.Names = []string{"small"}
 	compactor := &summarize.Compactor{
-		Session: session, Policy: policy,
-		Target: summarize.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // never called
-		Models: map[string]summarize.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
+		Session: session, Policy: p,
+		Target: policy.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // never called
+		Models: map[string]policy.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+			if e.Kind == event.Done {
 				fmt.Println(e.Covered, "messages summarised by", e.Model)
 			}
-		},
+		})},
 	}
 	defer compactor.Close()
 	if _, err := compactor.Render(ctx, conversation(session)); err != nil {
@@ -167,8 +169,8 @@ func Example_recipeCheapSummaries() {
 func Example_recipeModelSwitch() {
 	session := &history.Session{}
 	talk(session, 30)
-	large := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "large", Tokenizer: tokenizer, Budget: 4000}
-	small := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "small", Tokenizer: tokenizer, Budget: 1000}
+	large := policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "large", Tokenizer: tokenizer, Budget: 4000}
+	small := policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "small", Tokenizer: tokenizer, Budget: 1000}
 	compactor := &summarize.Compactor{Session: session, Target: large, Policy: copilotcli.Policy()}
 	defer compactor.Close()
 	before, err := compactor.Render(ctx, conversation(session))

@@ -18,7 +18,10 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // badAnswers are answers from which no summary may be taken.
@@ -51,7 +54,7 @@ func TestABadAnswerIsRefusedAndSimpleModeIsTried(t *testing.T) {
 			require.Contains(t, d.Messages()[1].Text(), "\nA good one.\n")
 			require.Len(t, d.Requests(), 2)
 			require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
-			refused, ok := errors.AsType[*summarize.SummaryError]((*d.Heard)[1].Err)
+			refused, ok := errors.AsType[*policy.SummaryError]((*d.Heard)[1].Err)
 			require.True(t, ok)
 			require.Contains(t, refused.Error(), c.reason)
 			require.Equal(t, "simple", compactions(d.Session)[0].Mode)
@@ -142,7 +145,7 @@ func TestSummaryIsReadFromEveryUsableAnswer(t *testing.T) {
 		{"Windows line ends", "<analysis>\r\nhm\r\n</analysis>\r\n<summary>\r\nThis.\r\n</summary>\r\n", "This."},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			got, err := summarize.ReadSummaryBlock(chat.Response{Message: chat.AssistantMessage(c.answer)})
+			got, err := prompts.ReadSummaryBlock(chat.Response{Message: chat.AssistantMessage(c.answer)})
 			require.NoError(t, err)
 			require.Equal(t, c.want, got)
 		})
@@ -165,7 +168,7 @@ func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 			for i, mode := range []string{"full", "simple"} {
 				require.Contains(t, failed.Reasons[i].Error(), mode+" mode: ")
 				require.Contains(t, failed.Reasons[i].Error(), c.reason)
-				_, refused := errors.AsType[*summarize.SummaryError](failed.Reasons[i])
+				_, refused := errors.AsType[*policy.SummaryError](failed.Reasons[i])
 				require.True(t, refused)
 			}
 			got, ok := errors.AsType[*render.BudgetExceededError](error(failed))
@@ -247,7 +250,7 @@ func TestATransientFailureIsRetriedByTheNextRender(t *testing.T) {
 }
 
 func TestIfThePolicyNamesAModeTheOtherIsNotTried(t *testing.T) {
-	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+	for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
 			d.Policy.Ask.Mode = mode
@@ -262,7 +265,7 @@ func TestIfThePolicyNamesAModeTheOtherIsNotTried(t *testing.T) {
 // simple returns a fixture that asks in simple mode only.
 func simple(t testing.TB, messages ...chat.Message) fixture {
 	d := newFixture(t, messages...)
-	d.Policy.Ask.Mode = summarize.ModeSimple
+	d.Policy.Ask.Mode = policy.ModeSimple
 	return d
 }
 
@@ -497,7 +500,7 @@ func TestARenderThatIsCancelledAsksNobodyElseAndChangesNothing(t *testing.T) {
 			_, failed := errors.AsType[*summarize.FailedError](err)
 			require.False(t, failed)
 			require.Len(t, d.Requests(), len(steps), "no model is asked after that")
-			require.Equal(t, summarize.EventCancelled, (*d.Heard)[len(*d.Heard)-1].Kind)
+			require.Equal(t, event.Cancelled, (*d.Heard)[len(*d.Heard)-1].Kind)
 			equal(t, before, viewOf(t, d.Session))
 
 			d.Answers(models.SaySummary("Not remembered as a failure."))
@@ -536,7 +539,7 @@ func TestMessagesAppendedWhileTheModelAnswersStay(t *testing.T) {
 		{"a user message, which starts a turn", []chat.Message{chat.UserMessage("Wait!")}, []chat.Message{chat.UserMessage(task)}},
 		{"a turn and rounds", append([]chat.Message{chat.UserMessage("Wait!")}, rounds(50, 52, 100)...), []chat.Message{chat.UserMessage(task)}},
 	} {
-		for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+		for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
 			t.Run(c.name+", "+string(mode), func(t *testing.T) {
 				d := newFileFixture(t, overflowing()...)
 				d.Policy.Ask.Mode = mode

@@ -10,9 +10,15 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/internal/place"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/internal/write"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Runner carries out plans in the background.
@@ -33,52 +39,52 @@ func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) er
 
 // start starts a summary in the background, and explains the outcome. It covers what has been said until now; later
 // messages stay.
-func (w *walker) start(s *measured, d Decision) {
+func (w *walker) start(s *plan.Rendered, d policy.Decision) {
 	c := w.c
 	if !w.acquired && !w.tryAcquire() {
-		d.Do, d.Why = ActNothing, "another call compacts"
-		w.explain(d, OutcomeNothing, nil)
+		d.Do, d.Why = policy.ActNothing, "another call compacts"
+		w.explain(d, policy.OutcomeNothing, nil)
 		return
 	}
 	l, err := c.read(w.ctx)
 	if err != nil {
-		w.explain(d, OutcomeFailed, err)
+		w.explain(d, policy.OutcomeFailed, err)
 		return
 	}
-	if pending := c.pending(w.ctx, l); pending != PendingNone {
-		d.Do, d.Why = ActNothing, fmt.Sprintf("a summary is %s", pending)
-		w.explain(d, OutcomeNothing, nil)
+	if pending := c.pending(w.ctx, l); pending != policy.PendingNone {
+		d.Do, d.Why = policy.ActNothing, fmt.Sprintf("a summary is %s", pending)
+		w.explain(d, policy.OutcomeNothing, nil)
 		return
 	}
 	id, err := w.writePlan(s, d)
 	if err != nil {
-		w.explain(d, OutcomeFailed, err)
+		w.explain(d, policy.OutcomeFailed, err)
 		return
 	}
-	w.explain(d, OutcomeStarted, nil)
-	carrier := c.carrier()
+	w.explain(d, policy.OutcomeStarted, nil)
+	x := c.executor()
 	if c.Runner != nil {
-		_, err := call(w.ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
+		_, err := guard.Call(w.ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
 		})
 		if err != nil {
-			write, done := callback.Outlive(w.ctx)
-			carrier.conclude(write, id, nil, nil, draft{}, &FailedError{Reasons: []error{err}}, false)
+			outlived, done := callback.Outlive(w.ctx)
+			x.placer.Conclude(outlived, id, write.Written{}, []error{err}, false)
 			done()
-			w.explain(d, OutcomeFailed, err)
+			w.explain(d, policy.OutcomeFailed, err)
 		}
 		return
 	}
-	order := order{id: id, policy: w.policy, agent: w.target, target: w.target, background: true}
-	if s.result != nil && s.shown.Whole() { // a fork covers only what its request shows
-		order.sent = s.result.Messages
+	order := execution{id: id, policy: w.policy, agent: w.target, target: w.target, background: true}
+	if s.Result != nil && s.Shown.Whole() { // a fork covers only what its request shows
+		order.sent = s.Result.Messages
 	}
 	w.launch(order)
 }
 
 // launch has a summary written in a goroutine of the compactor, which only Abort and Close end.
-func (w *walker) launch(o order) *task {
-	work, carrier := &w.c.inner.work, w.c.carrier()
+func (w *walker) launch(o execution) *task {
+	work, x := &w.c.inner.work, w.c.executor()
 	ctx, done := work.abortable(context.WithoutCancel(w.ctx))
 	t := &task{id: o.id, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
@@ -89,11 +95,11 @@ func (w *walker) launch(o order) *task {
 	owned := work.spawn(func(context.Context) {
 		defer done()
 		defer close(t.done)
-		ctx, end := w.c.trace(ctx, Work{Kind: WorkCompaction, Plan: o.id})
+		ctx, end := w.c.inner.observers.start(ctx, Work{Kind: WorkCompaction, Plan: o.id})
 		if t.end = func(*render.Result, error) {}; !o.background {
 			t.ctx, t.end = ctx, end
 		}
-		if t.err = carrier.run(ctx, o, t.keepDraft(work, carrier, o.background)); t.err != nil {
+		if t.err = x.run(ctx, o, t.keepDraft(work, x, o.background)); t.err != nil {
 			work.replace(t, nil)
 		}
 		if t.err != nil || o.background {
@@ -110,14 +116,14 @@ func (w *walker) launch(o order) *task {
 }
 
 // keepDraft returns a function that keeps a draft for a render.
-func (t *task) keepDraft(in *work, c *carrier, background bool) func(context.Context, *job, *writer, draft) error {
-	return func(ctx context.Context, j *job, w *writer, d draft) error {
+func (t *task) keepDraft(in *work, x *executor, background bool) func(context.Context, write.Written) error {
+	return func(ctx context.Context, d write.Written) error {
 		if background {
-			e := j.event(EventReady)
-			e.Mode, e.Model, e.Mended = d.prompt.Mode, d.model, d.mended
-			c.emit(ctx, e) // before a render can put it in place
+			e := d.Attempt.Event(event.Ready)
+			e.Mode, e.Model, e.Mended = d.Prompt.Mode, d.Model, d.Mended
+			x.emit(ctx, e) // before a render can put it in place
 		}
-		if err := in.finish(ctx, t, j, w, d); err != nil {
+		if err := in.finish(ctx, t, d); err != nil {
 			return err
 		}
 		return errReady
@@ -125,26 +131,26 @@ func (t *task) keepDraft(in *work, c *carrier, background bool) func(context.Con
 }
 
 // pending returns the progress of a compaction that was started before.
-func (c *Compactor) pending(ctx context.Context, l *ledger.Ledger) Pending {
+func (c *Compactor) pending(ctx context.Context, l *journal.Ledger) policy.Pending {
 	t, ready := c.inner.work.current()
 	switch {
 	case ready:
-		return PendingReady
+		return policy.PendingReady
 	case t != nil:
-		return PendingRunning
+		return policy.PendingRunning
 	case l.Pending == nil:
-		return PendingNone
+		return policy.PendingNone
 	case time.Now().Before(l.Pending.Until) && c.carried(ctx, l.Pending):
-		return PendingElsewhere
+		return policy.PendingElsewhere
 	}
-	return PendingNone
+	return policy.PendingNone
 }
 
 // claimGrace is the time that a process has for claiming a plan that it has written.
 const claimGrace = 9 * time.Second
 
 // carried reports whether somebody carries a plan out, or may do so.
-func (c *Compactor) carried(ctx context.Context, p *ledger.Plan) bool {
+func (c *Compactor) carried(ctx context.Context, p *journal.Plan) bool {
 	state, _ := c.Session.Claimed(ctx, p.ID) // if the store fails, the state is unknown
 	switch {
 	case state == history.ClaimExpired:
@@ -159,11 +165,11 @@ func (c *Compactor) carried(ctx context.Context, p *ledger.Plan) bool {
 }
 
 // Pending returns the progress of a compaction that was started before.
-func (c *Compactor) Pending(ctx context.Context) (Pending, error) {
+func (c *Compactor) Pending(ctx context.Context) (policy.Pending, error) {
 	c.init()
 	l, err := c.read(ctx)
 	if err != nil {
-		return PendingNone, err
+		return policy.PendingNone, err
 	}
 	return c.pending(ctx, l), nil
 }
@@ -180,17 +186,17 @@ func (c *Compactor) Wait(ctx context.Context) error {
 	case <-t.done:
 		return nil
 	case <-ctx.Done():
-		return waitError(ctx, t.activity, "the summary that is made in the background")
+		return guard.WaitError(ctx, t.activity, "the summary that is made in the background")
 	}
 }
 
 // RenderOrWait renders a prompt as Render does. If the prompt needs a summary that is still being made ([*PendingError]), it
-// waits for it and renders again, up to the time limit of a compaction ([Ask].TimeLimit) in all.
+// waits for it and renders again, up to the time limit of a compaction ([policy.Ask].TimeLimit) in all.
 func (c *Compactor) RenderOrWait(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	begun := time.Now()
 	for {
 		result, err := c.Render(ctx, prompt)
-		left := c.Policy.Ask.withDefaults().TimeLimit - time.Since(begun)
+		left := c.Policy.WithDefaults().Ask.TimeLimit - time.Since(begun)
 		if _, pending := errors.AsType[*PendingError](err); !pending || left <= 0 {
 			return result, err
 		}
@@ -215,14 +221,14 @@ func (w *walker) patience() time.Duration {
 }
 
 // wait waits for the pending compaction, at most as long as the policy allows.
-func (w *walker) wait(s *measured, d Decision) error {
+func (w *walker) wait(s *plan.Rendered, d policy.Decision) error {
 	w.waited = true
-	w.c.emit(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Base: s.Base})
+	w.c.emit(w.ctx, event.Event{Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.PromptTokens(), Base: s.Base})
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(abortable, w.patience())
 	defer cancel()
-	if s.Pending == PendingRunning {
+	if s.Pending == policy.PendingRunning {
 		if w.c.Wait(ctx) != nil && abortable.Err() == nil {
 			t, _ := w.c.inner.work.current()
 			w.failure = w.gaveUp(s, t)
@@ -237,7 +243,7 @@ func (w *walker) wait(s *measured, d Decision) error {
 		if err != nil {
 			return err
 		}
-		if w.c.pending(ctx, l) != PendingElsewhere || retry.Sleep(ctx, pause) != nil {
+		if w.c.pending(ctx, l) != policy.PendingElsewhere || retry.Sleep(ctx, pause) != nil {
 			break
 		}
 	}
@@ -245,19 +251,19 @@ func (w *walker) wait(s *measured, d Decision) error {
 }
 
 // gaveUp returns the error of a render that has waited for a summary as long as it may.
-func (w *walker) gaveUp(s *measured, t *task) error {
+func (w *walker) gaveUp(s *plan.Rendered, t *task) error {
 	if t == nil {
 		return nil
 	}
 	w.c.inner.work.mu.Lock()
 	w.c.inner.work.waited = t.id
 	w.c.inner.work.mu.Unlock()
-	return &PendingError{Budget: s.over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.Running()}
+	return &PendingError{Budget: s.Over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.Running()}
 }
 
 // await waits for a summary that this call started. A call that ends ends the summary too. If the time is over, the error
 // is a [*PendingError], and the compactor goes on.
-func (w *walker) await(s *measured, t *task, limit time.Duration) error {
+func (w *walker) await(s *plan.Rendered, t *task, limit time.Duration) error {
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(abortable, limit)
@@ -272,21 +278,21 @@ func (w *walker) await(s *measured, t *task, limit time.Duration) error {
 		<-t.done
 	}
 	if t.err != nil && abortable.Err() != nil {
-		return endCause(abortable, t.err)
+		return guard.EndCause(abortable, t.err)
 	}
 	return t.err
 }
 
 // settle ends a task whose summary is ready: the summary is put in place or thrown away. It reports whether it was put
 // in place. If the prompt must fit with the summary and does not, it is not.
-func (w *walker) settle(s *measured, place, mustFit bool) (bool, error) {
-	in, c := &w.c.inner.work, w.c.carrier()
+func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
+	in, x := &w.c.inner.work, w.c.executor()
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
-	if !place || w.policy.Background.PerModel && t.job.plan.Model != w.target.Name {
-		c.discard(w.ctx, t, nil)
+	if !pl || w.policy.Background.PerModel && t.draft.Attempt.Plan.Model != w.target.Name {
+		x.discard(w.ctx, t, nil)
 		return false, nil
 	}
 	ctx := w.ctx
@@ -295,26 +301,30 @@ func (w *walker) settle(s *measured, place, mustFit bool) (bool, error) {
 	}
 	m, err := w.measurer()
 	if err == nil {
-		err = c.place(ctx, t.job, t.writer, t.draft, &placement{m, w.prompt, s.Budget, s.newest, len(s.messages()), mustFit})
+		var e entry.Entry
+		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Newest: s.Newest, Messages: len(s.PromptMessages()), MustFit: mustFit}
+		if e, err = x.placer.Place(ctx, t.draft, at); err == nil {
+			x.afterwards(ctx, t.draft, e)
+		}
 	}
 	switch {
 	case err == nil:
 		t.end(nil, nil)
-		c.session.Release(t.id)
+		x.session.Release(t.id)
 		return true, nil
 	case w.ctx.Err() != nil:
 		in.replace(nil, t) // keep it for the next render
 		return false, context.Cause(w.ctx)
 	}
 	why := &FailedError{Reasons: []error{err}}
-	c.conclude(ctx, t.id, t.job, t.writer, t.draft, why, false)
+	x.placer.Conclude(ctx, t.id, t.draft, why.Reasons, false)
 	t.end(nil, why)
-	c.session.Release(t.id)
+	x.session.Release(t.id)
 	return false, why
 }
 
 // abandon cancels the task in the background, waits for it and throws its result away.
-func (c *carrier) abandon(ctx context.Context, in *work) error {
+func (x *executor) abandon(ctx context.Context, in *work) error {
 	t, _ := in.current()
 	if t == nil {
 		return nil
@@ -326,19 +336,15 @@ func (c *carrier) abandon(ctx context.Context, in *work) error {
 		return context.Cause(ctx)
 	}
 	if in.replace(t, nil) && t.ready {
-		c.discard(ctx, t, ErrAborted)
+		x.discard(ctx, t, ErrAborted)
 	}
 	return nil
 }
 
-// discard throws the result of a task away, writes to the session how its plan ended, and emits the event.
-func (c *carrier) discard(ctx context.Context, t *task, why error) {
-	end := entry.PlanEnd{Plan: t.id, Outcome: entry.PlanDropped, ErrorType: ErrorType(why)}
-	if why != nil {
-		end.Error = why.Error()
-	}
-	c.record(ctx, end, EventDiscarded, t.job, t.writer, t.draft, why)
-	c.session.Release(t.id)
+// discard throws the result of a task away.
+func (x *executor) discard(ctx context.Context, t *task, why error) {
+	x.placer.Discard(ctx, t.id, t.draft, why)
+	x.session.Release(t.id)
 	t.end(nil, why)
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // slowly returns a step that answers after a time, or fails if the request is cancelled first.
@@ -35,8 +37,8 @@ func slowly(after time.Duration, step models.Step) models.Step {
 func backgroundFixture(t testing.TB, tokens int) fixture {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, (tokens-40)/4)...)
-	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
-	d.Policy.Background = summarize.Background{Wait: 0.95, Apply: 0.65}
+	d.Policy.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}, {On: policy.OnBudgetExceeded}}
+	d.Policy.Background = policy.Background{Wait: 0.95, Apply: 0.65}
 	d.Policy.Ask.Prompts = nil // full and simple mode
 	return d
 }
@@ -45,17 +47,17 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 		before := d.Messages() // does not wait
 		equal(t, said(d.Session), before[1:])
-		require.Equal(t, summarize.PendingRunning, d.PendingNow())
+		require.Equal(t, policy.PendingRunning, d.PendingNow())
 
 		d.Say(round(5, 100)...)
 		equal(t, said(d.Session), d.Messages()[1:])
 		require.Equal(t, "a summary is running", d.Explain(t.Context()).Why)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, summarize.PendingReady, d.PendingNow())
+		require.Equal(t, policy.PendingReady, d.PendingNow())
 		require.Empty(t, compactions(d.Session), "nothing changes before the next render")
 
 		d.Say(round(6, 100)...)
@@ -64,7 +66,7 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
 		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // messages appended meanwhile stay
 		require.NotContains(t, text(d.Request().Messages), "Step 5.", "messages appended meanwhile are not summarised")
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 		require.Equal(t, "started ready/full done/full", kinds(*d.Heard))
 		for _, e := range *d.Heard {
 			require.True(t, e.Background)
@@ -109,9 +111,9 @@ func TestWaitReturnsOnceTheSummaryIsReadyOrItsContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
 		defer cancel()
 		require.ErrorContains(t, d.Wait(ctx), "no time")
-		require.Equal(t, summarize.PendingRunning, d.PendingNow(), "the summary is still being made")
+		require.Equal(t, policy.PendingRunning, d.PendingNow(), "the summary is still being made")
 		require.NoError(t, d.Wait(t.Context()))
-		require.Equal(t, summarize.PendingReady, d.PendingNow())
+		require.Equal(t, policy.PendingReady, d.PendingNow())
 		require.Contains(t, d.Messages()[1].Text(), "Made meanwhile.")
 	})
 }
@@ -122,10 +124,10 @@ func TestABackgroundSummaryThatIsNotNeededIsDiscarded(t *testing.T) {
 		d.Answers(models.SaySummary("Made in vain."))
 		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingReady, d.PendingNow())
+		require.Equal(t, policy.PendingReady, d.PendingNow())
 		d.Target.Budget = 2 * budget // a model with a larger window
 		equal(t, said(d.Session), d.Messages()[1:])
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 		require.Equal(t, "started ready/full discarded/full", kinds(*d.Heard))
 		require.Empty(t, compactions(d.Session))
 	})
@@ -137,7 +139,7 @@ func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing
 		d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
 		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 		for range 3 {
 			d.Messages()
 			require.Contains(t, d.Explain(t.Context()).Why, "paused for 1 more step after 1 failures")
@@ -146,7 +148,7 @@ func TestABackgroundFailureDoesNotFailTheRenderAndIsRetriedAfterAStep(t *testing
 		d.Say(round(5, 50)...)
 		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingReady, d.PendingNow())
+		require.Equal(t, policy.PendingReady, d.PendingNow())
 		require.Contains(t, d.Messages()[1].Text(), "Now.")
 	})
 }
@@ -183,7 +185,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		require.NoError(t, d.Close())
 		require.Equal(t, callback.Grace, time.Since(start), "it does not wait for a model that does not stop")
 		require.Error(t, <-ended)
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 		require.Empty(t, compactions(d.Session))
 		require.Equal(t, "started cancelled", kinds(*d.Heard))
 		require.NoError(t, d.Close())
@@ -216,7 +218,7 @@ func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 		defer cancel()
 		_, err := d.Render(ctx, prompt(d.Session))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, summarize.PendingRunning, d.PendingNow(), "the summary is still being made")
+		require.Equal(t, policy.PendingRunning, d.PendingNow(), "the summary is still being made")
 		require.NoError(t, d.Wait(t.Context()))
 		require.Contains(t, d.Messages()[1].Text(), "At last.")
 	})
@@ -256,7 +258,7 @@ func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutWhileTheSummaryIsMade(t *testi
 func TestAPromptThatCanBeSentWaitsOnceForASummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)
-		d.Policy.Overflow.LastResort = summarize.ResortTruncate
+		d.Policy.Overflow.LastResort = policy.ResortTruncate
 		d.Answers(slowly(3*time.Minute, models.SaySummary("At last.")))
 		d.Messages()
 		d.Say(round(5, 900)...)
@@ -352,11 +354,11 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)
-		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
+		d.Policy.Ask.Checks = []policy.Check{func(policy.Material) error { panic("at the disco") }}
 		d.Answers(models.SaySummary("one"))
 		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 		d.Policy.Ask.Checks = nil
 		d.Messages()
 	})
@@ -365,17 +367,17 @@ func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		resort summarize.LastResort
+		resort policy.LastResort
 		first  string
 	}{
-		{"truncated", summarize.ResortTruncate, "started truncated"},
-		{"droppable", summarize.ResortDrop, "started let go"},
-		{"if the last resort is the error the prompt is compacted at once", summarize.ResortError, "started done/full"},
+		{"truncated", policy.ResortTruncate, "started truncated"},
+		{"droppable", policy.ResortDrop, "started let go"},
+		{"if the last resort is the error the prompt is compacted at once", policy.ResortError, "started done/full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newFixture(t, overflowing()...)
-				d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+				d.Policy.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}}
 				d.Policy.Background.Always, d.Policy.Overflow.LastResort = true, c.resort
 				d.Target.Model = &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
 					time.Sleep(time.Second)
@@ -393,10 +395,10 @@ func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *t
 func TestAForcedModeStillForksInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := copilotFixture(t)
-		fork := summarize.ForkPrompt()
+		fork := prompts.ForkPrompt()
 		fork.Background = true
-		d.Policy.Ask.Prompts = []summarize.Prompt{fork, summarize.FullPrompt(), summarize.SimplePrompt()}
-		d.Policy.Ask.Mode = summarize.ModeSimple
+		d.Policy.Ask.Prompts = []policy.Prompt{fork, prompts.FullPrompt(), prompts.SimplePrompt()}
+		d.Policy.Ask.Mode = policy.ModeSimple
 		d.Answers(models.Fail(errDown), models.SaySummary("Simple."))
 		sent := d.Messages()
 		synctest.Wait()

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // BenchmarkCompaction renders a prompt that does not fit, with models.Offline as the summariser.
@@ -25,7 +26,7 @@ func BenchmarkCompaction(b *testing.B) {
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
-				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: copilotchat.Policy(),
+				Target: policy.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: copilotchat.Policy(),
 			}
 			for b.Loop() {
 				compactor.Session = overfull(b, messages, counter, window)
@@ -64,7 +65,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
 				Session: overfull(b, messages, counter, window), Policy: copilotchat.Policy(),
-				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
+				Target: policy.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
 			}
 			for b.Loop() {
 				_, err := compactor.Render(b.Context(), prompt(compactor.Session))

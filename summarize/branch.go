@@ -2,24 +2,15 @@ package summarize
 
 import (
 	"context"
-	"time"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/trim"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/internal/write"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
-
-// BranchPolicy says how a branch is summarised when the session leaves it ([Compactor.Navigate]).
-type BranchPolicy struct {
-	// On makes a summary of each branch that is left. Off by default.
-	On bool
-	// Reserve is how many tokens of the context window the messages of the branch must leave free, at most half of the
-	// window. Defaults to 16,384.
-	Reserve int
-	// Prompt to ask a model with. Defaults to [BranchPrompt].
-	Prompt Prompt
-}
 
 // Navigation says whether the branch that is left is summarised. The zero value leaves it to the policy.
 type Navigation struct {
@@ -61,31 +52,26 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 	case intervention.Summary != nil:
 		summary = &entry.BranchSummary{From: from, Summary: *intervention.Summary}
 		summary.Extension = true
-		if summary.Text, err = suppliedText(intervention); err != nil {
-			return nil, within("the summary of a hook", err)
+		if summary.Text, err = write.SuppliedText(intervention.Summary); err != nil {
+			return nil, failure.Within("the summary of a hook", err)
 		}
 	default:
 		if summary, err = w.summariseBranch(from, to, how.Instructions, intervention); err != nil && ctx.Err() == nil {
-			return nil, within("the branch that is left", err)
+			return nil, failure.Within("the branch that is left", err)
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, endCause(ctx, err)
+		return nil, guard.EndCause(ctx, err)
 	}
-	if err := c.Session.Branch(ctx, to); err != nil {
+	if err := c.journal().Navigate(ctx, to, summary); err != nil {
 		return nil, err
 	}
-	if summary != nil {
-		if _, err := c.Session.Add(ctx, entry.Entry{Body: *summary}); err != nil {
-			return nil, err
-		}
-	}
 	if c.Checkpoints != nil && w.policy.Place.Checkpoints {
-		_, err := call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
+		_, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
 		})
 		if err != nil { // the session is on the other branch in any case
-			c.emit(ctx, Event{Kind: EventHookFailed, Hook: "Checkpoints", Err: within("writing the index of the checkpoints", err)})
+			c.emit(ctx, event.Event{Kind: event.HookFailed, Hook: "Checkpoints", Err: failure.Within("writing the index of the checkpoints", err)})
 		}
 	}
 	if c.Hooks.AfterBranch != nil {
@@ -97,65 +83,21 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 // summariseBranch asks for a summary of the branch that is left, nil if the branch is empty.
 func (w *walker) summariseBranch(from, to, instructions string, intervention Intervention) (*entry.BranchSummary, error) {
 	c := w.c
-	window, err := value(w.ctx, nameTokenizer, w.target.window)
-	if err != nil {
-		return nil, err
-	}
-	reserve := w.policy.Branch.Reserve
-	if reserve == 0 {
-		reserve = 16_384
-	}
-	reserve = min(reserve, window/2)
-	messages, err := call(w.ctx, nameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
-		return BranchMessages(c.Session.Abandoned(ctx, from, to), window-reserve, w.target.Tokenizer)
-	})
-	if err != nil || len(messages) == 0 {
-		return nil, err
-	}
 	l, err := c.read(w.ctx)
 	if err != nil {
 		return nil, err
 	}
-	room := max(minWords, min(reserve/2, w.policy.withDefaults().Place.Max))
-	j := &job{
-		id: "branch", policy: w.policy, target: w.target, meter: &meter{}, begun: time.Now(),
-		plan: entry.Plan{Room: room, Words: room, Model: w.target.Name, Occasion: "branch"},
-		material: Material{
-			Covered: messages, Instructions: instructions, Context: intervention.Context, Tokenizer: w.target.Tokenizer, Room: room, Words: room,
-			Tools: w.target.declared(c.toolsSent()), ResultTokens: w.policy.Ask.SimpleResult,
-		},
+	left := write.Branch{
+		Session: c.Session, Ledger: l, Models: c.Models, Target: w.target, Policy: w.policy, From: from, To: to, Emit: c.emit,
+		Material: policy.Material{Instructions: instructions, Context: intervention.Context, Tools: plan.Declared(w.target, c.toolsSent())},
 	}
-	if j.material.Files, err = w.policy.filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, to)); err != nil {
-		return nil, err
+	summary, reasons := left.Summarise(w.ctx)
+	switch {
+	case len(reasons) > 0:
+		return nil, &FailedError{Reasons: reasons}
+	case summary == nil:
+		return nil, nil
 	}
-	p := w.policy.Branch.Prompt
-	if p.Request == nil {
-		p = BranchPrompt()
-	}
-	candidates, err := c.carrier().candidates(w.ctx, w.target, w.policy, l)
-	if err != nil {
-		return nil, err
-	}
-	wr := &writer{job: j, session: c.Session, candidates: candidates, emit: func(kind EventKind, change func(*Event)) {
-		e := Event{Kind: kind, Reason: "branch"}
-		change(&e)
-		c.emit(w.ctx, e)
-	}}
-	var reasons []error
-	for _, candidate := range wr.candidates {
-		answer, err := wr.ask(w.ctx, candidate, p, j.material)
-		text := ""
-		if err == nil {
-			text, err = value(w.ctx, nameTokenizer, func() string {
-				return trim.ToSection(plaintext.Untagged(answer), func(text string) bool { return counted(w.target.Tokenizer.CountText(text)) <= room })
-			})
-		}
-		if err != nil {
-			reasons = append(reasons, &CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
-			continue
-		}
-		text = WithFiles(text, j.material.Files)
-		return &entry.BranchSummary{From: from, Summary: entry.Summary{Text: text, Files: j.material.Files, Data: intervention.Data}}, nil
-	}
-	return nil, &FailedError{Reasons: reasons}
+	summary.Data = intervention.Data
+	return &entry.BranchSummary{From: from, Summary: *summary}, nil
 }

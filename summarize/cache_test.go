@@ -14,9 +14,10 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 var cached = sizing.Prices{
@@ -49,9 +50,9 @@ func send(d fixture, prompt elements.Node) {
 }
 
 // foretold returns the measurement of the prompt, which another compactor of the session must agree with.
-func foretold(d fixture, prompt elements.Node) summarize.Measurement {
+func foretold(d fixture, prompt elements.Node) policy.Measurement {
 	d.T.Helper()
-	var m [2]summarize.Measurement
+	var m [2]policy.Measurement
 	for i := range m {
 		other := fixtureOf(d.T, d.Session)
 		other.Target, other.Policy = d.Target, d.Policy
@@ -170,9 +171,9 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 				require.Empty(t, *d.Heard)
 				_, err := d.Render(t.Context(), tt.change(d))
 				require.NoError(t, err)
-				var told []summarize.Event
+				var told []event.Event
 				for _, e := range *d.Heard {
-					if e.Kind == summarize.EventCacheBreak {
+					if e.Kind == event.CacheBroken {
 						told = append(told, e)
 					}
 				}
@@ -195,7 +196,7 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 func carryFixture(t *testing.T) fixture {
 	d := pricedFixture(t)
 	d.Target.Budget, d.Target.ContextWindow = 100_000, 110_000
-	d.Policy.Trigger = summarize.Trigger{{Carry: 1}}
+	d.Policy.Trigger = policy.Trigger{{Carry: 1}}
 	d.Policy.Cut, d.Policy.Place.Max, d.Policy.Place.Share = history.Cut{Tokens: 500}, 300, 0.2
 	d.Always(models.SaySummary("What was done."))
 	return d
@@ -205,7 +206,7 @@ func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		d := carryFixture(t)
 		send(d, prompt(d.Session)) // a first request is cold
-		var before summarize.Measurement
+		var before policy.Measurement
 		for n := range 200 {
 			d.Policy.Off = true
 			m := foretold(d, prompt(d.Session))
@@ -256,27 +257,27 @@ func TestTheCarryRuleCompactsEarlierIfTheCacheIsCold(t *testing.T) {
 }
 
 func TestAConditionWithCarry(t *testing.T) {
-	worth := func(carried, compacting float64) func(*summarize.Measurement) {
-		return func(m *summarize.Measurement) { m.Carried, m.Compacting = carried, compacting }
+	worth := func(carried, compacting float64) func(*policy.Measurement) {
+		return func(m *policy.Measurement) { m.Carried, m.Compacting = carried, compacting }
 	}
-	over := func(m *summarize.Measurement) { m.Fits, m.Occasion = false, summarize.OnBudgetExceeded }
+	over := func(m *policy.Measurement) { m.Fits, m.Occasion = false, policy.OnBudgetExceeded }
 	for _, tt := range []struct {
 		rule        string
-		condition   summarize.Condition
-		measurement summarize.Measurement
+		condition   policy.Condition
+		measurement policy.Measurement
 		holds       bool
 		why         string
 	}{
-		{"holds at the cost", summarize.Condition{Carry: 1}, measured(50_000, worth(0.21, 0.21)), true, "carried $0.2100, which is 1 of the $0.2100 that compacting costs"},
-		{"does not hold below the cost", summarize.Condition{Carry: 1}, measured(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
-		{"holds at half the cost if Carry is 0.5", summarize.Condition{Carry: 0.5}, measured(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
-		{"adds Loss to the cost", summarize.Condition{Carry: 1, Loss: 0.3}, measured(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
-		{"does not hold without prices", summarize.Condition{Carry: 1}, measured(50_000), false, "carrying the history has cost nothing that is known"},
-		{"needs its other limit too", summarize.Condition{Carry: 1, Ratio: 0.6}, measured(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
-		{"holds anyway if the prompt does not fit", summarize.Condition{Carry: 1}, measured(110_000, over), true, "whatever is used"},
+		{"holds at the cost", policy.Condition{Carry: 1}, measured(50_000, worth(0.21, 0.21)), true, "carried $0.2100, which is 1 of the $0.2100 that compacting costs"},
+		{"does not hold below the cost", policy.Condition{Carry: 1}, measured(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
+		{"holds at half the cost if Carry is 0.5", policy.Condition{Carry: 0.5}, measured(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
+		{"adds Loss to the cost", policy.Condition{Carry: 1, Loss: 0.3}, measured(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
+		{"does not hold without prices", policy.Condition{Carry: 1}, measured(50_000), false, "carrying the history has cost nothing that is known"},
+		{"needs its other limit too", policy.Condition{Carry: 1, Ratio: 0.6}, measured(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
+		{"holds anyway if the prompt does not fit", policy.Condition{Carry: 1}, measured(110_000, over), true, "whatever is used"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			d := summarize.Policy{Trigger: summarize.Trigger{tt.condition}}.Decide(tt.measurement)
+			d := policy.Policy{Trigger: policy.Trigger{tt.condition}}.Decide(tt.measurement)
 			require.Equal(t, tt.holds, d.Findings[0].Holds)
 			require.Contains(t, d.Findings[0].Why, tt.why)
 		})
@@ -294,14 +295,14 @@ func TestInvalidPricesAreRefused(t *testing.T) {
 func clearFixture(t *testing.T) fixture {
 	d := carryFixture(t)
 	d.Policy.Trigger = nil
-	d.Policy.Clear = summarize.Clear{Carry: 1, Rule: history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}}
+	d.Policy.Clear = policy.Clear{Carry: 1, Rule: history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}}
 	return d
 }
 
 // cleared returns the number of clearings that d heard of.
 func cleared(d fixture) (n int) {
 	for _, e := range *d.Heard {
-		if e.Kind == summarize.EventCleared {
+		if e.Kind == event.Cleared {
 			n++
 		}
 	}
@@ -339,20 +340,20 @@ func TestOutputIsClearedInBatchesOnceCarryingItHasCostWhatTheCacheBreakCosts(t *
 }
 
 func TestACompactionAndAClearingBreakTheCacheOnce(t *testing.T) {
-	d := summarize.Policy{Trigger: summarize.Trigger{{Carry: 1}}, Clear: summarize.Clear{Carry: 1, Rule: history.ClearRule{Keep: 1}}}
-	m := summarize.Measurement{
-		Occasion: summarize.OnRender, Fits: true, Base: 100_000, Used: 50_000, Covered: 40_000, Room: 1000,
+	d := policy.Policy{Trigger: policy.Trigger{{Carry: 1}}, Clear: policy.Clear{Carry: 1, Rule: history.ClearRule{Keep: 1}}}
+	m := policy.Measurement{
+		Occasion: policy.OnRender, Fits: true, Base: 100_000, Used: 50_000, Covered: 40_000, Room: 1000,
 		Carried: 1, Compacting: 0.5, Clearable: 5000, CarriedOutput: 1, Breaking: 0.5,
 	}
-	require.Equal(t, summarize.ActCompact, d.Decide(m).Do, "the compaction is made first")
+	require.Equal(t, policy.ActCompact, d.Decide(m).Do, "the compaction is made first")
 	m.Tried = true
-	require.Equal(t, summarize.ActClear, d.Decide(m).Do)
+	require.Equal(t, policy.ActClear, d.Decide(m).Do)
 	m.Tried, m.Carried = false, 0.1
-	require.Equal(t, summarize.ActClear, d.Decide(m).Do)
+	require.Equal(t, policy.ActClear, d.Decide(m).Do)
 	m.CarriedOutput = 0.4
-	require.Equal(t, summarize.ActNothing, d.Decide(m).Do)
-	m.Fits, m.Occasion = false, summarize.OnBudgetExceeded
-	require.Equal(t, summarize.ActClear, d.Decide(m).Do, "output is cleared anyway if the prompt does not fit")
+	require.Equal(t, policy.ActNothing, d.Decide(m).Do)
+	m.Fits, m.Occasion = false, policy.OnBudgetExceeded
+	require.Equal(t, policy.ActClear, d.Decide(m).Do, "output is cleared anyway if the prompt does not fit")
 }
 
 func TestTheCheapestModelWritesTheSummary(t *testing.T) {
@@ -371,7 +372,7 @@ func TestTheCheapestModelWritesTheSummary(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			d := carryFixture(t)
 			asked := ""
-			d.Models = map[string]summarize.Target{"other": {Prices: tt.other, Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			d.Models = map[string]policy.Target{"other": {Prices: tt.other, Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 				asked = "other"
 				return models.SaySummary("What was done.")(ctx, req)
 			})}}

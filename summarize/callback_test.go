@@ -24,8 +24,11 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // fault says how a caller's function misbehaves.
@@ -99,14 +102,14 @@ func (h faultyHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-type faultyTracer struct{ d *faultyFixture }
+type faultyObserver struct{ d *faultyFixture }
 
-func (t faultyTracer) TraceStart(context.Context, summarize.Work) context.Context {
+func (t faultyObserver) Start(context.Context, summarize.Work) context.Context {
 	t.d.misbehave()
 	return nil
 }
-func (t faultyTracer) TraceEvent(context.Context, summarize.Event)     { t.d.misbehave() }
-func (t faultyTracer) TraceEnd(context.Context, *render.Result, error) { t.d.misbehave() }
+func (t faultyObserver) Event(context.Context, event.Event)         { t.d.misbehave() }
+func (t faultyObserver) End(context.Context, *render.Result, error) { t.d.misbehave() }
 
 // faultyFunctions are a caller's functions, by the names that errors and events give them. Complaint is part of the
 // error about nonsense that the function returns, "" if it cannot return any.
@@ -114,14 +117,15 @@ var faultyFunctions = []struct {
 	name, complaint string
 	set             func(d *faultyFixture)
 }{
-	{"OnEvent", "", func(d *faultyFixture) {
-		hear := d.OnEvent
-		d.OnEvent = func(e summarize.Event) { hear(e); d.misbehave() }
+	{"observer summarize.OnEvent", "", func(d *faultyFixture) {
+		d.Observers = append(d.Observers, summarize.OnEvent(func(event.Event) { d.misbehave() }))
 	}},
-	{"Logger", "", func(d *faultyFixture) { d.Logger = slog.New(faultyHandler{slog.DiscardHandler, d}) }},
-	{"Tracer", "", func(d *faultyFixture) { d.Tracer = faultyTracer{d} }},
+	{"observer summarize.Log", "", func(d *faultyFixture) {
+		d.Observers = append(d.Observers, summarize.Log{Logger: slog.New(faultyHandler{slog.DiscardHandler, d})})
+	}},
+	{"observer summarize_test.faultyObserver", "", func(d *faultyFixture) { d.Observers = append(d.Observers, faultyObserver{d}) }},
 	{"hook BeforeCompact", "the summary of a hook: the answer cannot be used: it is empty", func(d *faultyFixture) {
-		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
+		d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (i summarize.Intervention, _ error) {
 			if d.misbehave() {
 				i.Summary = &entry.Summary{Text: " \xff\u200b"[:1]}
 			}
@@ -133,7 +137,7 @@ var faultyFunctions = []struct {
 	}},
 	{"hook Interrupt", "connection refused", func(d *faultyFixture) { d.Hooks.Interrupt = func(context.Context) error { return d.errIfFaulty() } }},
 	{"hook Workspace", "connection refused", func(d *faultyFixture) {
-		d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, d.errIfFaulty() }
+		d.Hooks.Workspace = func(context.Context) (policy.Workspace, error) { return policy.Workspace{}, d.errIfFaulty() }
 	}},
 	{"hook BeforeBranch", "connection refused", func(d *faultyFixture) {
 		d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
@@ -146,7 +150,7 @@ var faultyFunctions = []struct {
 	{"Prompt.Request", "it returned a prompt without a message", func(d *faultyFixture) {
 		ask := &d.Policy.Ask.Prompts[0]
 		ask.Request = d.tree(ask.Request)
-		d.Policy.Branch.Prompt = summarize.BranchPrompt()
+		d.Policy.Branch.Prompt = prompts.BranchPrompt()
 		d.Policy.Branch.Prompt.Request = d.tree(d.Policy.Branch.Prompt.Request)
 	}},
 	{"Prompt.Prefix", "it returned a prompt without a message", func(d *faultyFixture) {
@@ -169,27 +173,27 @@ var faultyFunctions = []struct {
 			if d.misbehave() {
 				return " ", nil
 			}
-			return summarize.ReadAll(r)
+			return prompts.ReadAll(r)
 		}
-		d.Policy.Ask.Prompts[0].Read, d.Policy.Branch.Prompt = read, summarize.BranchPrompt()
+		d.Policy.Ask.Prompts[0].Read, d.Policy.Branch.Prompt = read, prompts.BranchPrompt()
 		d.Policy.Branch.Prompt.Read = read
 	}},
 	{"Ask.Checks[0]", "connection refused", func(d *faultyFixture) {
-		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { return d.errIfFaulty() }}
+		d.Policy.Ask.Checks = []policy.Check{func(policy.Material) error { return d.errIfFaulty() }}
 	}},
 	{"Place.Replacement", "it must return one or more user messages", func(d *faultyFixture) {
-		d.Policy.Place.Replacement = func(m summarize.Material) elements.Node {
+		d.Policy.Place.Replacement = func(m policy.Material) elements.Node {
 			if d.misbehave() {
 				return elements.SystemMessage{Children: elements.Nodes{elements.Text("Obey.")}}
 			}
-			return summarize.ConversationSummary(m)
+			return prompts.ConversationSummary(m)
 		}
 	}},
 	{"Place.FileTools", "", func(d *faultyFixture) {
 		d.Policy.Place.FileTools = history.FileTools{"read": func(string) entry.Files { d.misbehave(); return entry.Files{} }}
 	}},
 	{"Clear.Rule", "", func(d *faultyFixture) {
-		d.Policy.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {
+		d.Policy.Clear = policy.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {
 			d.misbehave()
 			return "[cleared]"
 		}}}
@@ -218,8 +222,8 @@ func (d *faultyFixture) errIfFaulty() error {
 }
 
 // tree returns a function of a prompt that returns no tree while it is faulty.
-func (d *faultyFixture) tree(working func(summarize.Material) elements.Node) func(summarize.Material) elements.Node {
-	return func(m summarize.Material) elements.Node {
+func (d *faultyFixture) tree(working func(policy.Material) elements.Node) func(policy.Material) elements.Node {
+	return func(m policy.Material) elements.Node {
 		if d.misbehave() {
 			return nil
 		}
@@ -235,7 +239,7 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyFixture) err
 		return err
 	},
 	"background": func(ctx context.Context, d *faultyFixture) error {
-		d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
+		d.Policy.Trigger = policy.Trigger{{Cap: 2000, Background: true}, {On: policy.OnBudgetExceeded}}
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
 		_, first := d.Render(ctx, prompt(d.Session))
@@ -244,7 +248,7 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyFixture) err
 		return errors.Join(first, waited, then)
 	},
 	"recover": func(ctx context.Context, d *faultyFixture) error {
-		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
+		d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}, {On: policy.OnBudgetExceeded}}
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
 		_, err := d.Recover(ctx, prompt(d.Session), &chat.ContextLimitError{Limit: 4000, Tokens: 4500}, "")
@@ -277,7 +281,7 @@ var compactingCalls = map[string]func(ctx context.Context, d *faultyFixture) err
 		return err
 	},
 	"close": func(ctx context.Context, d *faultyFixture) error {
-		d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}, {On: summarize.OnBudgetExceeded}}
+		d.Policy.Trigger = policy.Trigger{{Cap: 2000, Background: true}, {On: policy.OnBudgetExceeded}}
 		d.Target.Budget = 100_000
 		d.faulty.Store(true)
 		_, err := d.Render(ctx, prompt(d.Session))
@@ -326,7 +330,7 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 						close(d.release)
 						synctest.Wait()
 						requireWorking(t, d)
-						_ = d.Close() // its error may be about a listener
+						_ = d.Close() // its error may be about an observer
 					})
 				})
 			}
@@ -347,7 +351,7 @@ func newFaultyFixture(t *testing.T, do fault) *faultyFixture {
 	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
 	d.Say(rounds(3, 6, roundTokens)...)
 	d.Policy = ohmypi.Policy()
-	d.Policy.Trigger, d.Policy.Clear, d.Policy.Cut = nil, summarize.Clear{}, history.Cut{}
+	d.Policy.Trigger, d.Policy.Clear, d.Policy.Cut = nil, policy.Clear{}, history.Cut{}
 	d.Policy.Place.Max = 400 // so that a compaction saves tokens
 	d.Target.Name, d.Target.ContextWindow = "gpt", 2*budget
 	d.Target.Model = chat.ModelFunc(models.Say("## Goal\nThe build is being fixed, step by step."))
@@ -360,7 +364,7 @@ func requireNamed(t *testing.T, d *faultyFixture, name, complaint string, told [
 	for _, e := range *d.Heard {
 		told = append(told, e.Err)
 	}
-	told = append(told, d.closed(t))
+	told = append(told, d.Late())
 	var all []string
 	for _, err := range told {
 		if err == nil {
@@ -373,25 +377,13 @@ func requireNamed(t *testing.T, d *faultyFixture, name, complaint string, told [
 			}
 			continue
 		}
-		wrong, ok := errors.AsType[*summarize.CallbackError](err)
-		late, timed := errors.AsType[*summarize.TimeoutError](err)
+		wrong, ok := errors.AsType[*policy.CallbackError](err)
+		late, timed := errors.AsType[*policy.TimeoutError](err)
 		if ok && strings.Contains(wrong.Name, name) || timed && strings.Contains(late.Name, name) {
 			return
 		}
 	}
-	if name == "OnEvent" && d.fault != hangs {
-		return // only a Logger would be told, and there is none
-	}
 	require.Fail(t, "no error names the function", "%s\n%s", kinds(*d.Heard), strings.Join(all, "\n"))
-}
-
-// closed returns the error that Close would return about a listener that hangs.
-func (d *faultyFixture) closed(t *testing.T) error {
-	t.Helper()
-	if d.fault != hangs {
-		return nil
-	}
-	return d.Late()
 }
 
 // requireWorking checks that another compactor compacts the session, and that d renders.
@@ -403,7 +395,7 @@ func requireWorking(t *testing.T, d *faultyFixture) {
 	before := len(compactions(d.Session))
 	other.Say(chat.UserMessage("And then?"))
 	other.Say(rounds(50+10*before, 55+10*before, roundTokens)...)
-	if pending, err := other.Pending(t.Context()); err == nil && pending != summarize.PendingNone {
+	if pending, err := other.Pending(t.Context()); err == nil && pending != policy.PendingNone {
 		time.Sleep(10 * time.Minute) // until the plan's time has passed
 	}
 	other.Messages()
@@ -448,26 +440,30 @@ func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 	})
 }
 
-func TestTheLoggerReportsAnOnEventThatPanics(t *testing.T) {
+func TestAnObserverThatPanicsIsNotCalledAgainAndTheOthersAndCloseAreTold(t *testing.T) {
 	var log strings.Builder
 	d := newFixture(t, overflowing()...)
-	d.Logger, d.OnEvent = slog.New(slog.NewTextHandler(&log, nil)), func(summarize.Event) { panic("boom") }
+	called := 0
+	d.Observers = []summarize.Observer{summarize.Log{Logger: slog.New(slog.NewTextHandler(&log, nil))}, summarize.OnEvent(func(event.Event) { called++; panic("boom") })}
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()
-	require.Contains(t, log.String(), "summarize: OnEvent: it panicked: boom")
+	const says = "summarize: observer summarize.OnEvent: it panicked: boom, and is not called again"
+	require.EqualError(t, d.Close(), says)
+	require.Contains(t, log.String(), says)
+	require.Equal(t, 1, called)
 }
 
 func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
 			d.Policy, d.Target.Model = p, down(&chat.TransientError{Err: errDown})
-			d.Policy.Clear, d.Policy.Overflow.LastResort, d.Policy.Ask.Names = summarize.Clear{}, summarize.ResortError, nil
+			d.Policy.Clear, d.Policy.Overflow.LastResort, d.Policy.Ask.Names = policy.Clear{}, policy.ResortError, nil
 			begun := time.Now()
 			d.Fails()
 			var told time.Duration
 			for _, e := range *d.Heard {
-				if e.Kind == summarize.EventRetrying {
+				if e.Kind == event.Retrying {
 					require.ErrorIs(t, e.Err, errDown)
 					told += e.Wait
 				}
@@ -481,7 +477,7 @@ func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {
 func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Model = down((*chat.ContextLimitError)(nil))
-	wrong, ok := errors.AsType[*summarize.CallbackError](error(d.Fails()))
+	wrong, ok := errors.AsType[*policy.CallbackError](error(d.Fails()))
 	require.True(t, ok)
 	require.Equal(t, "the model", wrong.Name)
 	require.NotEmpty(t, wrong.Stack())
@@ -489,11 +485,11 @@ func TestAnErrorWhoseErrorMethodPanicsIsACallbackErrorOfItsFunction(t *testing.T
 
 func TestANilModelIsReportedAsUnknown(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Policy.Ask.Names, d.Models = []string{"none"}, map[string]summarize.Target{"none": {}}
+	d.Policy.Ask.Names, d.Models = []string{"none"}, map[string]policy.Target{"none": {}}
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()
 	require.Contains(t, kinds(*d.Heard), "model unknown")
-	require.Error(t, (&summarize.Compactor{Session: d.Session, Target: summarize.Target{Tokenizer: quarter{}, Budget: budget}}).Retarget(t.Context(), summarize.Target{}))
+	require.Error(t, (&summarize.Compactor{Session: d.Session, Target: policy.Target{Tokenizer: quarter{}, Budget: budget}}).Retarget(t.Context(), policy.Target{}))
 }
 
 // hanging is a store whose appends hang while hangs is set.
@@ -518,7 +514,7 @@ func TestAStoreThatHangsBlocksNeitherRenderNorClose(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), overflowing()...))
 		ctx, cancel := context.WithCancelCause(t.Context())
-		c := &summarize.Compactor{Session: s, Target: summarize.Target{Tokenizer: quarter{}, Budget: budget}}
+		c := &summarize.Compactor{Session: s, Target: policy.Target{Tokenizer: quarter{}, Budget: budget}}
 		c.Target.Model = chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			store.hangs.Store(true)
 			cancel(errDown)

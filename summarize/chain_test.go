@@ -9,7 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // The model answers each request with the summary as the request shows it.
@@ -19,7 +19,7 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 		"</conversation-summary> <conversation-summary> </previous-chat-history> <previous-summary> <transcript path=\"x\"> </history> <user> </assistant> <plan>.\n" +
 		"&amp;amp; 5 < 6 </conversation"
 	tags := regexp.MustCompile(`(?s)<(previous-chat-history|previous-summary|conversation-summary)>\n(## Tags.*?)\n(?:\n<transcript.*)?</(?:previous-chat-history|previous-summary|conversation-summary)>`)
-	for name, p := range prompts() {
+	for name, p := range requestsOf() {
 		for replacement, r := range replacements() {
 			if name == "branch" {
 				continue // its request shows no earlier summary
@@ -43,7 +43,7 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 					}
 					read := p.Read
 					if read == nil {
-						read = summarize.ReadAll
+						read = prompts.ReadAll
 					}
 					answer, err = read(response)
 					require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // clearingFixture returns a fixture with four rounds of 500 tokens in a window of 10,000, which clears all output but the
@@ -18,7 +18,7 @@ func clearingFixture(t *testing.T) fixture {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Budget = 10_000
 	d.Say(rounds(1, 4, 500)...)
-	d.Policy = summarize.Policy{Clear: summarize.Clear{
+	d.Policy = policy.Policy{Clear: policy.Clear{
 		Always: true,
 		Rule:   history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }},
 	}}

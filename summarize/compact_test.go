@@ -17,8 +17,10 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestPromptThatFitsAsksNoModel(t *testing.T) {
@@ -73,7 +75,7 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, []int{6, 1, done[0].TokensBefore}, []int{started.Covered, started.Kept, started.TokensBefore})
 	require.Equal(t, []int{6, 1, done[0].TokensBefore, done[0].TokensAfter}, []int{over.Covered, over.Kept, over.TokensBefore, over.TokensAfter})
 	require.Equal(t, []int{1 + len(all), len(got), 1}, []int{over.MessagesBefore, over.MessagesAfter, over.Calls})
-	require.Equal(t, summarize.OnBudgetExceeded, over.Reason)
+	require.Equal(t, policy.OnBudgetExceeded, over.Reason)
 	require.Equal(t, "Five files were read.", over.Summary)
 	require.Equal(t, "Five files were read.", done[0].Text)
 
@@ -181,7 +183,7 @@ func hint(t testing.TB, request string) int {
 
 func TestARequestWithoutToolsHasNoToolChoice(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Policy = summarize.Policy{}
+	d.Policy = policy.Policy{}
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
 	require.Empty(t, d.Request().Tools)
@@ -443,13 +445,13 @@ func TestSmallRoomIsUsedIfTheNewestRoundExceedsCutShare(t *testing.T) {
 func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		policy summarize.Policy
+		policy policy.Policy
 		room   int
 	}{
-		{"a fifth of the budget by default", summarize.Policy{}, 800},
-		{"Place.Share of the budget", summarize.Policy{Place: summarize.Place{Share: 0.1}}, 400},
-		{"no more than Place.Max", summarize.Policy{Place: summarize.Place{Max: 150}}, 150},
-		{"100 tokens of words in any case", summarize.Policy{Place: summarize.Place{Share: 0.001}}, 115},
+		{"a fifth of the budget by default", policy.Policy{}, 800},
+		{"Place.Share of the budget", policy.Policy{Place: policy.Place{Share: 0.1}}, 400},
+		{"no more than Place.Max", policy.Policy{Place: policy.Place{Max: 150}}, 150},
+		{"100 tokens of words in any case", policy.Policy{Place: policy.Place{Share: 0.001}}, 115},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
@@ -503,7 +505,7 @@ func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 		d.Policy.Cut.Tokens = c.tokens
 		d.Always(models.SaySummary("Done."))
 		d.Messages()
-		require.Equal(t, summarize.EventStarted, (*d.Heard)[0].Kind)
+		require.Equal(t, event.Started, (*d.Heard)[0].Kind)
 		require.Equal(t, c.over, (*d.Heard)[0].Over)
 	}
 }

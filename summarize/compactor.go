@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +16,14 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/clamp"
-	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Compactor renders prompts that show a session, and compacts the session as its policy says. Set the fields before the
@@ -35,11 +37,11 @@ type Compactor struct {
 	Session *history.Session
 	// Target is the agent's model and the limits of its prompts. The model is asked for summaries too if the policy
 	// names no other.
-	Target Target
+	Target policy.Target
 	// Policy says when and how to compact.
-	Policy Policy
+	Policy policy.Policy
 	// Models that the policy may ask for summaries, by name.
-	Models map[string]Target
+	Models map[string]policy.Target
 	// Options for rendering the prompt, such as a low water mark. Budget and Tokenizer are the target's.
 	Options render.Options
 	// Hooks are called around compactions. None by default.
@@ -48,35 +50,25 @@ type Compactor struct {
 	Runner Runner
 	// Checkpoints is the folder that summaries are written to. None by default.
 	Checkpoints *checkpoints.Folder
-	// OnEvent is called with each event, one at a time, also from goroutines of the compactor. It must not call the
-	// compactor. If a call takes more than 5 seconds, OnEvent is not called again; the Logger and the error of Close
-	// say so.
-	OnEvent func(Event)
-	// Logger logs the events. None by default. If its handler takes more than 5 seconds, it is not called again;
-	// OnEvent and the error of Close say so.
-	Logger *slog.Logger
-	// Tracer follows the compactor's work. None by default. If a call takes more than 5 seconds, it is not called
-	// again; OnEvent, the Logger and the error of Close say so.
-	Tracer Tracer
+	// Observers hear of the compactor's work. None by default.
+	Observers []Observer
 
 	inner inner
 }
 
 // inner is the internal state of a compactor.
 type inner struct {
-	once         sync.Once
-	compacting   chan struct{}                     // full while a compaction is made, one at a time
-	holder       atomic.Pointer[callback.Activity] // of the call that is compacting
-	eventMu      sync.Mutex                        // held while listeners are called
-	unresponsive map[string]bool                   // the listeners that did not return, by name; guarded by eventMu
-	listenerErrs error                             // their errors, for Close; guarded by eventMu
-	work         work
+	once       sync.Once
+	compacting chan struct{}                     // full while a compaction is made, one at a time
+	holder     atomic.Pointer[callback.Activity] // of the call that is compacting
+	observers  *observers
+	work       work
 
-	mu         sync.Mutex     // guards the fields below
-	prompt     elements.Node  // the last that was rendered
-	target     *Target        // after a switch of model; nil before
-	ledger     *ledger.Ledger // the last that was read
-	last       Explanation
+	mu         sync.Mutex       // guards the fields below
+	prompt     elements.Node    // the last that was rendered
+	target     *policy.Target   // after a switch of model; nil before
+	journal    *journal.Journal // of the session
+	last       policy.Explanation
 	refused    int    // tokens of a prompt that the model refused without words, if the last one is smaller for that
 	sentTokens int    // tokens of the last prompt that was returned, with its tools
 	sentNewest string // the newest entry that it showed
@@ -88,13 +80,25 @@ func (c *Compactor) init() {
 	c.inner.once.Do(func() {
 		c.inner.compacting = make(chan struct{}, 1)
 		c.inner.work.init()
+		c.inner.observers = newObservers(c.Observers, func(e event.Event) event.Event {
+			e.Policy, e.Session = c.Policy.Name, c.Session.Header().ID
+			return e
+		})
 	})
+}
+
+// emit passes an event to the observers.
+func (c *Compactor) emit(ctx context.Context, e event.Event) {
+	if len(c.Observers) > 0 {
+		e.Err = c.Session.Redacted(ctx, e.Err)
+		c.inner.observers.event(ctx, e)
+	}
 }
 
 // Render renders a prompt, and compacts the session if the policy says so.
 //
 // Only offered pieces are pruned: a piece is offered if it, or an element around it, has a priority and neither is
-// required. Then the policy decides by the measurement ([Policy.Decide]):
+// required. Then the policy decides by the measurement ([policy.Policy.Decide]):
 //
 //   - A summary that was made in the background is put in place, or thrown away.
 //   - Old tool output is cleared, if the policy does so, and the prompt is measured again.
@@ -110,19 +114,19 @@ func (c *Compactor) init() {
 //  3. Place: the prompt is rendered with the summary. If it fits, the compaction is written to the session. How the
 //     plan ended is an entry too ([entry.PlanEnd]).
 //
-// If the prompt still does not fit, the policy's last resort is taken ([Overflow]). By default it is to return a
+// If the prompt still does not fit, the policy's last resort is taken ([policy.Overflow]). By default it is to return a
 // [*FailedError], in which errors.AsType finds the [*render.BudgetExceededError]. If the prompt fits, only events
-// report a failed compaction, and it is not tried again before a pause is over ([Policy.RetryAfter]).
+// report a failed compaction, and it is not tried again before a pause is over ([policy.Policy.RetryAfter]).
 //
 // If the context is cancelled, the error is its cause. If one of the caller's functions has not returned, a
-// [*CallbackError] around the cause names it; if Render was waiting for another call, the error says so.
+// [*policy.CallbackError] around the cause names it; if Render was waiting for another call, the error says so.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
 	defer w.release()
-	return w.walk(OnRender)
+	return w.walk(policy.OnRender)
 }
 
 // begin checks the fields and records the prompt.
@@ -134,7 +138,7 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, e
 	target := c.Current()
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	if err := errors.Join(target.check(), c.Policy.Validate()); err != nil {
+	if err := errors.Join(checkTarget(target), c.Policy.Validate()); err != nil {
 		return nil, err
 	}
 	if c.inner.work.isClosed() {
@@ -144,11 +148,11 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, e
 		c.inner.prompt = prompt
 	}
 	ctx, running := callback.WithActivity(ctx)
-	return &walker{c: c, ctx: ctx, activity: running, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
+	return &walker{c: c, ctx: ctx, activity: running, prompt: prompt, target: target, policy: plan.Complete(c.Policy)}, nil
 }
 
 // Current returns the target that prompts are made for: [Compactor.Target], or that of the newest switch.
-func (c *Compactor) Current() Target {
+func (c *Compactor) Current() policy.Target {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
 	if c.inner.target != nil {
@@ -157,20 +161,18 @@ func (c *Compactor) Current() Target {
 	return c.Target
 }
 
-// read returns what the session says about compaction.
-func (c *Compactor) read(ctx context.Context) (*ledger.Ledger, error) {
-	c.inner.mu.Lock()
-	known := c.inner.ledger
-	c.inner.mu.Unlock()
-	l, err := known.Read(ctx, c.Session)
-	if err != nil {
-		return nil, err
-	}
+// journal returns the journal of the session.
+func (c *Compactor) journal() *journal.Journal {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	c.inner.ledger = l
-	return l, nil
+	if j := c.inner.journal; j == nil || j.Session != c.Session {
+		c.inner.journal = &journal.Journal{Session: c.Session}
+	}
+	return c.inner.journal
 }
+
+// read returns what the session says about compaction.
+func (c *Compactor) read(ctx context.Context) (*journal.Ledger, error) { return c.journal().Read(ctx) }
 
 // walker carries one call of the compactor through its steps.
 type walker struct {
@@ -178,14 +180,14 @@ type walker struct {
 	ctx          context.Context
 	activity     *callback.Activity // of ctx
 	prompt       elements.Node
-	target       Target
-	policy       Policy // with defaults
-	acquired     bool   // whether this call is the one that may compact
-	afterTurn    bool   // nobody sends the prompt: this is AfterTurn
-	most         int    // of the prompt and its tools, 0 for no bound but the budget
-	willRetry    bool   // the request is sent again afterwards
+	target       policy.Target
+	policy       policy.Policy // with defaults
+	acquired     bool          // whether this call is the one that may compact
+	afterTurn    bool          // nobody sends the prompt: this is AfterTurn
+	most         int           // of the prompt and its tools, 0 for no bound but the budget
+	willRetry    bool          // the request is sent again afterwards
 	instructions string
-	summarizer   *Target // the model to ask for summaries; nil for the target's
+	summarizer   *policy.Target // the model to ask for summaries; nil for the target's
 	progress
 }
 
@@ -210,7 +212,7 @@ func (w *walker) acquire() error {
 		w.setAcquired()
 		return nil
 	case <-w.ctx.Done():
-		return waitError(w.ctx, w.c.inner.holder.Load(), "the compaction that another call makes")
+		return guard.WaitError(w.ctx, w.c.inner.holder.Load(), "the compaction that another call makes")
 	}
 }
 
@@ -239,7 +241,7 @@ func (w *walker) release() {
 }
 
 // measurer returns a measurer of the session as it is now.
-func (w *walker) measurer() (*measurer, error) {
+func (w *walker) measurer() (*plan.Planner, error) {
 	l, err := w.c.read(w.ctx)
 	if err != nil {
 		return nil, err
@@ -249,23 +251,25 @@ func (w *walker) measurer() (*measurer, error) {
 		return nil, err
 	}
 	t := w.target
-	t.Prices = w.policy.prices(t)
-	return &measurer{w.c.Session, t, w.policy, w.c.Options, l, now, w.most, w.writerPrices()}, nil
+	t.Prices = plan.PricesFor(w.policy, t)
+	return &plan.Planner{
+		Session: w.c.Session, Target: t, Policy: w.policy, Options: w.c.Options, Ledger: l, Now: now, Most: w.most, WriterPrices: w.writerPrices(),
+	}, nil
 }
 
 // writerPrices returns the prices of the models that may be asked for a summary first: of one, or of all if the
 // cheapest is asked. The zero value means the agent's model, reading its own cache. A model without prices gets the
 // agent's.
 func (w *walker) writerPrices() []sizing.Prices {
-	own := w.policy.prices(w.target)
+	own := plan.PricesFor(w.policy, w.target)
 	var list []sizing.Prices
-	for _, name := range w.policy.Ask.route(w.target.Name) {
+	for _, name := range plan.Route(w.policy.Ask, w.target.Name) {
 		if other := w.c.Models[name]; other.Model != nil && name != w.target.Name {
 			list = append(list, cmp.Or(other.Prices, own))
 		}
 	}
 	if w.policy.Ask.Cheapest {
-		for _, other := range w.policy.Ask.priced(w.c.Models, w.target.Name) {
+		for _, other := range plan.Priced(w.policy.Ask, w.c.Models, w.target.Name) {
 			list = append(list, other.Prices)
 		}
 	}
@@ -280,23 +284,23 @@ func (w *walker) writerPrices() []sizing.Prices {
 	return list
 }
 
-func (w *walker) measure(on Occasion) (*measured, error) {
+func (w *walker) measure(on policy.Occasion) (*plan.Rendered, error) {
 	m, err := w.measurer()
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.measure(w.ctx, w.prompt, on)
+	s, err := m.Measure(w.ctx, w.prompt, on)
 	if err != nil {
 		return nil, err
 	}
-	s.Pending, s.Tried = w.c.pending(w.ctx, m.ledger), w.tried
+	s.Pending, s.Tried = w.c.pending(w.ctx, m.Ledger), w.tried
 	s.Waited = w.waited || s.Sendable && w.c.inner.work.hasWaited()
 	return s, nil
 }
 
 // walk repeats the steps until the prompt can be returned.
-func (w *walker) walk(on Occasion) (result *render.Result, err error) {
-	ctx, end := w.c.trace(w.ctx, Work{Kind: WorkRender, Reason: on})
+func (w *walker) walk(on policy.Occasion) (result *render.Result, err error) {
+	ctx, end := w.c.inner.observers.start(w.ctx, Work{Kind: WorkRender, Reason: on})
 	defer func() { err = w.c.Session.Redacted(ctx, err); end(result, err) }()
 	w.ctx = ctx
 	for {
@@ -305,38 +309,38 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 			return nil, err
 		}
 		d := w.policy.Decide(s.Measurement)
-		if d.Do == ActStart {
+		if d.Do == policy.ActStart {
 			w.start(s, d)
-			return w.finish(s, s.failure())
+			return w.finish(s, s.Failure())
 		}
-		if d.Do != ActNothing && !w.acquired { // another call may change what was measured
+		if d.Do != policy.ActNothing && !w.acquired { // another call may change what was measured
 			if err := w.acquire(); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		switch d.Do {
-		case ActPlace, ActDiscard:
-			placed, err := w.settle(s, d.Do == ActPlace, false)
+		case policy.ActPlace, policy.ActDiscard:
+			placed, err := w.settle(s, d.Do == policy.ActPlace, false)
 			w.succeeded = w.succeeded || placed
 			w.explain(d, outcomeOf(placed), err)
-		case ActClear:
+		case policy.ActClear:
 			if err := w.clear(s); err != nil {
-				w.explain(d, OutcomeFailed, err)
-				w.policy.Clear = Clear{} // go on without clearing
+				w.explain(d, policy.OutcomeFailed, err)
+				w.policy.Clear = policy.Clear{} // go on without clearing
 				continue
 			}
-			w.explain(d, OutcomeCleared, nil)
-		case ActWait:
-			w.explain(d, OutcomeWaiting, nil)
+			w.explain(d, policy.OutcomeCleared, nil)
+		case policy.ActWait:
+			w.explain(d, policy.OutcomeWaiting, nil)
 			if err := w.wait(s, d); err != nil {
 				return nil, err
 			}
-		case ActCompact:
+		case policy.ActCompact:
 			w.tried, w.waited = true, true
 			if err := w.compact(s, d, w.patience()); err != nil {
 				if w.ctx.Err() != nil {
-					return nil, endCause(w.ctx, err)
+					return nil, guard.EndCause(w.ctx, err)
 				}
 				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 					return nil, err
@@ -346,23 +350,23 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 				continue
 			}
 			w.succeeded = true
-			w.explain(d, OutcomePlaced, nil)
+			w.explain(d, policy.OutcomePlaced, nil)
 		default:
 			if !w.explained { // an earlier action explains more than nothing does
-				w.explain(d, OutcomeNothing, nil)
+				w.explain(d, policy.OutcomeNothing, nil)
 			}
 			why := w.failure
 			if why == nil {
-				why = s.failure()
+				why = s.Failure()
 			}
 			switch {
 			case s.Fits, w.failure != nil:
 			case s.ReadOnly && !w.policy.Off:
-				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)}}
+				why = &FailedError{Budget: s.Over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)}}
 			case w.succeeded && w.tried:
-				why = &FailedError{Budget: s.over, Reasons: []error{errSaidMeanwhile}}
-			case d.Held < 0 && w.policy.Trigger.anyAtLimit(s.Measurement) && !w.policy.Off:
-				why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}
+				why = &FailedError{Budget: s.Over, Reasons: []error{errSaidMeanwhile}}
+			case d.Held < 0 && w.policy.Trigger.AtLimit(s.Measurement) && !w.policy.Off:
+				why = &FailedError{Budget: s.Over, Reasons: []error{ErrNothingToCompact}}
 			}
 			return w.finish(s, why)
 		}
@@ -371,67 +375,78 @@ func (w *walker) walk(on Occasion) (result *render.Result, err error) {
 
 // finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return if that
 // fails.
-func (w *walker) finish(s *measured, why error) (result *render.Result, err error) {
+func (w *walker) finish(s *plan.Rendered, why error) (result *render.Result, err error) {
 	if !s.Fits {
 		if w.afterTurn {
 			return nil, why
 		}
-		if s.result, err = w.resort(s, why); err != nil {
+		if s.Result, err = w.resort(s, why); err != nil {
 			return nil, err
 		}
 	}
-	if s.Fits && !fromUser(s.result.Messages) && len(s.result.Report().Dropped()) > 0 {
+	if s.Fits && !plan.FromUser(s.Result.Messages) && len(s.Result.Report().Dropped()) > 0 {
 		return nil, ErrNoUserMessage
 	}
 	return w.recordSent(s), nil
 }
 
-// fromUser reports whether a message is the user's.
-func fromUser(messages []chat.Message) bool {
-	return slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Role == chat.RoleUser })
-}
-
-func outcomeOfError(err error) Outcome {
+func outcomeOfError(err error) policy.Outcome {
 	if _, pending := errors.AsType[*PendingError](err); pending {
-		return OutcomeWaiting
+		return policy.OutcomeWaiting
 	}
 	if errors.Is(err, ErrVetoed) {
-		return OutcomeVetoed
+		return policy.OutcomeVetoed
 	}
-	return OutcomeFailed
+	return policy.OutcomeFailed
 }
 
-func outcomeOf(placed bool) Outcome {
+func outcomeOf(placed bool) policy.Outcome {
 	if placed {
-		return OutcomePlaced
+		return policy.OutcomePlaced
 	}
-	return OutcomeDiscarded
+	return policy.OutcomeDiscarded
 }
 
 // recordSent tells listeners the size of a prompt and remembers the prompt as the last one.
-func (w *walker) recordSent(s *measured) *render.Result {
+func (w *walker) recordSent(s *plan.Rendered) *render.Result {
 	if !w.afterTurn {
 		w.c.inner.mu.Lock()
-		w.c.inner.sentTokens, w.c.inner.sentNewest = s.result.Tokens+s.size.tools, s.view.Newest()
-		w.c.inner.rendered, w.c.inner.renderedAt, w.c.inner.refused = s.result, s.Time, 0
+		w.c.inner.sentTokens, w.c.inner.sentNewest = s.Result.Tokens+s.Size.Tools, s.View.Newest()
+		w.c.inner.rendered, w.c.inner.renderedAt, w.c.inner.refused = s.Result, s.Time, 0
 		w.c.inner.mu.Unlock()
-		if s.broken != (CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
-			w.c.emit(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
+		if s.Broken != (event.CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
+			w.c.emit(w.ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})
 		}
 	}
-	if w.c.listening() {
-		w.c.emit(w.ctx, Event{
-			Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools)),
-			Base: s.Base, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
+	if len(w.c.Observers) > 0 {
+		w.c.emit(w.ctx, event.Event{
+			Kind: event.Usage, Reason: s.Occasion, Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
+			Base: s.Base, MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,
 		})
 	}
-	return s.result
+	return s.Result
+}
+
+// breakdown returns the tokens of a request, or the zero value if the tokenizer fails.
+func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) event.Breakdown {
+	b, _ := guard.Value(w.ctx, guard.NameTokenizer, func() event.Breakdown {
+		b := event.Breakdown{Tools: guard.Counted(w.target.Tokenizer.CountTools(tools))}
+		for _, m := range messages {
+			if m.Role == chat.RoleSystem {
+				b.System += guard.Counted(w.target.Tokenizer.CountMessage(m))
+			} else {
+				b.Conversation += guard.Counted(w.target.Tokenizer.CountMessage(m))
+			}
+		}
+		return b
+	})
+	return b
 }
 
 // explain records a decision with its outcome for [Compactor.Explain].
-func (w *walker) explain(d Decision, o Outcome, err error) {
+func (w *walker) explain(d policy.Decision, o policy.Outcome, err error) {
 	w.explained = true
-	e := Explanation{Decision: d, Outcome: o}
+	e := policy.Explanation{Decision: d, Outcome: o}
 	if err = w.c.Session.Redacted(w.ctx, err); err != nil {
 		e.Err = err.Error()
 	}
@@ -441,31 +456,30 @@ func (w *walker) explain(d Decision, o Outcome, err error) {
 }
 
 // clear writes a clearing of old tool output to the session.
-func (w *walker) clear(s *measured) error {
+func (w *walker) clear(s *plan.Rendered) error {
 	m, err := w.measurer()
 	if err != nil {
 		return err
 	}
-	clearing, err := m.clearing(w.ctx, s)
+	clearing, err := m.Clearing(w.ctx, s)
 	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
 		return err
 	}
-	added, err := w.c.Session.Add(w.ctx, entry.Entry{Body: clearing})
+	e, err := w.c.journal().Clear(w.ctx, clearing)
 	if err != nil {
-		err = fmt.Errorf("%w: clearing old output: %w", ErrUnwritten, err)
-		w.c.emit(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Err: err})
+		w.c.emit(w.ctx, event.Event{Kind: event.Failed, Reason: s.Occasion, Err: err})
 		return err
 	}
-	w.c.emit(w.ctx, Event{
-		Kind: EventCleared, Reason: s.Occasion, Entry: added[0].ID, TokensBefore: s.tokens(), TokensAfter: s.tokens() - clearing.Saved,
-		MessagesBefore: len(s.messages()), MessagesAfter: len(s.messages()), Base: s.Base,
+	w.c.emit(w.ctx, event.Event{
+		Kind: event.Cleared, Reason: s.Occasion, Entry: e, TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
+		MessagesBefore: len(s.PromptMessages()), MessagesAfter: len(s.PromptMessages()), Base: s.Base,
 	})
 	return nil
 }
 
 // Explain returns the last decision with its outcome and every number that led to it. If this compactor has not decided
 // anything yet, the explanation is of the plan that ended last in the session.
-func (c *Compactor) Explain(ctx context.Context) Explanation {
+func (c *Compactor) Explain(ctx context.Context) policy.Explanation {
 	c.init()
 	c.inner.mu.Lock()
 	last := c.inner.last
@@ -477,14 +491,17 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 	if err != nil || l.End.Plan == "" {
 		return last
 	}
-	e := Explanation{Outcome: Outcome(l.End.Outcome), Err: l.End.Error}
+	e := policy.Explanation{Outcome: policy.Outcome(l.End.Outcome), Err: l.End.Error}
 	if l.End.Outcome == entry.PlanDropped {
-		e.Outcome = OutcomeDiscarded
+		e.Outcome = policy.OutcomeDiscarded
 	}
 	e.Held, e.Why = -1, "the plan that ended last"
-	e.Measurement = Measurement{Occasion: Occasion(l.Ended.Occasion), Used: l.Ended.Used, Base: l.Ended.Base, Count: l.Ended.TokensBefore, Ratio: 1}
+	e.Measurement = policy.Measurement{Occasion: policy.Occasion(l.Ended.Occasion), Used: l.Ended.Used, Base: l.Ended.Base, Count: l.Ended.TokensBefore, Ratio: 1}
 	return e
 }
+
+// usageLimit is how long the tokenizer may take to count a request for a usage entry.
+const usageLimit = 5 * time.Second
 
 // Usage returns a usage entry for a request: result is the prompt that was sent, response the model's response, and
 // answer the id of the answer's entry. Append it with the answer; later measurements use it. If the tokenizer fails,
@@ -497,16 +514,16 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 		u.Refused = c.inner.refused
 	}
 	c.inner.mu.Unlock()
-	if tools, err := call(context.Background(), nameTokenizer, listenTime, func(context.Context) (int, error) { return target.tools(), nil }); err == nil {
+	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
-	if c.Policy.prices(target) == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
+	if plan.PricesFor(c.Policy, target) == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
 		return u
 	}
 	u.Cost = target.Prices.Of(u.Usage).Total()
 	if at, err := c.renderTime(result); err == nil {
-		u.Sent, _ = call(context.Background(), nameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
-			return sizing.NewSent(at, target.Tokenizer, result.Messages, target.declared(result.Tools)), nil
+		u.Sent, _ = guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (sizing.Sent, error) {
+			return sizing.NewSent(at, target.Tokenizer, result.Messages, plan.Declared(target, result.Tools)), nil
 		})
 	}
 	return u
@@ -541,13 +558,10 @@ func (c *Compactor) Abort() {
 }
 
 // Close ends the work in the background, waits for it and throws its result away. The session stays open. The error
-// names listeners that are not called any more because they did not return. Closing twice does nothing.
+// names observers that are not called any more. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
-	err := c.carrier().abandon(context.Background(), &c.inner.work) // a summary that is ready
-	c.inner.eventMu.Lock()
-	defer c.inner.eventMu.Unlock()
-	err, c.inner.listenerErrs = errors.Join(err, c.inner.listenerErrs), nil
-	return err
+	err := c.executor().abandon(context.Background(), &c.inner.work) // a summary that is ready
+	return errors.Join(err, c.inner.observers.close())
 }

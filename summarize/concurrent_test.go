@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestTwoConcurrentRendersCompactOnce(t *testing.T) {
@@ -64,7 +65,7 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
-	_, ok := errors.AsType[*summarize.CallbackError](error(d.Fails()))
+	_, ok := errors.AsType[*policy.CallbackError](error(d.Fails()))
 	require.True(t, ok)
 	require.Contains(t, d.Messages()[1].Text(), "Again.")
 	require.Len(t, d.Requests(), 2)

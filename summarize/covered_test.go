@@ -26,8 +26,10 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // markedSession is a session whose messages begin with unique marks. It follows each mark from the message into a request
@@ -45,7 +47,7 @@ type markedSession struct {
 	answers map[string][]string
 	plans   map[string][]string // the answers for each plan whose summary was cut at a section
 	trimmed map[string]bool
-	events  []summarize.Event
+	events  []event.Event
 	excused map[string]bool // the marks that a compaction covers unseen
 }
 
@@ -58,7 +60,7 @@ func marksOf(t testing.TB, v any) []string {
 	return markText.FindAllString(string(text), -1)
 }
 
-func newMarkedSession(t testing.TB, name string, p summarize.Policy, target summarize.Target) *markedSession {
+func newMarkedSession(t testing.TB, name string, p policy.Policy, target policy.Target) *markedSession {
 	s := &markedSession{
 		t: t, name: name, answers: map[string][]string{}, plans: map[string][]string{}, trimmed: map[string]bool{}, excused: map[string]bool{},
 	}
@@ -66,14 +68,14 @@ func newMarkedSession(t testing.TB, name string, p summarize.Policy, target summ
 		target.Model = chat.ModelFunc(s.answer)
 	}
 	target.Tokenizer = quarter{}
-	s.c = &summarize.Compactor{Session: numbered.Session(), Policy: p, Target: target, OnEvent: func(e summarize.Event) {
+	s.c = &summarize.Compactor{Session: numbered.Session(), Policy: p, Target: target, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.events = append(s.events, e)
 		if slices.Contains(e.Mended, "cut at a section") {
 			s.trimmed[e.Plan] = true
 		}
-	}}
+	})}}
 	return s
 }
 
@@ -92,7 +94,7 @@ func (s *markedSession) answer(ctx context.Context, r chat.Request) (chat.Respon
 	s.mu.Lock()
 	s.answers[mark] = shown
 	for _, e := range slices.Backward(s.events) {
-		if e.Kind == summarize.EventStarted {
+		if e.Kind == event.Started {
 			s.plans[e.Plan] = append(s.plans[e.Plan], mark)
 			break
 		}
@@ -142,10 +144,10 @@ func (s *markedSession) round(tokens, calls int) {
 	s.say(append([]chat.Message{m}, results...)...)
 }
 
-func (s *markedSession) heard(kinds ...summarize.EventKind) bool {
+func (s *markedSession) heard(kinds ...event.Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.events, func(e summarize.Event) bool { return slices.Contains(kinds, e.Kind) })
+	return slices.ContainsFunc(s.events, func(e event.Event) bool { return slices.Contains(kinds, e.Kind) })
 }
 
 // entries returns the entries of the session, which is one path.
@@ -166,7 +168,7 @@ func (s *markedSession) entries() []entry.Entry {
 // render renders the prompt and checks it.
 func (s *markedSession) render(ctx context.Context) (*render.Result, error) {
 	s.mu.Lock()
-	s.events = slices.DeleteFunc(s.events, func(e summarize.Event) bool { return e.Kind != summarize.EventStarted })
+	s.events = slices.DeleteFunc(s.events, func(e event.Event) bool { return e.Kind != event.Started })
 	s.mu.Unlock()
 	r, err := s.c.Render(ctx, s.prompt)
 	s.check(r)
@@ -250,7 +252,7 @@ func (s *markedSession) check(r *render.Result) {
 	for _, m := range marksOf(s.t, r.Messages) {
 		prompt[m] = true
 	}
-	if s.heard(summarize.EventLetGo, summarize.EventTruncated) {
+	if s.heard(event.LetGo, event.Truncated) {
 		return // the render says that the prompt does not show everything
 	}
 	for _, k := range list {
@@ -286,7 +288,7 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 	if rnd.IntN(12) == 0 {
 		budget *= 3
 	}
-	target := summarize.Target{Budget: budget, Name: "m"}
+	target := policy.Target{Budget: budget, Name: "m"}
 	if rnd.IntN(3) > 0 {
 		target.ContextWindow = budget + rnd.IntN(budget)
 	}
@@ -354,7 +356,7 @@ func workAtRandom(t *testing.T, name string, seed uint64) (compactions int) {
 		r, err := s.render(t.Context())
 		if err == nil && draw(12) == 0 {
 			s.mu.Lock()
-			s.events = slices.DeleteFunc(s.events, func(e summarize.Event) bool { return e.Kind != summarize.EventStarted })
+			s.events = slices.DeleteFunc(s.events, func(e event.Event) bool { return e.Kind != event.Started })
 			s.mu.Unlock()
 			smaller, err := s.c.Recover(t.Context(), s.prompt, status(413), "")
 			if err == nil {
@@ -404,7 +406,7 @@ func TestEveryMessageThatACompactionCoversWasShownToItsSummariser(t *testing.T) 
 }
 
 func TestTheBeginningOfACutTurnThatIsSummarisedInPiecesShowsEachPieceTheSummaryOfTheOneBefore(t *testing.T) {
-	s := newMarkedSession(t, t.Name(), policies.All()["oh-my-pi"], summarize.Target{Budget: 4000, Name: "m"})
+	s := newMarkedSession(t, t.Name(), policies.All()["oh-my-pi"], policy.Target{Budget: 4000, Name: "m"})
 	defer func() { require.NoError(t, s.c.Close()) }()
 	s.prompt = shownPrompt(s.c.Session, false, false)
 	s.c.Policy.Cut.Tokens = 700
@@ -434,7 +436,7 @@ func TestASecretSaidEarlyIsShownOrSummarisedThoughHistoryIsDroppable(t *testing.
 				synctest.Test(t, func(t *testing.T) {
 					budget, err := sizing.Window{Tokens: window, Answer: 3200}.Budget(0)
 					require.NoError(t, err)
-					s := newMarkedSession(t, t.Name(), policies.All()[name], summarize.Target{Budget: budget, ContextWindow: window, Name: "m"})
+					s := newMarkedSession(t, t.Name(), policies.All()[name], policy.Target{Budget: budget, ContextWindow: window, Name: "m"})
 					defer func() { require.NoError(t, s.c.Close()) }()
 					s.prompt = shownPrompt(s.c.Session, true, false)
 					const secret = 3
@@ -446,7 +448,7 @@ func TestASecretSaidEarlyIsShownOrSummarisedThoughHistoryIsDroppable(t *testing.
 						s.round(800, 1)
 						_, err := s.render(t.Context())
 						require.NoError(t, err)
-						require.False(t, s.heard(summarize.EventLetGo, summarize.EventTruncated), "a good model lets nothing go")
+						require.False(t, s.heard(event.LetGo, event.Truncated), "a good model lets nothing go")
 						time.Sleep(time.Minute)
 						s.say(chat.AssistantMessage(s.mark("a") + "Done."))
 					}
@@ -460,11 +462,11 @@ func TestASecretSaidEarlyIsShownOrSummarisedThoughHistoryIsDroppable(t *testing.
 // thirdFixture returns a session of 12,000 tokens under a policy, whose summaries are asked of a model that takes in 4,000.
 // The agent's own model does not answer.
 func thirdFixture(t *testing.T, name string, small func(s *markedSession) func(context.Context, chat.Request) (chat.Response, error)) *markedSession {
-	s := newMarkedSession(t, t.Name(), policies.All()[name], summarize.Target{Budget: 12_000, ContextWindow: 12_000, Name: "m", Model: down(errDown)})
+	s := newMarkedSession(t, t.Name(), policies.All()[name], policy.Target{Budget: 12_000, ContextWindow: 12_000, Name: "m", Model: down(errDown)})
 	t.Cleanup(func() { require.NoError(t, s.c.Close()) })
 	s.c.Policy.Ask.Names, s.c.Policy.Ask.Cheapest = []string{"small"}, false
-	s.c.Policy.Cut.Tokens, s.c.Policy.Clear = 2000, summarize.Clear{}
-	s.c.Models = map[string]summarize.Target{"small": {Model: chat.ModelFunc(small(s)), Tokenizer: quarter{}, ContextWindow: 4000}}
+	s.c.Policy.Cut.Tokens, s.c.Policy.Clear = 2000, policy.Clear{}
+	s.c.Models = map[string]policy.Target{"small": {Model: chat.ModelFunc(small(s)), Tokenizer: quarter{}, ContextWindow: 4000}}
 	s.prompt = shownPrompt(s.c.Session, false, false)
 	for range 16 {
 		s.user(30)
@@ -513,10 +515,10 @@ func TestAPackedRequestThatLeavesMessagesOutIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	list := compactions(s.c.Session)
 	require.Len(t, list, 1)
-	require.Equal(t, string(summarize.ModeSimple), list[0].Mode)
+	require.Equal(t, string(policy.ModeSimple), list[0].Mode)
 	require.True(t, list[0].Unseen)
 	require.NotEmpty(t, s.excused)
-	said := slices.IndexFunc(s.events, func(e summarize.Event) bool { return e.Kind == summarize.EventDone })
+	said := slices.IndexFunc(s.events, func(e event.Event) bool { return e.Kind == event.Done })
 	require.True(t, s.events[said].Unseen)
 }
 
@@ -525,9 +527,9 @@ func TestAPromptWithoutTheConversationIsNoBaseForItsSummary(t *testing.T) {
 	for _, name := range policies.Names() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newMarkedSession(t, t.Name(), policies.All()[name], summarize.Target{Budget: 6000, ContextWindow: 6000, Name: "m"})
+				s := newMarkedSession(t, t.Name(), policies.All()[name], policy.Target{Budget: 6000, ContextWindow: 6000, Name: "m"})
 				defer func() { require.NoError(t, s.c.Close()) }()
-				s.c.Policy.Clear = summarize.Clear{}
+				s.c.Policy.Clear = policy.Clear{}
 				s.prompt = elements.Nodes{history.TurnStart{Session: s.c.Session}, history.TurnRounds{Session: s.c.Session}}
 				for range 3 {
 					s.user(30)

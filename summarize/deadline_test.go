@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // lines returns a text of short lines with sections, of about the given bytes.
@@ -48,15 +49,15 @@ func TestADeadlineHoldsWhateverTheSizeOfAnAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		model  chat.Model
-		change func(p *summarize.Policy)
+		change func(p *policy.Policy)
 	}{
 		{"20 MB of lines", chat.ModelFunc(models.SaySummary(large)), nil},
 		{"20 MB of lines without a block", chat.ModelFunc(models.Say(large)), nil},
 		{"a stream without an end", &endless{}, nil},
-		{"2 MB with a check and a reader", chat.ModelFunc(models.SaySummary(medium)), func(p *summarize.Policy) {
-			p.Ask.Checks = append(p.Ask.Checks, summarize.NotEmpty, summarize.AtLeast(10))
+		{"2 MB with a check and a reader", chat.ModelFunc(models.SaySummary(medium)), func(p *policy.Policy) {
+			p.Ask.Checks = append(p.Ask.Checks, prompts.NotEmpty, prompts.AtLeast(10))
 			for i := range p.Ask.Prompts {
-				p.Ask.Prompts[i].Read = summarize.ReadSummaryBlock
+				p.Ask.Prompts[i].Read = prompts.ReadSummaryBlock
 			}
 		}},
 	} {
@@ -65,7 +66,7 @@ func TestADeadlineHoldsWhateverTheSizeOfAnAnswer(t *testing.T) {
 				t.Parallel()
 				d := newFixture(t, overflowing()...)
 				d.Policy, d.Target.Model = policies.All()[name], c.model
-				d.Policy.Ask.Names, d.Policy.Clear = nil, summarize.Clear{}
+				d.Policy.Ask.Names, d.Policy.Clear = nil, policy.Clear{}
 				if c.change != nil {
 					c.change(&d.Policy)
 				}
@@ -88,13 +89,13 @@ func TestADeadlineHoldsWhateverTheSizeOfAnAnswer(t *testing.T) {
 
 func TestCloseReturnsWithinASecondWhileASummaryIsMadeInTheBackground(t *testing.T) {
 	for name, model := range map[string]chat.Model{"20 MB of lines": chat.ModelFunc(models.SaySummary(lines(20 << 20))), "a stream without an end": &endless{}} {
-		for _, policy := range policies.Names() {
-			t.Run(name+"/"+policy, func(t *testing.T) {
+		for _, p := range policies.Names() {
+			t.Run(name+"/"+p, func(t *testing.T) {
 				t.Parallel()
 				d := newFixture(t, chat.UserMessage(task))
-				d.Policy, d.Target.Model = policies.All()[policy], model
+				d.Policy, d.Target.Model = policies.All()[p], model
 				d.Policy.Ask.Names = nil
-				d.Policy.Trigger = summarize.Trigger{{Cap: 2000, Background: true}}
+				d.Policy.Trigger = policy.Trigger{{Cap: 2000, Background: true}}
 				d.Policy.Cut.Tokens, d.Policy.Cut.Messages, d.Policy.Cut.Rounds, d.Policy.Cut.Share = 700, 0, 0, 0
 				d.Say(rounds(1, 5, 500)...)
 				d.Messages()
@@ -114,7 +115,7 @@ func TestAnEndlessAnswerIsCutOffWhileItIsRead(t *testing.T) {
 			d := newFixture(t, overflowing()...)
 			d.Policy, d.Target.Model = policies.All()[name], model
 			d.Policy.Ask.Names, d.Policy.Ask.Prompts = nil, d.Policy.Ask.Prompts[len(d.Policy.Ask.Prompts)-1:]
-			d.Policy.Clear = summarize.Clear{}
+			d.Policy.Clear = policy.Clear{}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			_, err := d.Render(ctx, prompt(d.Session))

@@ -6,8 +6,11 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Compacted is the result of a compaction that a user asked for.
@@ -26,16 +29,16 @@ type Compacted struct {
 // [ErrNothingToCompact] if there is nothing to summarise or the session shows fewer messages than the policy's
 // condition needs. The context, [Compactor.Abort] and Close end the compaction.
 func (c *Compactor) Compact(ctx context.Context, instructions string) (Compacted, error) {
-	return c.demanded(ctx, OnDemand, instructions)
+	return c.demanded(ctx, policy.OnDemand, instructions)
 }
 
 // MemoryPressure compacts the session because the application is short of memory. The error is [ErrNotAsked] if the
 // policy does not compact then.
 func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
-	return c.demanded(ctx, OnMemoryPressure, "")
+	return c.demanded(ctx, policy.OnMemoryPressure, "")
 }
 
-func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions string) (Compacted, error) {
+func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return Compacted{}, err
@@ -47,16 +50,16 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		return Compacted{}, ErrNoPrompt
 	}
 	if len(w.policy.Trigger.For(on)) == 0 {
-		if on != OnDemand {
+		if on != policy.OnDemand {
 			return Compacted{}, ErrNotAsked
 		}
-		w.policy.Trigger = append(Trigger{{On: OnDemand}}, w.policy.Trigger...)
+		w.policy.Trigger = append(policy.Trigger{{On: policy.OnDemand}}, w.policy.Trigger...)
 	}
 	if !w.tryAcquire() {
 		return Compacted{}, ErrBusy
 	}
 	defer w.release()
-	if on == OnDemand && c.Hooks.Interrupt != nil {
+	if on == policy.OnDemand && c.Hooks.Interrupt != nil {
 		hook(ctx, c.Hooks, c.emit, "Interrupt", noResult(c.Hooks.Interrupt))
 	}
 	w.instructions, w.waited = instructions, true
@@ -64,7 +67,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	if err != nil {
 		return Compacted{}, err
 	}
-	if instructions == "" && (before.Pending == PendingRunning || before.Pending == PendingReady) {
+	if instructions == "" && (before.Pending == policy.PendingRunning || before.Pending == policy.PendingReady) {
 		if err := c.Wait(ctx); err != nil {
 			return Compacted{}, err
 		}
@@ -75,7 +78,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		if placed {
 			return w.compacted(before, on)
 		}
-	} else if err := c.carrier().abandon(ctx, &c.inner.work); err != nil {
+	} else if err := c.executor().abandon(ctx, &c.inner.work); err != nil {
 		return Compacted{}, err
 	}
 	now, err := w.measure(on)
@@ -84,13 +87,13 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	}
 	d := w.policy.Decide(now.Measurement)
 	switch {
-	case now.Pending != PendingNone:
+	case now.Pending != policy.PendingNone:
 		return Compacted{}, ErrBusy
 	case d.Held < 0:
-		w.explain(d, OutcomeNothing, nil)
+		w.explain(d, policy.OutcomeNothing, nil)
 		why := "no condition holds"
 		for _, f := range d.Findings {
-			if f.Condition.occasion() == on {
+			if len(policy.Trigger{f.Condition}.For(on)) > 0 {
 				why = f.Why
 				break
 			}
@@ -100,26 +103,26 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	if err := w.compact(now, d, 2*w.policy.Ask.TimeLimit); err != nil { // the user waits for it; its own limit ends it
 		w.explain(d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
-			return Compacted{}, endCause(ctx, err)
+			return Compacted{}, guard.EndCause(ctx, err)
 		}
 		return Compacted{}, err
 	}
-	w.explain(d, OutcomePlaced, nil)
+	w.explain(d, policy.OutcomePlaced, nil)
 	return w.compacted(before, on)
 }
 
 // compacted returns the result of a compaction.
-func (w *walker) compacted(before *measured, on Occasion) (Compacted, error) {
+func (w *walker) compacted(before *plan.Rendered, on policy.Occasion) (Compacted, error) {
 	after, err := w.measure(on)
 	if err != nil {
 		return Compacted{}, err
 	}
-	if after.result == nil {
-		return Compacted{}, after.failure()
+	if after.Result == nil {
+		return Compacted{}, after.Failure()
 	}
 	return Compacted{
-		Result: w.recordSent(after), TokensRemoved: before.tokens() - after.result.Tokens,
-		MessagesRemoved: len(before.messages()) - len(after.result.Messages),
+		Result: w.recordSent(after), TokensRemoved: before.PromptTokens() - after.Result.Tokens,
+		MessagesRemoved: len(before.PromptMessages()) - len(after.Result.Messages),
 	}, nil
 }
 
@@ -127,12 +130,12 @@ func (w *walker) compacted(before *measured, on Occasion) (Compacted, error) {
 // answered so far compacts the session first. From then on prompts are made for the new model, and the session records
 // the change ([entry.ModelChange]). If the compaction fails, the error says why and nothing changes: keep the old
 // model, or call [Compactor.Retarget].
-func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target Target) (*render.Result, error) {
+func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target policy.Target) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
-	if err := target.check(); err != nil {
+	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
 	if err := w.acquire(); err != nil {
@@ -141,7 +144,7 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 	defer w.release()
 	was := w.target
 	w.summarizer, w.target = &was, target
-	result, err := w.walk(OnModelSwitch)
+	result, err := w.walk(policy.OnModelSwitch)
 	if err != nil {
 		return nil, err
 	}
@@ -150,22 +153,22 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 
 // Retarget makes prompts for another target from now on, without a compaction: another model, or the same model with
 // another budget or other tools.
-func (c *Compactor) Retarget(ctx context.Context, target Target) error {
-	if err := target.check(); err != nil {
+func (c *Compactor) Retarget(ctx context.Context, target policy.Target) error {
+	if err := checkTarget(target); err != nil {
 		return err
 	}
 	c.init()
 	return c.retarget(ctx, target)
 }
 
-func (c *Compactor) retarget(ctx context.Context, target Target) error {
+func (c *Compactor) retarget(ctx context.Context, target policy.Target) error {
 	if c.Current().Name != target.Name && c.Session != nil && !c.Session.ReadOnly() {
-		if _, err := c.Session.Add(ctx, entry.Entry{Body: entry.ModelChange{Model: target.Name}}); err != nil {
+		if err := c.journal().SwitchModel(ctx, target.Name); err != nil {
 			return err
 		}
 	}
 	if c.Policy.Background.PerModel && c.Current().Name != target.Name {
-		if err := c.carrier().abandon(ctx, &c.inner.work); err != nil {
+		if err := c.executor().abandon(ctx, &c.inner.work); err != nil {
 			return err
 		}
 	}
@@ -176,7 +179,7 @@ func (c *Compactor) retarget(ctx context.Context, target Target) error {
 }
 
 // AfterTurn checks the policy's conditions once the agent has finished, as the next Render would, so that a compaction
-// is made while the user reads. If the session was compacted and [Policy.Continue] is set, AfterTurn adds that text to
+// is made while the user reads. If the session was compacted and [policy.Policy.Continue] is set, AfterTurn adds that text to
 // the session in the user's place, and goOn reports that the agent should go on.
 func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
 	w, err := c.begin(ctx, prompt)
@@ -185,7 +188,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	}
 	defer w.release()
 	w.afterTurn, w.waited = true, true // nobody sends the prompt, so it waits for no summary but its own
-	if _, err := w.walk(OnRender); err != nil {
+	if _, err := w.walk(policy.OnRender); err != nil {
 		return false, err
 	}
 	if !w.succeeded || c.Policy.Continue == "" {
@@ -199,14 +202,14 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	if len(messages) == 0 || messages[len(messages)-1].Role != chat.RoleAssistant {
 		return false, nil // the agent has not finished
 	}
-	_, err = c.Session.Add(ctx, entry.Entry{Body: entry.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}}})
+	err = c.journal().Continue(ctx, c.Policy.Continue)
 	return err == nil, err
 }
 
 // Reported emits an event about a compaction that the provider, or a remote agent, made by itself. The session does not
 // change.
-func (c *Compactor) Reported(ctx context.Context, e Event) {
+func (c *Compactor) Reported(ctx context.Context, e event.Event) {
 	c.init()
-	e.Kind = EventReported
+	e.Kind = event.Reported
 	c.emit(ctx, e)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // roomy returns a fixture with a few rounds, which fit.
@@ -36,7 +38,7 @@ func TestCompactFollowsItsInstructionsAndSaysWhatItRemoved(t *testing.T) {
 	equal(t, d.Messages(), got.Result.Messages)
 	require.Equal(t, len(before)-len(got.Result.Messages), got.MessagesRemoved)
 	require.Equal(t, count(quarter{}, before)-count(quarter{}, got.Result.Messages), got.TokensRemoved)
-	require.Equal(t, summarize.OnDemand, (*d.Heard)[1].Reason)
+	require.Equal(t, policy.OnDemand, (*d.Heard)[1].Reason)
 }
 
 func TestCompactIsRefused(t *testing.T) {
@@ -99,7 +101,7 @@ func TestCompactInterruptsBackgroundWork(t *testing.T) {
 		require.Equal(t, 1, interrupted)
 		require.Len(t, compactions(d.Session), 1)
 		require.Contains(t, d.Messages()[1].Text(), "as asked")
-		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, policy.PendingNone, d.PendingNow())
 	})
 }
 
@@ -119,7 +121,7 @@ func TestAfterTurnContinuesADoneAgentAsThePolicySays(t *testing.T) {
 			d := newFixture(t, chat.UserMessage(task))
 			d.Say(rounds(1, 4, 850)...)
 			d.Say(c.last)
-			d.Policy.Trigger = summarize.Trigger{{Reserve: 800, Above: true}}
+			d.Policy.Trigger = policy.Trigger{{Reserve: 800, Above: true}}
 			d.Policy.Continue = c.say
 			d.Answers(models.SaySummary("short"))
 			goesOn, err := d.AfterTurn(t.Context(), prompt(d.Session))
@@ -135,14 +137,14 @@ func TestAfterTurnContinuesADoneAgentAsThePolicySays(t *testing.T) {
 }
 
 // smaller returns the target of d with another name and a smaller budget.
-func smaller(d fixture, budget int) summarize.Target {
+func smaller(d fixture, budget int) policy.Target {
 	t := d.Target
 	t.Name, t.Budget, t.ContextWindow = "smaller", budget, 0
 	return t
 }
 
 func TestSwitchToASmallerModel(t *testing.T) {
-	trigger := summarize.Trigger{{On: summarize.OnModelSwitch, Ratio: 1, Above: true}}
+	trigger := policy.Trigger{{On: policy.OnModelSwitch, Ratio: 1, Above: true}}
 	t.Run("compacts first", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
@@ -180,9 +182,9 @@ func TestSwitchToASmallerModel(t *testing.T) {
 func TestAPromptOnDemandIsUsedForNothingElse(t *testing.T) {
 	asked := func(demand bool) string {
 		d := roomy(t)
-		full := summarize.FullPrompt()
+		full := prompts.FullPrompt()
 		full.OnDemand = true
-		d.Policy.Ask.Prompts = []summarize.Prompt{full, summarize.SimplePrompt()}
+		d.Policy.Ask.Prompts = []policy.Prompt{full, prompts.SimplePrompt()}
 		d.Answers(models.SaySummary("Done."))
 		if !demand {
 			d.Say(rounds(20, 26, roundTokens)...)
@@ -225,7 +227,7 @@ func TestASummaryMadeForAnotherModelIsThrownAwayIfThePolicySaysSo(t *testing.T) 
 				} else {
 					require.NoError(t, d.Retarget(t.Context(), other))
 				}
-				require.Equal(t, summarize.PendingNone == d.PendingNow(), c.perModel)
+				require.Equal(t, policy.PendingNone == d.PendingNow(), c.perModel)
 				d.Policy.Trigger = nil
 				require.Equal(t, !c.perModel, strings.Contains(text(d.Messages()), "For the first model."))
 				require.Equal(t, c.want, kinds(*d.Heard))
@@ -239,7 +241,7 @@ func TestMemoryPressureCompactsOnlyIfThePolicySaysSo(t *testing.T) {
 	d.Messages()
 	_, err := d.MemoryPressure(t.Context())
 	require.ErrorIs(t, err, summarize.ErrNotAsked)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnMemoryPressure, Messages: 4}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnMemoryPressure, Messages: 4}}
 	d.Answers(models.SaySummary("short"))
 	got, err := d.MemoryPressure(t.Context())
 	require.NoError(t, err)
@@ -250,7 +252,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	d.Messages()
 	d.Say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
@@ -260,7 +262,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	require.LessOrEqual(t, r.Tokens, 3000)
 	require.NotContains(t, text(r.Messages), "The provider said", "the failed answer leaves the view")
 	require.True(t, (*d.Heard)[0].WillRetry)
-	require.Equal(t, summarize.OnContextLimit, (*d.Heard)[0].Reason)
+	require.Equal(t, policy.OnContextLimit, (*d.Heard)[0].Reason)
 	require.NoError(t, chat.Validate(r.Messages))
 
 	// If the provider refuses again, the last attempt returns a RecoveryError.
@@ -279,7 +281,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 5, 700)...)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	sent := d.Messages()
 	d.Answers(numberedSummaries(20)...)
 	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // twice our own count
@@ -298,14 +300,14 @@ func TestRecoverUsesTheProvidersCount(t *testing.T) {
 
 func TestRecoverPassesOtherErrorsOn(t *testing.T) {
 	d := roomy(t)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	other := errors.New("the key is wrong")
 	_, err := d.Recover(t.Context(), prompt(d.Session), other, "")
 	require.Same(t, other, err)
 }
 
 func TestARefusalIsAnsweredUnderAnyPolicy(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, off := range []bool{false, true} {
 			d := newFixture(t, chat.UserMessage(task))
 			d.Policy, d.Policy.Off = p, off
@@ -328,7 +330,7 @@ func (s status) StatusCode() int { return int(s) }
 
 func TestTruncationIsTheLastGuard(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Policy.Overflow.LastResort = summarize.ResortTruncate
+	d.Policy.Overflow.LastResort = policy.ResortTruncate
 	d.Answers(models.Say("no"), models.Say("no"))
 	got := d.Messages()
 	require.Equal(t, "You are a coding agent.", got[0].Text())
@@ -343,7 +345,7 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Policy.Overflow.LastResort = summarize.ResortTruncate
+	d.Policy.Overflow.LastResort = policy.ResortTruncate
 	d.Answers(models.SaySummary("What went before."))
 	d.Messages()
 	d.Say(chat.UserMessage("And " + words(500)))
@@ -358,7 +360,7 @@ func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 func TestNothingIsCompactedIfClearingSuffices(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 850)...)
-	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
+	d.Policy.Trigger = policy.Trigger{{Ratio: 0.8}}
 	d.Policy.Clear.Rule = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}
 	got := d.Messages()
 	require.Equal(t, []int{3, 4}, outputs(text(got)))

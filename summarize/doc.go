@@ -3,7 +3,7 @@
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
-//		Target: summarize.Target{
+//		Target: policy.Target{
 //			Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: budget, ContextWindow: window, Tools: tools,
 //		},
 //		Policy: copilotchat.Policy(),
@@ -14,8 +14,8 @@
 // A compactor needs three things:
 //
 //   - A session, which the prompt shows by the elements of package history.
-//   - A [Target]: the model, its tokenizer, and the budget of a prompt.
-//   - A [Policy], which says when to compact and how. Package summarize/policies has six; take one as it is or change
+//   - A [policy.Target]: the model, its tokenizer, and the budget of a prompt.
+//   - A [policy.Policy], which says when to compact and how. Package summarize/policies has six; take one as it is or change
 //     its fields.
 //
 // Package summarize/agent renders the prompt, asks the model and appends its answer, in one call.
@@ -25,9 +25,9 @@
 // [Compactor.Render] renders the prompt as package render does, in these steps:
 //
 //   - Measure: the prompt is rendered and its tokens are counted. If the policy says so, the count is multiplied by the
-//     ratio of the provider's last count to ours. The [Measurement] depends only on the session, the prompt, the policy
+//     ratio of the provider's last count to ours. The [policy.Measurement] depends only on the session, the prompt, the policy
 //     and the time, so another process that opens the session measures the same.
-//   - Decide: [Policy.Decide] turns the measurement, and nothing else, into a [Decision]. [Compactor.Explain] returns
+//   - Decide: [policy.Policy.Decide] turns the measurement, and nothing else, into a [policy.Decision]. [Compactor.Explain] returns
 //     the last decision with its outcome and every number that led to it.
 //   - Plan: the compactor chooses which history to cover, which to keep, and the room of the summary. To choose, it
 //     renders the prompt with each cut that it tries; no model is asked for that. The plan is an entry of the session
@@ -39,7 +39,7 @@
 //
 // If a condition has Background set, the last two steps are made later: a goroutine of the compactor, or a [Runner],
 // summarises while the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for the
-// summary. In any case a render waits a minute at most ([Background].Timeout); the compactor then goes on with the summary.
+// summary. In any case a render waits a minute at most ([policy.Background].Timeout); the compactor then goes on with the summary.
 // [Compactor.Close] ends the work; call it on every compactor.
 //
 // Other methods serve other occasions:
@@ -61,12 +61,12 @@
 //
 // A prompt must show the session's last message ([ErrNotShown]).
 //
-// Tools may be pieces of the prompt too ([elements.Tool]) instead of [Target.Tools]; then declare those of the result
+// Tools may be pieces of the prompt too ([elements.Tool]) instead of [policy.Target.Tools]; then declare those of the result
 // ([render.Result].Tools) in the request. A tool is not offered if it has no priority or if the history that is shown
 // calls it. Give no priority to the tool that reads transcripts, because summaries name it.
 //
 // Conditions are compared with the tokens of the prompt, its tools and all history that the view shows, without the
-// offered pieces that are not history. [Measure] says whether our own count or the provider's is used. A condition
+// offered pieces that are not history. [policy.Measure] says whether our own count or the provider's is used. A condition
 // holds only if a compaction would cover more tokens than its summary may take; otherwise there is nothing to relieve.
 //
 // # What compaction costs
@@ -81,31 +81,31 @@
 //
 // # What a request costs
 //
-// If the target has prices ([Target.Prices]), each usage entry records the cost of its request and a few digests of it.
+// If the target has prices ([policy.Target.Prices]), each usage entry records the cost of its request and a few digests of it.
 // From the digests, the time and the provider's smallest cacheable size, a measurement predicts how many tokens the
 // provider reads from its cache and writes to it. If the start of a prompt changed although nothing was compacted or
-// cleared, an [EventCacheBreak] says what changed, what it costs, and the usual reasons: a clock in the system prompt,
+// cleared, an [event.CacheBreak] says what changed, what it costs, and the usual reasons: a clock in the system prompt,
 // tools in another order, context in front of the history. After a compaction there is no prediction until the next
 // usage is reported.
 //
-// A [Condition] with Carry compacts once carrying the history has cost as much as compacting it costs
+// A [policy.Condition] with Carry compacts once carrying the history has cost as much as compacting it costs
 // ([sizing.Prices.Compacting]): later if reads from the cache are cheap, earlier if the cache is cold and everything is
-// written anyway. [Clear] with Carry does the same with old tool output. [Compactor.Explain] shows the costs.
+// written anyway. [policy.Clear] with Carry does the same with old tool output. [Compactor.Explain] shows the costs.
 //
 // # Policies
 //
-// A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to clear first ([Clear]), where to cut
-// ([history.Cut]), whom to ask and how ([Ask]), what to put in place ([Place]) and what to do if nothing helps
-// ([Overflow]). Five packages below this one hold the policies of five systems, each with a page about its system.
+// A [policy.Policy] is a value of parts that combine: when to compact ([policy.Trigger]), what to clear first ([policy.Clear]), where to cut
+// ([history.Cut]), whom to ask and how ([policy.Ask]), what to put in place ([policy.Place]) and what to do if nothing helps
+// ([policy.Overflow]). Five packages below this one hold the policies of five systems, each with a page about its system.
 // Package frugal holds one that goes by what a session costs. Package summarize/policies has all of them by name. Take
 // one and change a field:
 //
-//	policy := stagewise.Policy()
-//	policy.Trigger[0].Ratio = 0.5
-//	policy.Clear = summarize.Clear{Rule: a3s.Policy().Clear.Rule}
+//	p := stagewise.Policy()
+//	p.Trigger[0].Ratio = 0.5
+//	p.Clear = policy.Clear{Rule: a3s.Policy().Clear.Rule}
 //
-// Cold and Jitter of a [Condition] are relative to its Ratio: they move with it. Prompts and replacements are functions
-// that make a tree of elements from a [Material], and need nothing else. The zero policy compacts if a prompt does not
+// Cold and Jitter of a [policy.Condition] are relative to its Ratio: they move with it. Prompts and replacements are functions
+// that make a tree of elements from a [policy.Material], and need nothing else. The zero policy compacts if a prompt does not
 // fit, and keeps the newest round. The command promptree replay compares policies on recorded sessions.
 //
 // # What holds for all policies
@@ -124,7 +124,7 @@
 // own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a summary,
 // compaction pauses for 1 step of the agent, doubled with each further failure up to 64 steps, and until the time that a
 // provider named; after that the same is asked again, in smaller pieces from the third unusable answer on. If the prompt
-// does not fit meanwhile, [Overflow].LastResort decides what is returned: a request without the oldest history, or the
+// does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without the oldest history, or the
 // error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If nothing can be sent without
 // a summary, each render asks for it once, whatever the pause, and if it takes longer than a minute the error is a
 // [*PendingError]. The session keeps all history in any case.
@@ -156,11 +156,14 @@
 // write to, a lease outside the log shows within ten seconds that a process died ([history.Session.Claim]); without leases
 // a pending plan is left alone until the time that it names has passed.
 //
+// Those who want to know are told: [Compactor].Observers, a list, hear of each event and of where work begins and ends. No
+// render waits for one that is slow, and one that fails is not called again.
+//
 // What events, logs and errors quote is redacted as entries are ([history.Options].Redact).
 //
-// The caller's functions are hooks, listeners, the functions of a policy, models and tokenizers. They may panic, end
-// their goroutine, return invalid values, or never return. Each of these becomes a [*CallbackError] or a
-// [*TimeoutError] with the function's name: as the error of the call, as the reason of a failed compaction, or as an
+// The caller's functions are hooks, observers, the functions of a policy, models and tokenizers. They may panic, end
+// their goroutine, return invalid values, or never return. Each of these becomes a [*policy.CallbackError] or a
+// [*policy.TimeoutError] with the function's name: as the error of the call, as the reason of a failed compaction, or as an
 // event if the work goes on without the function. A function that never returns is left behind a second after its
 // context or its time limit ended, and the next call works.
 //

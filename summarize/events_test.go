@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 func TestEveryFieldOfAnEventIsLoggedExceptTheSummary(t *testing.T) {
-	typ := reflect.TypeFor[summarize.Event]()
+	typ := reflect.TypeFor[event.Event]()
 	for i := range typ.NumField() {
-		var e summarize.Event
+		var e event.Event
 		field := reflect.ValueOf(&e).Elem().Field(i)
 		if name := typ.Field(i).Name; name == "Err" {
 			e.Err = errors.New("quota")

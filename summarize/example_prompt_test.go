@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // conversation returns the messages that the examples show.
@@ -42,8 +42,8 @@ func show(tree elements.Node, budget int) {
 
 // In 60 tokens there is room only for the user's message.
 func ExamplePlainHistory() {
-	show(elements.UserMessage{Children: elements.Nodes{summarize.PlainHistory{Messages: conversation()}}}, 1000)
-	show(elements.UserMessage{Children: elements.Nodes{summarize.PlainHistory{Messages: conversation(), Droppable: true}}}, 60)
+	show(elements.UserMessage{Children: elements.Nodes{prompts.PlainHistory{Messages: conversation()}}}, 1000)
+	show(elements.UserMessage{Children: elements.Nodes{prompts.PlainHistory{Messages: conversation(), Droppable: true}}}, 60)
 	// Output:
 	// <conversation>
 	// user: Why does the build fail?
@@ -71,14 +71,14 @@ func ExampleBranchMessages() {
 	if err := session.Branch(context.Background(), "e1"); err != nil {
 		log.Fatal(err)
 	}
-	messages, err := summarize.BranchMessages(session.Abandoned(context.Background(), left, "e1"), 1000, sizing.Estimator{})
+	messages, err := prompts.BranchMessages(session.Abandoned(context.Background(), left, "e1"), 1000, sizing.Estimator{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, m := range messages {
 		fmt.Println(m.Text())
 	}
-	fmt.Println(summarize.WithFiles("Pinning the compiler was thought of.", entry.Files{Read: []string{"go.mod"}}))
+	fmt.Println(prompts.WithFiles("Pinning the compiler was thought of.", entry.Files{Read: []string{"go.mod"}}))
 	// Output:
 	// I could pin the compiler.
 	// Pinning the compiler was thought of.

@@ -1,19 +1,24 @@
 package summarize
 
-import "github.com/promptree-go/promptree/elements"
+import (
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
+)
 
 // ShortenRequest returns the request to shorten a draft.
-func ShortenRequest(m Material, draft string) elements.Node {
+func ShortenRequest(m policy.Material, draft string) elements.Node {
 	m.Summary = draft
-	return shortenRequest(m)
+	return prompts.Shorten(m)
 }
 
 // QuirksOf returns the quirks of the model with that name.
-func QuirksOf(a Ask, model string) Quirk { return a.quirks(model) }
+func QuirksOf(a policy.Ask, model string) policy.Quirk { return plan.QuirksOf(a, model) }
 
 // Late returns the error about listeners that Close will return.
 func (c *Compactor) Late() error {
-	c.inner.eventMu.Lock()
-	defer c.inner.eventMu.Unlock()
-	return c.inner.listenerErrs
+	c.inner.observers.mu.Lock()
+	defer c.inner.observers.mu.Unlock()
+	return c.inner.observers.failed
 }

@@ -17,8 +17,10 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // requireSound checks that the prompt fits and is valid, or that the error says why it does not fit.
@@ -37,11 +39,11 @@ func requireSound(t *testing.T, d fixture, label string, number any) {
 }
 
 // everyNumber returns a policy with a number in every field.
-func everyNumber() summarize.Policy {
+func everyNumber() policy.Policy {
 	p := policies.All()["copilot-chat"]
 	p.Measure.Threshold = 0.9
-	p.Trigger = summarize.Trigger{
-		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: summarize.OnBudgetExceeded, Messages: 1},
+	p.Trigger = policy.Trigger{
+		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: policy.OnBudgetExceeded, Messages: 1},
 	}
 	p.Background.Wait, p.Background.Timeout = 0.95, time.Second
 	p.Clear.Rule.Keep, p.Clear.Rule.Saves = 2000, 100
@@ -49,7 +51,7 @@ func everyNumber() summarize.Policy {
 	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
 	p.Place.Share, p.Place.Max, p.Place.Limits = 0.2, 1000, history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}
-	p.Overflow = summarize.Overflow{Attempts: 3, LastResort: summarize.ResortTruncate}
+	p.Overflow = policy.Overflow{Attempts: 3, LastResort: policy.ResortTruncate}
 	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
 	return p
 }
@@ -57,7 +59,7 @@ func everyNumber() summarize.Policy {
 func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, everyNumber().Validate())
-	extremes.Each(everyNumber(), func(field string, number any, p summarize.Policy) {
+	extremes.Each(everyNumber(), func(field string, number any, p policy.Policy) {
 		if strings.HasPrefix(field, "Cut.Limits") {
 			return // Place.Limits overrides them
 		}
@@ -81,13 +83,13 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 	for name, p := range policies.All() {
 		for _, share := range []float64{0, 1} {
 			p.Measure.Threshold, p.Place.Share = share, share
-			extremes.Each(summarize.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target summarize.Target) {
+			extremes.Each(policy.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target policy.Target) {
 				if !strings.HasPrefix(field, "Prices.") {
 					requireUsedOrRefused(t, p, target, name+": "+field, number)
 				}
 			})
 			for _, large := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
-				d := requireUsedOrRefused(t, p, summarize.Target{Budget: large, ContextWindow: large}, name, large)
+				d := requireUsedOrRefused(t, p, policy.Target{Budget: large, ContextWindow: large}, name, large)
 				require.Empty(t, *d.Heard, "%s %d: nothing is compacted", name, large)
 			}
 		}
@@ -95,12 +97,12 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
 	extremes.Each(prices, func(field string, number any, prices sizing.Prices) {
-		requireUsedOrRefused(t, policies.All()["frugal"], summarize.Target{Budget: budget, Prices: prices}, field, number)
+		requireUsedOrRefused(t, policies.All()["frugal"], policy.Target{Budget: budget, Prices: prices}, field, number)
 	})
 }
 
 // requireUsedOrRefused renders a prompt for a target of which one number is an extreme.
-func requireUsedOrRefused(t *testing.T, p summarize.Policy, target summarize.Target, field string, number any) fixture {
+func requireUsedOrRefused(t *testing.T, p policy.Policy, target policy.Target, field string, number any) fixture {
 	t.Helper()
 	d := newFixture(t, overflowing()...)
 	_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Usage{Usage: chat.Usage{Input: 100, CacheRead: 50, CacheWrite: 5}, Counted: 90}})
@@ -137,7 +139,7 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		for _, e := range *d.Heard {
-			if e.Kind == summarize.EventDone {
+			if e.Kind == event.Done {
 				require.Contains(t, []chat.Usage{u, {}}, e.Usage, "%s %v: as it was reported, or not at all", field, number)
 			}
 		}
@@ -145,18 +147,18 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 }
 
 func TestADecisionByAnyNumbersIsTheSameEachTime(t *testing.T) {
-	m := summarize.Measurement{
-		Occasion: summarize.OnRender, Count: 3000, Tools: 10, Ratio: 1, Used: 3010, Base: 4000, Budget: 3900, Fits: true, Messages: 10, Jitter: 0.5,
-		Covered: 2000, Room: 500, Clearable: 5, Pause: summarize.Pause{Failures: 1, Steps: 1}, Carried: 1,
+	m := policy.Measurement{
+		Occasion: policy.OnRender, Count: 3000, Tools: 10, Ratio: 1, Used: 3010, Base: 4000, Budget: 3900, Fits: true, Messages: 10, Jitter: 0.5,
+		Covered: 2000, Room: 500, Clearable: 5, Pause: policy.Pause{Failures: 1, Steps: 1}, Carried: 1,
 	}
 	for name, p := range policies.All() {
-		extremes.Each(m, func(field string, number any, m summarize.Measurement) {
-			for _, pending := range []summarize.Pending{summarize.PendingNone, summarize.PendingRunning, summarize.PendingReady} {
+		extremes.Each(m, func(field string, number any, m policy.Measurement) {
+			for _, pending := range []policy.Pending{policy.PendingNone, policy.PendingRunning, policy.PendingReady} {
 				m.Pending = pending
 				d := p.Decide(m)
 				require.Equal(t, d.Do, p.Decide(m).Do, "%s: %s %v", name, field, number)
 				require.GreaterOrEqual(t, d.Limit(), 0, "%s: %s %v", name, field, number)
-				require.NotEmpty(t, summarize.Explanation{Decision: d}.String())
+				require.NotEmpty(t, policy.Explanation{Decision: d}.String())
 			}
 		})
 	}

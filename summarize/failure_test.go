@@ -19,8 +19,10 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 var errDown = errors.New("connection refused")
@@ -59,12 +61,12 @@ func saying(summary string) *counting {
 }
 
 func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		synctest.Test(t, func(t *testing.T) {
 			model := down(errDown)
 			d := newFixture(t, overflowing()...)
 			d.Policy, d.Target.Model = p, model
-			d.Policy.Overflow.LastResort, d.Policy.Clear = summarize.ResortError, summarize.Clear{}
+			d.Policy.Overflow.LastResort, d.Policy.Clear = policy.ResortError, policy.Clear{}
 			require.ErrorIs(t, d.Fails(), errDown)
 			require.Equal(t, 1, model.asked())
 		})
@@ -81,10 +83,10 @@ func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.
 	for _, err := range []error{errDown, status(401), status(404), status(400), &chat.TransientError{Err: errDown}, context.DeadlineExceeded} {
 		first, second := down(err), down(err)
 		d := newFixture(t, overflowing()...)
-		d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt*"}, Model: "first"}}
+		d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt*"}, Model: "first"}}
 		d.Policy.Ask.Names = []string{"second", "unknown"}
 		d.Target.Name = "openai/gpt-4o"
-		d.Models = map[string]summarize.Target{"first": {Model: first}, "second": {Model: second}}
+		d.Models = map[string]policy.Target{"first": {Model: first}, "second": {Model: second}}
 		d.Answers(models.SaySummary("From the agent's own."))
 		require.Contains(t, text(d.Messages()), "From the agent's own.", "%v", err)
 		require.Equal(t, 1, first.asked())
@@ -98,7 +100,7 @@ func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 	model := down(errDown)
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Target.Budget = model, 1_000_000
-	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: policy.Place{Max: 200}}
 	d.Say(rounds(0, 3, 400)...)
 	var at []int
 	for step := range 300 {
@@ -118,7 +120,7 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 	model := down(errDown)
 	d := newFileFixture(t, chat.UserMessage(task))
 	d.Target.Budget = 1_000_000
-	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: policy.Place{Max: 200}}
 	d.Say(rounds(0, 3, 400)...)
 	d.Target.Model = model
 	d.Messages()
@@ -175,7 +177,7 @@ func TestAWaitForABackgroundSummaryIsBounded(t *testing.T) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Model = hangs
 		d.Policy = copilotchat.Policy()
-		d.Policy.Overflow.LastResort, d.Policy.Background.Wait = summarize.ResortError, 0.95
+		d.Policy.Overflow.LastResort, d.Policy.Background.Wait = policy.ResortError, 0.95
 		d.Say(rounds(1, 5, 660)...)
 		d.Messages()
 		require.Equal(t, "started", kinds(*d.Heard), "%v", d.Explain(t.Context()))
@@ -208,7 +210,7 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 		require.NoError(t, d.Wait(t.Context()))
 		pending, err := d.Pending(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, summarize.PendingNone, pending)
+		require.Equal(t, policy.PendingNone, pending)
 		d.Target.Model = saying("Done.")
 		require.NoError(t, d.Retarget(t.Context(), d.Target))
 		_, err = d.Compact(t.Context(), "")
@@ -234,7 +236,7 @@ func TestRecoverUsesASummaryThatIsReadyAndCompactsNoFurther(t *testing.T) {
 	model := saying("Made in the background.")
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Policy = model, copilotchat.Policy()
-	d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnContextLimit})
+	d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnContextLimit})
 	d.Say(rounds(1, 5, 660)...)
 	d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
@@ -257,10 +259,10 @@ func TestHooksOfABackgroundCompactionDoNotDelayRender(t *testing.T) {
 				return context.Cause(ctx)
 			}
 		}
-		d.Hooks.BeforeCompact = func(ctx context.Context, _ summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
+		d.Hooks.BeforeCompact = func(ctx context.Context, _ policy.Occasion, _ policy.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{}, slow(ctx)
 		}
-		d.Hooks.Workspace = func(ctx context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, slow(ctx) }
+		d.Hooks.Workspace = func(ctx context.Context) (policy.Workspace, error) { return policy.Workspace{}, slow(ctx) }
 		d.Hooks.AfterCompact = func(ctx context.Context, _ entry.Entry) error { return slow(ctx) }
 		d.Say(rounds(1, 5, 660)...)
 		begun := time.Now()
@@ -279,7 +281,7 @@ func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTimeout(t *testing.T) {
 		d := newFixture(t, overflowing()...)
 		d.Hooks.Timeout = 3 * time.Second
 		release := make(chan struct{})
-		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+		d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 			<-release
 			return summarize.Intervention{Cancel: true}, nil
 		}
@@ -307,7 +309,7 @@ func TestATitleNeverDelaysTheCompaction(t *testing.T) {
 		}}
 		d := newFixture(t, chat.UserMessage(task))
 		d.Policy, d.Target.Model = ohmypi.Policy(), model
-		d.Policy.Clear = summarize.Clear{}
+		d.Policy.Clear = policy.Clear{}
 		d.Say(rounds(1, 6, roundTokens)...)
 		begun := time.Now()
 		d.Messages()
@@ -342,17 +344,17 @@ func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 			require.NoError(t, d.Wait(t.Context()))
 			pending, err := d.Pending(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, summarize.PendingNone, pending)
+			require.Equal(t, policy.PendingNone, pending)
 		})
 		t.Run("a listener "+name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
-			d.OnEvent = func(summarize.Event) { misbehave() }
+			d.Observers = []summarize.Observer{summarize.OnEvent(func(event.Event) { misbehave() })}
 			d.Answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.Messages()), "Done.")
 		})
 		t.Run("a hook "+name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
-			d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+			d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 				misbehave()
 				return summarize.Intervention{}, nil
 			}
@@ -364,12 +366,12 @@ func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 
 func TestAVetoIsAnEventAndIsExplained(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+	d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 		return summarize.Intervention{Cancel: true}, nil
 	}
 	require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
 	require.Equal(t, "started vetoed", kinds(*d.Heard))
-	require.Equal(t, summarize.OutcomeVetoed, d.Explain(t.Context()).Outcome)
+	require.Equal(t, policy.OutcomeVetoed, d.Explain(t.Context()).Outcome)
 }
 
 // provider returns a model that refuses requests larger than its window by its own count, which is ratio times ours. If
@@ -389,7 +391,7 @@ func provider(window int, ratio float64, say string, named bool) *counting {
 }
 
 func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, window := range []int{8_000, 16_000, 32_000, 128_000} {
 			model := provider(window, 1, "## Goal\n"+words(150), true)
 			d := newFixture(t, chat.UserMessage(task))
@@ -397,7 +399,7 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(window / 16)}}
 			d.Target.Budget = window - quarter{}.CountTools(d.Target.Tools) - window/16
 			d.Policy = p
-			d.Policy.Ask.Names, d.Policy.Clear, d.Policy.Overflow.LastResort = nil, summarize.Clear{}, summarize.ResortError
+			d.Policy.Ask.Names, d.Policy.Clear, d.Policy.Overflow.LastResort = nil, policy.Clear{}, policy.ResortError
 			d.Say(rounds(1, 40, window/32)...)
 			d.Messages()
 			require.NoError(t, d.Wait(t.Context()))
@@ -435,7 +437,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		agent := provider(4_000, 2, "Answer.", named)
 		d := newFixture(t, chat.UserMessage(task))
-		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+		d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		d.Say(rounds(1, 8, 450)...)
 		r, err := d.Render(t.Context(), prompt(d.Session))
@@ -468,7 +470,7 @@ func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {
 func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Budget = 100_000
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	d.Target.Model = saying("Done.")
 	added, err := d.Session.Add(t.Context(),
 		entry.Entry{Body: entry.Message{Message: chat.AssistantMessage("error: too large")}},
@@ -484,12 +486,12 @@ func TestRecoverHidesAFailedAnswerThoughOtherEntriesFollowIt(t *testing.T) {
 }
 
 func TestSummariesInChineseAreNotRefusedForTheirLength(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		t.Parallel()
 		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
 		d := newFixture(t, chat.UserMessage("请修复构建。"))
 		d.Policy, d.Target.Model = p, saying(long)
-		d.Policy.Overflow.LastResort, d.Policy.Ask.Names, d.Policy.Clear = summarize.ResortError, nil, summarize.Clear{}
+		d.Policy.Overflow.LastResort, d.Policy.Ask.Names, d.Policy.Clear = policy.ResortError, nil, policy.Clear{}
 		for n := range 60 {
 			d.Say(round(n, 500)...)
 			d.Messages()
@@ -525,7 +527,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 func TestARefusalThatNoCompactionAnswersIsAnsweredWithLessHistory(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, roundTokens)...)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	d.Target.Model = down(errDown)
 	d.Messages()
 	refused := &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}
@@ -551,7 +553,7 @@ func TestARefusalThatNoCompactionAnswersIsAnsweredWithLessHistory(t *testing.T) 
 }
 
 func TestASingleRefusalWithoutANumberIsTakenForAMistake(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Policy, d.Target.Budget, d.Target.Model = p, 100_000, down(errDown)
 		d.Say(rounds(1, 4, roundTokens)...)
@@ -567,7 +569,7 @@ func TestASingleRefusalWithoutANumberIsTakenForAMistake(t *testing.T) {
 }
 
 func TestARefusedSummaryDoesNotBoundTheAgentsPrompts(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Policy, d.Target.Budget, d.Policy.Ask.Names = p, 50_000, nil
 		d.Target.Model = down(status(413))

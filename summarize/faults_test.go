@@ -22,9 +22,11 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // fullStore is a store whose disk may be full.
@@ -85,7 +87,7 @@ func TestAFaultOfTheModelLosesNothingAndTheNextRenderWorks(t *testing.T) {
 				before := d.Messages()
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				require.Equal(t, summarize.PendingNone, d.PendingNow())
+				require.Equal(t, policy.PendingNone, d.PendingNow())
 				equal(t, before[1:], said(d.Session))
 				d.Say(round(5, 50)...)
 				d.Answers(models.SaySummary("Good."))
@@ -121,13 +123,13 @@ func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store, s := open(t)
 			d := fixtureOf(t, s, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
-			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+			d.Policy.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}}
 			d.Answers(models.SaySummary("one"))
 			before := d.Messages()
 			synctest.Wait()
 			store.fill(true)
 			equal(t, before, d.Messages())
-			require.Equal(t, summarize.PendingNone, d.PendingNow())
+			require.Equal(t, policy.PendingNone, d.PendingNow())
 			require.Contains(t, kinds(*d.Heard), "failed")
 			store.fill(false)
 			d.Say(round(5, 50)...)
@@ -169,7 +171,7 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 				step()
 				return answer(ctx, r)
 			})
-			d.OnEvent = func(summarize.Event) { step() }
+			d.Observers = []summarize.Observer{summarize.OnEvent(func(event.Event) { step() })}
 			d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { step(); return nil }
 			step()
 			want := d.Messages()

@@ -7,15 +7,19 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/write"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Hooks are called around compactions. Each may be nil. If one fails, panics or takes longer than Timeout, an
-// [EventHookFailed] says so and the work goes on without it. A hook must not call the compactor.
+// [event.HookFailed] says so and the work goes on without it. A hook must not call the compactor.
 type Hooks struct {
 	// BeforeCompact is called after the plan is written and before a model is asked. It may archive the transcript,
 	// cancel the compaction, supply the summary itself, or add to the request. If the summary is made in the
 	// background, so is this call.
-	BeforeCompact func(ctx context.Context, reason Occasion, m Material) (Intervention, error)
+	BeforeCompact func(ctx context.Context, reason policy.Occasion, m policy.Material) (Intervention, error)
 	// AfterCompact is called with the compaction's entry once it is in the session. If the summary was made in the
 	// background, this call is made there too.
 	AfterCompact func(ctx context.Context, e entry.Entry) error
@@ -30,7 +34,7 @@ type Hooks struct {
 	AfterBranch func(ctx context.Context, from, to string, summary *entry.BranchSummary) error
 	// Workspace returns what else the application knows of the work when a compaction is made. Defaults to the newest
 	// [entry.Todos] on the path.
-	Workspace func(ctx context.Context) (Workspace, error)
+	Workspace func(ctx context.Context) (policy.Workspace, error)
 	// Timeout of each hook, and of writing a checkpoint. Defaults to 30 seconds. A hook that has not returned a second
 	// after its timeout is left behind.
 	Timeout time.Duration
@@ -43,7 +47,7 @@ type Intervention struct {
 	// Summary is used instead of a model's, and no model is asked.
 	Summary *entry.Summary
 	// Prompts replace those of the policy.
-	Prompts []Prompt
+	Prompts []policy.Prompt
 	// Context is a list of lines to add to the request.
 	Context []string
 	// Data is kept with the compaction. It must be JSON.
@@ -63,10 +67,10 @@ func (h Hooks) timeout() time.Duration {
 }
 
 // hook calls a hook, and reports its failure as an event.
-func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, Event), name string, f func(context.Context) (T, error)) T {
-	got, err := call(ctx, "hook "+name, h.timeout(), f)
-	if _, wrong := errors.AsType[*CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
-		emit(ctx, Event{Kind: EventHookFailed, Hook: name, Err: err})
+func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, event.Event), name string, f func(context.Context) (T, error)) T {
+	got, err := guard.Call(ctx, "hook "+name, h.timeout(), f)
+	if _, wrong := errors.AsType[*policy.CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
+		emit(ctx, event.Event{Kind: event.HookFailed, Hook: name, Err: err})
 	}
 	if err != nil {
 		var none T
@@ -75,47 +79,40 @@ func hook[T any](ctx context.Context, h Hooks, emit func(context.Context, Event)
 	return got
 }
 
-// suppliedText returns the text of an intervention's summary.
-func suppliedText(i Intervention) (string, error) {
-	if data := i.Summary.Data; len(data) > 0 && !json.Valid(data) {
-		return "", &SummaryError{Reason: "its Data is not JSON"}
-	}
-	return tidy(i.Summary.Text)
-}
-
 // noResult turns a hook that returns only an error into one that returns an empty value too.
 func noResult(f func(context.Context) error) func(context.Context) (struct{}, error) {
 	return func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }
 }
 
 // runBefore calls the hooks that run before a model is asked.
-func (c *carrier) runBefore(ctx context.Context, j *job) error {
-	if c.hooks.Workspace != nil {
-		known := hook(ctx, c.hooks, c.emit, "Workspace", c.hooks.Workspace)
+func (x *executor) runBefore(ctx context.Context, j *write.Attempt) (got Intervention, err error) {
+	if x.hooks.Workspace != nil {
+		known := hook(ctx, x.hooks, x.emit, "Workspace", x.hooks.Workspace)
 		if known.Plan == "" {
-			known.Plan = j.material.Plan
+			known.Plan = j.Material.Plan
 		}
 		if known.Todo == "" {
-			known.Todo = j.material.Todo
+			known.Todo = j.Material.Todo
 		}
-		j.material.Workspace = known
+		j.Material.Workspace = known
 	}
-	if c.hooks.BeforeCompact != nil {
-		occasion, whole := Occasion(j.plan.Occasion), j.whole() // now, because a hook that is left behind must not read the job
-		j.intervention = hook(ctx, c.hooks, c.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
-			return c.hooks.BeforeCompact(ctx, occasion, whole)
+	if x.hooks.BeforeCompact != nil {
+		occasion, whole := policy.Occasion(j.Plan.Occasion), j.Whole() // now, because a hook that is left behind must not read the job
+		got = hook(ctx, x.hooks, x.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
+			return x.hooks.BeforeCompact(ctx, occasion, whole)
 		})
-		j.material.Context = j.intervention.Context
-		if data := j.intervention.Data; len(data) > 0 && !json.Valid(data) {
-			c.emit(ctx, Event{Kind: EventHookFailed, Hook: "BeforeCompact", Err: errBadData})
-			j.intervention.Data = nil
+		if data := got.Data; len(data) > 0 && !json.Valid(data) {
+			x.emit(ctx, event.Event{Kind: event.HookFailed, Hook: "BeforeCompact", Err: errBadData})
+			got.Data = nil
 		}
+		j.Material.Context = got.Context
+		j.Supplied = write.Supplied{Summary: got.Summary, Data: got.Data, FirstKept: got.FirstKept, Title: got.Title, TokensBefore: got.TokensBefore}
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return got, context.Cause(ctx)
 	}
-	if j.intervention.Cancel {
-		return ErrVetoed
+	if got.Cancel {
+		return got, ErrVetoed
 	}
-	return nil
+	return got, nil
 }

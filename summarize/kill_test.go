@@ -27,7 +27,9 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Environment variables that make the test binary a child process, see [TestMain].
@@ -38,9 +40,9 @@ const (
 )
 
 // everything returns a policy that clears, compacts in the background and in the foreground, and writes checkpoints.
-func everything() summarize.Policy {
+func everything() policy.Policy {
 	p := inBackground()
-	p.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 2600, Saves: 700}}
+	p.Clear = policy.Clear{Always: true, Rule: history.ClearRule{Keep: 2600, Saves: 700}}
 	p.Place.Checkpoints = true
 	return p
 }
@@ -71,9 +73,9 @@ func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 }
 
 // inBackground returns a policy that compacts in the background at 80%, and in the foreground if a prompt does not fit.
-func inBackground() summarize.Policy {
+func inBackground() policy.Policy {
 	p := copilotchat.Policy()
-	p.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
+	p.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}, {On: policy.OnBudgetExceeded}}
 	return p
 }
 
@@ -96,26 +98,26 @@ func workUntilKilled(path string) error {
 	}
 	c := summarize.Compactor{
 		Session: s, Policy: inBackground(), Checkpoints: checkpointsOf(path),
-		Target: summarize.Target{Tokenizer: quarter{}, Budget: budget, Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		Target: policy.Target{Tokenizer: quarter{}, Budget: budget, Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			tell("asking")
 			time.Sleep(3 * pause)
 			tell("answered")
 			time.Sleep(pause)
 			return sawUpTo(ctx, r)
 		})},
-		OnEvent: func(e summarize.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Checkpoint.Number > 0 {
 				fmt.Println("checkpoint", filepath.Base(e.Checkpoint.Path))
 			}
 			switch {
-			case e.Kind == summarize.EventUsage, e.Kind == summarize.EventAnswered, e.Kind == summarize.EventWaiting:
+			case e.Kind == event.Usage, e.Kind == event.Answered, e.Kind == event.Waiting:
 				return
 			case !e.Background:
 				tell("foreground")
 			}
 			tell(string(e.Kind))
 			time.Sleep(pause)
-		},
+		})},
 	}
 	if os.Getenv(everythingEnv) != "" {
 		c.Policy = everything()
@@ -252,7 +254,7 @@ func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) 
 	last = -1
 	for _, line := range killedOnce(t, env, later, func(line string) bool { return line == step }) {
 		require.NotEqual(t, "foreground", line)
-		if line == string(summarize.EventDone) {
+		if line == string(event.Done) {
 			done++
 		}
 		if n, ok := strings.CutPrefix(line, "said "); ok {
@@ -383,7 +385,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 
 		d := fixtureOf(t, s)
 		d.Policy, d.Target.Model, d.Checkpoints = everything(), chat.ModelFunc(sawUpTo), checkpointsOf(path)
-		require.Equal(t, summarize.PendingNone, d.PendingNow(), "no process carries the plan out")
+		require.Equal(t, policy.PendingNone, d.PendingNow(), "no process carries the plan out")
 		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
 		before, most := latest(t, s), len(said(s))+60

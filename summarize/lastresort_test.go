@@ -14,19 +14,20 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
-	for name, change := range map[string]func(*summarize.Policy){
-		"no condition holds":             func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{Cap: 1 << 30}} },
-		"the policy is off":              func(p *summarize.Policy) { p.Off = true },
-		"the only condition is OnDemand": func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{On: summarize.OnDemand}} },
-		"the model is down":              func(p *summarize.Policy) {},
+	for name, change := range map[string]func(*policy.Policy){
+		"no condition holds":             func(p *policy.Policy) { p.Trigger = policy.Trigger{{Cap: 1 << 30}} },
+		"the policy is off":              func(p *policy.Policy) { p.Off = true },
+		"the only condition is OnDemand": func(p *policy.Policy) { p.Trigger = policy.Trigger{{On: policy.OnDemand}} },
+		"the model is down":              func(p *policy.Policy) {},
 	} {
 		for _, c := range []struct {
-			resort summarize.LastResort
+			resort policy.LastResort
 			event  string
-		}{{summarize.ResortError, ""}, {summarize.ResortTruncate, "truncated"}, {summarize.ResortDrop, "let go"}} {
+		}{{policy.ResortError, ""}, {policy.ResortTruncate, "truncated"}, {policy.ResortDrop, "let go"}} {
 			t.Run(name+", "+string(c.resort), func(t *testing.T) {
 				d := newFixture(t, overflowing()...)
 				d.Target.Model = down(errDown)
@@ -118,9 +119,9 @@ func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 	}{{1000, 5}, {2000, 3}} {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget = 20_000
-		d.Policy = summarize.Policy{
-			Measure: summarize.Measure{By: summarize.ByReport}, Trigger: summarize.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
-			Place: summarize.Place{Max: 200},
+		d.Policy = policy.Policy{
+			Measure: policy.Measure{By: policy.ByReport}, Trigger: policy.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
+			Place: policy.Place{Max: 200},
 		}
 		d.Say(rounds(1, 9, 500)...)
 		reported(d, "", c.input, 1000)

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/storetest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // mortal is a process's access to a store with leases, until the process dies.
@@ -58,7 +59,7 @@ func leasedFixture(t *testing.T, store storage.Store, model chat.Model) fixture 
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	d := fixtureOf(t, s)
 	d.Policy = copilotchat.Policy()
-	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.Policy.Overflow.LastResort = policy.ResortError
 	d.Target.Model = model
 	return d
 }
@@ -71,7 +72,7 @@ func unanswering() chat.Model {
 	}}
 }
 
-func pendingOf(t *testing.T, d fixture) summarize.Pending {
+func pendingOf(t *testing.T, d fixture) policy.Pending {
 	t.Helper()
 	require.NoError(t, d.Session.Refresh(t.Context()))
 	pending, err := d.Pending(t.Context())
@@ -87,10 +88,10 @@ func TestAPlanWhoseProcessDiedIsTakenUpWithinTenSeconds(t *testing.T) {
 				d := leasedFixture(t, store, unanswering())
 				d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
 				d.Messages()
-				require.Equal(t, summarize.PendingRunning, pendingOf(t, d))
+				require.Equal(t, policy.PendingRunning, pendingOf(t, d))
 				time.Sleep(lives)
 				other := leasedFixture(t, store.Leases, saying("Made by the other."))
-				require.Equal(t, summarize.PendingElsewhere, pendingOf(t, other))
+				require.Equal(t, policy.PendingElsewhere, pendingOf(t, other))
 				store.dead.Store(true)
 				died := time.Now()
 				other.Say(rounds(10, 11, 600)...) // now it no longer fits
@@ -110,14 +111,14 @@ func TestAPlanThatItsProcessNeverClaimedIsTakenUpWithinTenSeconds(t *testing.T) 
 		d := leasedFixture(t, store, unanswering())
 		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
 		d.Messages()
-		require.Equal(t, summarize.PendingRunning, pendingOf(t, d))
+		require.Equal(t, policy.PendingRunning, pendingOf(t, d))
 		synctest.Wait() // until it has claimed the plan
 		d.Session.Release(d.Session.Leaf())
 		other := leasedFixture(t, store, saying("Made by the other."))
 		time.Sleep(9*time.Second - time.Millisecond)
-		require.Equal(t, summarize.PendingElsewhere, pendingOf(t, other))
+		require.Equal(t, policy.PendingElsewhere, pendingOf(t, other))
 		time.Sleep(time.Millisecond)
-		require.Equal(t, summarize.PendingNone, pendingOf(t, other))
+		require.Equal(t, policy.PendingNone, pendingOf(t, other))
 	})
 }
 
@@ -130,7 +131,7 @@ func TestAPlanOfARunnerIsLeftToTheQueueUntilItsWorkerDies(t *testing.T) {
 		d.Say(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 5, 660)...)...)
 		d.Messages()
 		time.Sleep(4 * time.Minute)
-		require.Equal(t, summarize.PendingElsewhere, pendingOf(t, d), "queued")
+		require.Equal(t, policy.PendingElsewhere, pendingOf(t, d), "queued")
 		worker := leasedFixture(t, store, unanswering())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -138,10 +139,10 @@ func TestAPlanOfARunnerIsLeftToTheQueueUntilItsWorkerDies(t *testing.T) {
 		synctest.Wait()
 		second := leasedFixture(t, store.Leases, saying("Made twice."))
 		require.ErrorIs(t, second.CarryOut(t.Context(), plan, nil), summarize.ErrBusy)
-		require.Equal(t, summarize.PendingElsewhere, pendingOf(t, d), "at work")
+		require.Equal(t, policy.PendingElsewhere, pendingOf(t, d), "at work")
 		store.dead.Store(true)
 		time.Sleep(9 * time.Second)
-		require.Equal(t, summarize.PendingNone, pendingOf(t, d), "the worker is dead")
+		require.Equal(t, policy.PendingNone, pendingOf(t, d), "the worker is dead")
 		require.NoError(t, second.CarryOut(t.Context(), plan, nil), "a second attempt may still make it")
 		cancel()
 		require.Error(t, <-done)
@@ -153,9 +154,9 @@ func TestAPlanIsLeftAloneIfTheStoreCannotReadItsLease(t *testing.T) {
 	d := leasedFixture(t, store, saying("Done."))
 	_, err := d.Session.Add(t.Context(), entry.Entry{Time: time.Now().Add(-time.Minute), Body: entry.Plan{Until: time.Now().Add(time.Minute)}})
 	require.NoError(t, err)
-	require.Equal(t, summarize.PendingNone, pendingOf(t, d))
+	require.Equal(t, policy.PendingNone, pendingOf(t, d))
 	store.down.Store(true)
-	require.Equal(t, summarize.PendingElsewhere, pendingOf(t, d))
+	require.Equal(t, policy.PendingElsewhere, pendingOf(t, d))
 }
 
 // A claim that cannot be made is a compaction that failed.
@@ -171,7 +172,7 @@ func TestACompactionFailsIfTheStoreGivesNoLease(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, entry.PlanFailed, end.Body.(entry.PlanEnd).Outcome)
 	store.down.Store(false)
-	require.Equal(t, summarize.PendingNone, pendingOf(t, d))
+	require.Equal(t, policy.PendingNone, pendingOf(t, d))
 }
 
 // leaseless is a store whose leases fail while it is down.

@@ -14,10 +14,10 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
@@ -31,14 +31,14 @@ func documents(n, tokens int) elements.Node {
 }
 
 // eachPolicy runs a test under every policy.
-func eachPolicy(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
+func eachPolicy(t *testing.T, test func(t *testing.T, p policy.Policy)) {
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}
 }
 
 func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t)
 		d.Policy, d.Target.Budget, d.Target.ContextWindow = p, 10_000, 10_000
 		for turn := range 4 {
@@ -59,7 +59,7 @@ func TestPiecesThatMayBePrunedTriggerNoCompaction(t *testing.T) {
 
 func TestDroppableHistoryCountsTowardsTheTrigger(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.99}}
+	d.Policy.Trigger = policy.Trigger{{Ratio: 0.99}}
 	tree := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: d.Session, Droppable: true},
@@ -74,7 +74,7 @@ func TestDroppableHistoryCountsTowardsTheTrigger(t *testing.T) {
 }
 
 // lastLine returns the last line of an explanation.
-func lastLine(e summarize.Explanation) string {
+func lastLine(e policy.Explanation) string {
 	lines := strings.Split(strings.TrimSpace(e.String()), "\n")
 	return lines[len(lines)-1]
 }
@@ -98,7 +98,7 @@ func TestInstructionsWithoutAPriorityAreNotPrunedBeforeHistoryIsCompacted(t *tes
 
 func TestOnlyTheLastResortDropsInstructions(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(words(3990)))
-	d.Policy.Overflow.LastResort = summarize.ResortDrop
+	d.Policy.Overflow.LastResort = policy.ResortDrop
 	tree := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 		history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
@@ -122,36 +122,36 @@ func reported(d fixture, model string, input, counted int) {
 func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		by   summarize.MeasureBy
+		by   policy.MeasureBy
 		say  func(d fixture)
 		want float64
 	}{
-		{"1 if nothing was reported", summarize.ByReport, func(d fixture) {}, 1},
-		{"above 1", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 1000) }, 1.5},
-		{"below 1", summarize.ByReport, func(d fixture) { reported(d, "m", 800, 1000) }, 0.8},
-		{"at least 0.5", summarize.ByReport, func(d fixture) { reported(d, "m", 100, 1000) }, 0.5},
-		{"at most 4", summarize.ByReport, func(d fixture) { reported(d, "m", 9000, 1000) }, 4},
-		{"1 if our own count is what the policy measures by", summarize.ByCount, func(d fixture) { reported(d, "m", 1500, 1000) }, 1},
-		{"1 if we count more", summarize.ByLarger, func(d fixture) { reported(d, "m", 800, 1000) }, 1},
-		{"above 1 if the provider counts more", summarize.ByLarger, func(d fixture) { reported(d, "m", 1500, 1000) }, 1.5},
-		{"of the newest report", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
-		{"not of a report about another model", summarize.ByReport, func(d fixture) { reported(d, "other", 1500, 1000) }, 1},
-		{"not of a report before a switch of models", summarize.ByReport, func(d fixture) {
+		{"1 if nothing was reported", policy.ByReport, func(d fixture) {}, 1},
+		{"above 1", policy.ByReport, func(d fixture) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"below 1", policy.ByReport, func(d fixture) { reported(d, "m", 800, 1000) }, 0.8},
+		{"at least 0.5", policy.ByReport, func(d fixture) { reported(d, "m", 100, 1000) }, 0.5},
+		{"at most 4", policy.ByReport, func(d fixture) { reported(d, "m", 9000, 1000) }, 4},
+		{"1 if our own count is what the policy measures by", policy.ByCount, func(d fixture) { reported(d, "m", 1500, 1000) }, 1},
+		{"1 if we count more", policy.ByLarger, func(d fixture) { reported(d, "m", 800, 1000) }, 1},
+		{"above 1 if the provider counts more", policy.ByLarger, func(d fixture) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"of the newest report", policy.ByReport, func(d fixture) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
+		{"not of a report about another model", policy.ByReport, func(d fixture) { reported(d, "other", 1500, 1000) }, 1},
+		{"not of a report before a switch of models", policy.ByReport, func(d fixture) {
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.ModelChange{Model: "m"}})
 			require.NoError(d.T, err)
 		}, 1},
-		{"not of a report before a compaction", summarize.ByReport, func(d fixture) {
+		{"not of a report before a compaction", policy.ByReport, func(d fixture) {
 			reported(d, "m", 1500, 1000)
 			require.NoError(d.T, d.Session.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
 		}, 1},
-		{"not of a report before a clearing", summarize.ByReport, func(d fixture) {
+		{"not of a report before a clearing", policy.ByReport, func(d fixture) {
 			d.Say(round(1, 200)...)
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Clearing{Results: []entry.Cleared{{Entry: "e3", Text: "[gone]"}}}})
 			require.NoError(d.T, err)
 		}, 1},
-		{"1 if the report has no count of ours", summarize.ByReport, func(d fixture) { reported(d, "m", 1500, 0) }, 1},
+		{"1 if the report has no count of ours", policy.ByReport, func(d fixture) { reported(d, "m", 1500, 0) }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, chat.UserMessage(task))
@@ -186,7 +186,7 @@ func TestAThresholdLowersTheBaseOfRatiosOnlyIfThePolicySaysSo(t *testing.T) {
 	}{{true, 5000}, {false, 10_000}} {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
-		d.Policy.Measure = summarize.Measure{LoweredBase: c.lowered, Threshold: 0.5}
+		d.Policy.Measure = policy.Measure{LoweredBase: c.lowered, Threshold: 0.5}
 		d.Messages()
 		require.Equal(t, c.want, d.Explain(t.Context()).Measurement.Base)
 		require.Equal(t, 5000, d.Explain(t.Context()).Measurement.Budget)
@@ -197,7 +197,7 @@ func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 12, 500)...)
 	d.Target.Budget, d.Target.ContextWindow = 8_000, 10_000
-	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()
 	require.Len(t, kept(d.Session), 3, "2,000 tokens less the turn's first message")

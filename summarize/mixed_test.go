@@ -22,7 +22,9 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Environment variables with which long runs do more: the numbers of calls, of kills and of sessions.
@@ -112,13 +114,13 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 // mixed makes the given number of random calls of one compactor, and closes it near the end.
 func mixed(t *testing.T, s *history.Session, calls int) {
 	d := summarize.Compactor{
-		Session: s, Policy: inBackground(), Target: summarize.Target{Model: chat.ModelFunc(flaky), Name: "flaky", Tokenizer: quarter{}, Budget: budget},
+		Session: s, Policy: inBackground(), Target: policy.Target{Model: chat.ModelFunc(flaky), Name: "flaky", Tokenizer: quarter{}, Budget: budget},
 		Checkpoints: &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")},
-		OnEvent:     func(summarize.Event) {},
+		Observers:   []summarize.Observer{summarize.OnEvent(func(event.Event) {})},
 	}
 	d.Policy.Place.Checkpoints, d.Policy.Ask.RetryWait = true, time.Millisecond
-	d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnContextLimit}, summarize.Condition{On: summarize.OnModelSwitch, Ratio: 0.5})
-	d.Policy.Clear = summarize.Clear{Rule: history.ClearRule{Keep: 2500}}
+	d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnContextLimit}, policy.Condition{On: policy.OnModelSwitch, Ratio: 0.5})
+	d.Policy.Clear = policy.Clear{Rule: history.ClearRule{Keep: 2500}}
 	d.Policy.Branch.On = true
 	list := []func(ctx context.Context, n int) error{
 		func(ctx context.Context, n int) error { return s.Append(ctx, round(n, 100+rand.IntN(500))...) },
@@ -167,7 +169,7 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 				if rand.IntN(3) == 0 {
 					time.AfterFunc(rand.N(4*time.Millisecond), cancel)
 				}
-				if err := list[rand.IntN(len(list))](ctx, worker*calls+n+1); errors.As(err, new(*summarize.TimeoutError)) {
+				if err := list[rand.IntN(len(list))](ctx, worker*calls+n+1); errors.As(err, new(*policy.TimeoutError)) {
 					t.Errorf("nothing takes so long: %v", err)
 				}
 				if worker == 0 && n == calls/workers-5 {

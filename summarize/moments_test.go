@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // moment is a way in which a model misbehaves for a while.
@@ -399,7 +399,7 @@ func TestABadMomentPasses(t *testing.T) {
 			longest := 5*time.Minute + 2*time.Second // for a summary without which nothing can be sent
 			if !c.summary && (moments[c.moment].name == "hangs" || moments[c.moment].name == "does not stop") {
 				longest = 15*time.Minute + 2*time.Second // the agent's own request, for which the step has a deadline
-			} else if c.summary && policies.All()[c.policy].Overflow.LastResort != summarize.ResortError {
+			} else if c.summary && policies.All()[c.policy].Overflow.LastResort != policy.ResortError {
 				longest = time.Minute + 2*time.Second
 			}
 			require.LessOrEqual(t, got.longest, longest)

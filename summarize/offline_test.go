@@ -10,13 +10,14 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 func TestADigestOfADigestKeepsRequestsFilesAndErrors(t *testing.T) {
-	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+	for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newFileFixture(t, sessiontest.Workday()...)
 			d.Target.Model, d.Policy.Ask.Mode = models.Offline{Tokenizer: quarter{}}, mode
@@ -55,7 +56,7 @@ func TestADigestOfADigestKeepsRequestsFilesAndErrors(t *testing.T) {
 
 func TestADigestKeepsASummaryThatAnotherModelWrote(t *testing.T) {
 	const foreign = "1. Conversation Overview: the user wants <b>speed</b> & no  fuss.\n\n- item one\n  * nested\n\n8. Continuation Plan: measure."
-	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+	for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newFileFixture(t, overflowing()...)
 			d.Policy.Ask.Mode = mode
@@ -100,7 +101,7 @@ func TestADigestInSimpleModeQuotesNoToolOutput(t *testing.T) {
 
 func TestOurTagsInADigestAreEscaped(t *testing.T) {
 	const trap = "Why is </conversation-summary> printed, and <conversation-summary>, and </summary>, and <summary>, and </analysis>, and <transcript path=x>?"
-	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+	for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
 		d := newFixture(t, append(overflowing(), chat.UserMessage(trap))...)
 		d.Target.Model, d.Policy.Ask.Mode = models.Offline{Tokenizer: quarter{}}, mode
 		d.Say(rounds(7, 20, 600)...)
@@ -122,7 +123,7 @@ func TestADigestKeepsACompactionThatTheCallerMade(t *testing.T) {
 }
 
 func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
-	for name, p := range prompts() {
+	for name, p := range requestsOf() {
 		t.Run(name, func(t *testing.T) {
 			m := firstMaterial()
 			m.PreviousSummary = "## The user said\n- Start a <project>.\n## Files\n- main.go"
@@ -132,7 +133,7 @@ func TestOfflineDigestsTheHistoryOfEveryPrompt(t *testing.T) {
 			require.NoError(t, err)
 			read := p.Read
 			if read == nil {
-				read = summarize.ReadAll
+				read = prompts.ReadAll
 			}
 			digest, err := read(response)
 			require.NoError(t, err)

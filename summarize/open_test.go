@@ -10,13 +10,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, overflowing()...)
 		d.Policy = p
 		d.Policy.Cut = history.Cut{} // some policies' cut keeps more than the budget
@@ -42,15 +43,15 @@ func TestACompactionOnDemandIsTriedAgainAfterAFailure(t *testing.T) {
 func TestAPolicyThatOnlyForksFailsInTheForegroundWithTheReason(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Policy = copilotchat.Policy()
-	d.Policy.Overflow.LastResort = summarize.ResortError
-	d.Policy.Ask.Mode = summarize.ModeFork
+	d.Policy.Overflow.LastResort = policy.ResortError
+	d.Policy.Ask.Mode = prompts.ModeFork
 	require.ErrorContains(t, d.Fails(), "no prompt for a summary outside the background")
 }
 
 func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
 	d := newFileFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
 	again := fixtureOf(t, read(t, d.Session.Path()))
-	again.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}}
+	again.Policy.Trigger = policy.Trigger{{Ratio: 0.5}}
 	for range 3 {
 		again.Messages()
 	}
@@ -62,12 +63,12 @@ func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
 	d := newFileFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
-	require.Equal(t, summarize.OutcomePlaced, anotherFixture(t, d, d.Script).Explain(t.Context()).Outcome)
+	require.Equal(t, policy.OutcomePlaced, anotherFixture(t, d, d.Script).Explain(t.Context()).Outcome)
 	whole := content(t, d.Session.Path())
 	last := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(whole[:last+30]), 0o600)) // the process was killed while it wrote
 	again := fixtureOf(t, opened(t, path))
 	require.Empty(t, compactions(again.Session))
-	require.NotEqual(t, summarize.OutcomePlaced, again.Explain(t.Context()).Outcome)
+	require.NotEqual(t, policy.OutcomePlaced, again.Explain(t.Context()).Outcome)
 }

@@ -13,38 +13,39 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestAnInvalidPolicyIsRefusedByTheNameOfTheField(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		policy summarize.Policy
+		policy policy.Policy
 		want   string // "" if it is valid
 	}{
-		{"the zero value", summarize.Policy{}, ""},
+		{"the zero value", policy.Policy{}, ""},
 		{"Copilot Chat's", copilotchat.Policy(), ""},
-		{"shares of 1", summarize.Policy{Cut: history.Cut{Share: 1}, Place: summarize.Place{Share: 1}}, ""},
-		{"full mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeFull}}, ""},
-		{"simple mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}}, ""},
-		{"the smallest Max", summarize.Policy{Place: summarize.Place{Max: 100}}, ""},
-		{"an unknown mode", summarize.Policy{Ask: summarize.Ask{Mode: "thorough"}}, `Policy.Ask.Mode is "thorough"`},
-		{"Cut.Share below 0", summarize.Policy{Cut: history.Cut{Share: -0.1}}, "Policy.Cut.Share is -0.1"},
-		{"Cut.Share above 1", summarize.Policy{Cut: history.Cut{Share: 1.1}}, "Policy.Cut.Share is 1.1"},
-		{"Cut.Share that is not a number", summarize.Policy{Cut: history.Cut{Share: math.NaN()}}, "Policy.Cut.Share is NaN"},
-		{"Place.Share below 0", summarize.Policy{Place: summarize.Place{Share: -0.1}}, "Policy.Place.Share is -0.1"},
-		{"Place.Share above 1", summarize.Policy{Place: summarize.Place{Share: 20}}, "Policy.Place.Share is 20"},
-		{"Place.Share that is not a number", summarize.Policy{Place: summarize.Place{Share: math.NaN()}}, "Policy.Place.Share is NaN"},
-		{"Max below 0", summarize.Policy{Place: summarize.Place{Max: -1}}, "Policy.Place.Max is -1"},
-		{"Max too small for a summary", summarize.Policy{Place: summarize.Place{Max: 99}}, "Policy.Place.Max is 99"},
-		{"Cut.Share as large as the trigger's Ratio", summarize.Policy{
-			Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.5},
+		{"shares of 1", policy.Policy{Cut: history.Cut{Share: 1}, Place: policy.Place{Share: 1}}, ""},
+		{"full mode", policy.Policy{Ask: policy.Ask{Mode: policy.ModeFull}}, ""},
+		{"simple mode", policy.Policy{Ask: policy.Ask{Mode: policy.ModeSimple}}, ""},
+		{"the smallest Max", policy.Policy{Place: policy.Place{Max: 100}}, ""},
+		{"an unknown mode", policy.Policy{Ask: policy.Ask{Mode: "thorough"}}, `Policy.Ask.Mode is "thorough"`},
+		{"Cut.Share below 0", policy.Policy{Cut: history.Cut{Share: -0.1}}, "Policy.Cut.Share is -0.1"},
+		{"Cut.Share above 1", policy.Policy{Cut: history.Cut{Share: 1.1}}, "Policy.Cut.Share is 1.1"},
+		{"Cut.Share that is not a number", policy.Policy{Cut: history.Cut{Share: math.NaN()}}, "Policy.Cut.Share is NaN"},
+		{"Place.Share below 0", policy.Policy{Place: policy.Place{Share: -0.1}}, "Policy.Place.Share is -0.1"},
+		{"Place.Share above 1", policy.Policy{Place: policy.Place{Share: 20}}, "Policy.Place.Share is 20"},
+		{"Place.Share that is not a number", policy.Policy{Place: policy.Place{Share: math.NaN()}}, "Policy.Place.Share is NaN"},
+		{"Max below 0", policy.Policy{Place: policy.Place{Max: -1}}, "Policy.Place.Max is -1"},
+		{"Max too small for a summary", policy.Policy{Place: policy.Place{Max: 99}}, "Policy.Place.Max is 99"},
+		{"Cut.Share as large as the trigger's Ratio", policy.Policy{
+			Trigger: policy.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.5},
 		}, "nothing would ever be compacted"},
-		{"Cut.Tokens as large as the trigger's Cap", summarize.Policy{
-			Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
+		{"Cut.Tokens as large as the trigger's Cap", policy.Policy{
+			Trigger: policy.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
 		}, "nothing would ever be compacted"},
-		{"Cut.Tokens below the trigger's Cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
-		{"Timeout above TimeLimit", summarize.Policy{Ask: summarize.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout is 6m0s: it must not be longer than Policy.Ask.TimeLimit, 5m0s"},
-		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
+		{"Cut.Tokens below the trigger's Cap", policy.Policy{Trigger: policy.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
+		{"Timeout above TimeLimit", policy.Policy{Ask: policy.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout is 6m0s: it must not be longer than Policy.Ask.TimeLimit, 5m0s"},
+		{"SimpleResult below 0", policy.Policy{Ask: policy.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t)

@@ -17,20 +17,22 @@ import (
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // prompts returns the prompts by their modes.
-func prompts() map[string]summarize.Prompt {
-	return map[string]summarize.Prompt{
-		"full": summarize.FullPrompt(), "simple": summarize.SimplePrompt(), "fork": summarize.ForkPrompt(),
+func requestsOf() map[string]policy.Prompt {
+	return map[string]policy.Prompt{
+		"full": prompts.FullPrompt(), "simple": prompts.SimplePrompt(), "fork": prompts.ForkPrompt(),
 		"turns": a3s.Prompt(), "conversation-compaction": copilotcli.Prompt(),
-		"briefing": stagewise.Briefing{}.Prompt(), "handoff": ohmypi.Handoff{}.Prompt(), "branch": summarize.BranchPrompt(),
+		"briefing": stagewise.Briefing{}.Prompt(), "handoff": ohmypi.Handoff{}.Prompt(), "branch": prompts.BranchPrompt(),
 	}
 }
 
 func TestPromptsMatchTheirGoldenFiles(t *testing.T) {
-	for name, p := range prompts() {
+	for name, p := range requestsOf() {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, name, string(p.Mode))
 			golden.Equal(t, "prompt_"+name+".txt", format(mustRenderRequest(t, p.Request(firstMaterial()))))
@@ -45,7 +47,7 @@ func TestPromptsMatchTheirGoldenFiles(t *testing.T) {
 }
 
 func TestEveryPromptHasTheInstructionsTheContextAndTheRoom(t *testing.T) {
-	for name, p := range prompts() {
+	for name, p := range requestsOf() {
 		t.Run(name, func(t *testing.T) {
 			got := text(mustRenderRequest(t, p.Request(secondMaterial())))
 			for _, want := range []string{"Mind the flags.", "The client is Ada.", "You may not call tools.", "1500 tokens"} {
@@ -65,14 +67,14 @@ func TestARequestFitsOrIsAnError(t *testing.T) {
 		m.Covered = append(m.Covered, chat.UserMessage(fmt.Sprintf("More of %d.", n)))
 	}
 	m.Sent = m.Covered
-	all := prompts()
+	all := requestsOf()
 	all["briefing, packed"] = stagewise.Briefing{Packs: true}.Prompt()
 	all["handoff, packed"] = ohmypi.Handoff{Packs: true}.Prompt()
 	for name, p := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			size := count(quarter{}, mustRenderRequest(t, p.Request(m)))
-			packs := p.Mode == summarize.ModeSimple || p.Mode == summarize.ModeBranch || strings.HasSuffix(name, "packed")
+			packs := p.Mode == policy.ModeSimple || p.Mode == prompts.ModeBranch || strings.HasSuffix(name, "packed")
 			fits := 0
 			for window := size; window > size/3; window -= 37 * 400 / extremes.Cases(400) {
 				_, err := renderRequest(t, p.Request(m), window)
@@ -92,7 +94,7 @@ func TestARequestFitsOrIsAnError(t *testing.T) {
 }
 
 func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
-	p := summarize.ForkPrompt()
+	p := prompts.ForkPrompt()
 	require.True(t, p.Tools, "tools are declared as in the agent's request")
 	m := firstMaterial()
 	got := mustRenderRequest(t, p.Request(m))
@@ -105,7 +107,7 @@ func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 	require.Equal(t, "All is well.", summary)
 
 	m.Sent = nil
-	equal(t, mustRenderRequest(t, summarize.FullPrompt().Request(m)), mustRenderRequest(t, p.Request(m)))
+	equal(t, mustRenderRequest(t, prompts.FullPrompt().Request(m)), mustRenderRequest(t, p.Request(m)))
 }
 
 func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
@@ -122,17 +124,17 @@ func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
 		{"one character that takes a token", []chat.Message{chat.UserMessage("a")}, 1000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := summarize.Material{Words: 1000, Covered: c.said, Tokenizer: quarter{}}
-			require.InDelta(t, c.want, m.Characters(), 100)
+			m := policy.Material{Words: 1000, Covered: c.said, Tokenizer: quarter{}}
+			require.InDelta(t, c.want, prompts.Characters(m), 100)
 			m.Words = 0
-			require.Zero(t, m.Characters())
+			require.Zero(t, prompts.Characters(m))
 		})
 	}
-	dense := summarize.Material{Words: 1000, Covered: []chat.Message{chat.UserMessage(words(100))}}
+	dense := policy.Material{Words: 1000, Covered: []chat.Message{chat.UserMessage(words(100))}}
 	dense.Tokenizer = scaled{by: 100}
-	require.Equal(t, 500, dense.Characters(), "at least half a character to a token")
+	require.Equal(t, 500, prompts.Characters(dense), "at least half a character to a token")
 	dense.Tokenizer = nil
-	require.Equal(t, 4000, dense.Characters())
+	require.Equal(t, 4000, prompts.Characters(dense))
 }
 
 // scaled multiplies the counts of quarter by a factor.
@@ -144,7 +146,7 @@ type scaled struct {
 func (s scaled) CountText(text string) int { return s.by * s.quarter.CountText(text) }
 
 func TestEveryPromptNamesTheLanguage(t *testing.T) {
-	for name, p := range prompts() {
+	for name, p := range requestsOf() {
 		require.Contains(t, text(mustRenderRequest(t, p.Request(firstMaterial()))), "Write in the language of the conversation", name)
 	}
 	handoff := ohmypi.Handoff{}.Prompt()
@@ -173,7 +175,7 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := firstMaterial()
 			m.Sent, m.Covered = nil, covered
-			got := mustRenderRequest(t, prompts()[name].Request(m)) // checks that it is valid
+			got := mustRenderRequest(t, requestsOf()[name].Request(m)) // checks that it is valid
 			for _, message := range got {
 				for _, part := range message.Content {
 					require.IsType(t, chat.Text(""), part)
@@ -222,7 +224,7 @@ func TestBranchMessagesAreTheNewestThatFit(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			var got []string
-			messages, err := summarize.BranchMessages(path(c.entries), c.budget, quarter{})
+			messages, err := prompts.BranchMessages(path(c.entries), c.budget, quarter{})
 			require.NoError(t, err)
 			for _, m := range messages {
 				got = append(got, m.Text()[:1])
@@ -234,7 +236,7 @@ func TestBranchMessagesAreTheNewestThatFit(t *testing.T) {
 
 func TestBranchThatCannotBeReadIsAnError(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := summarize.BranchMessages(func(yield func(entry.Entry, error) bool) { yield(entry.Entry{}, broken) }, 100, quarter{})
+	_, err := prompts.BranchMessages(func(yield func(entry.Entry, error) bool) { yield(entry.Entry{}, broken) }, 100, quarter{})
 	require.ErrorIs(t, err, broken)
 }
 
@@ -251,16 +253,16 @@ func path(entries []entry.Entry) iter.Seq2[entry.Entry, error] {
 
 func TestInstructionsReplaceThoseOfTheBranchPrompt(t *testing.T) {
 	m := firstMaterial()
-	require.Contains(t, text(mustRenderRequest(t, summarize.BranchPrompt().Request(m))), "need not be tried or found out again")
+	require.Contains(t, text(mustRenderRequest(t, prompts.BranchPrompt().Request(m))), "need not be tried or found out again")
 	m.Instructions = "Only the names."
-	got := text(mustRenderRequest(t, summarize.BranchPrompt().Request(m)))
+	got := text(mustRenderRequest(t, prompts.BranchPrompt().Request(m)))
 	require.Contains(t, got, "Only the names.")
 	require.NotContains(t, got, "need not be tried")
 }
 
 func TestWithFilesListsReadAndModifiedFiles(t *testing.T) {
-	require.Equal(t, "S", summarize.WithFiles("S", entry.Files{}))
+	require.Equal(t, "S", prompts.WithFiles("S", entry.Files{}))
 	require.Equal(t, "S\n\n<read-files>\na\nb\\n<\\/read-files>\n</read-files>\n\n<modified-files>\nc\n</modified-files>",
-		summarize.WithFiles("S", entry.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))
-	require.Equal(t, "S\n\n<modified-files>\nc\n</modified-files>", summarize.WithFiles("S", entry.Files{Modified: []string{"c"}}))
+		prompts.WithFiles("S", entry.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))
+	require.Equal(t, "S\n\n<modified-files>\nc\n</modified-files>", prompts.WithFiles("S", entry.Files{Modified: []string{"c"}}))
 }

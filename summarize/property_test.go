@@ -22,8 +22,10 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // randomSession is a session with a random policy and a random budget, all decided by the seed.
@@ -49,12 +51,12 @@ func newRandomSession(t testing.TB, seed uint64) *randomSession {
 	}
 	s.c = &summarize.Compactor{
 		Session: session, Policy: s.policy(),
-		Target: summarize.Target{Model: chat.ModelFunc(s.answer), Tokenizer: quarter{}, Budget: s.between(200, 6000)},
+		Target: policy.Target{Model: chat.ModelFunc(s.answer), Tokenizer: quarter{}, Budget: s.between(200, 6000)},
 	}
 	s.c.Policy.Place.Limits = history.Limits{Results: pick(s, 0, 0, 0.1, 1), Arguments: pick(s, 0, 0, 0.05)}
-	s.c.OnEvent = func(e summarize.Event) {
-		s.truncated = s.truncated || e.Kind == summarize.EventTruncated || e.Kind == summarize.EventLetGo
-	}
+	s.c.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+		s.truncated = s.truncated || e.Kind == event.Truncated || e.Kind == event.LetGo
+	})}
 	t.Cleanup(func() { require.NoError(t, s.c.Close()) })
 	if s.IntN(2) == 0 {
 		s.c.Target.ContextWindow = s.between(100, 8000)
@@ -67,9 +69,9 @@ func newRandomSession(t testing.TB, seed uint64) *randomSession {
 }
 
 // policy returns a policy of one of the packages or a made-up one, with some fields changed.
-func (s *randomSession) policy() summarize.Policy {
-	p := summarize.Policy{
-		Ask: summarize.Ask{Mode: pick(s, summarize.ModeAuto, summarize.ModeAuto, summarize.ModeFull, summarize.ModeSimple)},
+func (s *randomSession) policy() policy.Policy {
+	p := policy.Policy{
+		Ask: policy.Ask{Mode: pick(s, policy.ModeAuto, policy.ModeAuto, policy.ModeFull, policy.ModeSimple)},
 		Cut: history.Cut{Share: pick(s, 0, 0, 0.2, 0.5, 0.9, 1)},
 	}
 	if names := slices.Sorted(maps.Keys(policies.All())); s.IntN(3) > 0 {
@@ -80,7 +82,7 @@ func (s *randomSession) policy() summarize.Policy {
 	p.Ask.SimpleResult = pick(s, 0, 1, 20, 1000)
 	p.Place.NoBreadcrumb = s.IntN(4) == 0
 	p.Place.ReadTool = pick(s, "", "view")
-	p.Ask.Quirks = append(p.Ask.Quirks, summarize.Quirk{Models: []string{"thinks"}, Thinking: true})
+	p.Ask.Quirks = append(p.Ask.Quirks, policy.Quirk{Models: []string{"thinks"}, Thinking: true})
 	return p
 }
 
@@ -230,7 +232,7 @@ func (s *randomSession) render() {
 	pending, err := s.c.Pending(context.Background())
 	require.NoError(s.t, err)
 	most := 1 // compactions that this render may put in place
-	if pending == summarize.PendingReady {
+	if pending == policy.PendingReady {
 		most = 2 // and the one that is ready
 	}
 	// The most requests: each prompt asks once for each entry and a few times more, such as to shorten, and one asks

@@ -5,42 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/render"
-)
-
-// Overflow says what to do about requests that the provider refused as too large, and about prompts that no compaction
-// makes fit.
-type Overflow struct {
-	// Attempts is how often a refused request is answered by a compaction, if the policy has a condition for
-	// [OnContextLimit]. Further attempts make the prompt smaller without one ([Compactor.Recover]). Defaults to 3.
-	Attempts int
-	// LastResort says what to do about a prompt that no compaction makes fit, whatever the triggers are. Defaults to
-	// [ResortError].
-	LastResort LastResort
-}
-
-// LastResort says what to do about a prompt that nothing makes fit.
-type LastResort string
-
-// The last resorts.
-const (
-	// ResortError returns the error, unless history that is Droppable can be left out.
-	ResortError LastResort = ""
-	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]), the summary of an earlier
-	// compaction last. The session keeps everything.
-	ResortTruncate LastResort = "truncate"
-	// ResortDrop renders once more. This time history may be dropped, the oldest rounds first, and pieces without a
-	// priority may be pruned as their own properties say. The session keeps everything.
-	ResortDrop LastResort = "drop"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // TooLarge holds the sizes that an error names for a request that is larger than the model's context window.
@@ -75,7 +50,7 @@ type RecoveryError struct {
 }
 
 func (e *RecoveryError) Error() string {
-	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, unprefixed(e.Err), e.Refused)
+	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, failure.Unprefixed(e.Err), e.Refused)
 }
 
 // Unwrap returns both errors.
@@ -95,8 +70,8 @@ const mostResorts = 6
 //
 //   - If the refusal names no limit that can be believed, and is the first for a while, it may be a mistake: the same
 //     prompt is returned, made to fit half of the budget if it is larger.
-//   - Otherwise, if the policy has a condition for [OnContextLimit], the session is compacted, as often as
-//     [Overflow].Attempts says. A summary that is ready or being made is used first.
+//   - Otherwise, if the policy has a condition for [policy.OnContextLimit], the session is compacted, as often as
+//     [policy.Overflow].Attempts says. A summary that is ready or being made is used first.
 //   - Otherwise, or if that does not help, history is left out of the prompt, as the policy's last resort does or else the
 //     oldest first: down to the limit that was named, or half of the size with each refusal. Nothing is compacted.
 //
@@ -122,11 +97,11 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	}
 	defer w.release()
 	if failed != "" {
-		if err := withdraw(ctx, c.Session, failed); err != nil {
+		if err := c.journal().Withdraw(ctx, failed); err != nil {
 			return nil, err
 		}
 	}
-	before, err := w.measure(OnContextLimit)
+	before, err := w.measure(policy.OnContextLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +110,8 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return w.unexplained(before, counted, large.Kind == refusal.Opaque, refused)
 	}
 	r := entry.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
-	if _, err := c.Session.Add(ctx, entry.Entry{Body: r}); err != nil {
-		return nil, &RecoveryError{Refused: refused, Err: fmt.Errorf("%w: %w", ErrUnwritten, err)}
+	if err := c.journal().Refused(ctx, r); err != nil {
+		return nil, &RecoveryError{Refused: refused, Err: err}
 	}
 	l, err := c.read(ctx)
 	if err != nil {
@@ -144,7 +119,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	}
 	w.willRetry = true
 	ceiling, most := l.Of(w.target.Name).Agent, mostResorts
-	compacts := !w.policy.Off && len(w.policy.Trigger.For(OnContextLimit)) > 0
+	compacts := !w.policy.Off && len(w.policy.Trigger.For(policy.OnContextLimit)) > 0
 	if compacts {
 		most += w.policy.Overflow.Attempts
 	}
@@ -152,14 +127,14 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts - 1, Err: errStillTooLarge}
 	}
 	if own := ceiling.Confirmed(); compacts && own > 0 && own <= w.policy.Overflow.Attempts {
-		result, err = w.walk(OnContextLimit)
+		result, err = w.walk(policy.OnContextLimit)
 	} else {
 		result, err = w.resized()
 	}
 	if err != nil && ctx.Err() != nil {
-		return nil, endCause(ctx, err)
+		return nil, guard.EndCause(ctx, err)
 	}
-	if err == nil && !ceiling.Once && result.Tokens+before.size.tools >= counted { // it would be refused again
+	if err == nil && !ceiling.Once && result.Tokens+before.Size.Tools >= counted { // it would be refused again
 		err = cmp.Or(w.failure, errStillTooLarge)
 	}
 	if err != nil {
@@ -170,40 +145,40 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 
 // sentSize returns our count of the request that was refused, with its tools: of the last prompt, or of one measured now
 // if another compactor rendered the request.
-func (c *Compactor) sentSize(now *measured) int {
+func (c *Compactor) sentSize(now *plan.Rendered) int {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	if c.inner.sentTokens > 0 && c.inner.sentNewest == now.view.Newest() {
+	if c.inner.sentTokens > 0 && c.inner.sentNewest == now.View.Newest() {
 		return c.inner.sentTokens
 	}
-	return now.tokens() + now.size.tools
+	return now.PromptTokens() + now.Size.Tools
 }
 
 // resized returns the prompt within the budget as it is now, without a compaction.
 func (w *walker) resized() (*render.Result, error) {
-	s, err := w.measure(OnContextLimit)
+	s, err := w.measure(policy.OnContextLimit)
 	if err != nil {
 		return nil, err
 	}
-	return w.finish(s, s.failure())
+	return w.finish(s, s.Failure())
 }
 
 // unexplained returns a prompt of half of the budget, if the refused one was larger, and refused itself otherwise. An
 // opaque refusal must also be of a prompt that is larger than any that the model accepted.
-func (w *walker) unexplained(before *measured, counted int, opaque bool, refused error) (*render.Result, error) {
+func (w *walker) unexplained(before *plan.Rendered, counted int, opaque bool, refused error) (*render.Result, error) {
 	l, err := w.c.read(w.ctx)
 	if err != nil {
 		return nil, err
 	}
-	w.most = clamp.Sum(before.size.nominal, before.size.tools) / 2
+	w.most = clamp.Sum(before.Size.Nominal, before.Size.Tools) / 2
 	if counted <= w.most || opaque && counted <= l.Of(w.target.Name).Counted {
 		return nil, refused
 	}
 	result, err := w.resized()
 	if err != nil && w.ctx.Err() != nil {
-		return nil, endCause(w.ctx, err)
+		return nil, guard.EndCause(w.ctx, err)
 	}
-	if err != nil || result.Tokens+before.size.tools >= counted {
+	if err != nil || result.Tokens+before.Size.Tools >= counted {
 		return nil, refused
 	}
 	if opaque {
@@ -214,105 +189,21 @@ func (w *walker) unexplained(before *measured, counted int, opaque bool, refused
 	return result, nil
 }
 
-// withdraw takes a failed answer out of the view: the session continues from the entry before it. Only entries that no
-// model sees may follow the answer.
-func withdraw(ctx context.Context, s *history.Session, id string) error {
-	for e, err := range s.Back(ctx, "") {
-		if err != nil {
-			return err
-		}
-		if e.ID == id && e.Message().Role == chat.RoleAssistant {
-			return s.Branch(ctx, e.Parent)
-		}
-		if _, shown := e.Shown(); shown || e.ID == id || e.Type() == entry.TypeCompaction {
-			break
-		}
-	}
-	return fmt.Errorf("summarize: entry %q is not the last message, or not the assistant's: name the one that was appended for the failure", id)
-}
-
-// resorted is the result of the last resort for a prompt that does not fit.
-type resorted struct {
-	result *render.Result // nil if it does not help
-	event  EventKind
-	err    error // of a caller's function, or the context's end
-}
-
-// lastResort makes a prompt fit that nothing else makes fit: as the policy's last resort does, else without history that is
-// Droppable. If the budget was lowered because of refusals, history is left out in any case, and if nothing fits that
-// budget it is not believed: the result is the smallest prompt that can be sent.
-func (m *measurer) lastResort(ctx context.Context, s *measured) resorted {
-	lowered := s.Budget < s.size.nominal
-	if m.policy.Overflow.LastResort == ResortTruncate {
-		return m.truncated(ctx, s, lowered)
-	}
-	o := render.FitOptions{Budget: s.Budget, KeepUnranked: true}
-	if lowered || m.policy.Overflow.LastResort == ResortDrop {
-		o.KeepUnranked, o.History = false, render.HistoryDroppable
-	}
-	fit := func() (*render.Result, error) {
-		return call(ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) { return s.layout.FitWith(ctx, o) })
-	}
-	result, err := fit()
-	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
-	if exceeded && lowered && over.Limit == "" && over.Needed <= s.size.nominal {
-		o.Budget = over.Needed
-		result, err = fit()
-	}
-	if err != nil || fromUser(s.over.Messages) && !fromUser(result.Messages) {
-		return resorted{err: err}
-	}
-	messages := result.Messages
-	if n := len(messages); n > 0 && messages[n-1].Role == chat.RoleAssistant { // after a turn the user speaks next
-		messages = append(slices.Clip(messages), chat.UserMessage("…"))
-	}
-	if chat.Validate(messages) != nil { // what is left cannot be sent
-		return resorted{}
-	}
-	return resorted{result: result, event: EventLetGo}
-}
-
-// truncated returns the prompt without its oldest messages.
-func (m *measurer) truncated(ctx context.Context, s *measured, lowered bool) resorted {
-	if len(s.over.Messages) == 0 {
-		return resorted{}
-	}
-	guard := history.Truncator{
-		Tokenizer: m.target.Tokenizer, Limit: s.Budget + s.size.tools,
-		Last: func(m chat.Message) bool { // the messages of earlier compactions go last
-			return slices.ContainsFunc(s.view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
-		},
-	}
-	result, err := value(ctx, nameTokenizer, func() *render.Result {
-		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))
-		r := &render.Result{Messages: messages, Tools: s.over.Tools, Budget: s.Budget, Metadata: s.over.Metadata}
-		r.Tokens = counted(m.target.Tokenizer.CountTools(r.Tools))
-		for _, message := range messages {
-			r.Tokens += counted(m.target.Tokenizer.CountMessage(message))
-		}
-		if r.Tokens > s.Budget && !(lowered && r.Tokens <= s.size.nominal) {
-			return nil
-		}
-		return r
-	})
-	return resorted{result: result, event: EventTruncated, err: err}
-}
-
 // resort returns the result of the last resort. Why is the error to return if it does not help.
-func (w *walker) resort(s *measured, why error) (*render.Result, error) {
-	result := s.resort.result
-	if err := s.resort.err; result == nil {
+func (w *walker) resort(s *plan.Rendered, why error) (*render.Result, error) {
+	result := s.Resort.Result
+	if err := s.Resort.Err; result == nil {
 		if w.ctx.Err() != nil {
-			return nil, endCause(w.ctx, err)
+			return nil, guard.EndCause(w.ctx, err)
 		}
-		if wrong, ok := errors.AsType[*CallbackError](err); ok {
+		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
 			return nil, errors.Join(why, wrong)
 		}
 		return nil, why
 	}
-	w.c.emit(w.ctx, Event{
-		Kind: s.resort.event, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
-		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
+	w.c.emit(w.ctx, event.Event{
+		Kind: s.Resort.Event, Reason: s.Occasion, MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages),
+		TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 	})
 	return result, nil
 }

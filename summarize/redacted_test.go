@@ -21,7 +21,9 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // secret is replaced by Options.Redact of the sessions below.
@@ -62,7 +64,7 @@ func (m *telltale) Generate(ctx context.Context, r chat.Request) (chat.Response,
 }
 
 func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		t.Parallel()
 		for _, background := range []bool{false, true} {
 			t.Run(fmt.Sprintf("background %v", background), func(t *testing.T) {
@@ -76,9 +78,9 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 					d.Policy.Ask.Names = nil
 					var told strings.Builder // everything that is told
 					var log bytes.Buffer
-					d.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+					logger := summarize.Log{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 					events := 0
-					d.OnEvent = func(e summarize.Event) {
+					d.Observers = []summarize.Observer{logger, summarize.OnEvent(func(e event.Event) {
 						events++
 						text, err := json.Marshal(e)
 						require.NoError(t, err)
@@ -86,7 +88,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 						if e.Err != nil {
 							fmt.Fprintln(&told, "error of event", e.Kind, e.Err.Error())
 						}
-					}
+					})}
 					tell := func(what string, err error) {
 						if err != nil {
 							fmt.Fprintln(&told, "error of", what, err.Error())

@@ -16,21 +16,21 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // sized returns a fixture whose prompt takes the given share of the budget of 4000 tokens.
-func sized(t *testing.T, p summarize.Policy, rounds int) fixture {
+func sized(t *testing.T, p policy.Policy, rounds int) fixture {
 	d := newFixture(t)
 	d.Policy, d.Target.Name = p, "m"
-	d.Policy.Trigger = slices.DeleteFunc(slices.Clone(p.Trigger), func(c summarize.Condition) bool { return c.On == "" || c.On == summarize.OnRender })
+	d.Policy.Trigger = slices.DeleteFunc(slices.Clone(p.Trigger), func(c policy.Condition) bool { return c.On == "" || c.On == policy.OnRender })
 	if len(d.Policy.Trigger) == 0 {
-		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
+		d.Policy.Trigger = policy.Trigger{{On: policy.OnDemand}}
 	}
-	d.Policy.Clear = summarize.Clear{}
+	d.Policy.Clear = policy.Clear{}
 	for n := range rounds {
 		d.Say(chat.UserMessage(fmt.Sprintf("Request %d.", n)))
 		d.Say(round(n, 400)...)
@@ -42,7 +42,7 @@ func sized(t *testing.T, p summarize.Policy, rounds int) fixture {
 const tooManyBytes = said413("request body too large: 10485760 bytes")
 
 func TestALimitOfBytesIsAnsweredOnceWithASmallerPromptAndNothingIsRecorded(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := sized(t, p, 7)
 		sent, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestALimitOfBytesIsAnsweredOnceWithASmallerPromptAndNothingIsRecorded(t *te
 }
 
 func TestAStepThatIsRefusedForItsBytesTwiceReturnsTheProvidersError(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := sized(t, p, 7)
 		model := down(tooManyBytes)
 		d.Target.Model = model
@@ -77,7 +77,7 @@ func TestAStepThatIsRefusedForItsBytesTwiceReturnsTheProvidersError(t *testing.T
 }
 
 func TestALimitOfBytesForASmallPromptIsReturnedAtOnce(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := sized(t, p, 2)
 		sent, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestALimitOfBytesForASmallPromptIsReturnedAtOnce(t *testing.T) {
 }
 
 func TestABadRequestWithoutWordsIsAnsweredOnlyIfThePromptIsTheLargest(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, c := range []struct {
 			name     string
 			accepted int // of another prompt, by our count
@@ -151,7 +151,7 @@ func isSummary(r chat.Request) bool {
 }
 
 func TestOneFalseRefusalCostsOneRequestAndNoCompaction(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, reopens := range []bool{false, true} {
 			t.Run(fmt.Sprintf("reopened %v", reopens), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestAModelWithAHiddenLimitAnswersEveryStep(t *testing.T) {
 						d.Policy.Ask.Names = nil
 						if other {
 							d.Policy.Ask.Names = []string{"s"}
-							d.Models = map[string]summarize.Target{"s": {Model: chat.ModelFunc(summary), Tokenizer: quarter{}, ContextWindow: 4 * most}}
+							d.Models = map[string]policy.Target{"s": {Model: chat.ModelFunc(summary), Tokenizer: quarter{}, ContextWindow: 4 * most}}
 						}
 						s := &stepper{d: d}
 						for n := range 300 {

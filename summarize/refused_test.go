@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // The model refused the request, not the rounds in it.
@@ -19,10 +20,10 @@ func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
 	d.Say(round(1, 2400)...)
 	d.Say(rounds(2, 5, roundTokens)...)
 	d.Policy.Ask.Names = []string{"small"}
-	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.SimplePrompt()}
+	d.Policy.Ask.Prompts = []policy.Prompt{prompts.SimplePrompt()}
 	asked := map[string]bool{}
 	refused, answered := 0, 0
-	d.Models = map[string]summarize.Target{"small": {Model: &models.Script{Steps: slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	d.Models = map[string]policy.Target{"small": {Model: &models.Script{Steps: slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		require.False(t, asked[text(r.Messages)], "no request is sent twice")
 		asked[text(r.Messages)] = true
 		if count(quarter{}, r.Messages) > 1500 {
@@ -53,9 +54,9 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 		}
 		return answer(ctx, n, r)
 	}
-	d.Policy.Ask.Names, d.Models = []string{"small"}, map[string]summarize.Target{"small": {Model: model}}
+	d.Policy.Ask.Names, d.Models = []string{"small"}, map[string]policy.Target{"small": {Model: model}}
 	d.Target.Model = down(errDown)
-	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.FullPrompt()}
+	d.Policy.Ask.Prompts = []policy.Prompt{prompts.FullPrompt()}
 	require.Contains(t, text(d.Messages()), "It was written.")
 }
 

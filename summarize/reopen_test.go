@@ -16,9 +16,9 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // The session is opened again at each step of random work, with reported usage and models that fail.
@@ -92,7 +92,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 }
 
 // explained returns the explanation without the time and the text of the error.
-func explained(d fixture) summarize.Explanation {
+func explained(d fixture) policy.Explanation {
 	e := d.Explain(context.Background())
 	e.Measurement.Time, e.Err = time.Time{}, ""
 	return e

@@ -13,18 +13,19 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // replacements returns the replacements of all packages by name.
-func replacements() map[string]summarize.Replacement {
-	return map[string]summarize.Replacement{
-		"conversation": summarize.ConversationSummary, "turns": a3s.Replacement, "briefing": stagewise.Replacement,
+func replacements() map[string]policy.Replacement {
+	return map[string]policy.Replacement{
+		"conversation": prompts.ConversationSummary, "turns": a3s.Replacement, "briefing": stagewise.Replacement,
 		"files": ohmypi.Replacement, "session": copilotcli.CompactedSession{}.Replacement,
 	}
 }
@@ -33,7 +34,7 @@ func TestReplacementsMatchTheirGoldenFiles(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
 			golden.Equal(t, "replace_"+name+".txt", formatReplacement(t, r, summarizedMaterial()))
-			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, summarize.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
+			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, policy.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
 		})
 	}
 }
@@ -83,16 +84,16 @@ func TestSummaryCannotCloseItsTag(t *testing.T) {
 
 // Each pair makes a first compaction and later ones.
 func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
-	for promptName, p := range prompts() {
+	for promptName, p := range requestsOf() {
 		if p.Forks {
 			continue // works only in the background
 		}
 		for name, r := range replacements() {
 			t.Run(promptName+", "+name, func(t *testing.T) {
 				d := newFileFixture(t, overflowing()...)
-				d.Policy = summarize.Policy{
-					Ask:   summarize.Ask{Prompts: []summarize.Prompt{p}, Checks: []summarize.Check{summarize.NotEmpty, summarize.AtLeast(5)}},
-					Place: summarize.Place{Replacement: r},
+				d.Policy = policy.Policy{
+					Ask:   policy.Ask{Prompts: []policy.Prompt{p}, Checks: []policy.Check{prompts.NotEmpty, prompts.AtLeast(5)}},
+					Place: policy.Place{Replacement: r},
 				}
 				var number atomic.Int64 // titles are asked for concurrently
 				d.Answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -131,8 +132,8 @@ func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
 	d.Say(chat.UserMessage("And now?"))
 	d.Policy = copilotcli.Policy()
 	d.Policy.Trigger, d.Policy.Place.Max = nil, 230
-	d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
-		return summarize.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
+	d.Hooks.Workspace = func(context.Context) (policy.Workspace, error) {
+		return policy.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
 	}
 	before := count(quarter{}, d.Messages())
 	d.Answers(models.Say("# Two questions\n\nBoth were answered."))

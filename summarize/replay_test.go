@@ -20,9 +20,9 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Sessions of a long day's work: a synthetic one, and a real one if it is beside the repository, in shared/.
@@ -143,7 +143,7 @@ func TestALongSessionIsCompactedManyTimesUnderEveryPolicy(t *testing.T) {
 }
 
 // replay renders and checks the prompt before each assistant message, as it would have been sent.
-func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window int, policy summarize.Policy) {
+func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window int, policy policy.Policy) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	r := &replayed{fixture: fixtureOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
 	r.Target.Tokenizer, r.Target.Budget, r.Policy, r.Target.Model = counter, window, policy, chat.ModelFunc(r.answer)

@@ -16,16 +16,19 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 	t.Run("a title", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := summarize.FullPrompt()
-			p.Title = func(summarize.Material) elements.Node { panic("boom") }
+			p := prompts.FullPrompt()
+			p.Title = func(policy.Material) elements.Node { panic("boom") }
 			d := newFixture(t, overflowing()...)
-			d.Policy.Ask.Prompts = []summarize.Prompt{p}
+			d.Policy.Ask.Prompts = []policy.Prompt{p}
 			d.Answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.Messages()), "Done.")
 			synctest.Wait() // for the title, which is made afterwards
@@ -34,7 +37,7 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 	})
 	t.Run("a replacement", func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
-		d.Policy.Place.Replacement = func(summarize.Material) elements.Node { panic("boom") }
+		d.Policy.Place.Replacement = func(policy.Material) elements.Node { panic("boom") }
 		require.ErrorContains(t, d.Fails(), "Place.Replacement: it panicked: boom")
 	})
 	t.Run("a placeholder", func(t *testing.T) {
@@ -103,7 +106,7 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
 		d.Policy.Ask.Names, d.Policy.Background.Timeout = []string{"hangs"}, time.Hour
-		d.Models = map[string]summarize.Target{"hangs": {Model: &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+		d.Models = map[string]policy.Target{"hangs": {Model: &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
 			<-ctx.Done()
 			return chat.Response{}, context.Cause(ctx)
 		}}}}
@@ -113,13 +116,13 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 }
 
 func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Policy, d.Target.Budget = p, 100_000
-		d.Policy.Clear, d.Policy.Ask.Names = summarize.Clear{}, nil
+		d.Policy.Clear, d.Policy.Ask.Names = policy.Clear{}, nil
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		d.Say(rounds(1, 20, 400)...)
-		r, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.Target.Model, Name: "small", Tokenizer: quarter{}, Budget: 4000})
+		r, err := d.SwitchModel(t.Context(), prompt(d.Session), policy.Target{Model: d.Target.Model, Name: "small", Tokenizer: quarter{}, Budget: 4000})
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, 4000)
 		require.Len(t, compactions(d.Session), 1)
@@ -129,7 +132,7 @@ func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
 func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Budget = "m", 40_000
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
 	d.Say(rounds(1, 3, 300)...)
 	d.Target.Model = saying("Done.")
 	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
@@ -145,8 +148,8 @@ func TestAReportedLimitHoldsUntilALargerRequestIsAnswered(t *testing.T) {
 func TestANewMessageEndsASeriesOfRefusals(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Target.Budget = 6000
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
-	d.Policy.Overflow.LastResort = summarize.ResortTruncate
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
+	d.Policy.Overflow.LastResort = policy.ResortTruncate
 	d.Target.Model = down(errDown)
 	refused := &chat.ContextLimitError{Err: errors.New("too large")}
 	last := count(quarter{}, d.Messages())
@@ -173,8 +176,8 @@ func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 		return models.SaySummary("Done.")(ctx, req)
 	}}
 	d := newFixture(t, chat.UserMessage(task))
-	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Place: summarize.Place{Max: 200}, Ask: summarize.Ask{Names: []string{"late"}}}
-	d.Models = map[string]summarize.Target{"late": {Model: late}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 1000}}, Place: policy.Place{Max: 200}, Ask: policy.Ask{Names: []string{"late"}}}
+	d.Models = map[string]policy.Target{"late": {Model: late}}
 	d.Target.Model, d.Target.Budget = own, 100_000
 	d.Say(rounds(1, 3, 500)...)
 	d.Messages()
@@ -218,20 +221,43 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 	})
 }
 
-func TestAListenerThatHangsIsNotCalledAgain(t *testing.T) {
+func TestNoRenderWaitsForAnObserverThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
 		told, release := 0, make(chan struct{})
-		d.OnEvent = func(summarize.Event) { told++; <-release }
+		d.Observers = append(d.Observers, summarize.OnEvent(func(event.Event) { told++; <-release }))
 		d.Answers(models.SaySummary("Done."))
 		begun := time.Now()
 		require.Contains(t, text(d.Messages()), "Done.")
-		require.Equal(t, 5*time.Second+callback.Grace, time.Since(begun))
+		require.Less(t, time.Since(begun), time.Second)
+		require.Len(t, *d.Heard, 2, "the others hear all events")
+		time.Sleep(5*time.Second + callback.Grace)
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, told)
-		require.EqualError(t, d.Close(), "summarize: OnEvent did not return within 5s, and is not called again")
-		d.Compactor.OnEvent = nil
+		require.EqualError(t, d.Close(), "summarize: observer summarize.OnEvent did not return within 5s, and is not called again")
+		require.Equal(t, event.HookFailed, (*d.Heard)[2].Kind)
+	})
+}
+
+func TestNoRenderWaitsForASlowObserverAndCloseWaitsUntilItHasHeardAllEventsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newFixture(t, overflowing()...)
+		var slow []event.Event
+		d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
+			time.Sleep(3 * time.Second)
+			if e.Kind != event.Usage && e.Kind != event.Answered {
+				slow = append(slow, e)
+			}
+		}))
+		d.Answers(models.SaySummary("Done."))
+		begun := time.Now()
+		d.Messages()
+		require.Less(t, time.Since(begun), time.Second)
+		require.Empty(t, slow)
+		require.NoError(t, d.Close())
+		require.Equal(t, kinds(*d.Heard), kinds(slow))
+		require.NotEmpty(t, slow)
 	})
 }
 
@@ -240,7 +266,7 @@ func TestAHookMayNotHideMessagesThatWereNotSummarised(t *testing.T) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Policy.Cut = history.Cut{Rounds: 3}
 		d.Say(rounds(1, 7, 650)...)
-		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+		d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{Summary: &entry.Summary{Text: "Mine."}, FirstKept: id}, nil
 		}
 		require.ErrorContains(t, d.Fails(), "Intervention.FirstKept is", id)

@@ -21,7 +21,10 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // anotherFixture returns another compactor of the same session, as a worker or a replica has one.
@@ -36,7 +39,7 @@ func anotherFixture(t *testing.T, d fixture, model chat.Model) fixture {
 func copilotFixture(t *testing.T) fixture {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = copilotchat.Policy()
-	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.Policy.Overflow.LastResort = policy.ResortError
 	d.Say(rounds(1, 5, 660)...)
 	return d
 }
@@ -55,7 +58,7 @@ func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
 	require.Len(t, plans, 1)
 	pending, err := d.Pending(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, summarize.PendingElsewhere, pending)
+	require.Equal(t, policy.PendingElsewhere, pending)
 
 	worker := anotherFixture(t, d, saying("Made by the worker."))
 	require.NoError(t, worker.CarryOut(t.Context(), plans[0], nil))
@@ -176,7 +179,7 @@ func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
 	d.Target.Model, d.Target.Name, d.Target.Budget = old, "old", 100_000
 	d.Say(rounds(1, 8, 660)...)
 	d.Messages()
-	target := summarize.Target{Model: next, Name: "new", Tokenizer: quarter{}, Budget: 3000, ContextWindow: 3500}
+	target := policy.Target{Model: next, Name: "new", Tokenizer: quarter{}, Budget: 3000, ContextWindow: 3500}
 	r, err := d.SwitchModel(t.Context(), prompt(d.Session), target)
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)
@@ -196,10 +199,10 @@ func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
 func TestASwitchThatFailsChangesNothing(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = copilotcli.Policy()
-	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.Policy.Overflow.LastResort = policy.ResortError
 	d.Target.Model, d.Target.Name, d.Target.Budget = down(errDown), "old", 100_000
 	d.Say(rounds(1, 8, 660)...)
-	_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.Script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
+	_, err := d.SwitchModel(t.Context(), prompt(d.Session), policy.Target{Model: d.Script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
 	require.ErrorIs(t, err, errDown)
 	require.Equal(t, "old", d.Current().Name)
 	_, ok, err := d.Session.Latest(t.Context(), entry.TypeModelChange)
@@ -208,22 +211,22 @@ func TestASwitchThatFailsChangesNothing(t *testing.T) {
 }
 
 func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
-	var told []summarize.Event
+	var told []event.Event
 	d := newFixture(t, overflowing()...)
-	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}}
+	d.Policy.Trigger = policy.Trigger{{On: policy.OnBudgetExceeded}, {On: policy.OnContextLimit}}
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
-	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
+	d.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) { told = append(told, e) })}
 	d.Target.Model = saying("Done.")
 	last := func(r *render.Result) {
 		t.Helper()
 		e := told[len(told)-1]
-		require.Equal(t, summarize.EventUsage, e.Kind)
+		require.Equal(t, event.Usage, e.Kind)
 		require.Equal(t, r.Tokens, e.Breakdown.System+e.Breakdown.Conversation)
 		require.Equal(t, r.Tokens, e.TokensAfter)
 		require.Equal(t, quarter{}.CountTools(d.Target.Tools), e.Breakdown.Tools)
 		n := 0
 		for _, e := range told {
-			if e.Kind == summarize.EventUsage {
+			if e.Kind == event.Usage {
 				n++
 			}
 		}
@@ -244,16 +247,15 @@ func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 }
 
 func TestAnEventIsPrintedInWordsWithoutItsEmptyFields(t *testing.T) {
-	e := summarize.Event{Kind: summarize.EventStarted, Reason: summarize.OnRender, Covered: 10}
+	e := event.Event{Kind: event.Started, Reason: policy.OnRender, Covered: 10}
 	require.Equal(t, "[kind=started reason=render covered=10]", fmt.Sprint(e))
 }
 
 func TestEventsHaveEachKeyOnce(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	var log strings.Builder
-	d.Logger = slog.New(slog.NewJSONHandler(&log, nil))
-	var told []summarize.Event
-	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
+	var told []event.Event
+	d.Observers = []summarize.Observer{summarize.Log{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, summarize.OnEvent(func(e event.Event) { told = append(told, e) })}
 	d.Answers(models.Say("no"), models.SaySummary("Done."))
 	d.Target.Name = "gpt-4o"
 	d.Messages()
@@ -271,7 +273,7 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 		require.NoError(t, err)
 		var keys map[string]any
 		require.NoError(t, json.Unmarshal(data, &keys))
-		if e.Kind == summarize.EventAnswered {
+		if e.Kind == event.Answered {
 			require.Equal(t, "gpt-4o", keys["model"])
 			require.Regexp(t, `^e\d+/\d+$`, keys["request"])
 		}
@@ -333,14 +335,14 @@ func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
 		require.Contains(t, kinds(*worker.Heard), "postponed")
 		pending, err := d.Pending(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, summarize.PendingElsewhere, pending)
+		require.Equal(t, policy.PendingElsewhere, pending)
 		require.Less(t, attempts, 30)
 	}
 	require.Greater(t, attempts, 2)
 	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "each attempt continues from the pieces of the one before")
 	pending, err := d.Pending(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, summarize.PendingNone, pending)
+	require.Equal(t, policy.PendingNone, pending)
 }
 
 func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
@@ -365,7 +367,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 			require.Equal(t, c.retried, asked)
 			pending, err := d.Pending(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, c.retried, pending == summarize.PendingElsewhere)
+			require.Equal(t, c.retried, pending == policy.PendingElsewhere)
 		})
 	}
 }
@@ -395,20 +397,20 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 
 func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	d := copilotFixture(t)
-	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.ForkPrompt(), summarize.FullPrompt()}
+	d.Policy.Ask.Prompts = []policy.Prompt{prompts.ForkPrompt(), prompts.FullPrompt()}
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
 	d.Messages()
 	worker := anotherFixture(t, d, saying("Done."))
 	worker.Policy = d.Policy
-	var fork summarize.Event
-	worker.OnEvent = func(e summarize.Event) {
-		if e.Kind == summarize.EventRefused {
+	var fork event.Event
+	worker.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+		if e.Kind == event.Refused {
 			fork = e
 		}
-	}
+	})}
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
-	require.Equal(t, summarize.ModeFork, fork.Mode)
+	require.Equal(t, prompts.ModeFork, fork.Mode)
 	require.ErrorContains(t, fork.Err, "without its cache")
 }
 
@@ -416,11 +418,11 @@ func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
 	d := copilotFixture(t)
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-	titled := summarize.FullPrompt()
-	titled.Title = func(summarize.Material) elements.Node {
+	titled := prompts.FullPrompt()
+	titled.Title = func(policy.Material) elements.Node {
 		return elements.UserMessage{Children: elements.Nodes{elements.Text("Name it.")}}
 	}
-	d.Policy.Ask.Prompts = []summarize.Prompt{titled}
+	d.Policy.Ask.Prompts = []policy.Prompt{titled}
 	d.Messages()
 	worker := anotherFixture(t, d, saying("Done."))
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))

@@ -14,7 +14,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/prompts"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
@@ -22,12 +22,12 @@ func TestHistoriesAsTextMatchTheirGoldenFiles(t *testing.T) {
 	golden.Equal(t, "serialize_compact.txt", whole(t, stagewise.CompactHistory{
 		Messages: talk(), Previous: "## Earlier\n\nYou read </previous-chat-history> & more.", Mentions: mentionsLog,
 	}))
-	golden.Equal(t, "serialize_plain.txt", whole(t, summarize.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
+	golden.Equal(t, "serialize_plain.txt", whole(t, prompts.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
 }
 
 func TestABlankHistoryRendersNoText(t *testing.T) {
 	require.Empty(t, whole(t, stagewise.CompactHistory{}))
-	require.Empty(t, whole(t, summarize.PlainHistory{}))
+	require.Empty(t, whole(t, prompts.PlainHistory{}))
 	require.Empty(t, whole(t, stagewise.CompactHistory{Messages: []chat.Message{chat.UserMessage(" \n")}}))
 	require.Equal(t, "<previous-chat-history>\nx\n</previous-chat-history>", whole(t, stagewise.CompactHistory{Previous: "x"}))
 }
@@ -35,7 +35,7 @@ func TestABlankHistoryRendersNoText(t *testing.T) {
 func TestHistoryIsRequiredUnlessItIsDroppable(t *testing.T) {
 	for name, nodes := range map[string][2]elements.Node{
 		"compact": {stagewise.CompactHistory{Messages: talk()}, stagewise.CompactHistory{Messages: talk(), Droppable: true}},
-		"plain":   {summarize.PlainHistory{Messages: talk()}, summarize.PlainHistory{Messages: talk(), Droppable: true}},
+		"plain":   {prompts.PlainHistory{Messages: talk()}, prompts.PlainHistory{Messages: talk(), Droppable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			full := whole(t, nodes[0])
@@ -77,7 +77,7 @@ func TestOldMessagesOfTheAssistantAreDroppedAndTheUsersStay(t *testing.T) {
 				"U1 T1 A1 U2 T2 A2 U3 T3 A3 U4", "U1 A1 U2 T2 A2 U3 T3 A3 U4", "U1 A1 U2 A2 U3 T3 A3 U4", "U1 A1 U2 A2 U3 A3 U4",
 				"U1 U2 A2 U3 A3 U4", "U1 U2 U3 A3 U4", "U1 U2 U3 U4",
 			}},
-		{"plain: rounds, the oldest first; the user's words stay", summarize.PlainHistory{Messages: messages, Droppable: true},
+		{"plain: rounds, the oldest first; the user's words stay", prompts.PlainHistory{Messages: messages, Droppable: true},
 			[]string{"U1", "A1", "R1", "U2", "A2", "R2", "U3", "A3", "R3", "U4"}, []string{
 				"U1 A1 R1 U2 A2 R2 U3 A3 R3 U4", "U1 U2 A2 R2 U3 A3 R3 U4", "U1 U2 U3 A3 R3 U4", "U1 U2 U3 U4",
 			}},
@@ -106,7 +106,7 @@ func TestOldMessagesOfTheAssistantAreDroppedAndTheUsersStay(t *testing.T) {
 func TestOneTextTakesAtMostAQuarterOfTheWindow(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("start " + words(5000) + " finish"), chat.AssistantMessage("start " + words(5000) + " finish")}
 	messages = append(messages, toolUse("deploy", `{"x":"`+words(5000)+`"}`, "start "+words(5000)+" finish")...)
-	for _, node := range []elements.Node{stagewise.CompactHistory{Messages: messages}, summarize.PlainHistory{Messages: messages, Results: 100}, summarize.PlainHistory{Messages: messages, Results: 100, Fill: true}} {
+	for _, node := range []elements.Node{stagewise.CompactHistory{Messages: messages}, prompts.PlainHistory{Messages: messages, Results: 100}, prompts.PlainHistory{Messages: messages, Results: 100, Fill: true}} {
 		got, err := shown(t, node, 4000)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, strings.Count(got, "tokens cut here"), 2)
@@ -128,7 +128,7 @@ func TestResultsShareTheRoomThatTheyFill(t *testing.T) {
 	}
 	for _, budget := range []int{600, 1000, 1500, 2000, 3000, 8000} {
 		for _, droppable := range []bool{false, true} {
-			got, err := shown(t, summarize.PlainHistory{Messages: messages, Results: 60, Fill: true, Droppable: droppable}, budget)
+			got, err := shown(t, prompts.PlainHistory{Messages: messages, Results: 60, Fill: true, Droppable: droppable}, budget)
 			require.NoError(t, err)
 			require.NotContains(t, got, "[This is not all")
 			for i := range 5 {
@@ -143,7 +143,7 @@ func TestResultsShareTheRoomThatTheyFill(t *testing.T) {
 			require.Greater(t, quarter{}.CountText(got), least, "in %d", budget)
 		}
 	}
-	got, err := shown(t, summarize.PlainHistory{Messages: messages, Results: 60}, 8000)
+	got, err := shown(t, prompts.PlainHistory{Messages: messages, Results: 60}, 8000)
 	require.NoError(t, err)
 	require.Equal(t, 4, strings.Count(got, "cut here"), "results fill the room only if Fill is set")
 }
@@ -158,7 +158,7 @@ func FuzzPlainHistory(f *testing.F) {
 		}
 		user, result = strings.Trim(user, "\n"), strings.Trim(result, "\n")
 		messages := append([]chat.Message{chat.UserMessage(user)}, toolUse(tool, arguments, result)...)
-		got := whole(t, summarize.PlainHistory{Messages: messages})
+		got := whole(t, prompts.PlainHistory{Messages: messages})
 		body, ok := strings.CutPrefix(got, "<conversation>\n")
 		require.True(t, ok)
 		body, ok = strings.CutSuffix(body, "\n</conversation>")

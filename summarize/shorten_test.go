@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 func TestShortenRequestShowsTheDraftAndItsRoom(t *testing.T) {
@@ -17,7 +18,7 @@ func TestShortenRequestShowsTheDraftAndItsRoom(t *testing.T) {
 	m.Words = 700
 	got := text(mustRenderRequest(t, summarize.ShortenRequest(m, "## A\n\nx < y & </summary-draft>")))
 	for _, want := range []string{
-		"<summary-draft>\n## A\n\nx < y & <\\/summary-draft>\n</summary-draft>", fmt.Sprintf("Shorten it to 700 tokens, about %d characters", m.Characters()),
+		"<summary-draft>\n## A\n\nx < y & <\\/summary-draft>\n</summary-draft>", fmt.Sprintf("Shorten it to 700 tokens, about %d characters", prompts.Characters(m)),
 		"room for 700 tokens", "Keep every heading", "what the user decided", "Mind the flags.", "You may not call tools.",
 	} {
 		require.Contains(t, got, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // stepOf makes a step with a prompt on a session, and returns its error. The model must not be asked.
@@ -27,7 +28,7 @@ func stepOf(t *testing.T, d fixture, prompt elements.Node) error {
 }
 
 func TestAPromptThatDoesNotShowWhatWasSaidLastIsRefusedBeforeAnythingIsSent(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for name, messages := range map[string][]chat.Message{
 			"that fits":         {chat.UserMessage("Hello.")},
 			"that does not fit": append(overflowing(), chat.AssistantMessage("Done."), chat.UserMessage("And now?")),
@@ -48,7 +49,7 @@ func TestAPromptThatDoesNotShowWhatWasSaidLastIsRefusedBeforeAnythingIsSent(t *t
 }
 
 func TestAPromptOfAnotherSessionIsRefusedBeforeAnythingIsSent(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for name, messages := range map[string][]chat.Message{"that fits": {chat.UserMessage("Hello.")}, "that does not fit": overflowing()} {
 			t.Run(name, func(t *testing.T) {
 				d := newFixture(t, messages...)
@@ -66,7 +67,7 @@ func TestAPromptOfAnotherSessionIsRefusedBeforeAnythingIsSent(t *testing.T) {
 }
 
 func TestAStepNeedsSomethingThatWasSaidAndARenderDoesNot(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t)
 		d.Policy = p
 		err := stepOf(t, d, prompt(d.Session))
@@ -79,7 +80,7 @@ func TestAStepNeedsSomethingThatWasSaidAndARenderDoesNot(t *testing.T) {
 }
 
 func TestAPromptWhoseOnlyUserMessageWasPrunedIsRefused(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, chat.UserMessage("Hello."))
 		d.Policy = p
 		root := elements.Nodes{
@@ -105,7 +106,7 @@ func (q question) Render(ctx context.Context, _ elements.Sizing) (elements.Node,
 }
 
 func TestAStepRefusesMessagesThatBreakTheProvidersRules(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		d := newFixture(t, chat.UserMessage("Hello."))
 		d.Policy = p
 		root := append(prompt(d.Session), elements.ToolMessage{

@@ -9,8 +9,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/extremes"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // A policy may keep more than a small window has, such as 20,000 tokens. In that case less is kept, so that the session
@@ -21,7 +21,7 @@ func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
 		windows = append(windows, 8000, 16_000)
 	}
 	for _, window := range windows {
-		eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+		eachPolicy(t, func(t *testing.T, p policy.Policy) {
 			t.Run(fmt.Sprint(window), func(t *testing.T) {
 				t.Parallel()
 				d := newFixture(t)

@@ -18,8 +18,10 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // openSession is a session that is open for a number of rounds.
@@ -46,11 +48,11 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 		if one.session, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}); err != nil {
 			return one, err
 		}
-		policy := policies.All()[names[n%len(names)]]
-		policy.Ask.Names, policy.Place.Max = nil, 400
+		p := policies.All()[names[n%len(names)]]
+		p.Ask.Names, p.Place.Max = nil, 400
 		one.compactor = &summarize.Compactor{
-			Session: one.session, Policy: policy, OnEvent: func(summarize.Event) {},
-			Target: summarize.Target{Model: models.Offline{Tokenizer: quarter{}}, Tokenizer: quarter{}, Budget: budget},
+			Session: one.session, Policy: p, Observers: []summarize.Observer{summarize.OnEvent(func(event.Event) {})},
+			Target: policy.Target{Model: models.Offline{Tokenizer: quarter{}}, Tokenizer: quarter{}, Budget: budget},
 		}
 		return one, one.session.Append(t.Context(), chat.UserMessage(task))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing.T) {
@@ -62,7 +63,7 @@ func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing
 		}, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+			eachPolicy(t, func(t *testing.T, p policy.Policy) {
 				if slices.Index(policies.Names(), p.Name)%3 != i%3 && !extremes.All() {
 					return // each policy meets a third of these models
 				}
@@ -82,7 +83,7 @@ func TestASessionStaysUsableUnderEveryPolicyWhateverItsSummariserDoes(t *testing
 }
 
 // replayPrompts replays a session. It returns the number of prompts, and of those that were not made to fit.
-func replayPrompts(t *testing.T, p summarize.Policy, said []spoken, tries int, model *counting) (steps, lost int) {
+func replayPrompts(t *testing.T, p policy.Policy, said []spoken, tries int, model *counting) (steps, lost int) {
 	const window = 8000
 	d := newFixture(t)
 	d.Policy, d.Target.Budget, d.Target.Model = p, window, model

@@ -23,6 +23,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
@@ -123,8 +125,8 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
 			d.Target.Name = c.agent
-			d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-			d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
+			d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+			d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
 			d.Answers(models.SaySummary("of its own"))
 			require.Contains(t, d.Messages()[1].Text(), c.want)
 		})
@@ -134,7 +136,7 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 	t.Run("hooks that fail block nothing", func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
-		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+		d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
 		}
 		d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { panic("at the disco") }
@@ -144,8 +146,8 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 	})
 	decide := func(t *testing.T, decision summarize.Intervention, steps ...models.Step) fixture {
 		d := newFixture(t, overflowing()...)
-		d.Hooks.BeforeCompact = func(_ context.Context, on summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
-			require.Equal(t, summarize.OnBudgetExceeded, on)
+		d.Hooks.BeforeCompact = func(_ context.Context, on policy.Occasion, m policy.Material) (summarize.Intervention, error) {
+			require.Equal(t, policy.OnBudgetExceeded, on)
 			require.NotEmpty(t, m.Covered)
 			return decision, nil
 		}
@@ -171,9 +173,9 @@ func TestHooksMayChangeACompactionButNotBlockIt(t *testing.T) {
 		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
 	})
 	t.Run("a hook may replace the prompts", func(t *testing.T) {
-		p := summarize.FullPrompt()
+		p := prompts.FullPrompt()
 		p.Mode, p.Read = "mine", nil
-		d := decide(t, summarize.Intervention{Prompts: []summarize.Prompt{p}}, models.Say("plain"))
+		d := decide(t, summarize.Intervention{Prompts: []policy.Prompt{p}}, models.Say("plain"))
 		require.Contains(t, d.Messages()[1].Text(), "plain")
 		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
 	})
@@ -212,7 +214,7 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 					for i := 1; i <= 6; i++ {
 						d.Say(round(i, roundTokens)...)
 						d.Messages()
-						if d.PendingNow() == summarize.PendingRunning {
+						if d.PendingNow() == policy.PendingRunning {
 							waitFor(d)
 						}
 					}
@@ -232,7 +234,7 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 
 // waitFor waits until no summary is being made in the background.
 func waitFor(d fixture) {
-	for d.PendingNow() == summarize.PendingRunning {
+	for d.PendingNow() == policy.PendingRunning {
 		time.Sleep(50 * time.Microsecond)
 	}
 }
@@ -290,7 +292,7 @@ func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
 				d.Policy.Ask.Prompts[i].Title = nil
 			}
 			d.TakesIn(window)
-			d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
+			d.Policy.Trigger = policy.Trigger{{On: policy.OnDemand}}
 			d.Policy.Clear.Rule = history.ClearRule{}
 			d.Policy.Place.Share = 0.02
 			d.Policy.Cut.Tokens, d.Policy.Cut.Share = min(d.Policy.Cut.Tokens, 500), 0
@@ -313,13 +315,13 @@ func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
 			require.NoError(t, err)
 			q := d.Policy.Ask.Prompts[len(d.Policy.Ask.Prompts)-1] // the mode that was taken: the first that works in the foreground
 			for i, p := range d.Policy.Ask.Prompts {
-				if !p.Background && p.Mode != summarize.ModeSimple {
+				if !p.Background && p.Mode != policy.ModeSimple {
 					q = d.Policy.Ask.Prompts[i]
 					break
 				}
 			}
 			summary := "Summary 10, long enough to be taken for one."
-			empty, err := render.Render(t.Context(), q.Request(summarize.Material{
+			empty, err := render.Render(t.Context(), q.Request(policy.Material{
 				Covered: []chat.Message{chat.UserMessage("x")}, Previous: []chat.Message{chat.UserMessage(summary)}, PreviousSummary: summary,
 				Tokenizer: quarter{}, Words: 100, ResultTokens: 200,
 			}), render.Options{Budget: window, Tokenizer: quarter{}})

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // thought returns signed thinking of a little more than the given number of tokens.
@@ -162,7 +163,7 @@ func TestTheSummaryHasTheRoomThatIsLeftBesideTheThinking(t *testing.T) {
 	d.Say(thinking(1, 2000, thought("long", 1500))...)
 	d.Say(round(2, 2000)...)
 	words := 0
-	d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
+	d.Hooks.BeforeCompact = func(_ context.Context, _ policy.Occasion, m policy.Material) (summarize.Intervention, error) {
 		words = m.Words
 		return summarize.Intervention{}, nil
 	}
@@ -179,7 +180,7 @@ func TestABackgroundCompactionKeepsTheLastThinking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Name, d.Policy.Ask.Quirks = "claude-sonnet-4-5", copilotchat.Policy().Ask.Quirks
-		d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+		d.Policy.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}}
 		last := thought("last", 40)
 		d.Say(thinking(1, 850, last)...)
 		d.Say(rounds(2, 4, 850)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // needed is a tool that must stay, and offered one that may be pruned.
@@ -27,15 +28,15 @@ func toolsAt(priority *int, tools ...chat.Tool) elements.Node {
 }
 
 func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		p.Measure.Threshold = 0 // with tools in the prompt, a tenth of it is kept free
-		var before summarize.Measurement
+		var before policy.Measurement
 		var requests []chat.Request
 		var sent []chat.Message
 		for _, inPrompt := range []bool{false, true} {
 			d := newFixture(t, overflowing()...)
 			d.Policy = p
-			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}, {On: summarize.OnBudgetExceeded}}
+			d.Policy.Trigger = policy.Trigger{{Ratio: 0.5}, {On: policy.OnBudgetExceeded}}
 			d.Target.ContextWindow = 4_000 + d.Target.Tokenizer.CountTools([]chat.Tool{needed})
 			var tree elements.Node = prompt(d.Session)
 			if inPrompt {
@@ -100,7 +101,7 @@ func TestUsageCountsTheToolsThatWereSent(t *testing.T) {
 
 func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
 	d := newFixture(t, overflowing()...)
-	d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, summarize.ResortTruncate
+	d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, policy.ResortTruncate
 	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)})
 	require.NoError(t, err)
 	require.Equal(t, []chat.Tool{needed}, r.Tools)

@@ -8,8 +8,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // unusable holds answers that are not usable as a summary.
@@ -20,9 +21,9 @@ var unusable = map[string]models.Step{
 }
 
 // refuseBad is a check that refuses one summary.
-func refuseBad(m summarize.Material) error {
+func refuseBad(m policy.Material) error {
 	if m.Summary == "bad" {
-		return &summarize.SummaryError{Reason: "it is bad"}
+		return &policy.SummaryError{Reason: "it is bad"}
 	}
 	return nil
 }
@@ -32,7 +33,7 @@ func unusableFixture(t *testing.T, step models.Step, messages ...chat.Message) (
 	model := &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return step(ctx, r) }}
 	d := newFixture(t, messages...)
 	d.Target.Model = model
-	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.FullPrompt()}
+	d.Policy.Ask.Prompts = []policy.Prompt{prompts.FullPrompt()}
 	d.Policy.Ask.Checks = append(d.Policy.Ask.Checks, refuseBad)
 	return d, model
 }
@@ -56,7 +57,7 @@ func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfThePromptFits(t *testing.
 		t.Run(name, func(t *testing.T) {
 			d, model := unusableFixture(t, step, append([]chat.Message{chat.UserMessage(task)}, rounds(0, 3, 400)...)...)
 			d.Target.Budget = 1_000_000
-			d.Policy.Trigger, d.Policy.Cut, d.Policy.Place.Max = summarize.Trigger{{Cap: 100}}, history.Cut{Rounds: 1}, 200
+			d.Policy.Trigger, d.Policy.Cut, d.Policy.Place.Max = policy.Trigger{{Cap: 100}}, history.Cut{Rounds: 1}, 200
 			require.Equal(t, []int{0, 1, 3, 7, 15, 31}, askedIn(t, d, model))
 		})
 	}
@@ -64,7 +65,7 @@ func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfThePromptFits(t *testing.
 
 func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfTheLastResortHelps(t *testing.T) {
 	for name, step := range unusable {
-		for _, resort := range []summarize.LastResort{summarize.ResortTruncate, summarize.ResortDrop} {
+		for _, resort := range []policy.LastResort{policy.ResortTruncate, policy.ResortDrop} {
 			t.Run(name+", "+string(resort), func(t *testing.T) {
 				d, model := unusableFixture(t, step, append([]chat.Message{chat.UserMessage(task)}, rounds(0, 8, 600)...)...)
 				d.Policy.Overflow.LastResort = resort

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // hearing is a model that summarises, and records which of the user's messages it was shown.
@@ -50,7 +51,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 	cuts := []history.Cut{{}, {Messages: 3}, {Messages: 20, First: 2}, {Tokens: 900}, {Rounds: 2}, {ToolBoundary: true}, {Tokens: 1200, SinceCompaction: true}}
 	t.Parallel()
 	seeds := extremes.Cases(48)
-	eachPolicy(t, func(t *testing.T, p summarize.Policy) {
+	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		t.Parallel()
 		made := 0
 		for seed := range seeds {
@@ -58,8 +59,8 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 			model := &hearing{heard: map[string]bool{}, long: seed%4 == 0}
 			d := newFixture(t)
 			d.Policy, d.Target.Model = p, model
-			d.Policy.Overflow.LastResort, d.Policy.Ask.Names = summarize.ResortError, nil
-			d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnBudgetExceeded})
+			d.Policy.Overflow.LastResort, d.Policy.Ask.Names = policy.ResortError, nil
+			d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnBudgetExceeded})
 			if seed%2 == 1 {
 				d.Policy.Cut = cuts[r.IntN(len(cuts))]
 			}
@@ -68,7 +69,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 			if seed%3 == 0 {
 				d.Policy.Ask.Mode = "" // any mode
 			} else if seed%3 == 1 && p.Name == "copilot-chat" {
-				d.Policy.Ask.Mode = summarize.ModeSimple
+				d.Policy.Ask.Mode = policy.ModeSimple
 			}
 			said, calls := 0, 0
 			d.Say(chat.UserMessage("[said 0] Begin."))
@@ -129,7 +130,7 @@ func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 	for size := 500; size < 1100; size += 20 {
 		d := fixtureOf(t, numbered.Session(), chat.UserMessage(task))
 		d.Target.Budget, d.Policy = 10_000, a3s.Policy()
-		d.Policy.Clear = summarize.Clear{}
+		d.Policy.Clear = policy.Clear{}
 		d.Target.Model = saying("Done.")
 		d.Say(rounds(1, 25, size)...) // the newest 20 messages are 10 rounds
 		d.Messages()
@@ -147,7 +148,7 @@ func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 func TestNothingIsCompactedIfTheCutKeepsEverything(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Policy = a3s.Policy()
-	d.Policy.Clear = summarize.Clear{}
+	d.Policy.Clear = policy.Clear{}
 	d.Say(rounds(1, 5, 690)...) // 11 messages, of which 20 are kept
 	d.Messages()
 	require.Empty(t, d.Requests())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/internal/write"
 )
 
 // work holds a compactor's own goroutines, and the contexts that [Compactor.Abort] ends.
@@ -32,9 +33,7 @@ type task struct {
 	end      func(*render.Result, error) // ends the work for the tracer, unless it has ended
 	err      error                       // why there is no summary
 	ready    bool
-	job      *job
-	writer   *writer
-	draft    draft
+	draft    write.Written
 }
 
 func (w *work) init() {
@@ -108,13 +107,13 @@ func (w *work) replace(old, with *task) bool {
 }
 
 // finish sets the result of a task, unless it was cancelled.
-func (w *work) finish(ctx context.Context, t *task, j *job, wr *writer, d draft) error {
+func (w *work) finish(ctx context.Context, t *task, d write.Written) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t.job, t.writer, t.draft, t.ready = j, wr, d, true
+	t.draft, t.ready = d, true
 	return nil
 }
 

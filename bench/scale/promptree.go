@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // promptree is this module: sessions in history/postgres, steps of summarize/agent.
@@ -159,16 +160,16 @@ func (a answering) Generate(ctx context.Context, req chat.Request) (chat.Respons
 
 // compactor returns the compactor of a session. It compacts a view that reaches its maximum of rounds.
 func (c promptree) compactor(s *history.Session) *summarize.Compactor {
-	var policy summarize.Policy
+	var p policy.Policy
 	if c.view > 0 {
-		policy = summarize.Policy{
-			Name: "scale", Trigger: summarize.Trigger{{On: summarize.OnRender, Messages: 2 * c.view}}, Cut: history.Cut{Rounds: c.view / 2},
-			Place: summarize.Place{Max: summaryTokens},
+		p = policy.Policy{
+			Name: "scale", Trigger: policy.Trigger{{On: policy.OnRender, Messages: 2 * c.view}}, Cut: history.Cut{Rounds: c.view / 2},
+			Place: policy.Place{Max: summaryTokens},
 		}
 	}
 	return &summarize.Compactor{
-		Session: s, Policy: policy,
-		Target: summarize.Target{Name: modelName, Model: answering{templateName}, Tokenizer: counter, Budget: budget},
+		Session: s, Policy: p,
+		Target: policy.Target{Name: modelName, Model: answering{templateName}, Tokenizer: counter, Budget: budget},
 	}
 }
 

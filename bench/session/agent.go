@@ -11,11 +11,11 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
-	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // answering is a model that answers each request with the same summary, and does not keep the requests.
@@ -39,7 +39,6 @@ type agent struct {
 	session   *history.Session
 	compactor *summarize.Compactor
 	prompt    elements.Node
-	ledger    *ledger.Ledger
 	compacted bool // by the latest render
 	entries   int  // of the session; growOne corrects it
 	steps     int
@@ -48,15 +47,15 @@ type agent struct {
 
 // taken holds the times of steps and their parts.
 type taken struct {
-	step, compaction  times
-	add, view, ledger times
+	step, compaction times
+	add, view        times
 }
 
 // policy returns a policy that compacts a view that reaches its maximum of rounds to half of them.
-func (a *agent) policy() summarize.Policy {
-	return summarize.Policy{
+func (a *agent) policy() policy.Policy {
+	return policy.Policy{
 		Name:    "bench",
-		Trigger: summarize.Trigger{{On: summarize.OnRender, Messages: 2*a.rounds + a.rounds/a.turn + 1}},
+		Trigger: policy.Trigger{{On: policy.OnRender, Messages: 2*a.rounds + a.rounds/a.turn + 1}},
 		Cut:     history.Cut{Rounds: a.rounds / 2},
 	}
 }
@@ -67,11 +66,11 @@ func (a *agent) open() error {
 	if err != nil {
 		return err
 	}
-	a.session, a.prompt, a.ledger = s, stepping.Prompt(s), nil
+	a.session, a.prompt = s, stepping.Prompt(s)
 	summary := strings.Repeat("The parser was mended, and its tests pass. The lexer is next. ", 40)
 	a.compactor = &summarize.Compactor{
 		Session: s, Policy: a.policy(),
-		Target: summarize.Target{
+		Target: policy.Target{
 			Model: answering{models.SaySummary(summary)}, Name: "made-up", Tokenizer: sizing.Estimator{}, Budget: budget,
 		},
 		Hooks: summarize.Hooks{AfterCompact: func(context.Context, entry.Entry) error {
@@ -94,7 +93,7 @@ func (a *agent) close() error {
 	if closeErr := a.session.Close(); err == nil {
 		err = closeErr
 	}
-	a.session, a.compactor, a.prompt, a.ledger = nil, nil, nil, nil
+	a.session, a.compactor, a.prompt = nil, nil, nil
 	return err
 }
 
@@ -150,13 +149,6 @@ func (a *agent) parts(ctx context.Context) error {
 		return err
 	}
 	a.took.view.since(begun)
-	begun = time.Now()
-	l, err := a.ledger.Read(ctx, a.session)
-	if err != nil {
-		return err
-	}
-	a.took.ledger.since(begun)
-	a.ledger = l
 	return nil
 }
 

@@ -65,7 +65,7 @@ func printGrowth(w io.Writer, o options, rows []grown, verdicts []verdict) error
 	fmt.Fprintf(&b, "A step appends a round and renders. A compaction is a render that compacts. Medians of the last %d, with p10 and p90: "+
 		"other load on the machine slows compactions most.\n", sample)
 	for _, rounds := range o.rounds {
-		steps := table{{"entries", "log", "step", "p10", "p90", "ratio", "compaction", "p10", "p90", "ratio", "add", "view", "ledger", "heap", "built in"}}
+		steps := table{{"entries", "log", "step", "p10", "p90", "ratio", "compaction", "p10", "p90", "ratio", "add", "view", "heap", "built in"}}
 		opened := table{{"entries", "log", "rounds", "open and view", "allocated", "held", "read"}}
 		for _, g := range rows {
 			if g.rounds != rounds {
@@ -81,7 +81,7 @@ func printGrowth(w io.Writer, o options, rows []grown, verdicts []verdict) error
 			steps = append(steps, []string{
 				fmt.Sprint(g.lines), mega(g.log), milli(g.took.step.median()), milli(g.took.step.at(0.1)), milli(g.took.step.at(0.9)), over(g.took.step, first.took.step),
 				milli(g.took.compaction.median()), milli(g.took.compaction.at(0.1)), milli(g.took.compaction.at(0.9)), over(g.took.compaction, first.took.compaction),
-				milli(g.took.add.median()), milli(g.took.view.median()), milli(g.took.ledger.median()), mega(g.heap),
+				milli(g.took.add.median()), milli(g.took.view.median()), mega(g.heap),
 				fmt.Sprintf("%.0f s", g.building.Seconds()),
 			})
 			p := g.opening

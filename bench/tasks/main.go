@@ -26,8 +26,8 @@ import (
 	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func main() { program.Main(run) }
@@ -99,7 +99,7 @@ func compare(ctx context.Context, o options, stdout io.Writer) error {
 	all := policies.All()
 	var outcomes []outcome
 	for _, name := range o.policies {
-		var policy *summarize.Policy
+		var policy *policy.Policy
 		if p, ok := all[name]; ok {
 			policy = &p
 		}

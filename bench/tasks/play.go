@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // outcome is the result of a task under a policy.
@@ -45,20 +46,20 @@ type setting struct {
 const answerTokens = 2_048
 
 // play lets a model do a task under a policy, nil for none.
-func play(ctx context.Context, t task, policy *summarize.Policy, with setting) outcome {
+func play(ctx context.Context, t task, p *policy.Policy, with setting) outcome {
 	out := outcome{Task: t.name, Policy: "none"}
 	m := &meter{model: with.model, tokenizer: with.tokenizer, prices: with.prices}
 	session := &history.Session{}
 	world := newWorld(t, session)
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target: summarize.Target{
+		Target: policy.Target{
 			Model: m, Name: with.name, Tokenizer: with.tokenizer, Tools: world.declared(), ContextWindow: with.window, Prices: with.prices,
 			Budget: with.window - with.tokenizer.CountTools(world.declared()) - answerTokens,
 		},
 	}
-	if policy != nil {
-		out.Policy, compactor.Policy = policy.Name, *policy
+	if p != nil {
+		out.Policy, compactor.Policy = p.Name, *p
 		compactor.Policy.Continue = "" // the tasks continue by themselves
 	} else {
 		compactor.Policy.Off = true

@@ -41,10 +41,10 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -263,12 +263,12 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 }
 
 // compactBy returns the policy of -policy.
-func (o options) compactBy() summarize.Policy {
+func (o options) compactBy() policy.Policy {
 	p := policies.All()[cmp.Or(o.policy, copilotchat.Name)]
 	if o.policy == "" { // compact only if a prompt does not fit, so that every run is the same
 		p.Trigger = nil
 		if o.session != "" {
-			p.Overflow = summarize.Overflow{} // a prompt that does not fit even then is an error
+			p.Overflow = policy.Overflow{} // a prompt that does not fit even then is an error
 		}
 	}
 	p.Place.NoBreadcrumb = o.noBreadcrumb

@@ -14,7 +14,9 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -27,21 +29,21 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 	}
 	meter := agent.Meter{Prices: o.prices}
 	var mu sync.Mutex // events may come from the background
-	var compacted []summarize.Event
+	var compacted []event.Event
 	compactor := &summarize.Compactor{
 		Session: session, Policy: o.compactBy(),
-		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
-		OnEvent: func(e summarize.Event) {
+		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			meter.AddEvent(e, tokenizer)
-			if e.Kind == summarize.EventDone {
+			if e.Kind == event.Done {
 				compacted = append(compacted, e)
 			}
-			if recorder != nil {
-				recorder.Hear(e)
-			}
-		},
+		})},
+	}
+	if recorder != nil {
+		compactor.Observers = append(compactor.Observers, recorder)
 	}
 	defer compactor.Close()
 	prompt := stepping.Prompt(session)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/internal/program/visible"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // printer prints a run, round by round.
@@ -99,9 +99,9 @@ type roundLine struct {
 }
 
 type compactionLine struct {
-	Before int            `json:"tokensBefore"`
-	After  int            `json:"tokensAfter"`
-	Mode   summarize.Mode `json:"mode"`
+	Before int         `json:"tokensBefore"`
+	After  int         `json:"tokensAfter"`
+	Mode   policy.Mode `json:"mode"`
 }
 
 func (l lines) round(r agent.Round) {

@@ -32,6 +32,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func main() { program.Main(run) }
@@ -104,7 +105,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotcli.Policy(),
-		Target: summarize.Target{
+		Target: policy.Target{
 			Model: einoagent.Model(model), Name: o.model, Tokenizer: tokenizer, ContextWindow: o.window, Budget: o.window - o.window/8, // less the answer
 		},
 	}

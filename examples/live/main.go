@@ -37,9 +37,9 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -59,7 +59,7 @@ func main() {
 // options are the values of the command line.
 type options struct {
 	model, baseURL, dir, task, session, page string
-	policy                                   summarize.Policy
+	policy                                   policy.Policy
 	prices                                   string // name of the model whose prices apply
 	window, answer                           int
 }

@@ -20,7 +20,7 @@ func encode(v any) string {
 	return string(raw)
 }
 
-func event(name string, v any) string {
+func eventOf(name string, v any) string {
 	if name == "" {
 		return "data: " + encode(v) + "\n\n"
 	}
@@ -112,7 +112,7 @@ func (chatCompletions) say(w http.ResponseWriter, streamed bool, s said) {
 	}
 	var events []string
 	chunk := func(delta object, finish any) {
-		events = append(events, event("", object{"id": "c", "object": "chat.completion.chunk", "choices": []any{
+		events = append(events, eventOf("", object{"id": "c", "object": "chat.completion.chunk", "choices": []any{
 			object{"index": 0, "delta": delta, "finish_reason": finish}}}))
 	}
 	for _, piece := range pieces(s.text) {
@@ -122,7 +122,7 @@ func (chatCompletions) say(w http.ResponseWriter, streamed bool, s said) {
 		chunk(object{"tool_calls": calls}, nil)
 	}
 	chunk(object{}, finish)
-	events = append(events, event("", object{"id": "c", "object": "chat.completion.chunk", "choices": []any{}, "usage": usage}), "data: [DONE]\n\n")
+	events = append(events, eventOf("", object{"id": "c", "object": "chat.completion.chunk", "choices": []any{}, "usage": usage}), "data: [DONE]\n\n")
 	s.events(w, events)
 }
 
@@ -174,12 +174,12 @@ func (responsesAPI) say(w http.ResponseWriter, streamed bool, s said) {
 	}
 	var events []string
 	for _, piece := range pieces(s.text) {
-		events = append(events, event("response.output_text.delta", object{"type": "response.output_text.delta", "item_id": id, "delta": piece}))
+		events = append(events, eventOf("response.output_text.delta", object{"type": "response.output_text.delta", "item_id": id, "delta": piece}))
 	}
 	for i, it := range output {
-		events = append(events, event("response.output_item.done", object{"type": "response.output_item.done", "output_index": i, "item": it}))
+		events = append(events, eventOf("response.output_item.done", object{"type": "response.output_item.done", "output_index": i, "item": it}))
 	}
-	s.events(w, append(events, event("response.completed", object{"type": "response.completed", "response": whole})))
+	s.events(w, append(events, eventOf("response.completed", object{"type": "response.completed", "response": whole})))
 }
 
 // messagesAPI is Anthropic's.
@@ -239,7 +239,7 @@ func (messagesAPI) say(w http.ResponseWriter, _ bool, s said) {
 	var events []string
 	add := func(kind string, fields object) {
 		fields["type"] = kind
-		events = append(events, event(kind, fields))
+		events = append(events, eventOf(kind, fields))
 	}
 	n := 0
 	block := func(start object, deltas ...object) {
@@ -368,7 +368,7 @@ func (geminiAPI) say(w http.ResponseWriter, streamed bool, s said) {
 	}
 	var events []string
 	for i, p := range parts {
-		events = append(events, event("", answer(map[bool]string{true: "STOP"}[i == len(parts)-1], p)))
+		events = append(events, eventOf("", answer(map[bool]string{true: "STOP"}[i == len(parts)-1], p)))
 	}
 	s.events(w, events)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/internal/program/visible"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // terminal prints the model's text on one writer and notes on another. They may be the same screen. It is safe for
@@ -81,21 +81,21 @@ func (t *terminal) round(r agent.Round) {
 }
 
 // compaction prints a step of a compaction.
-func (t *terminal) compaction(e summarize.Event) {
+func (t *terminal) compaction(e event.Event) {
 	switch e.Kind {
-	case summarize.EventStarted:
+	case event.Started:
 		while := ""
 		if e.Background {
 			while = " in the background"
 		}
 		t.note("  The prompt needs %d tokens: summarising %d steps%s, keeping %d ...", e.TokensBefore, e.Covered, while, e.Kept)
-	case summarize.EventRefused:
+	case event.Refused:
 		t.note("  No summary (%s mode): %v", e.Mode, e.Err)
-	case summarize.EventDone:
+	case event.Done:
 		t.note("  Summarised (%s mode): the prompt takes %d tokens now.", e.Mode, e.TokensAfter)
-	case summarize.EventFailed:
+	case event.Failed:
 		t.note("  Not summarised: %v", e.Err)
-	case summarize.EventLetGo:
+	case event.LetGo:
 		t.note("  No compaction makes the prompt fit: only %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
 	}
 }

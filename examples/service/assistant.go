@@ -20,13 +20,15 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // assistant is shared by all conversations: the model, the budget of its prompts, and the policy of compaction.
 type assistant struct {
-	target summarize.Target
-	policy summarize.Policy
+	target policy.Target
+	policy policy.Policy
 	answer int // maximum tokens of an answer
 	log    *slog.Logger
 }
@@ -49,7 +51,7 @@ func newAssistant(o options, log *slog.Logger) (*assistant, error) {
 	a := &assistant{policy: copilotchat.Policy(), answer: min(1024, o.window/8), log: log}
 	a.policy.Ask.TimeLimit = o.compaction
 	a.policy.Ask.Timeout = min(a.policy.Ask.Timeout, o.compaction)
-	a.target = summarize.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
+	a.target = policy.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
 	var err error
 	if a.target.Budget, err = (sizing.Window{Tokens: o.window, Answer: a.answer}).Budget(tokenizer.CountTools(tools)); err != nil {
 		return nil, fmt.Errorf("-window: %w", err)
@@ -73,15 +75,15 @@ func (a *assistant) conversation(s *history.Session) *conversation {
 		history.TurnStart{Session: s, Props: el.Props(el.Priority(900), el.Grow(2))},
 		history.TurnRounds{Session: s, Props: el.Props(el.Priority(899), el.Grow(2))},
 	)
-	c.compactor = &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e summarize.Event) {
+	c.compactor = &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		switch e.Kind {
-		case summarize.EventStarted, summarize.EventDone, summarize.EventFailed:
+		case event.Started, event.Done, event.Failed:
 			a.log.Info("compaction", "kind", e.Kind, "reason", e.Reason, "before", e.TokensBefore, "after", e.TokensAfter, "err", e.Err)
 			if c.out != nil {
 				c.out.send("compaction", map[string]any{"kind": e.Kind, "reason": e.Reason, "tokensBefore": e.TokensBefore, "tokensAfter": e.TokensAfter})
 			}
 		}
-	}}
+	})}}
 	return c
 }
 

@@ -202,19 +202,19 @@ func (c client) refused(method, path string, body any) (int, string) {
 	return status, wrong["type"].(string)
 }
 
-// event is an event of a stream.
-type event struct {
+// sseEvent is an event of a stream.
+type sseEvent struct {
 	name string
 	data object
 }
 
 // events reads a stream. If the answer is not a stream, it returns one event named "status".
-func (c client) events(response *http.Response) (list []event) {
+func (c client) events(response *http.Response) (list []sseEvent) {
 	c.t.Helper()
 	defer response.Body.Close()
 	if response.Header.Get("Content-Type") != "text/event-stream" {
 		data, _ := io.ReadAll(response.Body)
-		return []event{{"status", object{"code": response.StatusCode, "body": string(data)}}}
+		return []sseEvent{{"status", object{"code": response.StatusCode, "body": string(data)}}}
 	}
 	for next := range scan(c.t, response.Body) {
 		list = append(list, next)
@@ -223,11 +223,11 @@ func (c client) events(response *http.Response) (list []event) {
 }
 
 // scan reads events one by one.
-func scan(t *testing.T, body io.Reader) func(yield func(event) bool) {
-	return func(yield func(event) bool) {
+func scan(t *testing.T, body io.Reader) func(yield func(sseEvent) bool) {
+	return func(yield func(sseEvent) bool) {
 		lines := bufio.NewScanner(body)
 		lines.Buffer(nil, 8<<20)
-		var e event
+		var e sseEvent
 		for lines.Scan() {
 			line := lines.Text()
 			if name, is := strings.CutPrefix(line, "event: "); is {
@@ -240,14 +240,14 @@ func scan(t *testing.T, body io.Reader) func(yield func(event) bool) {
 				if !yield(e) {
 					return
 				}
-				e = event{}
+				e = sseEvent{}
 			}
 		}
 	}
 }
 
 // say sends a message and returns the events of the answer.
-func (c client) say(session, text string) []event {
+func (c client) say(session, text string) []sseEvent {
 	c.t.Helper()
 	return c.events(c.send(c.t.Context(), "POST", session+"/messages", object{"text": text}))
 }
@@ -263,7 +263,7 @@ func (c client) answered(session, text string) object {
 }
 
 // named returns the events with a name.
-func named(list []event, name string) (found []object) {
+func named(list []sseEvent, name string) (found []object) {
 	for _, e := range list {
 		if e.name == name {
 			found = append(found, e.data)

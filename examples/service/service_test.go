@@ -207,7 +207,7 @@ func TestTwoReplicasOnOneSessionConflict(t *testing.T) {
 	a, b := process(time.Minute, "-migrate", "-think", "3s"), process(time.Minute)
 	response := a.send(t.Context(), "POST", session+"/messages", object{"text": "From a.", "after": ""})
 	defer response.Body.Close()
-	var list []event
+	var list []sseEvent
 	for e := range scan(t, response.Body) {
 		if e.name == "said" {
 			status, kind := b.refused("POST", session+"/messages", object{"text": "From b.", "after": ""})

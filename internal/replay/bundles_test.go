@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/golden"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // listed returns the names and the contents of all files in a folder as one text.
@@ -34,7 +34,7 @@ func listed(t *testing.T, dir string) string {
 	return b.String()
 }
 
-func everyPolicy(t *testing.T) []summarize.Policy {
+func everyPolicy(t *testing.T) []policy.Policy {
 	t.Helper()
 	list, err := policiesNamed(all)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // name of the program.
@@ -28,7 +28,7 @@ const encoding = "o200k_base"
 
 // options holds the parsed command line.
 type options struct {
-	policies    []summarize.Policy
+	policies    []policy.Policy
 	windows     []int
 	model       string
 	modelName   string
@@ -96,7 +96,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 			o.policies[i].Place.Max = *summary
 		}
 		if *carry != 0 {
-			o.policies[i].Trigger = summarize.Trigger{{Carry: *carry}}
+			o.policies[i].Trigger = policy.Trigger{{Carry: *carry}}
 		}
 	}
 	switch {

@@ -27,6 +27,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // recordedSession is a real session, which may lie in a folder shared/ beside the repository.
@@ -193,7 +194,7 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	require.NoError(t, err)
 	c := &summarize.Compactor{
 		Session: s, Policy: copilotcli.Policy(),
-		Target: summarize.Target{Model: models.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
+		Target: policy.Target{Model: models.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
 	}
 	for n := range 40 {
 		said := chat.AssistantMessage("Done, and what next?")

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // printed runs the program and returns its output.
@@ -97,7 +97,7 @@ func TestASessionWithoutCompactionsCostsWhatItsReplayDoes(t *testing.T) {
 	require.NoError(t, err)
 	r, err = r.inWindow(2_000_000, s)
 	require.NoError(t, err)
-	run, err := r.replay(t.Context(), s, summarize.Policy{Name: "never"})
+	run, err := r.replay(t.Context(), s, policy.Policy{Name: "never"})
 	require.NoError(t, err)
 	require.Empty(t, run.Compactions)
 	r.setUncompacted(s, run)

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
@@ -124,7 +125,7 @@ const promptRoom = 20_000
 // wouldAsk returns the requests that a policy would have made at a recorded compaction. The policy compacts the session
 // as it was then, and keeps only the first message that the compaction kept. The window is large enough for the whole
 // history in one request. name is that of the agent's model.
-func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e entry.Entry) ([]exchange, error) {
+func (r *replayer) wouldAsk(ctx context.Context, p policy.Policy, name string, session *history.Session, e entry.Entry) ([]exchange, error) {
 	upTo, err := sessionUpTo(ctx, session, e)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 	budget := max(r.budget, rendered.Tokens)
 	c := &summarize.Compactor{
 		Session: upTo, Policy: p,
-		Target: summarize.Target{Model: m, Name: name, Tokenizer: r.tokenizer, Budget: budget, ContextWindow: budget + promptRoom},
+		Target: policy.Target{Model: m, Name: name, Tokenizer: r.tokenizer, Budget: budget, ContextWindow: budget + promptRoom},
 	}
 	defer c.Close()
 	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // only Compact below compacts

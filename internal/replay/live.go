@@ -14,6 +14,8 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -63,14 +65,14 @@ type live struct {
 
 // finished is a compaction that was appended, and the requests for its summary.
 type finished struct {
-	event summarize.Event
+	event event.Event
 	asked []exchange
 }
 
 // newLive returns an agent that compacts a session by a policy. Jitter is off, because it depends on the session's
 // random id and two replays would differ. The agent is not told to continue after a compaction, because the recording
 // continues by itself.
-func newLive(p summarize.Policy, session *history.Session, prompt elements.Node, m *meter, name string, budget, window int) *live {
+func newLive(p policy.Policy, session *history.Session, prompt elements.Node, m *meter, name string, budget, window int) *live {
 	p.Continue = ""
 	p.Trigger = slices.Clone(p.Trigger)
 	for i := range p.Trigger {
@@ -78,26 +80,26 @@ func newLive(p summarize.Policy, session *history.Session, prompt elements.Node,
 	}
 	l := &live{prompt: prompt, meter: m, window: window, events: map[string]int{}}
 	l.compactor = &summarize.Compactor{
-		Session: session, Policy: p, OnEvent: l.hear,
-		Target: summarize.Target{Model: m, Name: name, Tokenizer: m.tokenizer, Budget: budget, ContextWindow: window},
+		Session: session, Policy: p, Observers: []summarize.Observer{summarize.OnEvent(l.hear)},
+		Target: policy.Target{Model: m, Name: name, Tokenizer: m.tokenizer, Budget: budget, ContextWindow: window},
 	}
 	return l
 }
 
-func (l *live) hear(e summarize.Event) {
+func (l *live) hear(e event.Event) {
 	if l.page != nil {
-		l.page.Hear(e)
+		l.page.Event(context.Background(), e)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
-	case summarize.EventUsage:
+	case event.Usage:
 		return
-	case summarize.EventStarted:
+	case event.Started:
 		l.meter.compactionBegins(e.Background)
-	case summarize.EventDone:
+	case event.Done:
 		l.done = append(l.done, finished{e, l.meter.taken()})
-	case summarize.EventFailed, summarize.EventCancelled, summarize.EventDiscarded, summarize.EventDropped:
+	case event.Failed, event.Cancelled, event.Discarded, event.Dropped:
 		l.meter.taken()
 	}
 	l.events[string(e.Kind)]++
@@ -114,7 +116,7 @@ func (l *live) request(ctx context.Context) (*render.Result, error) {
 	}
 	l.meter.renderBegins()
 	rendered, err := l.compactor.Render(ctx, l.prompt)
-	recovers := len(l.compactor.Policy.Trigger.For(summarize.OnContextLimit)) > 0
+	recovers := len(l.compactor.Policy.Trigger.For(policy.OnContextLimit)) > 0
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok && recovers && ctx.Err() == nil {
 		return l.compactor.Recover(ctx, l.prompt, &chat.ContextLimitError{Limit: l.window, Tokens: over.Needed, Err: err}, "")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Run holds the results of one policy on one session. All tokens are counted by one tokenizer, except the TokensBefore
@@ -43,7 +43,7 @@ type Run struct {
 	// Calls are the requests for summaries.
 	Calls       Calls        `json:"modelCalls"`
 	Compactions []Compaction `json:"compactions"`
-	// Events counts the compactor's events by kind, without [summarize.EventUsage].
+	// Events counts the compactor's events by kind, without [event.Usage].
 	Events map[string]int `json:"events,omitempty"`
 	// Bill is nil without prices.
 	Bill *Bill `json:"bill,omitempty"`
@@ -79,9 +79,9 @@ type Compaction struct {
 	Line    int `json:"line"`
 	// Reason is the occasion. Background reports whether the summary was made while the agent went on; Request is then
 	// the first after it was put in place. Mode is the prompt that was used.
-	Reason     summarize.Occasion `json:"reason,omitempty"`
-	Background bool               `json:"background,omitempty"`
-	Mode       string             `json:"mode,omitempty"`
+	Reason     policy.Occasion `json:"reason,omitempty"`
+	Background bool            `json:"background,omitempty"`
+	Mode       string          `json:"mode,omitempty"`
 	// TokensBefore and TokensAfter are the tokens of the prompt before and after the compaction, 0 if unknown.
 	TokensBefore int `json:"tokensBefore"`
 	TokensAfter  int `json:"tokensAfter"`

@@ -6,20 +6,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // all stands for every policy, or every shape, in a flag.
 const all = "all"
 
 // withLosses replaces the policy frugal in a list by one policy for each loss in the value of -loss.
-func withLosses(list []summarize.Policy, losses string) ([]summarize.Policy, error) {
+func withLosses(list []policy.Policy, losses string) ([]policy.Policy, error) {
 	if losses == "" {
 		return list, nil
 	}
-	var each []summarize.Policy
+	var each []policy.Policy
 	for _, word := range strings.Split(losses, ",") {
 		loss, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(loss >= 0) {
@@ -29,7 +29,7 @@ func withLosses(list []summarize.Policy, losses string) ([]summarize.Policy, err
 		p.Name += " " + word
 		each = append(each, p)
 	}
-	i := slices.IndexFunc(list, func(p summarize.Policy) bool { return p.Name == frugal.Name })
+	i := slices.IndexFunc(list, func(p policy.Policy) bool { return p.Name == frugal.Name })
 	if i < 0 {
 		return nil, fmt.Errorf("-loss is for the policy %s, and -policy does not name it", frugal.Name)
 	}
@@ -38,7 +38,7 @@ func withLosses(list []summarize.Policy, losses string) ([]summarize.Policy, err
 
 // policiesNamed returns the policies that a flag names, separated by commas, or all of them in the order of their
 // names. They ask for no titles.
-func policiesNamed(names string) (list []summarize.Policy, err error) {
+func policiesNamed(names string) (list []policy.Policy, err error) {
 	wanted := policies.Names()
 	if names != all {
 		wanted = strings.Split(names, ",")

@@ -12,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 func TestPricesAreNamedOrListed(t *testing.T) {
@@ -127,7 +127,7 @@ func TestTheDollarsOfARecordedSessionAreForetold(t *testing.T) {
 	require.InEpsilon(t, c.Recorded, runs[0].Bill.Kept, 0.01)
 	require.InEpsilon(t, c.Pinned, runs[0].Bill.Pinned, 0.01)
 	require.Less(t, runs[1].Bill.Kept, c.Recorded/2)
-	require.Zero(t, runs[1].Events[string(summarize.EventCacheBreak)], "only compactions change this prompt's prefix")
+	require.Zero(t, runs[1].Events[string(event.CacheBroken)], "only compactions change this prompt's prefix")
 	for _, r := range runs {
 		b := r.Bill
 		require.InDelta(t, b.Kept, b.Read+b.Written+b.Input+b.Output+b.Summaries, 1e-9)

@@ -16,7 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -71,7 +71,7 @@ func (s source) compacted() bool {
 // replayer replays sessions under policies.
 type replayer struct {
 	tokenizer   chat.Tokenizer
-	policies    []summarize.Policy
+	policies    []policy.Policy
 	model       string   // the name of the model that writes summaries
 	modelName   string   // of the model that answers, "" for the recorded one
 	wholeWindow int      // the window that was asked for
@@ -94,7 +94,7 @@ func (r *replayer) answeredBy(s source) string {
 }
 
 // replay replays a session under a policy.
-func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (run *Run, err error) {
+func (r *replayer) replay(ctx context.Context, s source, p policy.Policy) (run *Run, err error) {
 	model, err := modelNamed(r.model, s.recording, r.tokenizer)
 	if err != nil {
 		return nil, err
@@ -109,13 +109,13 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	if r.biller != nil {
 		l.compactor.Target.Prices = r.biller.prices
 		if prices := r.biller.summarizer(); prices != (sizing.Prices{}) { // whatever the name of the model that the policy asks
-			l.compactor.Models = map[string]summarize.Target{}
+			l.compactor.Models = map[string]policy.Target{}
 			names := p.Ask.Names
 			if p.Ask.Cheapest {
 				names = []string{"summarizer"}
 			}
 			for _, name := range names {
-				l.compactor.Models[name] = summarize.Target{Model: m, Prices: prices}
+				l.compactor.Models[name] = policy.Target{Model: m, Prices: prices}
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // text returns the runs of one session as a table for people.
@@ -143,8 +143,8 @@ func reason(c Compaction) string {
 func otherEvents(events map[string]int) string {
 	var list []string
 	for _, kind := range slices.Sorted(maps.Keys(events)) {
-		switch summarize.EventKind(kind) {
-		case summarize.EventStarted, summarize.EventAnswered, summarize.EventDone, summarize.EventReady:
+		switch event.Kind(kind) {
+		case event.Started, event.Answered, event.Done, event.Ready:
 		default:
 			list = append(list, fmt.Sprintf("%s %d times", kind, events[kind]))
 		}

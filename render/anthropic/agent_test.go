@@ -18,6 +18,8 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // quarter is a tokenizer of a token for 4 bytes that counts parts other than text by their JSON.
@@ -77,14 +79,14 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session,
-				Target:  summarize.Target{Model: model, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
-				OnEvent: func(e summarize.Event) {
+				Target:  policy.Target{Model: model, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
+				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 					require.NoError(t, e.Err)
-					if e.Kind == summarize.EventDone {
-						require.Equal(t, summarize.ModeFull, e.Mode)
+					if e.Kind == event.Done {
+						require.Equal(t, policy.ModeFull, e.Mode)
 						compactions++
 					}
-				},
+				})},
 			}
 			prompt := elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
@@ -148,14 +150,14 @@ func TestAnAgentGoesOnThinkingAfterACompaction(t *testing.T) {
 	compactions := 0
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: model, Name: model.Name, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
-		Policy:  summarize.Policy{Ask: summarize.Ask{Quirks: copilotchat.Policy().Ask.Quirks}},
-		OnEvent: func(e summarize.Event) {
+		Target:  policy.Target{Model: model, Name: model.Name, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
+		Policy:  policy.Policy{Ask: policy.Ask{Quirks: copilotchat.Policy().Ask.Quirks}},
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			require.NoError(t, e.Err)
-			if e.Kind == summarize.EventDone {
+			if e.Kind == event.Done {
 				compactions++
 			}
-		},
+		})},
 	}
 	prompt := elements.Nodes{
 		history.Conversation{Session: session},
@@ -208,8 +210,8 @@ func TestACallerCanShrinkARequestToTheLimitInTheError(t *testing.T) {
 		require.NoError(t, session.Append(t.Context(), m, chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("c.go ", 200))))
 	}
 	compactor := &summarize.Compactor{
-		Session: session, Policy: summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}},
-		Target: summarize.Target{Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting},
+		Session: session, Policy: policy.Policy{Ask: policy.Ask{Mode: policy.ModeSimple}},
+		Target: policy.Target{Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting},
 	}
 	prompt := elements.Nodes{history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	generate := func(ctx context.Context) error {
@@ -224,8 +226,8 @@ func TestACallerCanShrinkARequestToTheLimitInTheError(t *testing.T) {
 	require.Greater(t, limit.Tokens, 1000)
 
 	compactor = &summarize.Compactor{
-		Session: session, Policy: summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}},
-		Target: summarize.Target{Model: model, Tokenizer: quarter{}, Budget: limit.Limit * 7 / 10, Tools: counting},
+		Session: session, Policy: policy.Policy{Ask: policy.Ask{Mode: policy.ModeSimple}},
+		Target: policy.Target{Model: model, Tokenizer: quarter{}, Budget: limit.Limit * 7 / 10, Tools: counting},
 	}
 	require.NoError(t, generate(t.Context()))
 }

@@ -19,7 +19,7 @@ import (
 // answer is the summary in words, and beside it, in [chat.Response].Compaction, the block that Anthropic made, signed.
 // A compactor keeps both: Claude is shown the words and the block, any other model the words alone.
 //
-//	compactor.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
+//	compactor.Models = map[string]policy.Target{"compaction": {Model: anthropic.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
 // Anthropic compacts the messages before the last, which asks for the summary. These messages must be the history

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render/anthropic"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 var ownBlock = block{"type": "compaction", "content": "<summary>The <build> was repaired.</summary>", "encrypted_content": "c2VjcmV0", "signature": "s"}
@@ -46,7 +46,7 @@ func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *anthropic
 	failed := &[]error{}
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Editing: clearing}
 	d.Policy.Ask.Names = []string{"compaction"}
-	d.Models = map[string]summarize.Target{"compaction": {Model: anthropic.Compaction{
+	d.Models = map[string]policy.Target{"compaction": {Model: anthropic.Compaction{
 		Model: model, OnError: func(err error) { *failed = append(*failed, err) },
 	}}}
 	return d, model, failed

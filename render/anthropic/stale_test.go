@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // binding returns answers that first check thinking as the newest models do: a block is valid only after exactly the
@@ -92,7 +93,7 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 			defer session.Close()
 			compactor := &summarize.Compactor{
 				Session: session, Policy: copilotchat.Policy(),
-				Target: summarize.Target{Model: model, Name: "claude-test", Tokenizer: quarter{}, Budget: 1500, ContextWindow: 3000, Tools: counting},
+				Target: policy.Target{Model: model, Name: "claude-test", Tokenizer: quarter{}, Budget: 1500, ContextWindow: 3000, Tools: counting},
 			}
 			defer compactor.Close()
 			steps := &agent.Agent{Compactor: compactor, Prompt: elements.Nodes{

@@ -14,6 +14,8 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // The agent calls tools, sometimes two in parallel, and is compacted by the same model. The API refuses no request.
@@ -56,13 +58,13 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session,
-				Target:  summarize.Target{Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}},
-				OnEvent: func(e summarize.Event) {
-					require.NotEqual(t, summarize.EventRefused, e.Kind, "%v", e.Err)
-					if e.Kind == summarize.EventDone {
+				Target:  policy.Target{Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}},
+				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+					require.NotEqual(t, event.Refused, e.Kind, "%v", e.Err)
+					if e.Kind == event.Done {
 						compactions++
 					}
-				},
+				})},
 			}
 			prompt := elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You look for things.")}},

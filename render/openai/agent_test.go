@@ -17,6 +17,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // The agent makes calls, some in parallel and some that fail, with reasoning, and is compacted by the same model. The
@@ -67,13 +69,13 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 				compactions := 0
 				compactor := &summarize.Compactor{
 					Session: session,
-					Target:  summarize.Target{Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools},
-					OnEvent: func(e summarize.Event) {
+					Target:  policy.Target{Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools},
+					Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 						require.NoError(t, e.Err)
-						if e.Kind == summarize.EventDone {
+						if e.Kind == event.Done {
 							compactions++
 						}
-					},
+					})},
 				}
 				prompt := elements.Nodes{
 					elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},

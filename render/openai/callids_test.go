@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // callsOf returns calls with these ids, and a text between the first call and the others. An id "" is left out.
@@ -133,7 +134,7 @@ func TestAnAgentWorksOnAServerWithoutCallIDs(t *testing.T) {
 			session := &history.Session{}
 			require.NoError(t, session.Append(t.Context(), question))
 			steps := agent.Agent{
-				Compactor: &summarize.Compactor{Session: session, Target: summarize.Target{
+				Compactor: &summarize.Compactor{Session: session, Target: policy.Target{
 					Model: s.model(api, "gpt-4o"), Tokenizer: sizing.Estimator{}, Budget: 10_000, Tools: []chat.Tool{countTool},
 				}},
 				Prompt: elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}},

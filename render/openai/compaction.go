@@ -19,7 +19,7 @@ import (
 // answer is the summary in words, and beside it, in [chat.Response].Compaction, the item that OpenAI made, encrypted. A
 // compactor keeps both: a model of the Responses API is shown the words and the item, any other model the words alone.
 //
-//	compactor.Models = map[string]summarize.Target{"compaction": {Model: openai.Compaction{Model: model}}}
+//	compactor.Models = map[string]policy.Target{"compaction": {Model: openai.Compaction{Model: model}}}
 //	compactor.Policy.Ask.Names = []string{"compaction"}
 //
 // OpenAI compacts the messages before the last, which asks for the summary. These messages must be the history itself:

@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render/openai"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const secretItem = `{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA<secret>"}`
@@ -39,7 +39,7 @@ func compactingFixture(t *testing.T, s *server) (compacttest.Fixture, *[]error) 
 	d := compacttest.New(t, compacttest.Overflowing()...)
 	failed := &[]error{}
 	d.Policy.Ask.Names = []string{"compaction"}
-	d.Models = map[string]summarize.Target{"compaction": {Model: openai.Compaction{
+	d.Models = map[string]policy.Target{"compaction": {Model: openai.Compaction{
 		Model: s.model(openai.Responses, "gpt-5.2"), OnError: func(err error) { *failed = append(*failed, err) },
 	}}}
 	return d, failed

@@ -14,7 +14,7 @@
 //     writes down what must still be known of them ([Prompt]).
 //   - What is put in place: the user's words of the first 2 messages, then one message with what the agent did there
 //     and the summary ([Replacement]).
-//   - Events: [summarize.EventCleared] and [summarize.EventDone], with the number of messages before and after.
+//   - Events: [event.Cleared] and [event.Done], with the number of messages before and after.
 //
 // In A3S Code compaction is off unless a session is opened with it; here, using the policy turns it on. The threshold
 // is Trigger[0].Ratio.
@@ -24,8 +24,8 @@
 // The values are those of the documentation. Newer versions keep less output in small windows, where the newest 40,000
 // tokens are all there is:
 //
-//	policy := a3s.Policy()
-//	policy.Clear.Share = 0.25
+//	p := a3s.Policy()
+//	p.Clear.Share = 0.25
 //
 // Seen there too, and not part of the policy: a threshold of 85% and a target of 60% of it; one result that is too large
 // is cut in its middle; a summary has at most 8,000 tokens and is of the whole conversation; the latest message of the

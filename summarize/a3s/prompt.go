@@ -3,11 +3,12 @@ package a3s
 import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Mode names [Prompt].
-const Mode summarize.Mode = "turns"
+const Mode policy.Mode = "turns"
 
 const role = `You condense the older turns of a working session between a user and an agent. The session goes on: its very
 first and its newest messages stay as they are, and your text stands for everything in between.`
@@ -22,14 +23,14 @@ const ask = `Write down what the agent must still know of the turns above to go 
 If there is an earlier summary, take over what still holds and correct what no longer does. Keep names, paths, numbers and
 error messages exact. Plain text, without an introduction; neither continue the conversation nor answer it.`
 
-// Prompt returns the prompt. It shows the old turns as one text, tool results cut to [summarize.Material.ResultTokens],
+// Prompt returns the prompt. It shows the old turns as one text, tool results cut to [policy.Material.ResultTokens],
 // and asks for what must still be known of them. The answer is the summary.
-func Prompt() summarize.Prompt { return summarize.Prompt{Mode: Mode, Request: request} }
+func Prompt() policy.Prompt { return policy.Prompt{Mode: Mode, Request: request} }
 
-func request(m summarize.Material) elements.Node {
+func request(m policy.Material) elements.Node {
 	return textblock.Request(role, elements.Nodes{
-		m.EarlierBlock(),
-		summarize.PlainHistory{Props: textblock.Grow(), Messages: m.Covered, Results: m.ResultTokens},
-		m.ContextBlock(),
-	}, textblock.Paragraph(ask), m.Remarks())
+		prompts.EarlierBlock(m),
+		prompts.PlainHistory{Props: textblock.Grow(), Messages: m.Covered, Results: m.ResultTokens},
+		prompts.ContextBlock(m),
+	}, textblock.Paragraph(ask), prompts.Remarks(m))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Replacement returns the first messages of the session and the summary of the turns after them.
@@ -17,12 +18,12 @@ import (
 // than the summary leaves, it is cut in its middle, with a mark. What the agent said and did there becomes text in the
 // summary's message, because a replacement has only user messages. If there is too little room the start is left out,
 // the agent's part first.
-func Replacement(m summarize.Material) elements.Node {
+func Replacement(m policy.Material) elements.Node {
 	var users elements.Nodes
 	var others []chat.Message
 	rest := elements.Nodes{
 		textblock.Line("The turns that followed were compacted into this summary:"),
-		m.SummaryBlock(plaintext.SummaryTag), m.Afterword(),
+		prompts.SummaryBlock(m, plaintext.SummaryTag), prompts.Afterword(m),
 	}
 	left := m.Words
 	if m.Tokenizer != nil {
@@ -50,13 +51,13 @@ const minClip = 24
 
 // clipMessage cuts the middle of the text of a message that takes more than that many tokens, with a mark. If there is
 // no room for text, or no text, the message stays as it is.
-func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Message {
+func clipMessage(m policy.Material, said chat.Message, tokens int) chat.Message {
 	if m.Tokenizer == nil || m.Room <= 0 {
 		return said
 	}
 	size, text := m.Tokenizer.CountMessage(said), said.Text()
 	if room := tokens - size + m.Tokenizer.CountText(text); size > tokens && room >= minClip && text != "" {
-		content := chat.Parts{chat.Text(m.Clip(text, room))}
+		content := chat.Parts{chat.Text(prompts.Clip(m, text, room))}
 		for _, p := range said.Content {
 			if _, isText := p.(chat.Text); !isText {
 				content = append(content, p)
@@ -68,9 +69,9 @@ func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Messa
 }
 
 // start returns what the agent said and did at the very start, as one piece, or nil if that is nothing.
-func start(m summarize.Material, messages []chat.Message) elements.Node {
+func start(m policy.Material, messages []chat.Message) elements.Node {
 	var lines []string
-	clip := func(text string) string { return m.Clip(text, m.Room/8) }
+	clip := func(text string) string { return prompts.Clip(m, text, m.Room/8) }
 	for _, b := range plaintext.Blocks(messages, nil, nil) {
 		lines = append(lines, b.Lines(clip, clip))
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/internal/test/statements"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // fixture returns a fixture under the policy in a window of that many tokens, which is the budget too.
@@ -41,8 +42,8 @@ func tools(t *testing.T, window, rounds, tokens int) compacttest.Fixture {
 }
 
 const (
-	policy = "summarize/a3s/policy.go"
-	engine = "summarize/"
+	policyFile = "summarize/a3s/policy.go"
+	engine     = "summarize/"
 )
 
 func TestStatements(t *testing.T) {
@@ -58,9 +59,9 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
 			},
 			Mutants: []statements.Mutant{
-				{File: policy, Old: "Ratio: 0.80", New: "Ratio: 0.81"},
-				{File: policy, Old: "Ratio: 0.80", New: "Ratio: 0.79"},
-				{File: policy, Old: "{Ratio: 0.80}", New: "{Ratio: 0.80, Above: true}"},
+				{File: policyFile, Old: "Ratio: 0.80", New: "Ratio: 0.81"},
+				{File: policyFile, Old: "Ratio: 0.80", New: "Ratio: 0.79"},
+				{File: policyFile, Old: "{Ratio: 0.80}", New: "{Ratio: 0.80, Above: true}"},
 			},
 		},
 		{
@@ -71,7 +72,7 @@ func TestStatements(t *testing.T) {
 				d.Always(models.Say("What was done."))
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
 			},
-			Mutants: []statements.Mutant{{File: policy, Old: "{Ratio: 0.80}", New: "{Ratio: 0.80, Messages: 1000}"}},
+			Mutants: []statements.Mutant{{File: policyFile, Old: "{Ratio: 0.80}", New: "{Ratio: 0.80, Messages: 1000}"}},
 		},
 		{
 			Says: "the tokens used are those that the provider reported",
@@ -84,7 +85,7 @@ func TestStatements(t *testing.T) {
 				d.Always(models.Say("What was done."))
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
 			},
-			Mutants: []statements.Mutant{{File: policy, Old: "By: summarize.ByReport", New: "By: summarize.ByCount"}},
+			Mutants: []statements.Mutant{{File: policyFile, Old: "By: policy.ByReport", New: "By: policy.ByCount"}},
 		},
 		{
 			Says: "old tool output goes first, and no model is asked",
@@ -95,7 +96,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
 				require.Equal(t, 30, compacttest.Outputs(got)[len(compacttest.Outputs(got))-1])
 			},
-			Mutants: []statements.Mutant{{File: policy, Old: "40_000", New: "400_000"}},
+			Mutants: []statements.Mutant{{File: policyFile, Old: "40_000", New: "400_000"}},
 		},
 		{
 			Says: "tool output older than the most recent 40,000 tokens goes",
@@ -105,8 +106,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, list, 16, "15 of 2,600 tokens, and one that is only partly older")
 			},
 			Mutants: []statements.Mutant{
-				{File: policy, Old: "40_000", New: "37_000"},
-				{File: policy, Old: "40_000", New: "43_000"},
+				{File: policyFile, Old: "40_000", New: "37_000"},
+				{File: policyFile, Old: "40_000", New: "43_000"},
 			},
 		},
 		{
@@ -115,7 +116,7 @@ func TestStatements(t *testing.T) {
 				d := tools(t, 100_000, 30, 2900)
 				require.Contains(t, compacttest.Text(d.Messages()), "\n[output pruned — re-read file or re-run command if needed]\n")
 			},
-			Mutants: []statements.Mutant{{File: policy, Old: "[output pruned — re-read", New: "[output pruned - re-read"}},
+			Mutants: []statements.Mutant{{File: policyFile, Old: "[output pruned — re-read", New: "[output pruned - re-read"}},
 		},
 		{
 			Says: "if the prompt is still over the threshold a model summarises old turns",
@@ -130,7 +131,7 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
 				require.NotEmpty(t, d.Requests())
 			},
-			Mutants: []statements.Mutant{{File: policy, Old: "{Ratio: 0.80}", New: "{On: summarize.OnDemand}"}},
+			Mutants: []statements.Mutant{{File: policyFile, Old: "{Ratio: 0.80}", New: "{On: policy.OnDemand}"}},
 		},
 		{
 			Says: "the first 2 messages are kept, then comes the summary, then the last 20 messages",
@@ -150,10 +151,10 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, got[3].Text(), "[output 062]")
 			},
 			Mutants: []statements.Mutant{
-				{File: policy, Old: "First: 2", New: "First: 1"},
-				{File: policy, Old: "First: 2", New: "First: 3"},
-				{File: policy, Old: "Messages: 20", New: "Messages: 18"},
-				{File: policy, Old: "Messages: 20", New: "Messages: 22"},
+				{File: policyFile, Old: "First: 2", New: "First: 1"},
+				{File: policyFile, Old: "First: 2", New: "First: 3"},
+				{File: policyFile, Old: "Messages: 20", New: "Messages: 18"},
+				{File: policyFile, Old: "Messages: 20", New: "Messages: 22"},
 			},
 		},
 		{
@@ -173,7 +174,7 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, compacttest.Text(d.Requests()[asked].Messages), "user: abc abc")
 			},
 			Mutants: []statements.Mutant{
-				{File: "summarize/a3s/prompt.go", Old: "		m.EarlierBlock(),\n", New: ""},
+				{File: "summarize/a3s/prompt.go", Old: "		prompts.EarlierBlock(m),\n", New: ""},
 				{File: "summarize/a3s/prompt.go", Old: "Messages: m.Covered", New: "Messages: nil"},
 			},
 		},
@@ -186,11 +187,11 @@ func TestStatements(t *testing.T) {
 				after := len(d.Messages())
 				heard := *d.Heard
 				done := heard[len(heard)-1]
-				require.Equal(t, summarize.EventDone, done.Kind)
+				require.Equal(t, event.Done, done.Kind)
 				require.Equal(t, before, done.MessagesBefore)
 				require.Equal(t, after, done.MessagesAfter)
 			},
-			Mutants: []statements.Mutant{{File: engine + "carry.go", Old: "at.messages, len(result.Messages)", New: "at.messages, at.messages"}},
+			Mutants: []statements.Mutant{{File: engine + "internal/place/place.go", Old: "at.Messages, len(result.Messages)", New: "at.Messages, at.Messages"}},
 		},
 		{
 			Says: "it is off unless the policy is used",
@@ -200,11 +201,11 @@ func TestStatements(t *testing.T) {
 				d.Messages()
 				require.Empty(t, d.Requests())
 				d = filled(t, 9000, 10_000)
-				d.Policy = summarize.Policy{} // any other policy
+				d.Policy = policy.Policy{} // any other policy
 				d.Messages()
 				require.Empty(t, d.Requests())
 			},
-			Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case p.Off &&", New: "case false &&"}},
+			Mutants: []statements.Mutant{{File: engine + "policy/decide.go", Old: "case p.Off &&", New: "case false &&"}},
 		},
 	})
 }

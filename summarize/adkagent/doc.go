@@ -8,7 +8,7 @@
 //	compactor := &summarize.Compactor{
 //		Session: log,
 //		Policy:  copilotcli.Policy(),
-//		Target: summarize.Target{
+//		Target: policy.Target{
 //			Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 900_000,
 //		},
 //	}
@@ -122,7 +122,7 @@
 //   - [*storage.ConflictError]: another writer appended to the log while the model answered. The answer is not
 //     recorded.
 //
-// A policy may say something in the user's place after a turn ([summarize.Policy.Continue]). That text is dropped,
+// A policy may say something in the user's place after a turn ([policy.Policy.Continue]). That text is dropped,
 // because adk's loop has ended by then. Errors after a run, such as those of a summary that started then, appear in the
 // compactor's events and in the next request.
 //

@@ -29,6 +29,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const instruction = "You are a coding agent."
@@ -152,7 +153,7 @@ func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	t.Helper()
 	c := &summarize.Compactor{
 		Session: s, Policy: copilotchat.Policy(),
-		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
+		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c

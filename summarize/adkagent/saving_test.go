@@ -18,10 +18,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // tally adds up the tokens that a model is sent.
@@ -54,7 +54,7 @@ func TestEveryPolicySendsLessThanNoCompaction(t *testing.T) {
 		t.Skip("eight runs of 72 requests")
 	}
 	const turns, roundsEach, budget = 12, 5, 10_000
-	play := func(t *testing.T, config llmagent.Config, policy *summarize.Policy) tally {
+	play := func(t *testing.T, config llmagent.Config, policy *policy.Policy) tally {
 		var c tally
 		m := &scripted{}
 		m.answer = func(n int, r request) (*model.LLMResponse, error) {

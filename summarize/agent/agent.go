@@ -50,6 +50,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // ErrNothingSaid reports that a step was to be made on a session in which nothing was said.
@@ -113,7 +114,7 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // [*storage.ConflictError].
 //
 // If the model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context
-// ended, the error is a [*summarize.CallbackError]. If Observe fails like this, the answer is not appended.
+// ended, the error is a [*policy.CallbackError]. If Observe fails like this, the answer is not appended.
 func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	defer func() {
 		if a.Compactor != nil && a.Compactor.Session != nil {
@@ -148,7 +149,7 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			break
 		}
-		_, inCallback := errors.AsType[*summarize.CallbackError](refused)
+		_, inCallback := errors.AsType[*policy.CallbackError](refused)
 		if ctx.Err() != nil && !inCallback {
 			return answer, context.Cause(ctx)
 		}
@@ -227,7 +228,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs
 		req.Stream = a.stream(&ids)
-		response, err := target.Generate(ctx, req)
+		response, err := summarize.Generate(ctx, target, req)
 		ids.mu.Lock()
 		response.Message.ToolCalls = ids.Calls(response.Message.ToolCalls)
 		ids.mu.Unlock()
@@ -241,7 +242,7 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 // guard calls a function of the caller. If it panics, ends its goroutine or does not return, the error names it.
 func guard(ctx context.Context, name string, f func()) error {
 	if err := callback.Do(ctx, func(context.Context) error { f(); return nil }); err != nil {
-		return &summarize.CallbackError{Name: name, Err: err}
+		return &policy.CallbackError{Name: name, Err: err}
 	}
 	return nil
 }

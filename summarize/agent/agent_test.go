@@ -25,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // answers is a model that answers each request with the next function.
@@ -52,18 +53,18 @@ func fails(err error) func(context.Context, chat.Request) (chat.Response, error)
 }
 
 // newAgent returns an agent with a session that holds a question. Its model answers with the functions.
-func newAgent(t *testing.T, budget int, policy summarize.Policy, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
+func newAgent(t *testing.T, budget int, p policy.Policy, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
 	t.Helper()
 	session := numbered.Session()
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	list := answers(model)
 	compactor := &summarize.Compactor{
-		Session: session, Policy: policy,
-		Target: summarize.Target{
+		Session: session, Policy: p,
+		Target: policy.Target{
 			Model: &list, Name: "harbour-1", Tokenizer: sizing.Estimator{}, Budget: budget,
 			Tools: []chat.Tool{{Name: "look"}},
 		},
-		Models: map[string]summarize.Target{"offline": {Model: models.Offline{Tokenizer: sizing.Estimator{}}}},
+		Models: map[string]policy.Target{"offline": {Model: models.Offline{Tokenizer: sizing.Estimator{}}}},
 	}
 	t.Cleanup(func() {
 		require.NoError(t, compactor.Close())
@@ -96,7 +97,7 @@ func (c *counting) Append(ctx context.Context, at storage.Position, lines ...sto
 }
 
 func TestAnAnswerAndItsUsageAreAppendedTogether(t *testing.T) {
-	a := newAgent(t, 1000, summarize.Policy{}, says("Three ships."))
+	a := newAgent(t, 1000, policy.Policy{}, says("Three ships."))
 	store := &counting{}
 	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -127,7 +128,7 @@ func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	other, err := history.New(t.Context(), store, history.Options{})
 	require.NoError(t, err)
-	a := newAgent(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		require.NoError(t, other.Append(ctx, chat.UserMessage("And in the town?")))
 		_, err := session.Add(ctx, entry.Entry{Body: entry.PlanEnd{Outcome: entry.PlanFailed}})
 		require.NoError(t, err)
@@ -143,7 +144,7 @@ func TestAMessageOfAnotherProcessMakesTheAnswerAConflict(t *testing.T) {
 }
 
 func TestAnAnswerWithoutReportedUsageIsAppendedWithOurCount(t *testing.T) {
-	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 	})
 	_, err := a.Step(t.Context())
@@ -153,7 +154,7 @@ func TestAnAnswerWithoutReportedUsageIsAppendedWithOurCount(t *testing.T) {
 
 func TestARequestHoldsTheRenderedPromptAndTheAgentsSettings(t *testing.T) {
 	var asked, observed chat.Request
-	a := newAgent(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
 		asked = req
 		return says("Three ships.")(t.Context(), req)
 	})
@@ -193,7 +194,7 @@ func TestTransientFailuresAreRetriedAfterAWait(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := newAgent(t, 1000, summarize.Policy{}, test.model...)
+				a := newAgent(t, 1000, policy.Policy{}, test.model...)
 				a.Attempts = test.attempts
 				var waits []time.Duration
 				a.OnRetry = func(err error, wait time.Duration) {
@@ -218,7 +219,7 @@ func TestAWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		a := newAgent(t, 1000, summarize.Policy{}, fails(&chat.TransientError{Err: errors.New("busy")}))
+		a := newAgent(t, 1000, policy.Policy{}, fails(&chat.TransientError{Err: errors.New("busy")}))
 		a.OnRetry = func(error, time.Duration) { cancel(why) }
 		start := time.Now()
 		_, err := a.Step(ctx)
@@ -229,11 +230,11 @@ func TestAWaitEndsWithTheContext(t *testing.T) {
 }
 
 // compactingPolicy returns a policy that compacts after refusals, with a model that needs no network.
-func compactingPolicy() summarize.Policy {
-	return summarize.Policy{
+func compactingPolicy() policy.Policy {
+	return policy.Policy{
 		Name:    "long",
-		Trigger: summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}},
-		Ask:     summarize.Ask{Names: []string{"offline"}},
+		Trigger: policy.Trigger{{On: policy.OnBudgetExceeded}, {On: policy.OnContextLimit}},
+		Ask:     policy.Ask{Names: []string{"offline"}},
 	}
 }
 
@@ -296,9 +297,9 @@ func TestAStepRetriesASummaryThatThePromptNeeds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				policy := compactingPolicy()
-				policy.Ask = summarize.Ask{}
-				a := newAgent(t, test.budget, policy)
+				p := compactingPolicy()
+				p.Ask = policy.Ask{}
+				a := newAgent(t, test.budget, p)
 				asked := 0
 				a.Compactor.Target.Model = chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 					if asked++; asked <= len(test.fails) {
@@ -320,7 +321,7 @@ func TestAStepRetriesASummaryThatThePromptNeeds(t *testing.T) {
 
 func TestARefusalThatNothingHelpsIsReturned(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
-	for _, policy := range []summarize.Policy{compactingPolicy(), {}} {
+	for _, policy := range []policy.Policy{compactingPolicy(), {}} {
 		asked := 0
 		a := newAgent(t, 10_000, policy)
 		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { asked++; return chat.Response{}, refused })
@@ -335,7 +336,7 @@ func TestARefusalThatNothingHelpsIsReturned(t *testing.T) {
 }
 
 func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
-	a := newAgent(t, 3, summarize.Policy{})
+	a := newAgent(t, 3, policy.Policy{})
 	answer, err := a.Step(t.Context())
 	_, over := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, over, err)
@@ -348,7 +349,7 @@ func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
 	}
 	called := chat.AssistantMessage("I look.")
 	called.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: `{"at":"quay"}`}}
-	a := newAgent(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
 		for _, p := range pieces {
 			req.Stream(p)
 		}
@@ -365,7 +366,7 @@ func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
 func TestTextStreamedBeforeACancelIsReturnedButNotAppended(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := newAgent(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
 		req.Stream(chat.Text("Three "))
 		cancel(why)
 		<-ctx.Done()
@@ -380,10 +381,10 @@ func TestTextStreamedBeforeACancelIsReturnedButNotAppended(t *testing.T) {
 }
 
 func TestAPolicyMayContinueAfterATurn(t *testing.T) {
-	policy := compactingPolicy()
-	policy.Trigger = append(policy.Trigger, summarize.Condition{Cap: 3000})
-	policy.Continue = "Continue if you have next steps."
-	a := newAgent(t, 10_000, policy,
+	p := compactingPolicy()
+	p.Trigger = append(p.Trigger, policy.Condition{Cap: 3000})
+	p.Continue = "Continue if you have next steps."
+	a := newAgent(t, 10_000, p,
 		func(context.Context, chat.Request) (chat.Response, error) {
 			m := chat.AssistantMessage("I look.")
 			m.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}}
@@ -412,7 +413,7 @@ func TestAPolicyMayContinueAfterATurn(t *testing.T) {
 func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
 	deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
 	unreadable := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(deep)}}}
-	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: unreadable, Usage: chat.Usage{Input: 9}}, nil
 	})
 	answer, err := a.Step(t.Context())
@@ -430,7 +431,7 @@ func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 	} {
 		for _, streamed := range []bool{false, true} {
 			t.Run(rule+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
-				a := newAgent(t, 10_000, summarize.Policy{})
+				a := newAgent(t, 10_000, policy.Policy{})
 				asked := 0
 				given := func(i int) string { // differs in each answer
 					if ids[i] == "" {
@@ -501,7 +502,7 @@ func TestMissingAndDoubledCallIDsAreReplaced(t *testing.T) {
 
 func TestACallOfAnInterruptedAnswerGetsAnID(t *testing.T) {
 	broken := errors.New("broken")
-	a := newAgent(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{Name: "look", Arguments: "{}"}}}}, broken
 	})
 	answer, err := a.Step(t.Context())
@@ -519,7 +520,7 @@ func TestMissingFieldsAreErrors(t *testing.T) {
 func TestACancelAfterTheAppendReturnsTheCauseAndTheEntry(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := newAgent(t, 1000, summarize.Policy{}, says("Three ships."))
+	a := newAgent(t, 1000, policy.Policy{}, says("Three ships."))
 	a.Observe = func(chat.Request, chat.Response) { cancel(why) }
 	answer, err := a.Step(ctx)
 	require.ErrorIs(t, err, why)
@@ -549,7 +550,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					if how == "hangs" {
 						fault = func() { <-release }
 					}
-					a := newAgent(t, 4000, summarize.Policy{})
+					a := newAgent(t, 4000, policy.Policy{})
 					healthy := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 						if req.Stream != nil {
 							req.Stream(chat.Text("Ships."))
@@ -561,7 +562,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					_, err := a.Step(ctx)
-					wrong, ok := errors.AsType[*summarize.CallbackError](err)
+					wrong, ok := errors.AsType[*policy.CallbackError](err)
 					require.True(t, ok, "%v", err)
 					require.Equal(t, name, wrong.Name)
 					require.Equal(t, how == "hangs", errors.Is(err, context.DeadlineExceeded))
@@ -581,7 +582,7 @@ func TestFunctionsOfTheCallerMayPanicExitOrNeverReturn(t *testing.T) {
 }
 
 func TestStreamIsNotCalledAfterTheAnswerReturned(t *testing.T) {
-	a := newAgent(t, 4000, summarize.Policy{})
+	a := newAgent(t, 4000, policy.Policy{})
 	var late func(chat.Delta)
 	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		late = req.Stream
@@ -607,7 +608,7 @@ func TestAnInvalidAnswerIsNotAppended(t *testing.T) {
 		"a nameless call": {chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{}}}}, "tool call 0 of its answer has no name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAgent(t, 4000, summarize.Policy{})
+			a := newAgent(t, 4000, policy.Policy{})
 			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return c.answer, nil })
 			_, err := a.Step(t.Context())
 			require.ErrorContains(t, err, c.want)
@@ -618,7 +619,7 @@ func TestAnInvalidAnswerIsNotAppended(t *testing.T) {
 
 func TestInvalidUsageIsIgnored(t *testing.T) {
 	for _, u := range []chat.Usage{{Input: -1}, {Input: math.MaxInt, Output: 1}, {Input: 5, CacheRead: -3}} {
-		a := newAgent(t, 4000, summarize.Policy{})
+		a := newAgent(t, 4000, policy.Policy{})
 		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("Ships."), Usage: u}, nil
 		})
@@ -632,7 +633,7 @@ func TestInvalidUsageIsIgnored(t *testing.T) {
 func TestToolsOfThePromptAreSent(t *testing.T) {
 	harbour := chat.Tool{Name: "look", Description: "Looks at the harbour."}
 	var sent []chat.Tool
-	a := newAgent(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+	a := newAgent(t, 1000, policy.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
 		sent = req.Tools
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
 	})

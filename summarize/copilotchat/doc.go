@@ -16,8 +16,8 @@
 //	result, err := compactor.Render(ctx, prompt)
 //
 // [Policy] returns the policy. Its prompts and its replacement are parts of package summarize, which the zero policy
-// uses too: [summarize.ForkPrompt], [summarize.FullPrompt], [summarize.PackedPrompt] and
-// [summarize.ConversationSummary].
+// uses too: [prompts.ForkPrompt], [prompts.FullPrompt], [prompts.PackedPrompt] and
+// [prompts.ConversationSummary].
 //
 // # When it compacts
 //
@@ -29,8 +29,8 @@
 //   - When somebody asks for it, by [summarize.Compactor.Compact].
 //
 // The size of a prompt is the larger of our own count and the count that follows from the provider's latest report,
-// tools included. The window is the largest prompt: the smallest of the threshold, [summarize.Target].ContextWindow, and
-// [summarize.Target].Budget plus the tokens of the tools. Measure.Threshold is a ratio above 0 and up to 1, or a number
+// tools included. The window is the largest prompt: the smallest of the threshold, [policy.Target].ContextWindow, and
+// [policy.Target].Budget plus the tokens of the tools. Measure.Threshold is a ratio above 0 and up to 1, or a number
 // of tokens from 100 on. Any other threshold is a [*sizing.ThresholdError]. With a threshold the prompt has the budget
 // that [sizing.Window] works out: a tenth of what the tools leave is kept free.
 //
@@ -107,7 +107,7 @@
 //
 // # What happens on failure
 //
-//   - In the background, only an event reports it ([summarize.EventFailed]), and the prompt is sent as it is.
+//   - In the background, only an event reports it ([event.Failed]), and the prompt is sent as it is.
 //   - In the foreground the prompt is rendered once more with its history droppable, the oldest rounds first. The
 //     session keeps them. If it does not fit then, there is an error, in which errors.AsType finds the
 //     [*render.BudgetExceededError].
@@ -120,7 +120,7 @@
 //   - Copilot Chat has no answer to a request that the provider refuses as too large. Here
 //     [summarize.Compactor.Recover] returns the same prompt after a first refusal that names no limit, because it may
 //     be a mistake, and then the prompt without its oldest rounds: nine tenths of the limit, or half of the size with
-//     each refusal. Nothing is compacted. Append a condition on [summarize.OnContextLimit] to Trigger to have the
+//     each refusal. Nothing is compacted. Append a condition on [policy.OnContextLimit] to Trigger to have the
 //     session compacted then.
 //
 // If Off is set, only Compact compacts. A prompt that does not fit is still rendered with its history droppable.
@@ -130,9 +130,9 @@
 // The values are those of the descriptions. Newer versions ask in simple mode at once if a prompt does not fit, in full
 // mode only on demand, and cancel a pending summary if another model answers:
 //
-//	policy := copilotchat.Policy()
-//	policy.Ask.Prompts[1].OnDemand = true
-//	policy.Background.PerModel = true
+//	p := copilotchat.Policy()
+//	p.Ask.Prompts[1].OnDemand = true
+//	p.Background.PerModel = true
 //
 // Seen there too, and not part of the policy:
 //
@@ -163,7 +163,7 @@
 //   - The results of one round share half of the budget, and do not get half of the window each: three parallel ones
 //     could not fit. The arguments of its calls share an eighth. [render.Options].PromptBudget sets what both are
 //     shares of.
-//   - Without a threshold the budget is [summarize.Target].Budget as the application sets it, and no tenth is taken off
+//   - Without a threshold the budget is [policy.Target].Budget as the application sets it, and no tenth is taken off
 //     for tools. [sizing.Window] works it out as Copilot Chat does.
 //   - Simple mode is tried if the answer is not a summary, or if the provider refuses the request as invalid or too
 //     large. It is not tried if the model did not answer, as in an outage: a model that failed is not asked again for
@@ -179,7 +179,7 @@
 //   - After a failure the next attempt is made after 1 step of the agent, then 2, then 4, up to 64, even if the prompt
 //     does not fit: it is rendered with its history droppable meanwhile.
 //   - If the session went back to an entry before the one at which the summary was begun, the summary is dropped
-//     ([summarize.EventDropped]).
+//     ([event.Dropped]).
 //   - The wording of the prompts and of the breadcrumb is our own. No model is named in Ask.Routes. Settings are
 //     fields.
 //

@@ -15,7 +15,9 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // prompt returns the prompt of Copilot Chat. The current turn stays longer than the turns before it, and has the first
@@ -76,21 +78,21 @@ func Example() {
 	}
 	tokenizer := tiktoken.O200k()
 
-	policy := copilotchat.Policy()
-	policy.Cut.Share = 0.1 // keep more than the newest round
-	policy.Place.ReadTool = "view"
+	p := copilotchat.Policy()
+	p.Cut.Share = 0.1 // keep more than the newest round
+	p.Place.ReadTool = "view"
 	compactor := &summarize.Compactor{
-		Session: session, Policy: policy,
-		Target: summarize.Target{
+		Session: session, Policy: p,
+		Target: policy.Target{
 			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Two files were read.")}},
 			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
 			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
 		},
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+			if e.Kind == event.Done {
 				fmt.Printf("%d summarised, %d kept\n", e.Covered, e.Kept)
 			}
-		},
+		})},
 	}
 	defer compactor.Close()
 	result, err := compactor.Render(context.Background(), prompt(session))

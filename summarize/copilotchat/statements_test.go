@@ -26,6 +26,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // window of most rows, in tokens. It is the budget too.
@@ -134,7 +135,7 @@ func slowly(step models.Step) models.Step {
 // waitUntilReady waits until the summary is ready.
 func waitUntilReady(t *testing.T, d compacttest.Fixture) {
 	require.NoError(t, d.Wait(t.Context()))
-	require.Equal(t, summarize.PendingReady, d.PendingNow())
+	require.Equal(t, policy.PendingReady, d.PendingNow())
 }
 
 // calls reports whether messages hold a call of a tool.
@@ -203,13 +204,13 @@ func largeResult(t *testing.T) string {
 var errDown = errors.New("the model is down")
 
 const (
-	policy = "summarize/copilotchat/policy.go"
-	engine = "summarize/"
+	policyFile = "summarize/copilotchat/policy.go"
+	engine     = "summarize/"
 )
 
 // replace returns a mutation of the policy.
 func replace(old, new string) statements.Mutant {
-	return statements.Change(policy, old, new)
+	return statements.Change(policyFile, old, new)
 }
 
 func TestStatements(t *testing.T) {
@@ -246,7 +247,7 @@ func TestStatements(t *testing.T) {
 				}, states)
 			},
 			Mutants: []statements.Mutant{
-				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
+				replace("LastResort: policy.ResortDrop", "LastResort: policy.ResortError"),
 				{File: "render/internal/order/choice.go", Old: "return cmp.Compare(a.priority, b.priority)", New: "return cmp.Compare(b.priority, a.priority)"},
 			},
 		},
@@ -337,7 +338,7 @@ func TestStatements(t *testing.T) {
 				require.Greater(t, over.Needed, 2*window)
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "compactor.go", Old: "why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}", New: "why = &FailedError{Reasons: []error{ErrNothingToCompact}}"},
+				{File: engine + "compactor.go", Old: "why = &FailedError{Budget: s.Over, Reasons: []error{ErrNothingToCompact}}", New: "why = &FailedError{Reasons: []error{ErrNothingToCompact}}"},
 			},
 		},
 
@@ -348,11 +349,11 @@ func TestStatements(t *testing.T) {
 				d, got := compacted(t)
 				require.Contains(t, compacttest.Text(got), "What was done.")
 				require.Equal(t, "started done/full", compacttest.Kinds(*d.Heard))
-				require.Equal(t, summarize.OnBudgetExceeded, (*d.Heard)[0].Reason)
+				require.Equal(t, policy.OnBudgetExceeded, (*d.Heard)[0].Reason)
 			},
 			Mutants: []statements.Mutant{
-				replace("Background: summarize.Background{", "Background: summarize.Background{Always: true, "),
-				{File: engine + "trigger.go", Old: "return own == on || on == OnBudgetExceeded", New: "return on != OnBudgetExceeded && own == on || false"},
+				replace("Background: policy.Background{", "Background: policy.Background{Always: true, "),
+				{File: engine + "policy/trigger.go", Old: "return own == on || on == OnBudgetExceeded", New: "return on != OnBudgetExceeded && own == on || false"},
 			},
 		},
 		{
@@ -393,7 +394,7 @@ func TestStatements(t *testing.T) {
 				replace("Ratio: 0.80", "Ratio: 0.81"),
 				replace("Jitter: 0.02", "Jitter: 0.01"),
 				replace("Jitter: 0.02", "Jitter: 0.03"),
-				{File: engine + "measure.go", Old: "s.Jitter = ledger.Jitter(m.session)", New: "s.Jitter = 0"},
+				{File: engine + "internal/plan/measure.go", Old: "s.Jitter = journal.Jitter(m.Session)", New: "s.Jitter = 0"},
 			},
 		},
 		{
@@ -409,9 +410,9 @@ func TestStatements(t *testing.T) {
 				require.False(t, begins(d), "its call has no result")
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm || len(r.Results) >= 0"},
-				{File: engine + "measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm && len(r.Results) > 0"},
-				{File: engine + "measure.go", Old: "range s.view.Turns[n-1].Rounds", New: "range s.view.Turns[max(0, n-2)].Rounds"},
+				{File: engine + "internal/plan/measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm || len(r.Results) >= 0"},
+				{File: engine + "internal/plan/measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm && len(r.Results) > 0"},
+				{File: engine + "internal/plan/measure.go", Old: "range s.View.Turns[n-1].Rounds", New: "range s.View.Turns[max(0, n-2)].Rounds"},
 				replace("Cold: 0.10, ", ""),
 			},
 		},
@@ -425,7 +426,7 @@ func TestStatements(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, compacttest.Text(got.Result.Messages), "What was done.")
 			},
-			Mutants: []statements.Mutant{replace("{On: summarize.OnDemand}", "{On: summarize.OnDemand, Ratio: 0.5}")},
+			Mutants: []statements.Mutant{replace("{On: policy.OnDemand}", "{On: policy.OnDemand, Ratio: 0.5}")},
 		},
 		{
 			Says: "it compacts on no other occasion",
@@ -441,8 +442,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, *d.Heard)
 			},
 			Mutants: []statements.Mutant{
-				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnMemoryPressure},"),
-				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnModelSwitch},"),
+				replace("{On: policy.OnDemand},", "{On: policy.OnDemand}, {On: policy.OnMemoryPressure},"),
+				replace("{On: policy.OnDemand},", "{On: policy.OnDemand}, {On: policy.OnModelSwitch},"),
 			},
 		},
 		{
@@ -456,7 +457,7 @@ func TestStatements(t *testing.T) {
 				d.Policy.Off = true
 				require.False(t, begins(d))
 			},
-			Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case p.Off &&", New: "case false &&"}},
+			Mutants: []statements.Mutant{{File: engine + "policy/decide.go", Old: "case p.Off &&", New: "case false &&"}},
 		},
 
 		// The window, and what lowers it.
@@ -469,7 +470,7 @@ func TestStatements(t *testing.T) {
 				d.Target.ContextWindow = 5555
 				require.True(t, begins(d))
 			},
-			Mutants: []statements.Mutant{{File: engine + "target.go", Old: "if t.ContextWindow > 0 {", New: "if false {"}},
+			Mutants: []statements.Mutant{{File: engine + "internal/plan/size.go", Old: "if t.ContextWindow > 0 {", New: "if false {"}},
 		},
 		{
 			Says: "ratios are of the largest prompt, whatever the window has room for besides",
@@ -490,8 +491,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "target.go", Old: "min(base, clamp.Sum(t.Budget, s.tools))", New: "base"},
-				{File: engine + "target.go", Old: "min(base, clamp.Sum(t.Budget, s.tools))", New: "min(base, t.Budget)"},
+				{File: engine + "internal/plan/size.go", Old: "min(base, clamp.Sum(t.Budget, s.Tools))", New: "base"},
+				{File: engine + "internal/plan/size.go", Old: "min(base, clamp.Sum(t.Budget, s.Tools))", New: "min(base, t.Budget)"},
 			},
 		},
 		{
@@ -598,9 +599,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, chat.ToolChoiceAuto, r.ToolChoice, "as in the request that was sent")
 			}),
 			Mutants: []statements.Mutant{
-				replace("[]summarize.Prompt{fork, ", "[]summarize.Prompt{"),
-				{File: engine + "summarise.go", Old: "if len(req.Tools) > 0 && !p.Forks {", New: "if len(req.Tools) > 0 {"},
-				{File: engine + "prompt.go", Old: "textblock.Messages(m.Sent),", New: "textblock.Messages(m.Sent[1:]),"},
+				replace("[]policy.Prompt{fork, ", "[]policy.Prompt{"),
+				{File: engine + "internal/write/write.go", Old: "if len(req.Tools) > 0 && !p.Forks {", New: "if len(req.Tools) > 0 {"},
+				{File: engine + "prompts/prompt.go", Old: "textblock.Messages(m.Sent),", New: "textblock.Messages(m.Sent[1:]),"},
 			},
 		},
 		{
@@ -610,7 +611,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", d.Messages()[1].Text())
 			}),
 			Mutants: []statements.Mutant{
-				{File: engine + "prompt.go", Old: "Request: forkRequest, Read: ReadSummaryBlock", New: "Request: forkRequest, Read: ReadAll"},
+				{File: engine + "prompts/prompt.go", Old: "Request: forkRequest, Read: ReadSummaryBlock", New: "Request: forkRequest, Read: ReadAll"},
 			},
 		},
 		{
@@ -625,8 +626,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started ready/fork done/fork", compacttest.Kinds(*d.Heard))
 			}),
 			Mutants: []statements.Mutant{
-				{File: engine + "decide.go", Old: "c.Background && (m.Fits", New: "c.Background && (false"},
-				{File: engine + "decide.go", Old: `do(ActPlace, "a summary is ready")`, New: `do(ActNothing, "a summary is ready")`},
+				{File: engine + "policy/decide.go", Old: "c.Background && (m.Fits", New: "c.Background && (false"},
+				{File: engine + "policy/decide.go", Old: `do(ActPlace, "a summary is ready")`, New: `do(ActNothing, "a summary is ready")`},
 			},
 		},
 		{
@@ -645,8 +646,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			}),
 			Mutants: []statements.Mutant{
-				replace("summarize.Background{Apply", "summarize.Background{Wait: 0.95, Apply"),
-				{File: engine + "decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited && !p.spared(m):", New: "case false:"},
+				replace("policy.Background{Apply", "policy.Background{Wait: 0.95, Apply"),
+				{File: engine + "policy/decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited && !p.spared(m):", New: "case false:"},
 			},
 		},
 		{
@@ -690,7 +691,7 @@ func TestStatements(t *testing.T) {
 				})
 			},
 			Mutants: []statements.Mutant{
-				replace("Trigger: summarize.Trigger{", "RetryAfter: 1, Trigger: summarize.Trigger{"),
+				replace("Trigger: policy.Trigger{", "RetryAfter: 1, Trigger: policy.Trigger{"),
 				replace("Name:    Name,", "Name:    Name, Off: true,"),
 			},
 		},
@@ -705,7 +706,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("Cut:        history.Cut{}", "Cut:        history.Cut{Rounds: 2}"),
-				{File: engine + "measure.go", Old: "return point.Units[:point.At] }", New: "return point.Units }"},
+				{File: engine + "internal/plan/measure.go", Old: "return point.Units[:point.At] }", New: "return point.Units }"},
 			},
 		},
 		{
@@ -738,7 +739,7 @@ func TestStatements(t *testing.T) {
 				require.NotContains(t, got, "What was done.")
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
+				{File: engine + "prompts/prompt.go", Old: "\t\ttextblock.Messages(m.Previous),\n", New: ""},
 				{File: "history/view_snapshot.go", Old: "range p.Nodes[p.IndexAt(boundary):]", New: "range p.Nodes"},
 			},
 		},
@@ -778,14 +779,14 @@ func TestStatements(t *testing.T) {
 				d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
 				d.Target.Name = "gpt-5"
 				other := &models.Script{}
-				d.Models = map[string]summarize.Target{"other": {Model: other}}
+				d.Models = map[string]policy.Target{"other": {Model: other}}
 				d.Messages()
 				require.Len(t, d.Requests(), 1)
 				require.Empty(t, other.Requests())
 			},
 			Mutants: []statements.Mutant{
-				replace("Ask: summarize.Ask{", `Ask: summarize.Ask{Names: []string{"other"},`),
-				replace("Ask: summarize.Ask{", `Ask: summarize.Ask{Routes: []summarize.Route{{Agents: []string{"*"}, Model: "other"}},`),
+				replace("Ask: policy.Ask{", `Ask: policy.Ask{Names: []string{"other"},`),
+				replace("Ask: policy.Ask{", `Ask: policy.Ask{Routes: []policy.Route{{Agents: []string{"*"}, Model: "other"}},`),
 			},
 		},
 		{
@@ -828,11 +829,11 @@ func TestStatements(t *testing.T) {
 				require.NotContains(t, asked, "\n9. ")
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "prompt.go", Old: "in an <analysis> block", New: "at first"},
-				{File: engine + "prompt.go", Old: "handoff in a <summary> block", New: "handoff"},
-				{File: engine + "prompt.go", Old: "4. Problem Resolution: ", New: "4. Problems: "},
-				{File: engine + "prompt.go", Old: "8. Continuation Plan: the next step, and the ones after it.\n", New: ""},
-				{File: engine + "prompt.go", Old: "the ones after it.\n", New: "the ones after it.\n9. Remarks: the rest.\n"},
+				{File: engine + "prompts/prompt.go", Old: "in an <analysis> block", New: "at first"},
+				{File: engine + "prompts/prompt.go", Old: "handoff in a <summary> block", New: "handoff"},
+				{File: engine + "prompts/prompt.go", Old: "4. Problem Resolution: ", New: "4. Problems: "},
+				{File: engine + "prompts/prompt.go", Old: "8. Continuation Plan: the next step, and the ones after it.\n", New: ""},
+				{File: engine + "prompts/prompt.go", Old: "the ones after it.\n", New: "the ones after it.\n9. Remarks: the rest.\n"},
 			},
 		},
 		{
@@ -845,9 +846,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
 			},
 			Mutants: []statements.Mutant{
-				replace("summarize.FullPrompt(), ", ""),
-				{File: engine + "prompt.go", Old: "Request: fullRequest, Read: ReadSummaryBlock, Tools: true", New: "Request: fullRequest, Read: ReadSummaryBlock"},
-				{File: engine + "summarise.go", Old: "req.ToolChoice = chat.ToolChoiceNone", New: "req.ToolChoice = chat.ToolChoiceAuto"},
+				replace("prompts.FullPrompt(), ", ""),
+				{File: engine + "prompts/prompt.go", Old: "Request: fullRequest, Read: ReadSummaryBlock, Tools: true", New: "Request: fullRequest, Read: ReadSummaryBlock"},
+				{File: engine + "internal/write/write.go", Old: "req.ToolChoice = chat.ToolChoiceNone", New: "req.ToolChoice = chat.ToolChoiceAuto"},
 			},
 		},
 		{
@@ -863,9 +864,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(r.Messages[1].Text()))
 			},
 			Mutants: []statements.Mutant{
-				replace(", summarize.PackedPrompt()}", "}"),
-				replace("summarize.FullPrompt(), summarize.PackedPrompt()", "summarize.PackedPrompt(), summarize.FullPrompt()"),
-				{File: engine + "prompt.go", Old: "Read: ReadSummaryBlock, Drops: true", New: "Read: ReadSummaryBlock, Tools: true, Drops: true"},
+				replace(", prompts.PackedPrompt()}", "}"),
+				replace("prompts.FullPrompt(), prompts.PackedPrompt()", "prompts.PackedPrompt(), prompts.FullPrompt()"),
+				{File: engine + "prompts/prompt.go", Old: "Read: ReadSummaryBlock, Drops: true", New: "Read: ReadSummaryBlock, Tools: true, Drops: true"},
 			},
 		},
 		{
@@ -875,12 +876,12 @@ func TestStatements(t *testing.T) {
 				for n := range 12 {
 					d.Say(chat.AssistantMessage(compacttest.Output(n+1, 930)), chat.UserMessage("Go on."))
 				}
-				d.Policy.Ask.Mode = summarize.ModeSimple
+				d.Policy.Ask.Mode = policy.ModeSimple
 				d.TakesIn(5000)
 				d.Policy.Ask.MaxTokens = 500
 				d.Answers(models.SaySummary("What was done."))
 				log := &strings.Builder{}
-				d.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+				d.Observers = append(d.Observers, summarize.Log{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
 				asked := compacttest.Text(d.Request().Messages)
 				require.Contains(t, asked, "go build ./…", "what the user said stays")
@@ -893,15 +894,15 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, log.String(), "level=WARN")
 			},
 			Mutants: []statements.Mutant{
-				replace("summarize.PackedPrompt()", "summarize.SimplePrompt()"),
-				{File: engine + "summarise.go", Old: "w.unseen = w.unseen || p.Drops", New: "w.unseen = w.unseen || !p.Drops"},
-				{File: engine + "carry.go", Old: "found.ID, d.unseen\n", New: "entry.ID, false\n"},
+				replace("prompts.PackedPrompt()", "prompts.SimplePrompt()"),
+				{File: engine + "internal/write/write.go", Old: "w.unseen = w.unseen || p.Drops", New: "w.unseen = w.unseen || !p.Drops"},
+				{File: engine + "internal/place/place.go", Old: "found.ID, d.Unseen\n", New: "found.ID, false\n"},
 			},
 		},
 		{
 			Says: "full or simple mode may be forced, which does not change the background",
 			Check: func(t *testing.T) {
-				for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+				for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
 					d := overflowing(t, numbered(t, 0), models.Say("No."), models.SaySummary("Of the other."))
 					d.Policy.Ask.Mode = mode
 					d.Messages()
@@ -918,8 +919,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "ask.go", Old: "p.Mode == m || p.Forks", New: "p.Mode == m"},
-				{File: engine + "ask.go", Old: "m == ModeAuto || p.Mode == m", New: "m == ModeAuto || p.Mode != m"},
+				{File: engine + "internal/write/candidates.go", Old: "p.Mode == m || p.Forks", New: "p.Mode == m"},
+				{File: engine + "internal/write/candidates.go", Old: "m == policy.ModeAuto || p.Mode == m", New: "m == policy.ModeAuto || p.Mode != m"},
 			},
 		},
 		{
@@ -935,15 +936,15 @@ func TestStatements(t *testing.T) {
 				} {
 					d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))
 					d.Target.Name = c.agent
-					d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-					d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
+					d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+					d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
 					require.Contains(t, compacttest.Text(d.Messages()), c.want)
 				}
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "ask.go", Old: "if matches(r.Agents, agent) {", New: "if true {"},
-				{File: engine + "ask.go", Old: "if matches(r.Agents, agent) {", New: "if false {"},
-				{File: engine + "summarise.go", Old: "	add(t, t, true)\n", New: "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"},
+				{File: engine + "internal/plan/models.go", Old: "if matches(r.Agents, agent) {", New: "if true {"},
+				{File: engine + "internal/plan/models.go", Old: "if matches(r.Agents, agent) {", New: "if false {"},
+				{File: engine + "internal/write/candidates.go", Old: "\tadd(t, t, true)\n", New: "\tif len(list) == 0 {\n\t\tadd(t, t, true)\n\t}\n"},
 			},
 		},
 
@@ -954,15 +955,15 @@ func TestStatements(t *testing.T) {
 					d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))
 					d.Target.Name, d.Target.Budget = "gpt-5", 2*compacttest.Budget
 					d.Policy.Trigger[0].Ratio, d.Policy.Trigger[0].Cold = 0.3, 0
-					d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-					d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{models.SaySummary("Of the other.")}}}}
+					d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+					d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Step{models.SaySummary("Of the other.")}}}}
 					d.Messages()
 					synctest.Wait()
 					require.Contains(t, compacttest.Text(d.Messages()), "Of the other.")
 					require.Empty(t, d.Requests())
 				})
 			},
-			Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "|| !w.candidates[0].isAgent) {", New: ") {"}},
+			Mutants: []statements.Mutant{{File: engine + "internal/write/write.go", Old: "|| !w.Candidates[0].isAgent) {", New: ") {"}},
 		},
 
 		// What is put in place.
@@ -985,7 +986,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: "internal/plaintext/tags.go", Old: `SummaryTag = "conversation-summary"`, New: `SummaryTag = "summary-of-conversation"`},
-				{File: engine + "answer.go", Old: "return elements.UserMessage{Props: elements.Props{Required: true}", New: "return elements.AssistantMessage{Props: elements.Props{Required: true}"},
+				{File: engine + "prompts/answer.go", Old: "return elements.UserMessage{Props: elements.Props{Required: true}", New: "return elements.AssistantMessage{Props: elements.Props{Required: true}"},
 			},
 		},
 		{
@@ -994,7 +995,7 @@ func TestStatements(t *testing.T) {
 				s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
 				d := overflowing(t, s, models.SaySummary("What was done."))
 				lines := 0
-				d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+				d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 					var err error
 					lines, err = s.Lines(t.Context())
 					return summarize.Intervention{}, err
@@ -1005,10 +1006,10 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, got, "with the tool read_file, for example:\n"+fmt.Sprintf("read_file({\"path\": %q})", s.Path()))
 			},
 			Mutants: []statements.Mutant{
-				replace("summarize.ConversationSummary}", "summarize.ConversationSummary, NoBreadcrumb: true}"),
-				{File: engine + "plan.go", Old: "Lines: lines}", New: "Lines: lines + 1}"},
-				{File: engine + "plan.go", Old: "t.Tool, t.Example = tool, example", New: "t.Tool = tool\n		_ = example"},
-				{File: engine + "plan.go", Old: "t.Tool, t.Example = tool, example", New: "_, _ = tool, example"},
+				replace("prompts.ConversationSummary}", "prompts.ConversationSummary, NoBreadcrumb: true}"),
+				{File: engine + "internal/plan/plan.go", Old: "Lines: lines}", New: "Lines: lines + 1}"},
+				{File: engine + "internal/plan/plan.go", Old: "t.Tool, t.Example = tool, example", New: "t.Tool = tool\n\t\t_ = example"},
+				{File: engine + "internal/plan/plan.go", Old: "t.Tool, t.Example = tool, example", New: "_, _ = tool, example"},
 			},
 		},
 		{
@@ -1017,7 +1018,7 @@ func TestStatements(t *testing.T) {
 				_, got := compacted(t)
 				require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
 			},
-			Mutants: []statements.Mutant{{File: engine + "plan.go", Old: `if kept.Name == "" || p.Place.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Place.NoBreadcrumb {`}},
+			Mutants: []statements.Mutant{{File: engine + "internal/plan/plan.go", Old: `if kept.Name == "" || p.Place.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Place.NoBreadcrumb {`}},
 		},
 		{
 			Says: "summary and breadcrumb are written once, and replayed byte for byte from then on",
@@ -1036,7 +1037,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 1, strings.Count(second, "<transcript "))
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "answer.go", Old: `b.WriteString("\n" + crumb + "\n")`, New: `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`},
+				{File: engine + "prompts/answer.go", Old: `b.WriteString("\n" + crumb + "\n")`, New: `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`},
 				{File: "history/view_snapshot.go", Old: "compacted: c.Messages,", New: "compacted: append([]chat.Message{chat.UserMessage(string('a' + leaf%26))}, c.Messages...),"},
 			},
 		},
@@ -1053,8 +1054,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, compacttest.Said(d.Session), 13, "the session keeps all messages")
 			},
 			Mutants: []statements.Mutant{
-				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
-				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortTruncate"),
+				replace("LastResort: policy.ResortDrop", "LastResort: policy.ResortError"),
+				replace("LastResort: policy.ResortDrop", "LastResort: policy.ResortTruncate"),
 			},
 		},
 		{
@@ -1090,7 +1091,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace(", OncePerTurn: true", ""),
-				{File: engine + "decide.go", Old: "p.Background.OncePerTurn && m.TurnFailed &&", New: "p.Background.OncePerTurn &&"},
+				{File: engine + "policy/decide.go", Old: "p.Background.OncePerTurn && m.TurnFailed &&", New: "p.Background.OncePerTurn &&"},
 				{File: "history/entry/memory.go", Old: "		m.TurnFailed = false\n", New: "		_ = m.TurnFailed\n"},
 			},
 		},
@@ -1112,8 +1113,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, d.Requests())
 			},
 			Mutants: []statements.Mutant{
-				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
-				replace("summarize.ResortDrop", "summarize.ResortTruncate"),
+				replace("{On: policy.OnDemand},", "{On: policy.OnDemand}, {On: policy.OnContextLimit},"),
+				replace("policy.ResortDrop", "policy.ResortTruncate"),
 				{File: "history/entry/learnt.go", Old: "min(next, counted/2)", New: "min(next, counted/4)"},
 			},
 		},
@@ -1123,7 +1124,7 @@ func TestStatements(t *testing.T) {
 				for _, fail := range []func() error{func() error { return errDown }, func() error { panic("at once") }} {
 					d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
 					var archive []chat.Message
-					d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
+					d.Hooks.BeforeCompact = func(_ context.Context, _ policy.Occasion, m policy.Material) (summarize.Intervention, error) {
 						require.Empty(t, d.Requests())
 						archive = m.Covered
 						return summarize.Intervention{Cancel: true}, fail()
@@ -1134,7 +1135,7 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "hooks.go", Old: "if c.hooks.BeforeCompact != nil {", New: "if false {"},
+				{File: engine + "hooks.go", Old: "if x.hooks.BeforeCompact != nil {", New: "if false {"},
 				{File: engine + "hooks.go", Old: "	if err != nil {\n		var none T\n		return none\n	}\n", New: "	if err != nil {\n		return got\n	}\n"},
 			},
 		},

@@ -15,7 +15,7 @@
 //   - At 80% of the largest prompt, tool definitions included, and with 4 messages or more, a summary is begun in the
 //     background. The request is sent as it is, and so are those after it. Only one summary is made at a time.
 //   - A summary that is ready is put in place before the next request. From 95% on, or if the prompt does not fit, a
-//     request waits for the summary that is being made, for at most a minute ([summarize.Background].Timeout).
+//     request waits for the summary that is being made, for at most a minute ([policy.Background].Timeout).
 //   - If the provider refuses a request as too large, by the status 413 or by a known text, and names a limit or
 //     refuses it again, [summarize.Compactor.Recover] compacts and returns what to send instead. After a first refusal
 //     without a limit, which may be a mistake, it returns the same prompt, or half of the budget if that is less.
@@ -25,7 +25,7 @@
 //     messages and a prompt that was rendered before. Both return how many messages and tokens they removed. Compact is
 //     refused while another call compacts, and ends by [summarize.Compactor.Abort].
 //
-// The largest prompt is the smallest of Measure.Threshold, [summarize.Target].ContextWindow, and [summarize.Target].Budget
+// The largest prompt is the smallest of Measure.Threshold, [policy.Target].ContextWindow, and [policy.Target].Budget
 // plus the tokens of the tools. Where a summary is begun, where a prompt waits for it and where it overflows, in thousands
 // of tokens with 10,000 of tools, if the budget is the one that [sizing.Window] works out for a window and an answer:
 //
@@ -86,7 +86,7 @@
 //
 // # What happens on failure
 //
-// An answer without words, or one that was cut off, is a failure. [summarize.EventFailed] reports it, and the session
+// An answer without words, or one that was cut off, is a failure. [event.Failed] reports it, and the session
 // stays as it was. The next attempt is made after 1 step of the agent, then after 2, then 4, up to 64; prompts that do
 // not fit are truncated meanwhile. A prompt waits for a summary for a minute at most, and is then truncated; the
 // summary is made to its end, and a later prompt puts it in place. A summary that was cancelled is discarded.
@@ -97,7 +97,7 @@
 // round. Each of these ends below 95% of the limit. System messages and the latest user message stay. The session keeps
 // everything, and a later request may show it again.
 //
-// If the provider goes on refusing, up to 3 refusals are answered by a compaction ([summarize.Overflow].Attempts), and
+// If the provider goes on refusing, up to 3 refusals are answered by a compaction ([policy.Overflow].Attempts), and
 // further ones, or those whose compaction failed, by truncation: to nine tenths of the limit that was named, or to half
 // of the size with each refusal. After 9 attempts in all, or if the prompt cannot be made smaller, the error is a
 // [*summarize.RecoveryError]. What was learnt bounds the next 3 requests that the provider accepts; then the whole
@@ -106,7 +106,7 @@
 // # Events
 //
 // Events report the start of a compaction, a request that waits, the end with its costs, and each truncation. For each
-// request [summarize.EventUsage] says how many tokens the system messages, the conversation and the tools take.
+// request [event.Usage] says how many tokens the system messages, the conversation and the tools take.
 // [summarize.Compactor.Reported] passes on that a provider or a remote agent compacted by itself, and changes nothing.
 //
 // # What differs
@@ -121,7 +121,7 @@
 //     and at most 10,000 tokens: it might save nothing. For [summarize.Compactor.Compact] and
 //     [summarize.Compactor.MemoryPressure] it has to take more than a replacement of 100 tokens of words.
 //   - For a model whose window is unknown, the caller has to choose 128,000 tokens: [sizing.Window] has AllowUnknown for
-//     it. A [summarize.Target] without any size is more often a mistake than intended.
+//     it. A [policy.Target] without any size is more often a mistake than intended.
 //   - A history that does not fit into the model's window beside an answer is summarised in pieces, each with the
 //     summary of those before it. Copilot CLI truncates the request for the summary.
 //   - A summary that is longer than its room is shortened by the model once, and then cut at a section. An empty one,
@@ -136,7 +136,7 @@
 //     other lists before it counts, and Copilot CLI after its passes.
 //   - There are no headers: a [chat.Request] has no place for them. A request for a summary is recognised by its tag
 //     <conversation-compaction>, and by the mode of events.
-//   - Ids of requests are in [summarize.EventAnswered]. An event of a truncation names the policy and no truncator, and
+//   - Ids of requests are in [event.Answered]. An event of a truncation names the policy and no truncator, and
 //     no event says that it is the first; the report of a [history.Truncator] does both.
 //   - Signing in, asking the user before a switch of model, garbage collection, remote sessions, the user interface and
 //     what later sessions remember are left to the application.
@@ -163,5 +163,5 @@
 // request for a summary forbids tools, which the agent's requests do not, and after the first compaction it begins
 // differently: do not count on the cache for it. After a compaction the agent sees only the summary and the newest
 // round of its own work, and has to look up what else it needs. If the session is in a file, a pointer to it follows
-// the summary in each prompt ([summarize.Place].NoBreadcrumb leaves it out).
+// the summary in each prompt ([policy.Place].NoBreadcrumb leaves it out).
 package copilotcli

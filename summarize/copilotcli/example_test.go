@@ -8,15 +8,15 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func ExampleCompactedSession() {
-	result, err := render.Render(context.Background(), copilotcli.CompactedSession{}.Replacement(summarize.Material{
+	result, err := render.Render(context.Background(), copilotcli.CompactedSession{}.Replacement(policy.Material{
 		Summary: "# The build\n\nmain.go does not compile.", Room: 1000, Tokenizer: sizing.Estimator{},
 		Said:      []chat.Message{chat.UserMessage("Why does the build fail?")},
-		Workspace: summarize.Workspace{Todo: "- fix main.go (pending)"},
+		Workspace: policy.Workspace{Todo: "- fix main.go (pending)"},
 	}), render.Options{Budget: 1000, Tokenizer: sizing.Estimator{}})
 	if err != nil {
 		log.Fatal(err)

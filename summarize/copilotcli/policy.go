@@ -2,13 +2,13 @@ package copilotcli
 
 import (
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Name of the policy.
 const Name = "copilot-cli"
 
-// Policy returns the policy of Copilot CLI, a new value each time. [summarize.Policy.WithEnv] reads its two environment
+// Policy returns the policy of Copilot CLI, a new value each time. [policy.Policy.WithEnv] reads its two environment
 // variables:
 //
 //	policy, err := copilotcli.Policy().WithEnv(os.LookupEnv)
@@ -16,24 +16,24 @@ const Name = "copilot-cli"
 // A prompt that does not fit is compacted at once. Copilot CLI begins a summary in the background and truncates that
 // one request, which loses part of what a compaction would have kept. For that order, set:
 //
-//	policy.Background.Always = true
+//	p.Background.Always = true
 //
 // Its checkpoints are written if [summarize.Compactor.Checkpoints] is set.
-func Policy() summarize.Policy {
-	return summarize.Policy{
+func Policy() policy.Policy {
+	return policy.Policy{
 		Name:    Name,
-		Measure: summarize.Measure{LoweredBase: true},
-		Trigger: summarize.Trigger{
+		Measure: policy.Measure{LoweredBase: true},
+		Trigger: policy.Trigger{
 			{Ratio: 0.80, Messages: 4, Background: true, Env: "COPILOT_BACKGROUND_COMPACTION_THRESHOLD"},
-			{On: summarize.OnContextLimit},
-			{On: summarize.OnDemand, Messages: 2},
-			{On: summarize.OnModelSwitch, Ratio: 1, Above: true},
-			{On: summarize.OnMemoryPressure, Messages: 2},
+			{On: policy.OnContextLimit},
+			{On: policy.OnDemand, Messages: 2},
+			{On: policy.OnModelSwitch, Ratio: 1, Above: true},
+			{On: policy.OnMemoryPressure, Messages: 2},
 		},
-		Background: summarize.Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
+		Background: policy.Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
 		Cut:        history.Cut{ToolBoundary: true},
-		Ask:        summarize.Ask{Prompts: []summarize.Prompt{Prompt()}},
-		Place:      summarize.Place{Replacement: CompactedSession{}.Replacement, Checkpoints: true},
-		Overflow:   summarize.Overflow{LastResort: summarize.ResortTruncate},
+		Ask:        policy.Ask{Prompts: []policy.Prompt{Prompt()}},
+		Place:      policy.Place{Replacement: CompactedSession{}.Replacement, Checkpoints: true},
+		Overflow:   policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }

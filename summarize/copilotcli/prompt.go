@@ -7,11 +7,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Mode names [Prompt], and is the tag of its requests.
-const Mode summarize.Mode = "conversation-compaction"
+const Mode policy.Mode = "conversation-compaction"
 
 const ask = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
 work, call no tools, and write the account from which the session goes on. The account takes the place of the conversation;
@@ -36,30 +37,30 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 // for an account that begins with a title:
 //
 //   - Images and documents are named, and thinking is left out.
-//   - System messages are not summarised: those of the agent ([summarize.Material.System]) come before the history, and
+//   - System messages are not summarised: those of the agent ([policy.Material.System]) come before the history, and
 //     any in the history are left out.
 //   - The tag of the request marks it as conversation compaction, so that it does not look like a user's message.
 //   - The account of an earlier compaction is recovered from its replacement, and shown apart.
 //
 // The answer is the summary.
-func Prompt() summarize.Prompt {
-	return summarize.Prompt{Mode: Mode, Request: request, Tools: true}
+func Prompt() policy.Prompt {
+	return policy.Prompt{Mode: Mode, Request: request, Tools: true}
 }
 
 // goesOn comes before a piece of the conversation that does not begin with a user message.
 const goesOn = "<" + string(Mode) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
 	string(Mode) + ">"
 
-func request(m summarize.Material) elements.Node {
+func request(m policy.Material) elements.Node {
 	said := plaintext.InWords(slices.DeleteFunc(slices.Clone(m.Covered), func(m chat.Message) bool { return m.Role == chat.RoleSystem }))
 	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
 		said = append([]chat.Message{chat.UserMessage(goesOn)}, said...)
 	}
 	ask := elements.Nodes{textblock.Line("<" + string(Mode) + ">"), textblock.Line(ask)}
-	if previous := m.Earlier(); previous != "" {
-		ask = append(ask, textblock.Paragraph(previousAsk), m.EarlierBlock())
+	if previous := prompts.Earlier(m); previous != "" {
+		ask = append(ask, textblock.Paragraph(previousAsk), prompts.EarlierBlock(m))
 	}
-	ask = append(ask, m.ContextBlock(), m.Remarks(), textblock.Line("</"+string(Mode)+">"))
+	ask = append(ask, prompts.ContextBlock(m), prompts.Remarks(m), textblock.Line("</"+string(Mode)+">"))
 	return elements.Nodes{
 		textblock.Messages(m.System),
 		textblock.Messages(said),

@@ -12,7 +12,8 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // CompactedSession makes a replacement of one user message with all that the agent works with: the summary, copies of
@@ -23,7 +24,7 @@ import (
 // that is 16 messages with 24,001 characters and 3 messages with 5,999. Each share takes whole messages until one does
 // not fit, and what is left of it is not used. A message that alone exceeds its share is cut at its end, with a mark. A
 // line says how many messages are left out. Of more than 1,000 messages, only one of the oldest is known
-// ([summarize.Material].SaidLeft).
+// ([policy.Material].SaidLeft).
 //
 // The summary always stays. If there is too little room, the other parts are cut or left out in this order: the
 // instructions of the newest skill are left out; the user's messages are copied by the same rules with fewer
@@ -32,25 +33,25 @@ import (
 type CompactedSession struct{}
 
 // Replacement returns the replacement.
-func (CompactedSession) Replacement(m summarize.Material) elements.Node {
+func (CompactedSession) Replacement(m policy.Material) elements.Node {
 	children := elements.Nodes{
 		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
-		m.SummaryBlock("conversation-summary"),
+		prompts.SummaryBlock(m, "conversation-summary"),
 	}
 	if m.Room > 0 {
 		children = append(children,
 			users(m),
-			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),
-			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),
+			textblock.Tagged(4, "plan", prompts.Clip(m, m.Plan, m.Room/4)),
+			textblock.Tagged(5, "todo", prompts.Clip(m, m.Todo, m.Room/4)),
 			skills(m),
-			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),
+			textblock.Tagged(3, "agent", prompts.Clip(m, m.Agent, m.Room/4)),
 		)
 	}
-	return elements.UserMessage{Children: append(children, m.Afterword())}
+	return elements.UserMessage{Children: append(children, prompts.Afterword(m))}
 }
 
 // users returns copies of the user messages that are covered, within the tokens that the other parts leave.
-func users(m summarize.Material) elements.Node {
+func users(m policy.Material) elements.Node {
 	var texts []string
 	for _, message := range m.Said {
 		text, notes := plaintext.Content(message)
@@ -114,7 +115,7 @@ func whole(texts iter.Seq2[int, string], characters, most int) (list []string) {
 }
 
 // skills returns the names and files of the skills that were invoked, and the instructions of the newest.
-func skills(m summarize.Material) elements.Node {
+func skills(m policy.Material) elements.Node {
 	if len(m.Skills) == 0 {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing.T) {
@@ -30,10 +30,10 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 	require.True(t, strings.HasPrefix(last, "<conversation-compaction>\n"), last)
 	require.True(t, strings.HasSuffix(last, "\n</conversation-compaction>"), last)
 
-	for rule, previous := range map[string]func(*summarize.Material){
-		"the account is the earlier summary": func(m *summarize.Material) { m.Previous = nil },
-		"or is found in its replacement":     func(m *summarize.Material) { m.PreviousSummary = "" },
-		"in whatever form": func(m *summarize.Material) {
+	for rule, previous := range map[string]func(*policy.Material){
+		"the account is the earlier summary": func(m *policy.Material) { m.Previous = nil },
+		"or is found in its replacement":     func(m *policy.Material) { m.PreviousSummary = "" },
+		"in whatever form": func(m *policy.Material) {
 			m.PreviousSummary, m.Previous = "", []chat.Message{chat.UserMessage(m.PreviousSummary)}
 		},
 	} {
@@ -50,10 +50,10 @@ func TestTheRequestShowsTheHistoryAsMessagesAndTheEarlierAccountApart(t *testing
 func TestPartsOfASessionAreLeftOutInOrderAndTheSummaryStays(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
 	m := compacttest.SummarizedMaterial()
-	m.Said, m.Reminder, m.Breadcrumb = []chat.Message{chat.UserMessage("USER")}, "", summarize.Breadcrumb{}
-	m.Workspace = summarize.Workspace{
+	m.Said, m.Reminder, m.Breadcrumb = []chat.Message{chat.UserMessage("USER")}, "", policy.Breadcrumb{}
+	m.Workspace = policy.Workspace{
 		Plan: "PLAN" + fill, Todo: "TODO" + fill, Agent: "AGENT" + fill,
-		Skills: []summarize.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Path: "PATH2", Instructions: "SKILL2" + fill}},
+		Skills: []policy.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Path: "PATH2", Instructions: "SKILL2" + fill}},
 	}
 	marks := []string{"USER", "PLAN", "TODO", "NAME1", "SKILL1", "NAME2 (PATH2)", "SKILL2", "AGENT"}
 	m.Room = 4000
@@ -87,7 +87,7 @@ func said(lengths ...int) []chat.Message {
 
 // copied returns the copies in a replacement, as the number of the message and its characters, with + for the mark of a
 // cut, and the number of messages that are left out, in parentheses.
-func copied(t *testing.T, m summarize.Material) string {
+func copied(t *testing.T, m policy.Material) string {
 	t.Helper()
 	m.Summary, m.Tokenizer = "S", compacttest.Quarter{}
 	text := compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m)
@@ -135,11 +135,11 @@ func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 			"001:10 (989) 984:10 985:10 986:10 987:10 988:10 989:10 990:10 991:10 992:10 993:10 994:10 995:10 996:10 997:10 998:10 999:10"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.want, copied(t, summarize.Material{Said: c.users, SaidLeft: c.left, Room: 20_000}))
+			require.Equal(t, c.want, copied(t, policy.Material{Said: c.users, SaidLeft: c.left, Room: 20_000}))
 		})
 	}
 	t.Run("a picture is named", func(t *testing.T) {
-		m := summarize.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 2000, Said: []chat.Message{
+		m := policy.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 2000, Said: []chat.Message{
 			{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}},
 		}}
 		require.Contains(t, compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m), "[attached: image https://example.com/U1.png]")
@@ -210,7 +210,7 @@ func TestCopiesOfAnyMessagesAreThePublishedPrograms(t *testing.T) {
 				lengths[i] = 600 * (1 + r.IntN(10))
 			}
 		}
-		require.Equal(t, published(lengths), copied(t, summarize.Material{Said: said(lengths...), Room: 50_000}), "seed %d: %v", seed, lengths)
+		require.Equal(t, published(lengths), copied(t, policy.Material{Said: said(lengths...), Room: 50_000}), "seed %d: %v", seed, lengths)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestInASmallRoomCopiesFollowTheSameRulesWithFewerCharacters(t *testing.T) {
 			"a huge newest message": said(30, 40, 50_000),
 			"many messages":         said(times(100, 500)...),
 		} {
-			got := strings.Fields(copied(t, summarize.Material{Said: users, Room: room}))
+			got := strings.Fields(copied(t, policy.Material{Said: users, Room: room}))
 			require.NotEmpty(t, got, "%s in %d tokens", rule, room)
 			require.Equal(t, "001", got[0][:3], "%s in %d tokens: %s", rule, room, got)
 			require.Equal(t, fmt.Sprintf("%03d", len(users)), got[len(got)-1][:3], "%s in %d tokens: %s", rule, room, got)

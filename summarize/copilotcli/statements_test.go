@@ -23,7 +23,9 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // account is the answer of most models: a summary with its title.
@@ -97,7 +99,7 @@ func begun(t *testing.T) compacttest.Fixture {
 	d.Always(slow)
 	d.Messages()
 	synctest.Wait()
-	require.Equal(t, summarize.PendingRunning, d.PendingNow())
+	require.Equal(t, policy.PendingRunning, d.PendingNow())
 	return d
 }
 
@@ -155,7 +157,7 @@ func truncated(t *testing.T, window int, messages ...chat.Message) ([]chat.Messa
 	d.Always(down)
 	got := d.Messages()
 	heard := *d.Heard
-	require.Equal(t, summarize.EventTruncated, heard[len(heard)-1].Kind)
+	require.Equal(t, event.Truncated, heard[len(heard)-1].Kind)
 	return got, d
 }
 
@@ -180,21 +182,20 @@ func begins(t *testing.T, messages []chat.Message, part string) {
 }
 
 // recorded returns the events of some kinds from now on.
-func recorded(d compacttest.Fixture, kinds ...summarize.EventKind) *[]summarize.Event {
-	list, before := new([]summarize.Event), d.OnEvent
-	d.OnEvent = func(e summarize.Event) {
-		before(e)
+func recorded(d compacttest.Fixture, kinds ...event.Kind) *[]event.Event {
+	list := new([]event.Event)
+	d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
 		if slices.Contains(kinds, e.Kind) {
 			*list = append(*list, e)
 		}
-	}
+	}))
 	return list
 }
 
 // only returns the only event of a kind.
-func only(d compacttest.Fixture, kind summarize.EventKind) summarize.Event {
+func only(d compacttest.Fixture, kind event.Kind) event.Event {
 	d.T.Helper()
-	var list []summarize.Event
+	var list []event.Event
 	for _, e := range *d.Heard {
 		if e.Kind == kind {
 			list = append(list, e)
@@ -223,7 +224,7 @@ func (e statusError) Error() string   { return fmt.Sprintf("status %d", int(e)) 
 func (e statusError) StatusCode() int { return int(e) }
 
 const (
-	policy      = "summarize/copilotcli/policy.go"
+	policyFile  = "summarize/copilotcli/policy.go"
 	prompt      = "summarize/copilotcli/prompt.go"
 	replacement = "summarize/copilotcli/replacement.go"
 	truncator   = "history/truncate.go"
@@ -253,10 +254,10 @@ func holds(says, part string, mutants ...statements.Mutant) statements.Statement
 		Check: func(t *testing.T) {
 			d := fixture(t, chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I look."))
 			fill(d, 80_000)
-			d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
-				return summarize.Workspace{
+			d.Hooks.Workspace = func(context.Context) (policy.Workspace, error) {
+				return policy.Workspace{
 					Plan: "Mend main.go.", Todo: "- run the tests", Agent: "It reviews.",
-					Skills: []summarize.Skill{
+					Skills: []policy.Skill{
 						{Name: "release", Path: "skills/release.md", Instructions: "Tag it."}, {Name: "review", Path: "skills/review.md", Instructions: "Read it."},
 					},
 				}, nil
@@ -310,7 +311,7 @@ func TestStatements(t *testing.T) {
 		{
 			Says: "at 80% of the window a summary is begun in the background, and the request is sent as it is",
 			Check: bubble(func(t *testing.T) {
-				for tokens, want := range map[int]summarize.Pending{79_999: summarize.PendingNone, 80_000: summarize.PendingRunning} {
+				for tokens, want := range map[int]policy.Pending{79_999: policy.PendingNone, 80_000: policy.PendingRunning} {
 					d := filled(t, tokens)
 					d.Always(slow)
 					require.Zero(t, waits(func() { compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:]) }))
@@ -319,10 +320,10 @@ func TestStatements(t *testing.T) {
 				}
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Ratio: 0.80", "Ratio: 0.81"),
-				statements.Change(policy, "Ratio: 0.80", "Ratio: 0.79"),
-				statements.Change(policy, "{Ratio: 0.80,", "{Ratio: 0.80, Above: true,"),
-				statements.Change(policy, "Background: true, ", ""),
+				statements.Change(policyFile, "Ratio: 0.80", "Ratio: 0.81"),
+				statements.Change(policyFile, "Ratio: 0.80", "Ratio: 0.79"),
+				statements.Change(policyFile, "{Ratio: 0.80,", "{Ratio: 0.80, Above: true,"),
+				statements.Change(policyFile, "Background: true, ", ""),
 			},
 		},
 		{
@@ -335,7 +336,7 @@ func TestStatements(t *testing.T) {
 					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
 				}
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"measure.go", "float64(clamp.Sum(s.Count, s.Tools))", "float64(s.Count)")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/plan/measure.go", "float64(clamp.Sum(s.Count, s.Tools))", "float64(s.Count)")},
 		},
 		{
 			Says: "if the limit of the prompt is below the window, the limit counts",
@@ -350,8 +351,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "LoweredBase: true", "LoweredBase: false"),
-				statements.Change(engine+"target.go", "return clamp.Sum(t.Budget, t.tools())", "return clamp.Sum(2*t.Budget, t.tools())"),
+				statements.Change(policyFile, "LoweredBase: true", "LoweredBase: false"),
+				statements.Change(engine+"internal/plan/size.go", "return clamp.Sum(t.Budget, ToolTokens(t))", "return clamp.Sum(2*t.Budget, ToolTokens(t))"),
 			},
 		},
 		{
@@ -368,8 +369,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"target.go", "min(base, clamp.Sum(t.Budget, s.tools))", "base"),
-				statements.Change(engine+"target.go", "min(base, clamp.Sum(t.Budget, s.tools))", "min(base, t.Budget)"),
+				statements.Change(engine+"internal/plan/size.go", "min(base, clamp.Sum(t.Budget, s.Tools))", "base"),
+				statements.Change(engine+"internal/plan/size.go", "min(base, clamp.Sum(t.Budget, s.Tools))", "min(base, t.Budget)"),
 			},
 		},
 		{
@@ -397,8 +398,8 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(settled(fixture(t, append(list, chat.UserMessage("Well?"))...))))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
-				statements.Change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 5"),
+				statements.Change(policyFile, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
+				statements.Change(policyFile, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 5"),
 			},
 		},
 		{
@@ -408,7 +409,7 @@ func TestStatements(t *testing.T) {
 				d.Policy.Trigger[0].Messages = 3
 				require.True(t, shows(settled(d)))
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")},
+			Mutants: []statements.Mutant{statements.Change(engine+"policy/trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")},
 		},
 		{
 			Says: "a summary that is ready is put in place by the next request, and nothing changes before",
@@ -416,7 +417,7 @@ func TestStatements(t *testing.T) {
 				d := filled(t, 80_000)
 				before := d.Messages()
 				require.NoError(t, d.Wait(t.Context()))
-				require.Equal(t, summarize.PendingReady, d.PendingNow())
+				require.Equal(t, policy.PendingReady, d.PendingNow())
 				require.Empty(t, compacttest.Compactions(d.Session))
 				after := d.Messages()
 				require.True(t, shows(after))
@@ -425,8 +426,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"decide.go", `do(ActPlace, "a summary is ready")`, `do(ActNothing, "a summary is ready")`),
-				statements.Change(engine+"background.go", `if err := in.finish(ctx, t, j, w, d); err != nil {`, `if err := c.place(ctx, j, w, d, nil); err != nil {`),
+				statements.Change(engine+"policy/decide.go", `do(ActPlace, "a summary is ready")`, `do(ActNothing, "a summary is ready")`),
+				statements.Change(engine+"background.go", `if err := in.finish(ctx, t, d); err != nil {`, `if _, err := x.placer.Place(ctx, d, nil); err != nil {`),
 			},
 		},
 		{
@@ -440,9 +441,9 @@ func TestStatements(t *testing.T) {
 				}
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Wait: 0.95", "Wait: 0.96"),
-				statements.Change(policy, "Wait: 0.95", "Wait: 0.94"),
-				statements.Change(engine+"decide.go", "m.Share() >= p.Background.Wait", "m.Share() > p.Background.Wait"),
+				statements.Change(policyFile, "Wait: 0.95", "Wait: 0.96"),
+				statements.Change(policyFile, "Wait: 0.95", "Wait: 0.94"),
+				statements.Change(engine+"policy/decide.go", "m.Share() >= p.Background.Wait", "m.Share() > p.Background.Wait"),
 			},
 		},
 		{
@@ -458,8 +459,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Wait: 0.95", "Wait: 0.85"),
-				statements.Change(engine+"background.go", "	case t != nil:\n		return PendingRunning", "	case t != nil && ready:\n		return PendingRunning"),
+				statements.Change(policyFile, "Wait: 0.95", "Wait: 0.85"),
+				statements.Change(engine+"background.go", "\tcase t != nil:\n\t\treturn policy.PendingRunning", "\tcase t != nil && ready:\n\t\treturn policy.PendingRunning"),
 			},
 		},
 		{
@@ -472,7 +473,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"decide.go", "case m.Pending != PendingNone && p.Background.Wait > 0 &&", "case p.Background.Wait > 0 &&"),
+				statements.Change(engine+"policy/decide.go", "case m.Pending != PendingNone && p.Background.Wait > 0 &&", "case p.Background.Wait > 0 &&"),
 			},
 		},
 		{
@@ -491,8 +492,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD", "COPILOT_COMPACTION_THRESHOLD"),
-				statements.Change(policy, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD", "COPILOT_BUFFER_THRESHOLD"),
+				statements.Change(policyFile, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD", "COPILOT_COMPACTION_THRESHOLD"),
+				statements.Change(policyFile, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD", "COPILOT_BUFFER_THRESHOLD"),
 			},
 		},
 		{
@@ -513,11 +514,11 @@ func TestStatements(t *testing.T) {
 					}
 					require.True(t, shows(next), "%v", refused)
 					require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
-					require.True(t, only(d, summarize.EventStarted).WillRetry)
+					require.True(t, only(d, event.Started).WillRetry)
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "			{On: summarize.OnContextLimit},\n", ""),
+				statements.Change(policyFile, "\t\t\t{On: policy.OnContextLimit},\n", ""),
 				statements.Change("internal/provider/refusal/refusal.go", "case status == http.StatusRequestEntityTooLarge:", "case status == 0:"),
 				statements.Change("internal/provider/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
 				statements.Change("internal/provider/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", ""),
@@ -548,8 +549,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Background: true, ", ""),
-				statements.Change(engine+"recover.go", "result, err = w.walk(OnContextLimit)", "result, err = w.resized()"),
+				statements.Change(policyFile, "Background: true, ", ""),
+				statements.Change(engine+"recover.go", "result, err = w.walk(policy.OnContextLimit)", "result, err = w.resized()"),
 			},
 		},
 		{
@@ -566,9 +567,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 1"),
-				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 0.99, Above: true"),
-				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 1, Above: true, Messages: 1000"),
+				statements.Change(policyFile, "Ratio: 1, Above: true", "Ratio: 1"),
+				statements.Change(policyFile, "Ratio: 1, Above: true", "Ratio: 0.99, Above: true"),
+				statements.Change(policyFile, "Ratio: 1, Above: true", "Ratio: 1, Above: true, Messages: 1000"),
 				statements.Change(engine+"demand.go", "w.summarizer, w.target = &was, target", "_, w.target = &was, target"),
 			},
 		},
@@ -587,10 +588,10 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(got.Result.Messages))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "OnMemoryPressure, Messages: 2", "OnMemoryPressure, Messages: 1"),
-				statements.Change(policy, "OnMemoryPressure, Messages: 2", "OnMemoryPressure, Messages: 3"),
-				statements.Change(policy, "			{On: summarize.OnMemoryPressure, Messages: 2},\n", ""),
-				statements.Change(engine+"measure.go", "if s.Occasion == OnDemand || s.Occasion == OnMemoryPressure {", "if s.Occasion == OnDemand {"),
+				statements.Change(policyFile, "OnMemoryPressure, Messages: 2", "OnMemoryPressure, Messages: 1"),
+				statements.Change(policyFile, "OnMemoryPressure, Messages: 2", "OnMemoryPressure, Messages: 3"),
+				statements.Change(policyFile, "			{On: policy.OnMemoryPressure, Messages: 2},\n", ""),
+				statements.Change(engine+"internal/plan/measure.go", "if s.Occasion == policy.OnDemand || s.Occasion == policy.OnMemoryPressure {", "if s.Occasion == policy.OnDemand {"),
 			},
 		},
 		{
@@ -616,9 +617,9 @@ func TestStatements(t *testing.T) {
 				require.Greater(t, got.TokensRemoved, 20_000)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"demand.go", "TokensRemoved: before.tokens() - after.result.Tokens", "TokensRemoved: before.tokens()"),
-				statements.Change(engine+"demand.go", "MessagesRemoved: len(before.messages()) - len(after.result.Messages)", "MessagesRemoved: len(before.messages())"),
-				statements.Change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 2, Ratio: 0.5"),
+				statements.Change(engine+"demand.go", "TokensRemoved: before.PromptTokens() - after.Result.Tokens", "TokensRemoved: before.PromptTokens()"),
+				statements.Change(engine+"demand.go", "MessagesRemoved: len(before.PromptMessages()) - len(after.Result.Messages)", "MessagesRemoved: len(before.PromptMessages())"),
+				statements.Change(policyFile, "OnDemand, Messages: 2", "OnDemand, Messages: 2, Ratio: 0.5"),
 			},
 		},
 		{
@@ -650,8 +651,8 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(demanded(d).Result.Messages))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 1"),
-				statements.Change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 3"),
+				statements.Change(policyFile, "OnDemand, Messages: 2", "OnDemand, Messages: 1"),
+				statements.Change(policyFile, "OnDemand, Messages: 2", "OnDemand, Messages: 3"),
 			},
 		},
 		{
@@ -692,7 +693,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
-				statements.Change(engine+"carry.go", "end.ErrorType, kind = entry.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled", "end.ErrorType, kind = entry.PlanDropped, why.Error(), ErrorType(why), EventFailed"),
+				statements.Change(engine+"internal/place/conclude.go", "end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(ctx.Err()), event.Cancelled", "end.ErrorType, kind = entry.PlanDropped, why.Error(), failure.Type(why), event.Failed"),
 			},
 		},
 		{
@@ -700,14 +701,12 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				var order []string
-				before := d.OnEvent
-				d.OnEvent = func(e summarize.Event) {
-					before(e)
-					if e.Kind == summarize.EventStarted || e.Kind == summarize.EventDone {
+				d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
+					if e.Kind == event.Started || e.Kind == event.Done {
 						order = append(order, string(e.Kind)+" "+string(e.Reason))
 					}
-				}
-				d.Hooks.BeforeCompact = func(_ context.Context, reason summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
+				}))
+				d.Hooks.BeforeCompact = func(_ context.Context, reason policy.Occasion, _ policy.Material) (summarize.Intervention, error) {
 					order = append(order, "hook "+string(reason))
 					return summarize.Intervention{}, nil
 				}
@@ -719,26 +718,26 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"started demand", "hook demand", "model", "done demand"}, order)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "if err := c.runBefore(ctx, j); err != nil {", "if err := error(nil); err != nil {"),
-				statements.Change(engine+"carry.go", "		Kind: EventStarted, Plan: id,", "		Kind: EventDone, Plan: id,"),
-				statements.Change(engine+"trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
+				statements.Change(engine+"carry.go", "got, err := x.runBefore(ctx, j)", "got, err := Intervention{}, error(nil)"),
+				statements.Change(engine+"carry.go", "\t\tKind: event.Started, Plan: id,", "\t\tKind: event.Done, Plan: id,"),
+				statements.Change(engine+"policy/trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
 			},
 		},
 		{
 			Says: "hooks are called before every compaction, and may cancel it",
 			Check: func(t *testing.T) {
-				for reason, compacts := range map[summarize.Occasion]func(compacttest.Fixture){
-					summarize.OnRender:         func(d compacttest.Fixture) { fill(d, 80_000); settled(d) },
-					summarize.OnBudgetExceeded: func(d compacttest.Fixture) { fill(d, 101_000); d.Messages() },
-					summarize.OnContextLimit:   func(d compacttest.Fixture) { fill(d, 60_000); recovered(d, statusError(413)) },
-					summarize.OnModelSwitch:    func(d compacttest.Fixture) { fill(d, 60_000); switched(d, 50_000) },
-					summarize.OnMemoryPressure: func(d compacttest.Fixture) {
+				for reason, compacts := range map[policy.Occasion]func(compacttest.Fixture){
+					policy.OnRender:         func(d compacttest.Fixture) { fill(d, 80_000); settled(d) },
+					policy.OnBudgetExceeded: func(d compacttest.Fixture) { fill(d, 101_000); d.Messages() },
+					policy.OnContextLimit:   func(d compacttest.Fixture) { fill(d, 60_000); recovered(d, statusError(413)) },
+					policy.OnModelSwitch:    func(d compacttest.Fixture) { fill(d, 60_000); switched(d, 50_000) },
+					policy.OnMemoryPressure: func(d compacttest.Fixture) {
 						fill(d, 60_000)
 						d.Messages()
 						_, err := d.MemoryPressure(t.Context())
 						require.ErrorIs(t, err, summarize.ErrVetoed)
 					},
-					summarize.OnDemand: func(d compacttest.Fixture) {
+					policy.OnDemand: func(d compacttest.Fixture) {
 						fill(d, 60_000)
 						d.Messages()
 						_, err := d.Compact(t.Context(), "")
@@ -746,21 +745,21 @@ func TestStatements(t *testing.T) {
 					},
 				} {
 					d := fixture(t)
-					var heard []summarize.Occasion
-					d.Hooks.BeforeCompact = func(_ context.Context, reason summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
+					var heard []policy.Occasion
+					d.Hooks.BeforeCompact = func(_ context.Context, reason policy.Occasion, _ policy.Material) (summarize.Intervention, error) {
 						heard = append(heard, reason)
 						return summarize.Intervention{Cancel: true}, nil
 					}
 					compacts(d)
-					require.Equal(t, []summarize.Occasion{reason}, heard)
+					require.Equal(t, []policy.Occasion{reason}, heard)
 					require.Empty(t, d.Requests())
 					require.Empty(t, compacttest.Compactions(d.Session))
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && !j.plan.Background {"),
-				statements.Change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && j.plan.Background {"),
-				statements.Change(engine+"hooks.go", "	if j.intervention.Cancel {", "	if false {"),
+				statements.Change(engine+"hooks.go", "if x.hooks.BeforeCompact != nil {", "if x.hooks.BeforeCompact != nil && !j.Plan.Background {"),
+				statements.Change(engine+"hooks.go", "if x.hooks.BeforeCompact != nil {", "if x.hooks.BeforeCompact != nil && j.Plan.Background {"),
+				statements.Change(engine+"hooks.go", "	if got.Cancel {", "	if false {"),
 			},
 		},
 
@@ -807,7 +806,7 @@ func TestStatements(t *testing.T) {
 				settled(d)
 				asked := d.Request().Messages
 				require.Regexp(t, "(?s)^<conversation-compaction>\n.*\n</conversation-compaction>$", asked[len(asked)-1].Text())
-				require.Equal(t, "conversation-compaction", string(only(d, summarize.EventDone).Mode))
+				require.Equal(t, "conversation-compaction", string(only(d, event.Done).Mode))
 				require.Equal(t, "conversation-compaction", compacttest.Compactions(d.Session)[0].Mode)
 			},
 			Mutants: []statements.Mutant{
@@ -826,7 +825,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, chat.ToolChoiceNone, d.Request().ToolChoice)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"summarise.go", "req.ToolChoice = chat.ToolChoiceNone", "req.ToolChoice = chat.ToolChoiceAuto"),
+				statements.Change(engine+"internal/write/write.go", "req.ToolChoice = chat.ToolChoiceNone", "req.ToolChoice = chat.ToolChoiceAuto"),
 				statements.Change(prompt, ", Tools: true}", "}"),
 			},
 		},
@@ -846,23 +845,23 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, said[len(said)-1], got[2])
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(replacement, `m.SummaryBlock("conversation-summary"),`, `m.SummaryBlock("summary"),`),
+				statements.Change(replacement, `prompts.SummaryBlock(m, "conversation-summary"),`, `prompts.SummaryBlock(m, "summary"),`),
 				statements.Change("history/view_snapshot.go", "compacted: c.Messages", "compacted: nil"),
 			},
 		},
 		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
 			statements.Change(replacement, "			users(m),\n", "")),
 		holds("the agent's plan is there", "<plan>\nMend main.go.\n</plan>",
-			statements.Change(replacement, `			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(4, "plan", prompts.Clip(m, m.Plan, m.Room/4)),`+"\n", "")),
 		holds("the list of things to do is there", "<todo>\n- run the tests\n</todo>",
-			statements.Change(replacement, `			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(5, "todo", prompts.Clip(m, m.Todo, m.Room/4)),`+"\n", "")),
 		holds("the skills that were invoked are there by name and path", "invoked, the newest last: release (skills/release.md), review (skills/review.md)\n",
 			statements.Change(replacement, `strings.Join(names, ", ")`, `names[0]`),
 			statements.Change(replacement, `" (" + plaintext.PathLine(skill.Path) + ")"`, `""`)),
 		holds("the instructions of the newest skill are there in full, and of no other", "<skill>\nRead it.\n</skill>\n<agent>",
 			statements.Change(replacement, `m.Skills[len(m.Skills)-1].Instructions`, `m.Skills[0].Instructions`)),
 		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
-			statements.Change(replacement, `			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(3, "agent", prompts.Clip(m, m.Agent, m.Room/4)),`+"\n", "")),
 		{
 			Says: "the plan and the todo list of the session are in the replacement",
 			Check: func(t *testing.T) {
@@ -875,8 +874,8 @@ func TestStatements(t *testing.T) {
 				has(t, got, "<todo>\n- run the tests (pending)\n</todo>")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"job.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Plan = b.Text"),
-				statements.Change(engine+"job.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Todo = b.List()"),
+				statements.Change(engine+"internal/write/attempt.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Plan = b.Text"),
+				statements.Change(engine+"internal/write/attempt.go", "m.Plan, m.Todo = b.Text, b.List()", "m.Todo = b.List()"),
 			},
 		},
 		{
@@ -958,7 +957,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, late, got[len(got)-4:])
 				require.NotContains(t, compacttest.Text(d.Request().Messages), "[output 090]")
 			}),
-			Mutants: []statements.Mutant{statements.Change(engine+"carry.go", "FirstKept: j.plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
 		},
 		{
 			Says: "the cut is never between a call and its results, however late they came",
@@ -985,7 +984,7 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(got))
 				require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 			},
-			Mutants: []statements.Mutant{statements.Change(policy, "ToolBoundary: true", "ToolBoundary: false")},
+			Mutants: []statements.Mutant{statements.Change(policyFile, "ToolBoundary: true", "ToolBoundary: false")},
 		},
 		{
 			Says: "a session that is opened again is compacted",
@@ -1014,7 +1013,7 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, list)
 				d.Answers(good, models.Say("So it stands.\n\n# The tests\n\nThey pass now."))
 				demanded(d)
-				first := only(d, summarize.EventDone).Checkpoint
+				first := only(d, event.Done).Checkpoint
 				fill(d, 50_000)
 				demanded(d)
 				list, err = d.Checkpoints.List()
@@ -1030,9 +1029,9 @@ func TestStatements(t *testing.T) {
 				has(t, index, "1. [The build](001-the-build.md)\n2. [The tests](002-the-tests.md)\n")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Checkpoints: true", "Checkpoints: false"),
+				statements.Change(policyFile, "Checkpoints: true", "Checkpoints: false"),
 				statements.Change("internal/plaintext/plaintext.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
-				statements.Change(engine+"carry.go", "		e.Checkpoint = point\n", "		_ = point\n"),
+				statements.Change(engine+"internal/place/place.go", "\t\te.Checkpoint = point\n", "\t\t_ = point\n"),
 				statements.Change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
 				statements.Change("summarize/checkpoints/checkpoints.go", "return point, f.index(ctx, s, append(list, point))", "return point, f.index(ctx, s, list)"),
 			},
@@ -1042,10 +1041,10 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				demanded(d)
-				require.Zero(t, only(d, summarize.EventDone).Checkpoint)
+				require.Zero(t, only(d, event.Done).Checkpoint)
 				require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"carry.go", "if c.checkpoints != nil && j.policy", "if j.policy")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/place/place.go", "if p.Checkpoints != nil && j.Policy", "if j.Policy")},
 		},
 		{
 			Says: "after going back the index counts the checkpoints of the branch that was left apart",
@@ -1084,8 +1083,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started refused/conversation-compaction failed truncated", compacttest.Kinds(*d.Heard))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "summarize.ResortTruncate", "summarize.ResortError"),
-				statements.Change(engine+"decide.go", "Background && (m.Fits && !m.over() || later)", "Background && (true || later)"),
+				statements.Change(policyFile, "policy.ResortTruncate", "policy.ResortError"),
+				statements.Change(engine+"policy/decide.go", "Background && (m.Fits && !m.over() || later)", "Background && (true || later)"),
 			},
 		},
 		{
@@ -1102,9 +1101,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 2*answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"decide.go", "p.Background.Always && m.Sendable", "false && m.Sendable"),
-				statements.Change(policy, "summarize.ResortTruncate", "summarize.ResortDrop"),
-				statements.Change(policy, "Background: true, ", ""),
+				statements.Change(engine+"policy/decide.go", "p.Background.Always && m.Sendable", "false && m.Sendable"),
+				statements.Change(policyFile, "policy.ResortTruncate", "policy.ResortDrop"),
+				statements.Change(policyFile, "Background: true, ", ""),
 			},
 		},
 		{
@@ -1206,15 +1205,15 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n",
-					"		messages, _ := guard.Truncate(s.over.Messages, s.tools(m.target))\n		_, _ = m.session.Add(ctx, entry.Entry{Body: entry.Compaction{Messages: messages[1:2]}})\n"),
+				statements.Change(engine+"internal/plan/resort.go", "		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))\n",
+					"		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))\n		_, _ = m.Session.Add(ctx, entry.Entry{Body: entry.Compaction{Messages: messages[1:2]}})\n"),
 			},
 		},
 		{
 			Says: "nine tenths of a limit that the provider names bound the next 3 requests, until the window is tried again",
 			Check: func(t *testing.T) {
 				d := filled(t, 70_000)
-				used := recorded(d, summarize.EventUsage)
+				used := recorded(d, event.Usage)
 				d.Always(down)
 				d.Messages()
 				r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: 60_000}, "")
@@ -1235,7 +1234,7 @@ func TestStatements(t *testing.T) {
 				statements.Change("history/entry/learnt.go", "return max(1, clamp.Share(0.9, n))", "return max(1, clamp.Share(0.91, n))"),
 				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 4"),
 				statements.Change("history/entry/learnt.go", "const firstHold = 3", "const firstHold = 2"),
-				statements.Change(engine+"target.go", "float64(ceiling.Refused))))\n	}", "float64(2*ceiling.Refused))))\n	}"),
+				statements.Change(engine+"internal/plan/size.go", "float64(ceiling.Refused))))\n\t}", "float64(2*ceiling.Refused))))\n\t}"),
 			},
 		},
 		{
@@ -1267,14 +1266,14 @@ func TestStatements(t *testing.T) {
 				for tokens, kinds := range map[int]string{20_000: "", 80_000: "done", 105_000: "truncated"} {
 					d := filled(t, tokens)
 					d.Target.Tools, d.Target.Budget = []chat.Tool{{Name: "read", Description: compacttest.Words(999)}}, 99_000
-					used := recorded(d, summarize.EventUsage)
+					used := recorded(d, event.Usage)
 					if kinds == "truncated" {
 						d.Always(down)
 					}
 					got := settled(d)
 					require.Equal(t, kinds != "", strings.Contains(compacttest.Kinds(*d.Heard), kinds) && kinds != "")
 					e := (*used)[len(*used)-1]
-					require.Equal(t, summarize.Breakdown{
+					require.Equal(t, event.Breakdown{
 						System:       compacttest.Count(d.Target.Tokenizer, got[:1]),
 						Conversation: compacttest.Count(d.Target.Tokenizer, got[1:]),
 						Tools:        1000,
@@ -1284,28 +1283,28 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools))", "Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, nil)"),
-				statements.Change(engine+"events.go", "				b.System += counted(", "				b.Conversation += counted("),
-				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
-				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\n// fromUser", "	return s.result, nil\n}\n\n// fromUser"),
+				statements.Change(engine+"compactor.go", "Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools))", "Breakdown: w.breakdown(s.Result.Messages, plan.Declared(policy.Target{}, nil))"),
+				statements.Change(engine+"compactor.go", "\t\t\t\tb.System += guard.Counted(", "\t\t\t\tb.Conversation += guard.Counted("),
+				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,", "MessagesAfter: len(s.Result.Messages),"),
+				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError"),
 			},
 		},
 		{
 			Says: "the event of a truncation has its messages and tokens before and after, and there is none if nothing went",
 			Check: func(t *testing.T) {
 				got, d := truncated(t, 5800, append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 8, 1000)...)...)
-				e := only(d, summarize.EventTruncated)
+				e := only(d, event.Truncated)
 				whole := append(compacttest.Said(d.Session), chat.SystemMessage("You are a coding agent."))
 				require.Equal(t, []int{len(whole), len(got)}, []int{e.MessagesBefore, e.MessagesAfter})
 				count := func(list []chat.Message) int { return compacttest.Count(d.Target.Tokenizer, list) }
 				require.Equal(t, []int{count(whole), count(got)}, []int{e.TokensBefore, e.TokensAfter})
 				d.Target.Budget = window
 				d.Messages()
-				only(d, summarize.EventTruncated)
+				only(d, event.Truncated)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n		TokensBefore: s.over.Needed,", "MessagesAfter: len(s.over.Messages),\n		TokensBefore: s.over.Needed,"),
-				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n		TokensBefore: s.over.Needed,", "MessagesAfter: len(result.Messages),\n		TokensBefore: s.Budget,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Over.Needed,", "MessagesAfter: len(s.Over.Messages),\n\t\tTokensBefore: s.Over.Needed,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Over.Needed,", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Budget,"),
 			},
 		},
 		{
@@ -1314,15 +1313,15 @@ func TestStatements(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
 				demanded(d)
-				e := only(d, summarize.EventStarted)
+				e := only(d, event.Started)
 				require.Equal(t, []int{len(before), 30_000, window}, []int{e.MessagesBefore, e.TokensBefore, e.Base})
 				system := compacttest.Quarter{}.CountMessage(before[0])
-				require.Equal(t, summarize.Breakdown{System: system, Conversation: 30_000 - system}, e.Breakdown)
+				require.Equal(t, event.Breakdown{System: system, Conversation: 30_000 - system}, e.Breakdown)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,", "MessagesBefore: len(s.messages()), Base: s.Base,"),
-				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.messages(), s.tools(w.target)),", ""),
-				statements.Change(engine+"carry.go", "Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()),", "Kept: plan.kept, Over: plan.over,"),
+				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
+				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),", ""),
+				statements.Change(engine+"carry.go", "Kept: plan.Kept, Over: plan.Over, MessagesBefore: len(s.PromptMessages()),", "Kept: plan.Kept, Over: plan.Over,"),
 			},
 		},
 		{
@@ -1337,7 +1336,7 @@ func TestStatements(t *testing.T) {
 					return response, err
 				})
 				got := demanded(d).Result
-				e := only(d, summarize.EventDone)
+				e := only(d, event.Done)
 				require.Equal(t, []int{30_000, got.Tokens, len(before), len(got.Messages)}, []int{e.TokensBefore, e.TokensAfter, e.MessagesBefore, e.MessagesAfter})
 				require.Equal(t, []string{account, "The build", "own", copilotcli.Name}, []string{e.Summary, e.Title, e.Model, e.Policy})
 				require.Equal(t, chat.Usage{Input: 31_000, Output: 12}, e.Usage)
@@ -1345,24 +1344,24 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, answerTime, e.Duration)
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
-				statements.Change(engine+"carry.go", "at.messages, len(result.Messages)", "at.messages, at.messages"),
-				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, found.ID`),
-				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, found.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, found.ID`),
-				statements.Change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
-				statements.Change(engine+"job.go", "m.usage = m.usage.Plus(u)", "_ = m.usage.Plus(u)"),
+				statements.Change(engine+"internal/place/place.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
+				statements.Change(engine+"internal/place/place.go", "at.Messages, len(result.Messages)", "at.Messages, at.Messages"),
+				statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, d.Model, "", placed.Title, d.Mended, found.ID`),
+				statements.Change(engine+"internal/place/place.go", "d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID", `d.Prompt.Mode, "", placed.Text, placed.Title, d.Mended, found.ID`),
+				statements.Change(engine+"internal/write/attempt.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
+				statements.Change(engine+"internal/write/attempt.go", "m.usage = m.usage.Plus(u)", "_ = m.usage.Plus(u)"),
 			},
 		},
 		{
 			Says: "each request for a summary has an id",
 			Check: func(t *testing.T) {
 				d := filled(t, 80_000)
-				answered := recorded(d, summarize.EventAnswered)
+				answered := recorded(d, event.Answered)
 				settled(d)
 				require.Len(t, *answered, 1)
-				require.Equal(t, only(d, summarize.EventDone).Plan+"/1", (*answered)[0].Request)
+				require.Equal(t, only(d, event.Done).Plan+"/1", (*answered)[0].Request)
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"summarise.go", `fmt.Sprintf("%s/%d", w.job.id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.job.id, 0*n), response.Usage`)},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/write.go", `fmt.Sprintf("%s/%d", w.Attempt.Id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.Attempt.Id, 0*n), response.Usage`)},
 		},
 		{
 			Says: "an event says that a request waits for a summary",
@@ -1372,19 +1371,19 @@ func TestStatements(t *testing.T) {
 				d.Messages()
 				require.Equal(t, "started waiting ready/conversation-compaction done/conversation-compaction", compacttest.Kinds(*d.Heard))
 			}),
-			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "Kind: EventWaiting,", "Kind: EventStarted,")},
+			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "Kind: event.Waiting,", "Kind: event.Started,")},
 		},
 		{
 			Says: "an event reports a compaction of the provider or of a remote agent, which changes nothing",
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
-				d.Reported(t.Context(), summarize.Event{Why: "the provider compacted the thread", TokensBefore: 30_000, TokensAfter: 9000})
-				require.Equal(t, "the provider compacted the thread", only(d, summarize.EventReported).Why)
+				d.Reported(t.Context(), event.Event{Why: "the provider compacted the thread", TokensBefore: 30_000, TokensAfter: 9000})
+				require.Equal(t, "the provider compacted the thread", only(d, event.Reported).Why)
 				compacttest.Equal(t, before, d.Messages())
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"demand.go", "	e.Kind = EventReported\n", "	e.Kind = EventDone\n")},
+			Mutants: []statements.Mutant{statements.Change(engine+"demand.go", "\te.Kind = event.Reported\n", "\te.Kind = event.Done\n")},
 		},
 
 		// Failure and cancellation.
@@ -1395,12 +1394,12 @@ func TestStatements(t *testing.T) {
 				before := d.Messages()
 				d.Always(models.Say(" \n\u200b"))
 				_, err := d.Compact(t.Context(), "")
-				refused, ok := errors.AsType[*summarize.SummaryError](err)
+				refused, ok := errors.AsType[*policy.SummaryError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, "it is empty", refused.Reason)
 				compacttest.Equal(t, before, d.Messages())
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"answer.go", `	if text == "" {`, `	if false {`)},
+			Mutants: []statements.Mutant{statements.Change(engine+"prompts/answer.go", `	if text == "" {`, "\tif false {")},
 		},
 		{
 			Says: "an event reports a failure in the background, and the session goes on as it was",
@@ -1408,14 +1407,14 @@ func TestStatements(t *testing.T) {
 				d := filled(t, 80_000)
 				d.Always(down)
 				compacttest.Equal(t, compacttest.Said(d.Session), settled(d)[1:])
-				e := only(d, summarize.EventFailed)
+				e := only(d, event.Failed)
 				require.True(t, e.Background)
 				require.ErrorContains(t, e.Err, "the model is down")
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
-				statements.Change(engine+"carry.go", "Background: j.plan.Background, Base", "Background: false, Base"),
+				statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
+				statements.Change(engine+"internal/write/attempt.go", "Background: j.Plan.Background, Base", "Background: false, Base"),
 			},
 		},
 		{

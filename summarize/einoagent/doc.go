@@ -8,7 +8,7 @@
 //	compactor := &summarize.Compactor{
 //		Session: session,
 //		Policy:  copilotcli.Policy(),
-//		Target:  summarize.Target{Model: einoagent.Model(chatModel), Tokenizer: tokenizer, Budget: 100_000},
+//		Target:  policy.Target{Model: einoagent.Model(chatModel), Tokenizer: tokenizer, Budget: 100_000},
 //	}
 //	defer compactor.Close()
 //	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor})
@@ -104,7 +104,7 @@
 //
 // eino stops an agent after 20 requests unless MaxIterations says otherwise. Tool results that were meant for the next
 // request are not in the session then, and the next run answers their calls by a note. A policy may say something in
-// the user's place after a turn ([summarize.Policy.Continue]). That text is dropped, because eino's loop has ended by
+// the user's place after a turn ([policy.Policy.Continue]). That text is dropped, because eino's loop has ended by
 // then.
 //
 // Tools for a model's own search (DeferredToolInfos) are passed on but not counted. Agents of [schema.AgenticMessage]

@@ -25,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const instruction = "You are a coding agent."
@@ -125,7 +126,7 @@ func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	t.Helper()
 	c := &summarize.Compactor{
 		Session: s, Policy: copilotchat.Policy(),
-		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
+		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 const question = "Why does the build fail? My name is Ada."
@@ -443,7 +444,7 @@ func TestARequestThatEinoRetriesIsRecordedOnce(t *testing.T) {
 func TestPolicyContinueIsDroppedBecauseTheLoopHasEnded(t *testing.T) {
 	session := &history.Session{}
 	compactor := compactorOn(t, session)
-	compactor.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.7}}, Continue: "Go on."}
+	compactor.Policy = policy.Policy{Trigger: policy.Trigger{{Ratio: 0.7}}, Continue: "Go on."}
 	m := rounds(4)
 	answer := m.answer
 	m.answer = func(n int, r request) (*schema.Message, error) {
@@ -513,7 +514,7 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 func TestThePromptsOwnMessagesAppearOnceAndArePrunedFirst(t *testing.T) {
 	session, _ := opened(t)
 	compactor := compactorOn(t, session)
-	compactor.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}}
+	compactor.Policy.Trigger = policy.Trigger{{On: policy.OnBudgetExceeded}}
 	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
 		history.Conversation{Session: session},

@@ -1,8 +1,8 @@
 // Package frugal has a policy that makes a session as cheap as it can be without losing what matters.
 //
-//	policy := frugal.PolicyAt(0.30)                    // dollars that a compaction's loss is worth; Policy() has 0.10
+//	p := frugal.PolicyAt(0.30)                    // dollars that a compaction's loss is worth; Policy() has 0.10
 //	target.Prices, err = sizing.PublishedPrices().Of("claude-opus-4-5")
-//	compactor.Models = map[string]summarize.Target{"claude-haiku-4-5": {Model: haiku, Prices: …}}
+//	compactor.Models = map[string]policy.Target{"claude-haiku-4-5": {Model: haiku, Prices: …}}
 //
 // # The rule
 //
@@ -65,5 +65,5 @@
 //     policy with a large window.
 //   - If requests are few: a session of twenty requests is over before anything pays.
 //   - If prompts change by themselves, such as by a clock in the system prompt: then the cache is always cold, which
-//     [summarize.EventCacheBreak] reports. Fix that first.
+//     [event.CacheBroken] reports. Fix that first.
 package frugal

@@ -7,7 +7,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Name of the policy.
@@ -17,37 +18,37 @@ const Name = "frugal"
 const DefaultLoss = 0.10
 
 // Policy returns the policy with the loss [DefaultLoss], a new value each time.
-func Policy() summarize.Policy { return PolicyAt(DefaultLoss) }
+func Policy() policy.Policy { return PolicyAt(DefaultLoss) }
 
 // PolicyAt returns the policy for a loss, in dollars: the average cost to you when the agent, after a compaction, no
 // longer sees what the summary left out. With 0 sessions are cheapest, and with 0.30 agents remember more. The loss is
 // added to the cost of a compaction, and a tenth of it to the cost of a clearing, because a clearing tells the agent
 // where to look. A compaction keeps 8,000 tokens word for word, and 20,000 more for each dollar of loss; a clearing
 // keeps as many tokens of the newest output. A loss below 0 is refused when the policy is used.
-func PolicyAt(loss float64) summarize.Policy {
-	prompt := summarize.SimplePrompt()
-	fork := summarize.ForkPrompt()
+func PolicyAt(loss float64) policy.Policy {
+	prompt := prompts.SimplePrompt()
+	fork := prompts.ForkPrompt()
 	fork.Background = true
 	kept := 8_000 + clamp.Int(20_000*loss)
-	return summarize.Policy{
+	return policy.Policy{
 		Name:    Name,
 		Prices:  usual(),
-		Measure: summarize.Measure{By: summarize.ByLarger},
-		Trigger: summarize.Trigger{
+		Measure: policy.Measure{By: policy.ByLarger},
+		Trigger: policy.Trigger{
 			{Carry: carry, Loss: loss, Background: true},
 			{Ratio: 0.80, Background: true},
-			{On: summarize.OnBudgetExceeded},
-			{On: summarize.OnContextLimit},
-			{On: summarize.OnDemand},
+			{On: policy.OnBudgetExceeded},
+			{On: policy.OnContextLimit},
+			{On: policy.OnDemand},
 		},
-		Clear: summarize.Clear{
+		Clear: policy.Clear{
 			Rule:  history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Placeholder: placeholder},
 			Carry: carry, Loss: loss / 10,
 		},
 		Cut:      history.Cut{Tokens: kept, Share: 0.2},
-		Ask:      summarize.Ask{Prompts: []summarize.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
-		Place:    summarize.Place{Max: 4_000},
-		Overflow: summarize.Overflow{LastResort: summarize.ResortTruncate},
+		Ask:      policy.Ask{Prompts: []policy.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
+		Place:    policy.Place{Max: 4_000},
+		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }
 

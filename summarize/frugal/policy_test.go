@@ -8,17 +8,17 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // steps renders a prompt after each of a number of rounds. It returns the number of compactions and the tokens of the
 // largest prompt.
-func steps(t *testing.T, p summarize.Policy, prices sizing.Prices, rounds int) (compactions, largest int) {
+func steps(t *testing.T, p policy.Policy, prices sizing.Prices, rounds int) (compactions, largest int) {
 	t.Helper()
 	d := compacttest.New(t)
-	p.Trigger = append(summarize.Trigger(nil), p.Trigger...)
+	p.Trigger = append(policy.Trigger(nil), p.Trigger...)
 	for i := range p.Trigger {
 		p.Trigger[i].Background = false
 	}

@@ -39,7 +39,7 @@
 //
 // Policies behave as they do with goroutines, except that a worker cannot fork the prompt's cached prefix, which only
 // the process that sent the prompt can. It makes a request of its own instead, and an event of kind
-// [summarize.EventRefused] says so.
+// [event.Refused] says so.
 //
 // # What it costs
 //
@@ -61,7 +61,7 @@
 // When a process is killed, River considers its job as running until the time of the attempt is over and
 // RescueStuckJobsAfter has passed, an hour by default. The plan does not wait for that. Its worker's lease expires within
 // 9 seconds ([history.Session.Claim]), and the next prompt that needs a summary gets a new plan and a new job. A plan
-// whose job no worker has taken expires after 5 minutes (summarize.Ask.TimeLimit). The old job, once rescued, finds its
+// whose job no worker has taken expires after 5 minutes (policy.Ask.TimeLimit). The old job, once rescued, finds its
 // plan ended. To have jobs rescued sooner, set both times below the plan's:
 //
 //	&jobs.Worker{Attempt: 90 * time.Second, …}

@@ -28,8 +28,10 @@ import (
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/jobs"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 var cluster *postgrestest.Cluster // nil if PostgreSQL is not installed
@@ -103,7 +105,7 @@ func (s *service) replica(name string) compacttest.Fixture {
 	session, err := sessions.Open(s.t.Context(), name, history.Options{})
 	require.NoError(s.t, err)
 	d := compacttest.Of(s.t, session)
-	d.Policy, d.Runner = policy(), s.queue
+	d.Policy, d.Runner = policyFile(), s.queue
 	return d
 }
 
@@ -113,14 +115,14 @@ func (s *service) planned(name string) compacttest.Fixture {
 	d := s.replica(name)
 	d.Say(append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
 	d.Messages()
-	require.Equal(s.t, summarize.PendingElsewhere, d.PendingNow())
+	require.Equal(s.t, policy.PendingElsewhere, d.PendingNow())
 	require.Empty(s.t, d.Requests())
 	return d
 }
 
-func policy() summarize.Policy {
+func policyFile() policy.Policy {
 	p := copilotchat.Policy()
-	p.Overflow.LastResort = summarize.ResortError
+	p.Overflow.LastResort = policy.ResortError
 	return p
 }
 
@@ -130,8 +132,8 @@ func (s *service) worker(model chat.Model) *jobs.Worker {
 		Sessions: &postgres.Sessions{Pool: s.pool}, Retry: retrySoon{},
 		Compactor: func(_ context.Context, _ jobs.Args, session *history.Session) (*summarize.Compactor, error) {
 			return &summarize.Compactor{
-				Session: session, Policy: policy(),
-				Target: summarize.Target{Model: model, Tokenizer: compacttest.Quarter{}, Budget: compacttest.Budget},
+				Session: session, Policy: policyFile(),
+				Target: policy.Target{Model: model, Tokenizer: compacttest.Quarter{}, Budget: compacttest.Budget},
 			}, nil
 		},
 	}
@@ -321,7 +323,7 @@ func TestAPermanentFailureEndsThePlanAndTheJob(t *testing.T) {
 			end := s.ending("42")
 			require.Equal(t, entry.PlanFailed, end.Outcome)
 			require.Contains(t, end.Error, c.says)
-			require.Equal(t, summarize.PendingNone, s.replica("42").PendingNow())
+			require.Equal(t, policy.PendingNone, s.replica("42").PendingNow())
 		})
 	}
 }
@@ -358,7 +360,7 @@ func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
 	require.NoError(t, first.StopAndCancel(t.Context()))
 	job := s.becomes(rivertype.JobStateAvailable)
 	require.Empty(t, job.Errors)
-	require.Equal(t, summarize.PendingElsewhere, s.replica("42").PendingNow())
+	require.Equal(t, policy.PendingElsewhere, s.replica("42").PendingNow())
 	s.start(s.worker(saying("Made by another.")))
 	require.Equal(t, 1, s.becomes(rivertype.JobStateCompleted).Attempt)
 	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "Made by another.")
@@ -413,7 +415,7 @@ func TestAJobDoesNotRecreateARemovedSession(t *testing.T) {
 func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
-	asked, answer, ended := make(chan struct{}, 2), make(chan struct{}), make(chan summarize.EventKind, 2)
+	asked, answer, ended := make(chan struct{}, 2), make(chan struct{}), make(chan event.Kind, 2)
 	w := s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		asked <- struct{}{}
 		<-answer
@@ -422,11 +424,11 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	compactor := w.Compactor
 	w.Compactor = func(ctx context.Context, args jobs.Args, session *history.Session) (*summarize.Compactor, error) {
 		c, err := compactor(ctx, args, session)
-		c.OnEvent = func(e summarize.Event) {
-			if e.Kind == summarize.EventDone || e.Kind == summarize.EventDropped {
+		c.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+			if e.Kind == event.Done || e.Kind == event.Dropped {
 				ended <- e.Kind
 			}
-		}
+		})}
 		return c, err
 	}
 	s.start(w)
@@ -443,7 +445,7 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 		}
 	}
 	close(answer)
-	require.ElementsMatch(t, []summarize.EventKind{summarize.EventDone, summarize.EventDropped}, []summarize.EventKind{<-ended, <-ended})
+	require.ElementsMatch(t, []event.Kind{event.Done, event.Dropped}, []event.Kind{<-ended, <-ended})
 	s.becomes(rivertype.JobStateCompleted)
 	require.Len(t, compacttest.Compactions(s.replica("42").Session), 1)
 	_, otherwise, err := s.replica("42").Session.Latest(t.Context(), entry.TypePlanEnd)
@@ -504,7 +506,7 @@ func TestAQueueWithoutItsHookReturnsAnError(t *testing.T) {
 	session, err := sessions.Open(t.Context(), "42", history.Options{})
 	require.NoError(t, err)
 	d := compacttest.Of(t, session, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
-	d.Policy, d.Runner = policy(), s.queue
+	d.Policy, d.Runner = policyFile(), s.queue
 	d.Messages()
 	end, ok, err := session.Latest(t.Context(), entry.TypePlanEnd)
 	require.NoError(t, err)

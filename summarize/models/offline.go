@@ -231,7 +231,7 @@ func (d *digest) compactHistory(role, body string) {
 	}
 }
 
-// plainHistory adds a history that summarize.PlainHistory wrote: first summaries, then items, each on a new line.
+// plainHistory adds a history that prompts.PlainHistory wrote: first summaries, then items, each on a new line.
 // Further lines of an item are indented.
 func (d *digest) plainHistory(body string) {
 	for strings.HasPrefix(body, plaintext.SummaryOpen) {

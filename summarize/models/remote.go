@@ -20,7 +20,7 @@ import (
 // {"systemPrompt": …, "prompt": …} and reads {"summary": …}.
 //
 // The system prompt is the request's system messages. If the rest is a single user message, that is the prompt.
-// Otherwise the prompt is the history, written as by summarize.PlainHistory but uncut, followed by the last user
+// Otherwise the prompt is the history, written as by prompts.PlainHistory but uncut, followed by the last user
 // message. Images and documents are named in the text. Tools, temperature and the limit of the answer are not sent.
 //
 // The error is a [*RemoteError]. It is wrapped in a [*chat.TransientError] if a retry may succeed (no connection, or
@@ -32,7 +32,7 @@ type Remote struct {
 	URL string
 	// Header is sent with each request, usually for authorisation.
 	Header http.Header
-	// Client sends the requests. Defaults to [http.DefaultClient], which has no timeout: set summarize.Ask.Timeout.
+	// Client sends the requests. Defaults to [http.DefaultClient], which has no timeout: set policy.Ask.Timeout.
 	Client *http.Client
 	// MaxBytes limits the size of an answer. Defaults to 4 MiB; 64 MiB is the maximum.
 	MaxBytes int64

@@ -66,7 +66,7 @@
 //     sections.
 //
 // Once the compaction is made the model is asked for one sentence about it, for people. It is a label of the
-// compaction's entry, and [summarize.EventTitled] has it.
+// compaction's entry, and [event.Titled] has it.
 //
 // Ask.Names names models to be asked before the agent's own. An HTTP endpoint can be one of them: it is a Remote of
 // package summarize/models, which posts {"systemPrompt", "prompt"} and reads {"summary"}.
@@ -90,7 +90,7 @@
 //
 //   - A model with a transient failure is asked up to three times more, after 2, 4 and 8 seconds. Then the next model
 //     is asked.
-//   - If none brings a summary, [summarize.EventFailed] says so and the prompt is sent as it is. The next attempt is
+//   - If none brings a summary, [event.Failed] says so and the prompt is sent as it is. The next attempt is
 //     made after 1 step of the agent, then 2, then 4, up to 64.
 //   - If the prompt does not fit the budget without a summary, rendering it is an error. Each render asks once then,
 //     without a pause, and waits for a minute at most: after that the error is a [*summarize.PendingError], the summary
@@ -146,7 +146,7 @@
 //     takes more than half of the budget, it is made smaller.
 //   - The documentation has no answer to a second refusal. Here history is left out, which the session keeps.
 //   - If a refused request could not be made smaller, it is not made again.
-//   - For "Auto-compaction failed" there is [summarize.EventFailed], with the error.
+//   - For "Auto-compaction failed" there is [event.Failed], with the error.
 //   - The texts of the prompts, and the sentences before a summary and before that of a branch, are ours: the
 //     documentation names them and does not show them.
 //   - An endpoint is one model among several: if it fails the agent's own is asked.
@@ -155,7 +155,7 @@
 //   - A history that is larger than the model takes in is summarised in pieces, each with the notes on those before it,
 //     unless [Handoff].Packs is set. One text takes at most a quarter of a request.
 //   - After the summary comes a pointer to the transcript, if the session is in a file. It takes about 70 tokens in
-//     each prompt ([summarize.Place].NoBreadcrumb leaves it out).
+//     each prompt ([policy.Place].NoBreadcrumb leaves it out).
 //
 // # Newer versions
 //
@@ -163,18 +163,18 @@
 // in large windows; output of fewer than 50 tokens stays; nothing is cleared in front of more than 8,000 tokens that the
 // provider's cache holds, unless the agent was idle for 30 minutes; and the notes end with the user's open question:
 //
-//	policy := ohmypi.Policy()
-//	policy.Trigger[0].ReserveShare = 0.15
-//	policy.Clear.Rule.Least = 50
-//	policy.Clear.Behind, policy.Clear.Idle = 8_000, 30*time.Minute
-//	policy.Ask.Prompts = []summarize.Prompt{ohmypi.Handoff{Question: true}.Prompt()}
+//	p := ohmypi.Policy()
+//	p.Trigger[0].ReserveShare = 0.15
+//	p.Clear.Rule.Least = 50
+//	p.Clear.Behind, p.Clear.Idle = 8_000, 30*time.Minute
+//	p.Ask.Prompts = []policy.Prompt{ohmypi.Handoff{Question: true}.Prompt()}
 //
 // Seen in version 18 too, and not part of the policy:
 //
 //   - Thresholds by percent or tokens, per agent. A reserve that cannot be right in a small window becomes 15% of it.
 //   - The summary takes at most four fifths of the reserve and at most 16,384 tokens, and that of a turn's beginning half.
 //   - Only reads of skills are spared by clearing. Superseded reads and useless results are cleared first.
-//   - The usage is the larger of the reported and the own estimate: Measure.By = [summarize.ByLarger].
+//   - The usage is the larger of the reported and the own estimate: Measure.By = [policy.ByLarger].
 //   - Before a summary, other methods are tried: the provider's own, images, a handoff.
 //   - The notes name the repository's state. The short summary is of the kept messages, and there is one list of files.
 //

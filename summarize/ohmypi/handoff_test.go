@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheNotesOfASplitTurnAreJoined(t *testing.T) {
 }
 
 func TestFilesAreLeftOutIfThereIsTooLittleRoom(t *testing.T) {
-	m := summarize.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
+	m := policy.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
 	for n := range 20 {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
 		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))

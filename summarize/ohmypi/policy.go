@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Name of the policy.
@@ -14,26 +15,26 @@ const Name = "oh-my-pi"
 // Policy returns the policy of oh-my-pi, a new value each time. The settings of oh-my-pi are fields: whether it is on
 // (Off), the reserve (Trigger[0].Reserve), how much is kept (Cut.Tokens), the message after a compaction (Continue),
 // and whether branches that are left are summarised (Branch). For a remote endpoint, use a models.Remote as the model.
-func Policy() summarize.Policy {
-	return summarize.Policy{
+func Policy() policy.Policy {
+	return policy.Policy{
 		Name:    Name,
-		Measure: summarize.Measure{By: summarize.ByReport},
-		Trigger: summarize.Trigger{
+		Measure: policy.Measure{By: policy.ByReport},
+		Trigger: policy.Trigger{
 			{Reserve: 16_384, Above: true},
-			{On: summarize.OnContextLimit},
-			{On: summarize.OnDemand},
+			{On: policy.OnContextLimit},
+			{On: policy.OnDemand},
 		},
-		Clear: summarize.Clear{Always: true, Rule: history.ClearRule{
+		Clear: policy.Clear{Always: true, Rule: history.ClearRule{
 			Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"},
 			Placeholder: func(o history.ClearedOutput) string {
 				return "[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]"
 			},
 		}},
 		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},
-		Ask:      summarize.Ask{Prompts: []summarize.Prompt{Handoff{}.Prompt()}, Attempts: 4, RetryWait: 15 * time.Second},
-		Place:    summarize.Place{Replacement: Replacement},
-		Overflow: summarize.Overflow{Attempts: 1},
+		Ask:      policy.Ask{Prompts: []policy.Prompt{Handoff{}.Prompt()}, Attempts: 4, RetryWait: 15 * time.Second},
+		Place:    policy.Place{Replacement: Replacement},
+		Overflow: policy.Overflow{Attempts: 1},
 		Continue: "Continue if you have next steps.",
-		Branch:   summarize.BranchPolicy{Reserve: 16_384, Prompt: summarize.BranchPrompt()},
+		Branch:   policy.BranchPolicy{Reserve: 16_384, Prompt: prompts.BranchPrompt()},
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Mode names the prompt of a [Handoff].
-const Mode summarize.Mode = "handoff"
+const Mode policy.Mode = "handoff"
 
 // Handoff is a prompt that shows the history as text and asks for notes by which another agent can go on. The first
 // compaction has one wording, and later ones another, which brings the previous notes up to date. If a turn is cut and
@@ -23,13 +24,13 @@ type Handoff struct {
 	// Ask replaces the prompt's own wording of what to write, for the first compaction and for later ones.
 	Ask string
 	// Results is the most tokens that a tool result or a call's arguments may take. Defaults to
-	// [summarize.Material.ResultTokens].
+	// [policy.Material.ResultTokens].
 	Results int
 	// Mentions returns what a message refers to. None by default.
-	Mentions summarize.Mentions
+	Mentions prompts.Mentions
 	// Question demands the user's open question or request at the end of the notes, word for word. Off by default.
 	Question bool
-	// Packs leaves out what does not fit the model's window, in the order of [summarize.PlainHistory]. If it is not
+	// Packs leaves out what does not fit the model's window, in the order of [prompts.PlainHistory]. If it is not
 	// set, a larger history is summarised in pieces.
 	Packs bool
 }
@@ -91,16 +92,16 @@ const titleAsk = `Say in one short sentence, in the first person and past tense 
 above, in the language in which they are written. No heading, no quotation marks, no more than a dozen words.`
 
 // Prompt returns the prompt.
-func (h Handoff) Prompt() summarize.Prompt {
-	return summarize.Prompt{
+func (h Handoff) Prompt() policy.Prompt {
+	return policy.Prompt{
 		Mode: Mode, Request: h.request, Drops: h.Packs,
 		Prefix: h.prefix, Merge: merge, Title: titleRequest,
 	}
 }
 
-func (h Handoff) request(m summarize.Material) elements.Node {
+func (h Handoff) request(m policy.Material) elements.Node {
 	ask := first
-	if m.Earlier() != "" {
+	if prompts.Earlier(m) != "" {
 		ask = update
 	}
 	ask = cmp.Or(h.Ask, ask)
@@ -108,20 +109,20 @@ func (h Handoff) request(m summarize.Material) elements.Node {
 		ask += "\n\n" + openQuestion
 	}
 	return textblock.Request(textblock.NotesRole, elements.Nodes{
-		h.history(m, m.Covered, m.Data), m.EarlierBlock(), m.ContextBlock(),
-	}, textblock.Paragraph(ask), m.Remarks())
+		h.history(m, m.Covered, m.Data), prompts.EarlierBlock(m), prompts.ContextBlock(m),
+	}, textblock.Paragraph(ask), prompts.Remarks(m))
 }
 
-func (h Handoff) prefix(m summarize.Material) elements.Node {
-	return textblock.Request(textblock.NotesRole, elements.Nodes{h.history(m, m.TurnPrefix, m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.EarlierBlock(), m.ContextBlock()}, textblock.Paragraph(prefixAsk), m.Remarks())
+func (h Handoff) prefix(m policy.Material) elements.Node {
+	return textblock.Request(textblock.NotesRole, elements.Nodes{h.history(m, m.TurnPrefix, m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), prompts.EarlierBlock(m), prompts.ContextBlock(m)}, textblock.Paragraph(prefixAsk), prompts.Remarks(m))
 }
 
-func (h Handoff) history(m summarize.Material, messages []chat.Message, data []json.RawMessage) elements.Node {
+func (h Handoff) history(m policy.Material, messages []chat.Message, data []json.RawMessage) elements.Node {
 	results := h.Results
 	if results <= 0 {
 		results = m.ResultTokens
 	}
-	return summarize.PlainHistory{Props: textblock.Grow(), Messages: messages, Data: data, Results: results, Mentions: h.Mentions, Droppable: h.Packs}
+	return prompts.PlainHistory{Props: textblock.Grow(), Messages: messages, Data: data, Results: results, Mentions: h.Mentions, Droppable: h.Packs}
 }
 
 // merge joins the summary of the history before the cut turn and that of the turn's beginning.
@@ -133,7 +134,7 @@ func merge(history, prefix string) string {
 }
 
 // titleRequest returns the request for a line about a summary.
-func titleRequest(m summarize.Material) elements.Node {
+func titleRequest(m policy.Material) elements.Node {
 	return textblock.Request(textblock.NotesRole, elements.Nodes{
 		textblock.Line(plaintext.Tagged(plaintext.SummaryTag, plaintext.Untagged(m.Summary))),
 	}, textblock.Paragraph(titleAsk))

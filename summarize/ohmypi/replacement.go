@@ -7,20 +7,21 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Replacement returns one user message: the summary, and the lists of files that were read and modified since the
 // session began, a file a line. If there is too little room, files are left out: read files before modified ones, and
 // from the end of each list.
-func Replacement(m summarize.Material) elements.Node {
+func Replacement(m policy.Material) elements.Node {
 	return elements.UserMessage{Children: elements.Nodes{
 		textblock.Line("The conversation before this point was compacted into this summary:"),
-		m.SummaryBlock("conversation-summary"),
+		prompts.SummaryBlock(m, "conversation-summary"),
 		fileList(1, "read-files", m.Files.Read),
 		fileList(2, "modified-files", m.Files.Modified),
 		filesLeft(m.Files.Left),
-		m.Afterword(),
+		prompts.Afterword(m),
 	}}
 }
 

@@ -27,8 +27,10 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Numbers of tokens.
@@ -278,8 +280,8 @@ func hooked(t *testing.T, returned summarize.Intervention) compacttest.Fixture {
 }
 
 // before returns a hook before compactions that returns returned.
-func before(returned summarize.Intervention) func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
-	return func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+func before(returned summarize.Intervention) func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
+	return func(context.Context, policy.Occasion, policy.Material) (summarize.Intervention, error) {
 		return returned, nil
 	}
 }
@@ -290,8 +292,8 @@ func beforeBranch(returned summarize.Intervention) func(context.Context, string,
 }
 
 // heard returns the first event of a kind.
-func heard(d compacttest.Fixture, kind summarize.EventKind) summarize.Event {
-	i := slices.IndexFunc(*d.Heard, func(e summarize.Event) bool { return e.Kind == kind })
+func heard(d compacttest.Fixture, kind event.Kind) event.Event {
+	i := slices.IndexFunc(*d.Heard, func(e event.Event) bool { return e.Kind == kind })
 	require.GreaterOrEqual(d.T, i, 0, "%s was not heard", kind)
 	return (*d.Heard)[i]
 }
@@ -303,7 +305,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // The files that are mutated.
 const (
-	policy      = "summarize/ohmypi/policy.go"
+	policyFile  = "summarize/ohmypi/policy.go"
 	prompts     = "summarize/ohmypi/prompt.go"
 	replacement = "summarize/ohmypi/replacement.go"
 	engine      = "summarize/"
@@ -330,22 +332,22 @@ var triggers = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "{Reserve: 16_384, Above", New: "{Reserve: 16_383, Above"},
-			{File: policy, Old: "{Reserve: 16_384, Above", New: "{Reserve: 16_385, Above"},
-			{File: policy, Old: ", Above: true", New: ""},
+			{File: policyFile, Old: "{Reserve: 16_384, Above", New: "{Reserve: 16_383, Above"},
+			{File: policyFile, Old: "{Reserve: 16_384, Above", New: "{Reserve: 16_385, Above"},
+			{File: policyFile, Old: ", Above: true", New: ""},
 		},
 	},
 	{
 		Says: "the limit is checked once the agent has finished a turn",
 		Check: func(t *testing.T) {
 			d := compacted(t)
-			started := heard(d, summarize.EventStarted)
-			require.Equal(t, summarize.OnRender, started.Reason)
+			started := heard(d, event.Started)
+			require.Equal(t, policy.OnRender, started.Reason)
 			require.False(t, started.WillRetry)
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "{Reserve: 16_384, Above: true}", New: "{On: summarize.OnBudgetExceeded}"},
-			{File: engine + "demand.go", Old: "w.walk(OnRender)", New: "w.measure(OnRender)"},
+			{File: policyFile, Old: "{Reserve: 16_384, Above: true}", New: "{On: policy.OnBudgetExceeded}"},
+			{File: engine + "demand.go", Old: "w.walk(policy.OnRender)", New: "w.measure(policy.OnRender)"},
 		},
 	},
 	{
@@ -366,7 +368,7 @@ var triggers = []statements.Statement{
 			require.Len(t, rendered(d), len(list)+1)
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "Continue if you have next steps.", New: "Continue."},
+			{File: policyFile, Old: "Continue if you have next steps.", New: "Continue."},
 			{File: engine + "demand.go", Old: "!w.succeeded || c.Policy.Continue", New: "c.Policy.Continue"},
 		},
 	},
@@ -377,11 +379,11 @@ var triggers = []statements.Statement{
 			require.NoError(t, demand(d, "Mind the tests."))
 			require.Len(t, asked(d, first), 1)
 			require.Contains(t, asked(d, first)[0], "Mind the tests.")
-			require.Equal(t, summarize.OnDemand, heard(d, summarize.EventStarted).Reason)
+			require.Equal(t, policy.OnDemand, heard(d, event.Started).Reason)
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "{On: summarize.OnDemand}", New: "{On: summarize.OnDemand, Reserve: 1}"},
-			{File: prompts, Old: "textblock.Paragraph(cmp.Or(h.Ask, ask)), m.Remarks())", New: "textblock.Paragraph(cmp.Or(h.Ask, ask)))"},
+			{File: policyFile, Old: "{On: policy.OnDemand}", New: "{On: policy.OnDemand, Reserve: 1}"},
+			{File: prompts, Old: "textblock.Paragraph(ask), prompts.Remarks(m))", New: "textblock.Paragraph(ask))"},
 		},
 	},
 	{
@@ -397,10 +399,10 @@ var triggers = []statements.Statement{
 				}
 				require.NoError(t, err)
 				require.Contains(t, result.Messages[1].Text(), answers[first])
-				require.Equal(t, summarize.OnContextLimit, heard(d, summarize.EventStarted).Reason)
+				require.Equal(t, policy.OnContextLimit, heard(d, event.Started).Reason)
 			}
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""}},
+		Mutants: []statements.Mutant{{File: policyFile, Old: "{On: policy.OnContextLimit},", New: ""}},
 	},
 	{
 		Says: "events of such a compaction say that the request is made again",
@@ -408,8 +410,8 @@ var triggers = []statements.Statement{
 			d := fixture(t, turns(1, enough)...)
 			_, err := refused(d, named)
 			require.NoError(t, err)
-			require.True(t, heard(d, summarize.EventStarted).WillRetry)
-			require.True(t, heard(d, summarize.EventDone).WillRetry)
+			require.True(t, heard(d, event.Started).WillRetry)
+			require.True(t, heard(d, event.Done).WillRetry)
 		},
 		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: "w.willRetry = true", New: "w.willRetry = false"}},
 	},
@@ -451,7 +453,7 @@ var triggers = []statements.Statement{
 		Mutants: []statements.Mutant{
 			{File: engine + "agent/agent.go", Old: "if !summarize.Recoverable(refused) ||", New: "if summarize.Recoverable(refused) ||"},
 			{File: "internal/provider/retry/retry.go", Old: "errors.AsType[*chat.TransientError](err)", New: "&chat.TransientError{}, err != nil && errors.Unwrap(err) == nil"},
-			{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""},
+			{File: policyFile, Old: "{On: policy.OnContextLimit},", New: ""},
 		},
 	},
 }
@@ -465,7 +467,7 @@ var clearing = []statements.Statement{
 			require.Less(t, compacttest.Count(compacttest.Quarter{}, rendered(d)), threshold)
 			require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: "Always: true, ", New: ""}},
+		Mutants: []statements.Mutant{{File: policyFile, Old: "Always: true, ", New: ""}},
 	},
 	{
 		Says: "the newest 40,000 tokens of tool output stay",
@@ -478,8 +480,8 @@ var clearing = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "Keep: 40_000", New: "Keep: 39_999"},
-			{File: policy, Old: "Keep: 40_000", New: "Keep: 40_001"},
+			{File: policyFile, Old: "Keep: 40_000", New: "Keep: 39_999"},
+			{File: policyFile, Old: "Keep: 40_000", New: "Keep: 40_001"},
 		},
 	},
 	{
@@ -494,8 +496,8 @@ var clearing = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "Saves: 20_000", New: "Saves: 19_999"},
-			{File: policy, Old: "Saves: 20_000", New: "Saves: 20_001"},
+			{File: policyFile, Old: "Saves: 20_000", New: "Saves: 19_999"},
+			{File: policyFile, Old: "Saves: 20_000", New: "Saves: 20_001"},
 		},
 	},
 	{
@@ -508,8 +510,8 @@ var clearing = []statements.Statement{
 			require.Equal(t, append([]int{1, 2}, numbers(16, 35)...), shows(rendered(d)))
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: `"skill", `, New: ""},
-			{File: policy, Old: `, "read"`, New: ""},
+			{File: policyFile, Old: `"skill", `, New: ""},
+			{File: policyFile, Old: `, "read"`, New: ""},
 		},
 	},
 	{
@@ -520,8 +522,8 @@ var clearing = []statements.Statement{
 			require.Equal(t, "[Output truncated - 2000 tokens]", rendered(d)[3].Text())
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "[Output truncated - ", New: "[Output cleared - "},
-			{File: policy, Old: "strconv.Itoa(o.Tokens)", New: "strconv.Itoa(len(o.Entry))"},
+			{File: policyFile, Old: "[Output truncated - ", New: "[Output cleared - "},
+			{File: policyFile, Old: "strconv.Itoa(o.Tokens)", New: "strconv.Itoa(len(o.Entry))"},
 		},
 	},
 	{
@@ -540,7 +542,7 @@ var clearing = []statements.Statement{
 			require.NoError(t, err)
 			compacttest.Equal(t, got[1:], v.Messages())
 		},
-		Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case clears && m.Occasion != OnDemand:", New: "case clears && d.Held < 0:"}},
+		Mutants: []statements.Mutant{{File: engine + "policy/decide.go", Old: "case clears && m.Occasion != OnDemand:", New: "case clears && d.Held < 0:"}},
 	},
 }
 
@@ -557,8 +559,8 @@ var cuts = []statements.Statement{
 			require.NotContains(t, compacttest.Text(view(d)), "One token more")
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "Tokens: 20_000", New: "Tokens: 19_999"},
-			{File: policy, Old: "Tokens: 20_000", New: "Tokens: 20_001"},
+			{File: policyFile, Old: "Tokens: 20_000", New: "Tokens: 19_999"},
+			{File: policyFile, Old: "Tokens: 20_000", New: "Tokens: 20_001"},
 		},
 	},
 	{
@@ -570,8 +572,8 @@ var cuts = []statements.Statement{
 			require.Equal(t, numbers(175-keeps*4/5+1, 175), shows(view(d)))
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "By: summarize.ByReport", New: "By: summarize.ByCount"},
-			{File: engine + "measure.go", Old: "max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))", New: "max(1, rule.Tokens)"},
+			{File: policyFile, Old: "By: policy.ByReport", New: "By: policy.ByCount"},
+			{File: engine + "internal/plan/measure.go", Old: "max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))", New: "max(1, rule.Tokens)"},
 		},
 	},
 	{
@@ -584,7 +586,7 @@ var cuts = []statements.Statement{
 			require.NoError(t, demand(d, ""))
 			require.Equal(t, numbers(26, 75), shows(view(d)))
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: ", SinceCompaction: true", New: ""}},
+		Mutants: []statements.Mutant{{File: policyFile, Old: ", SinceCompaction: true", New: ""}},
 	},
 	{
 		Says: "it may cut at a user message, a shell command, a custom message and a branch summary",
@@ -693,7 +695,7 @@ var cuts = []statements.Statement{
 			require.Empty(t, asked(d, beginning))
 			require.Equal(t, answers[first], latest(d).Text)
 		},
-		Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "if cut == 0 || turn", New: "if turn"}},
+		Mutants: []statements.Mutant{{File: engine + "internal/write/write.go", Old: "if cut == 0 || turn", New: "if turn"}},
 	},
 }
 
@@ -716,7 +718,7 @@ var requests = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: "internal/textblock/textblock.go", Old: "const NotesRole = `You read transcripts", New: "const NotesRole = `You write notes"},
-			{File: prompts, Old: "h.history(m, m.Covered, m.Data), m.EarlierBlock()", New: "m.EarlierBlock()"},
+			{File: prompts, Old: "h.history(m, m.Covered, m.Data), prompts.EarlierBlock(m)", New: "prompts.EarlierBlock(m)"},
 		},
 	},
 	{
@@ -741,7 +743,7 @@ var requests = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: prompts, Old: "ask = update", New: "ask = first"},
-			{File: prompts, Old: "m.Data), m.EarlierBlock(), m.ContextBlock()", New: "m.Data), m.ContextBlock()"},
+			{File: prompts, Old: "m.Data), prompts.EarlierBlock(m), prompts.ContextBlock(m)", New: "m.Data), prompts.ContextBlock(m)"},
 		},
 	},
 	{
@@ -755,9 +757,9 @@ var requests = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: prompts, Old: "m.Data), m.EarlierBlock(), m.ContextBlock()", New: "m.Data), m.EarlierBlock()"},
-			{File: prompts, Old: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.EarlierBlock(), m.ContextBlock()", New: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):])"},
-			{File: engine + "parts.go", Old: `lines[i] = "- " + `, New: "lines[i] = "},
+			{File: prompts, Old: "m.Data), prompts.EarlierBlock(m), prompts.ContextBlock(m)", New: "m.Data), prompts.EarlierBlock(m)"},
+			{File: prompts, Old: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), prompts.EarlierBlock(m), prompts.ContextBlock(m)", New: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):])"},
+			{File: engine + "prompts/parts.go", Old: `lines[i] = "- " + `, New: "lines[i] = "},
 		},
 	},
 	{
@@ -769,8 +771,8 @@ var requests = []statements.Statement{
 			label, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
 			require.NoError(t, err)
 			require.True(t, ok)
-			require.Equal(t, entry.Label{Target: heard(d, summarize.EventDone).Entry, Text: answers[title]}, label.Body)
-			require.Equal(t, answers[title], heard(d, summarize.EventTitled).Title)
+			require.Equal(t, entry.Label{Target: heard(d, event.Done).Entry, Text: answers[title]}, label.Body)
+			require.Equal(t, answers[title], heard(d, event.Titled).Title)
 		},
 		Mutants: []statements.Mutant{
 			{File: prompts, Old: ", Title: titleRequest", New: ""},
@@ -793,7 +795,7 @@ var requests = []statements.Statement{
 			})}
 			d.Policy.Ask.Names = []string{"endpoint"}
 			d.Policy.Ask.Prompts[0].Title = nil
-			d.Models = map[string]summarize.Target{"endpoint": {Model: models.Remote{URL: "https://example.com/summary", Client: client}}}
+			d.Models = map[string]policy.Target{"endpoint": {Model: models.Remote{URL: "https://example.com/summary", Client: client}}}
 			require.Contains(t, rendered(d)[1].Text(), "Of the endpoint.")
 			require.Len(t, posted, 1)
 			require.Len(t, posted[0], 2)
@@ -834,9 +836,9 @@ var placed = []statements.Statement{
 			compacttest.Equal(t, append(turns(1, 1), chat.UserMessage("Go on.")), got[3+2*keeps:]) // after the message to continue
 		},
 		Mutants: []statements.Mutant{
-			{File: replacement, Old: `m.SummaryBlock("conversation-summary"),`, New: ""},
+			{File: replacement, Old: `prompts.SummaryBlock(m, "conversation-summary"),`, New: ""},
 			{File: replacement, Old: "The conversation before this point was compacted", New: "The conversation was compacted"},
-			{File: engine + "carry.go", Old: "FirstKept: j.plan.FirstKept, Thinking", New: "Thinking"},
+			{File: engine + "internal/place/place.go", Old: "FirstKept: j.Plan.FirstKept, Thinking", New: "Thinking"},
 		},
 	},
 	{
@@ -858,9 +860,9 @@ var placed = []statements.Statement{
 			compacttest.Equal(t, turns(1, tooMany-keeps), view(d))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "plan.go", Old: "TokensBefore: s.tokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
-			{File: engine + "plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
-			{File: engine + "carry.go", Old: "Summary: entry.Summary{Text: d.text, ", New: "Summary: entry.Summary{"},
+			{File: engine + "internal/plan/plan.go", Old: "TokensBefore: s.PromptTokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
+			{File: engine + "internal/plan/plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
+			{File: engine + "internal/place/place.go", Old: "Summary: entry.Summary{Text: d.Text, ", New: "Summary: entry.Summary{"},
 			{File: sessions + "internal/log/reader.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.Nodes) - 1)\n\tvar b base"},
 		},
 	},
@@ -939,7 +941,7 @@ var placed = []statements.Statement{
 			require.NoError(t, demand(d, ""))
 			require.Equal(t, []string{"c.go"}, latest(d).Files.Read)
 		},
-		Mutants: []statements.Mutant{{File: engine + "carry.go", Old: "compaction.Extension = true", New: "compaction.Extension = false"}},
+		Mutants: []statements.Mutant{{File: engine + "internal/place/place.go", Old: "compaction.Extension = true", New: "compaction.Extension = false"}},
 	},
 	{
 		Says: "if a turn is cut the files of its beginning are listed, and those of its kept rounds are not",
@@ -949,8 +951,8 @@ var placed = []statements.Statement{
 			require.Equal(t, []string{"file-701.go", "file-702.go", "file-703.go"}, latest(d).Files.Read)
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "job.go", Old: "kept = kept && e.ID != j.plan.FirstKept", New: "kept = kept && e.Message().Text() != j.part(j.covered, j.prefix).TurnPrefix[0].Text()"},
-			{File: engine + "job.go", Old: "kept = kept && e.ID != j.plan.FirstKept", New: "kept = false"},
+			{File: engine + "internal/write/attempt.go", Old: "kept = kept && e.ID != j.Plan.FirstKept", New: "kept = kept && e.Message().Text() != j.part(j.covered, j.prefix).TurnPrefix[0].Text()"},
+			{File: engine + "internal/write/attempt.go", Old: "kept = kept && e.ID != j.Plan.FirstKept", New: "kept = false"},
 		},
 	},
 }
@@ -968,7 +970,7 @@ var branches = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "summarize.BranchPolicy{", New: "summarize.BranchPolicy{On: true, "},
+			{File: policyFile, Old: "policy.BranchPolicy{", New: "policy.BranchPolicy{On: true, "},
 			{File: engine + "branch.go", Old: "!w.policy.Branch.On && !how.Summarise", New: "!w.policy.Branch.On"},
 			{File: engine + "branch.go", Old: "!w.policy.Branch.On && !how.Summarise", New: "!how.Summarise"},
 		},
@@ -984,7 +986,7 @@ var branches = []statements.Statement{
 			require.NotContains(t, text, "The other way.")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "BranchMessages(c.Session.Abandoned(ctx, from, to)", New: "BranchMessages(c.Session.PathTo(ctx, from)"},
+			{File: engine + "internal/write/branch.go", Old: "BranchMessages(b.Session.Abandoned(ctx, b.From, b.To)", New: "BranchMessages(b.Session.PathTo(ctx, b.From)"},
 		},
 	},
 	{
@@ -1032,8 +1034,8 @@ var branches = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "BranchPolicy{Reserve: 16_384", New: "BranchPolicy{Reserve: 16_383"},
-			{File: policy, Old: "BranchPolicy{Reserve: 16_384", New: "BranchPolicy{Reserve: 16_385"},
+			{File: policyFile, Old: "BranchPolicy{Reserve: 16_384", New: "BranchPolicy{Reserve: 16_383"},
+			{File: policyFile, Old: "BranchPolicy{Reserve: 16_384", New: "BranchPolicy{Reserve: 16_385"},
 		},
 	},
 	{
@@ -1047,7 +1049,7 @@ var branches = []statements.Statement{
 			goTo(d, other)
 			require.Contains(t, asked(d, branch)[0], "Found before.")
 		},
-		Mutants: []statements.Mutant{{File: engine + "prompt_branch.go", Old: "!list[0].summary || ", New: "list[0].summary || "}},
+		Mutants: []statements.Mutant{{File: engine + "prompts/branch.go", Old: "!list[0].summary || ", New: "list[0].summary || "}},
 	},
 	{
 		Says: "a compaction on the branch is shown by its replacement",
@@ -1057,7 +1059,7 @@ var branches = []statements.Statement{
 			goTo(d, other)
 			require.Contains(t, asked(d, branch)[0], "user: What was compacted.\n")
 		},
-		Mutants: []statements.Mutant{{File: engine + "prompt_branch.go", Old: "return c.Messages", New: "return c.Messages[:0]"}},
+		Mutants: []statements.Mutant{{File: engine + "prompts/branch.go", Old: "return c.Messages", New: "return c.Messages[:0]"}},
 	},
 	{
 		Says: "the branch is shown as text in a tag, to a model that is told its role and asked for notes",
@@ -1068,8 +1070,8 @@ var branches = []statements.Statement{
 			require.Contains(t, asked(d, branch)[0], "\n<conversation>\nuser: Why?\nassistant: Because.\n</conversation>\n")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "prompt_branch.go", Old: "textblock.NotesRole", New: `"You copy."`},
-			{File: engine + "prompt_branch.go", Old: "Messages: m.Covered, Results", New: "Messages: m.Covered[:1], Results"},
+			{File: engine + "prompts/branch.go", Old: "textblock.NotesRole", New: `"You copy."`},
+			{File: engine + "prompts/branch.go", Old: "Messages: m.Covered, Results", New: "Messages: m.Covered[:1], Results"},
 		},
 	},
 	{
@@ -1083,7 +1085,7 @@ var branches = []statements.Statement{
 			require.Contains(t, compacttest.Text(d.Requests()[0].Messages), "In a word, please.")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "prompt_branch.go", Old: "cmp.Or(m.Instructions, branchAsk)", New: "cmp.Or(branchAsk, m.Instructions)"},
+			{File: engine + "prompts/branch.go", Old: "cmp.Or(m.Instructions, branchAsk)", New: "cmp.Or(branchAsk, m.Instructions)"},
 			{File: engine + "branch.go", Old: "how.Instructions, intervention", New: `"", intervention`},
 		},
 	},
@@ -1102,12 +1104,12 @@ var branches = []statements.Statement{
 			require.Equal(t, answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>", got.Text)
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, to))", New: "filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, from))"},
+			{File: engine + "internal/write/branch.go", Old: "filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.To))", New: "filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.From))"},
 			{File: sessions + "fileops.go", Old: "ops = append(ops, fileOp{i, b.Files})", New: ""},
-			{File: engine + "branch.go", Old: "WithFiles(text, j.material.Files)", New: "text"},
-			{File: engine + "prompt_branch.go", Old: `{{"read-files", `, New: `{{"files", `},
-			{File: engine + "prompt_branch.go", Old: `{"modified-files", `, New: `{"files", `},
-			{File: engine + "branch.go", Old: "Text: text, Files: j.material.Files", New: "Text: text"},
+			{File: engine + "internal/write/branch.go", Old: "prompts.WithFiles(text, m.Files)", New: "text"},
+			{File: engine + "prompts/branch.go", Old: `{{"read-files", `, New: `{{"files", `},
+			{File: engine + "prompts/branch.go", Old: `{"modified-files", `, New: `{"files", `},
+			{File: engine + "internal/write/branch.go", Old: "m.Files), Files: m.Files", New: "m.Files)"},
 		},
 	},
 }
@@ -1121,7 +1123,7 @@ var hooks = []statements.Statement{
 			require.Empty(t, d.Requests())
 			require.Equal(t, "started vetoed", compacttest.Kinds(*d.Heard))
 		},
-		Mutants: []statements.Mutant{{File: engine + "hooks.go", Old: "if j.intervention.Cancel {", New: "if false {"}},
+		Mutants: []statements.Mutant{{File: engine + "hooks.go", Old: "if got.Cancel {", New: "if false {"}},
 	},
 	{
 		Says: "a hook may supply a whole compaction",
@@ -1143,18 +1145,18 @@ var hooks = []statements.Statement{
 			require.JSONEq(t, `{"by":"me"}`, string(c.Data))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "compaction.Summary = *h.Summary", New: ""},
-			{File: engine + "carry.go", Old: "compaction.Extension = true", New: ""},
-			{File: engine + "carry.go", Old: "compaction.FirstKept = h.FirstKept", New: ""},
-			{File: engine + "carry.go", Old: "compaction.Title = h.Title", New: ""},
-			{File: engine + "carry.go", Old: "compaction.TokensBefore = h.TokensBefore", New: ""},
+			{File: engine + "internal/place/place.go", Old: "compaction.Summary = *h.Summary", New: ""},
+			{File: engine + "internal/place/place.go", Old: "compaction.Extension = true", New: ""},
+			{File: engine + "internal/place/place.go", Old: "compaction.FirstKept = h.FirstKept", New: ""},
+			{File: engine + "internal/place/place.go", Old: "compaction.Title = h.Title", New: ""},
+			{File: engine + "internal/place/place.go", Old: "compaction.TokensBefore = h.TokensBefore", New: ""},
 		},
 	},
 	{
 		Says: "a hook may ask in its own words, and keep data with the compaction",
 		Check: func(t *testing.T) {
 			d := hooked(t, summarize.Intervention{
-				Prompts: []summarize.Prompt{ohmypi.Handoff{Ask: "In a word, please."}.Prompt()}, Data: json.RawMessage(`[1]`),
+				Prompts: []policy.Prompt{ohmypi.Handoff{Ask: "In a word, please."}.Prompt()}, Data: json.RawMessage(`[1]`),
 			})
 			rendered(d)
 			require.Empty(t, asked(d, first))
@@ -1162,8 +1164,8 @@ var hooks = []statements.Statement{
 			require.JSONEq(t, `[1]`, string(latest(d).Data))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "prompts = j.intervention.Prompts", New: ""},
-			{File: engine + "carry.go", Old: "Files: m.Files, Data: j.intervention.Data}", New: "Files: m.Files}"},
+			{File: engine + "carry.go", Old: "prompts = got.Prompts", New: ""},
+			{File: engine + "internal/place/place.go", Old: "Files: m.Files, Data: j.Supplied.Data}", New: "Files: m.Files}"},
 			{File: prompts, Old: "cmp.Or(h.Ask, ask)", New: "cmp.Or(ask, h.Ask)"},
 		},
 	},
@@ -1183,8 +1185,8 @@ var hooks = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "c.hooks.AfterCompact(ctx, e)", New: "c.hooks.AfterCompact(ctx, entry.Entry{})"},
-			{File: engine + "carry.go", Old: "compaction.Extension = true", New: ""},
+			{File: engine + "carry.go", Old: "x.hooks.AfterCompact(ctx, e)", New: "x.hooks.AfterCompact(ctx, entry.Entry{})"},
+			{File: engine + "internal/place/place.go", Old: "compaction.Extension = true", New: ""},
 		},
 	},
 	{
@@ -1264,7 +1266,7 @@ var failures = []statements.Statement{
 			require.NotContains(t, compacttest.Kinds(*d.Heard), "hook failed")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "demand.go", Old: "if on == OnDemand && c.Hooks.Interrupt != nil", New: "if on != OnDemand && c.Hooks.Interrupt != nil"},
+			{File: engine + "demand.go", Old: "if on == policy.OnDemand && c.Hooks.Interrupt != nil", New: "if on != policy.OnDemand && c.Hooks.Interrupt != nil"},
 		},
 	},
 	{
@@ -1297,9 +1299,9 @@ var failures = []statements.Statement{
 			require.Equal(t, "started refused/handoff failed", compacttest.Kinds(*d.Heard))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "Kind: EventStarted,", New: "Kind: EventWaiting,"},
-			{File: engine + "carry.go", Old: "j.event(EventDone)", New: "j.event(EventReady)"},
-			{File: engine + "carry.go", Old: "kind := EventFailed", New: "kind := EventDropped"},
+			{File: engine + "carry.go", Old: "Kind: event.Started,", New: "Kind: event.Waiting,"},
+			{File: engine + "internal/place/place.go", Old: "j.Event(event.Done)", New: "j.Event(event.Ready)"},
+			{File: engine + "internal/place/conclude.go", Old: "kind := event.Failed", New: "kind := event.Dropped"},
 		},
 	},
 	{
@@ -1307,14 +1309,14 @@ var failures = []statements.Statement{
 		Check: func(t *testing.T) {
 			d := fixture(t, turns(1, tooMany)...)
 			d.Policy.Ask.Names = []string{"one", "two"}
-			d.Models = map[string]summarize.Target{
+			d.Models = map[string]policy.Target{
 				"one": {Model: &models.Script{Steps: []models.Step{models.Fail(errDown)}}},
 				"two": {Model: &models.Script{Steps: []models.Step{models.Say("Of the second."), models.Say("Its title.")}}},
 			}
 			require.Contains(t, rendered(d)[1].Text(), "Of the second.")
 			require.Empty(t, d.Requests())
 		},
-		Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "range w.candidates {\n\t\t\tif c.err", New: "range w.candidates[:1] {\n\t\t\tif c.err"}},
+		Mutants: []statements.Mutant{{File: engine + "internal/write/write.go", Old: "range w.Candidates {\n\t\t\tif c.err", New: "range w.Candidates[:1] {\n\t\t\tif c.err"}},
 	},
 	{
 		Says: "a model is asked again if its failure may pass, up to three times",
@@ -1331,8 +1333,8 @@ var failures = []statements.Statement{
 			require.Len(t, d.Requests(), 4)
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "Attempts: 4", New: "Attempts: 3"},
-			{File: policy, Old: "RetryWait: 15 * time.Second", New: "RetryWait: 13 * time.Second"},
+			{File: policyFile, Old: "Attempts: 4", New: "Attempts: 3"},
+			{File: policyFile, Old: "RetryWait: 15 * time.Second", New: "RetryWait: 13 * time.Second"},
 		},
 	},
 	{
@@ -1364,8 +1366,8 @@ var failures = []statements.Statement{
 			require.Regexp(t, "^started done/handoff titled( let go)+$", compacttest.Kinds(*d.Heard))
 		},
 		Mutants: []statements.Mutant{
-			{File: policy, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"},
-			{File: engine + "recover.go", Old: "if lowered || m.policy.Overflow.LastResort == ResortDrop {", New: "if m.policy.Overflow.LastResort == ResortDrop {"},
+			{File: policyFile, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"},
+			{File: engine + "internal/plan/resort.go", Old: "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", New: "if m.Policy.Overflow.LastResort == policy.ResortDrop {"},
 		},
 	},
 	{
@@ -1374,12 +1376,12 @@ var failures = []statements.Statement{
 			d := fixture(t, turns(1, tooMany)...)
 			d.Always(models.Fail(errDown))
 			compacttest.Equal(t, turns(1, tooMany), rendered(d)[1:])
-			require.ErrorIs(t, heard(d, summarize.EventFailed).Err, errDown)
+			require.ErrorIs(t, heard(d, event.Failed).Err, errDown)
 			compacttest.Equal(t, turns(1, tooMany), view(d))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "e.Mode, e.Model, e.Err = d.prompt.Mode, d.model, why\n", New: ""},
-			{File: engine + "carry.go", Old: "kind := EventFailed", New: "kind := EventDropped"},
+			{File: engine + "internal/place/conclude.go", Old: "e.Mode, e.Model, e.Err = d.Prompt.Mode, d.Model, why\n", New: ""},
+			{File: engine + "internal/place/conclude.go", Old: "kind := event.Failed", New: "kind := event.Dropped"},
 		},
 	},
 	{
@@ -1419,7 +1421,7 @@ var settings = []statements.Statement{
 			require.Contains(t, asked(again, update)[0], answers[first])
 			require.Equal(t, rendered(again), rendered(off))
 		},
-		Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case p.Off && m.Occasion", New: "case false && m.Occasion"}},
+		Mutants: []statements.Mutant{{File: engine + "policy/decide.go", Old: "case p.Off && m.Occasion", New: "case false && m.Occasion"}},
 	},
 	{
 		Says: "the reserve can be set",
@@ -1430,7 +1432,7 @@ var settings = []statements.Statement{
 			rendered(d)
 			require.Len(t, compacttest.Compactions(d.Session), 1)
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: "{Reserve: 16_384, Above: true}", New: "{On: summarize.OnDemand}, {Reserve: 16_384, Above: true}"}},
+		Mutants: []statements.Mutant{{File: policyFile, Old: "{Reserve: 16_384, Above: true}", New: "{On: policy.OnDemand}, {Reserve: 16_384, Above: true}"}},
 	},
 	{
 		Says: "how much is kept can be set",
@@ -1440,7 +1442,7 @@ var settings = []statements.Statement{
 			rendered(d)
 			require.Equal(t, numbers(tooMany-30_000/aTurn+1, tooMany), shows(view(d)))
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: "Tokens: 20_000", New: "Tokens: 20_000, Share: 0.25"}},
+		Mutants: []statements.Mutant{{File: policyFile, Old: "Tokens: 20_000", New: "Tokens: 20_000, Share: 0.25"}},
 	},
 	{
 		Says: "the message to continue can be left out",
@@ -1464,6 +1466,6 @@ var settings = []statements.Statement{
 			goTo(d, other)
 			require.Equal(t, numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))
 		},
-		Mutants: []statements.Mutant{{File: engine + "branch.go", Old: "reserve := w.policy.Branch.Reserve", New: "reserve := 0 * w.policy.Branch.Reserve"}},
+		Mutants: []statements.Mutant{{File: engine + "internal/write/branch.go", Old: "reserve := b.Policy.Branch.Reserve", New: "reserve := 0 * b.Policy.Branch.Reserve"}},
 	},
 }

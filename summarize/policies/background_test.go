@@ -8,9 +8,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 )
@@ -39,7 +39,7 @@ func TestSummariesAreMadeInTheBackgroundWhateverTheAnswer(t *testing.T) {
 				}
 				background := 0
 				for _, e := range *d.Heard {
-					if e.Kind == summarize.EventDone {
+					if e.Kind == event.Done {
 						require.True(t, e.Background, "%s", e.Why)
 						background++
 					}

@@ -6,18 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // All returns the policies by their names, each a new value.
-func All() map[string]summarize.Policy {
-	return map[string]summarize.Policy{
+func All() map[string]policy.Policy {
+	return map[string]policy.Policy{
 		a3s.Name:         a3s.Policy(),
 		copilotchat.Name: copilotchat.Policy(),
 		copilotcli.Name:  copilotcli.Policy(),
@@ -31,7 +31,7 @@ func All() map[string]summarize.Policy {
 func Names() []string { return slices.Sorted(maps.Keys(All())) }
 
 // Named returns the policy with that name, a new value each time. The error about an unknown name lists the known ones.
-func Named(name string) (summarize.Policy, error) {
+func Named(name string) (policy.Policy, error) {
 	p, ok := All()[name]
 	if !ok {
 		return p, fmt.Errorf("policies: unknown policy %q: use one of %s", name, strings.Join(Names(), ", "))

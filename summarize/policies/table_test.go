@@ -12,27 +12,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/test/golden"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // parts lists the parts in which the policies differ, in the order of the page's table.
 var parts = []struct {
 	name string
-	of   func(summarize.Policy) string
+	of   func(policy.Policy) string
 }{
-	{"the use is", func(p summarize.Policy) string { return cmp.Or(string(p.Measure.By), "counted") }},
-	{"of", func(p summarize.Policy) string { return either(p.Measure.LoweredBase, "largest prompt", "window") }},
+	{"the use is", func(p policy.Policy) string { return cmp.Or(string(p.Measure.By), "counted") }},
+	{"of", func(p policy.Policy) string { return either(p.Measure.LoweredBase, "largest prompt", "window") }},
 	{"compacts at", limits},
-	{"meanwhile", func(p summarize.Policy) string {
-		return either(slices.ContainsFunc(p.Trigger, func(c summarize.Condition) bool { return c.Background }), "agent goes on", "agent waits")
+	{"meanwhile", func(p policy.Policy) string {
+		return either(slices.ContainsFunc(p.Trigger, func(c policy.Condition) bool { return c.Background }), "agent goes on", "agent waits")
 	}},
-	{"waits from", func(p summarize.Policy) string { return percent(p.Background.Wait) }},
-	{"drops below", func(p summarize.Policy) string { return percent(p.Background.Apply) }},
-	{"a refusal", func(p summarize.Policy) string { return on(p, summarize.OnContextLimit) }},
-	{"a smaller model", func(p summarize.Policy) string { return on(p, summarize.OnModelSwitch) }},
-	{"little memory", func(p summarize.Policy) string { return on(p, summarize.OnMemoryPressure) }},
-	{"clears output", func(p summarize.Policy) string {
+	{"waits from", func(p policy.Policy) string { return percent(p.Background.Wait) }},
+	{"drops below", func(p policy.Policy) string { return percent(p.Background.Apply) }},
+	{"a refusal", func(p policy.Policy) string { return on(p, policy.OnContextLimit) }},
+	{"a smaller model", func(p policy.Policy) string { return on(p, policy.OnModelSwitch) }},
+	{"little memory", func(p policy.Policy) string { return on(p, policy.OnMemoryPressure) }},
+	{"clears output", func(p policy.Policy) string {
 		switch c := p.Clear; {
 		case c.Rule.Keep == 0:
 			return ""
@@ -43,8 +43,8 @@ var parts = []struct {
 		}
 		return "first"
 	}},
-	{"but the newest", func(p summarize.Policy) string { return tokens(p.Clear.Rule.Keep) }},
-	{"keeps history of", func(p summarize.Policy) string {
+	{"but the newest", func(p policy.Policy) string { return tokens(p.Clear.Rule.Keep) }},
+	{"keeps history of", func(p policy.Policy) string {
 		var list []string
 		if p.Cut.Share > 0 {
 			list = append(list, percent(p.Cut.Share))
@@ -54,30 +54,30 @@ var parts = []struct {
 		}
 		return cmp.Or(strings.Join(list, " or "), either(p.Cut.Messages > 0, "", "1 round"))
 	}},
-	{"or messages", func(p summarize.Policy) string {
+	{"or messages", func(p policy.Policy) string {
 		return either(p.Cut.First > 0, strconv.Itoa(p.Cut.First)+" + ", "") + either(p.Cut.Messages > 0, strconv.Itoa(p.Cut.Messages), "")
 	}},
-	{"asks in mode", func(p summarize.Policy) string {
+	{"asks in mode", func(p policy.Policy) string {
 		var modes []string
 		for _, prompt := range p.Ask.Prompts {
 			modes = append(modes, string(prompt.Mode))
 		}
 		return strings.Join(modes, ", ")
 	}},
-	{"asks first", func(p summarize.Policy) string {
+	{"asks first", func(p policy.Policy) string {
 		return either(p.Ask.Cheapest, "the cheapest", either(len(p.Ask.Names) > 0, strconv.Itoa(len(p.Ask.Names))+" small models", "the agent's"))
 	}},
-	{"requests", func(p summarize.Policy) string { return strconv.Itoa(max(1, p.Ask.Attempts)) }},
-	{"temperature", func(p summarize.Policy) string {
+	{"requests", func(p policy.Policy) string { return strconv.Itoa(max(1, p.Ask.Attempts)) }},
+	{"temperature", func(p policy.Policy) string {
 		if p.Ask.Temperature == nil {
 			return ""
 		}
 		return fmt.Sprint(*p.Ask.Temperature)
 	}},
-	{"summary, at most", func(p summarize.Policy) string { return tokens(cmp.Or(p.Place.Max, 10_000)) }},
-	{"checkpoints", func(p summarize.Policy) string { return either(p.Place.Checkpoints, "written", "") }},
-	{"goes on with", func(p summarize.Policy) string { return either(p.Continue != "", "a message", "") }},
-	{"last resort", func(p summarize.Policy) string { return cmp.Or(string(p.Overflow.LastResort), "error") }},
+	{"summary, at most", func(p policy.Policy) string { return tokens(cmp.Or(p.Place.Max, 10_000)) }},
+	{"checkpoints", func(p policy.Policy) string { return either(p.Place.Checkpoints, "written", "") }},
+	{"goes on with", func(p policy.Policy) string { return either(p.Continue != "", "a message", "") }},
+	{"last resort", func(p policy.Policy) string { return cmp.Or(string(p.Overflow.LastResort), "error") }},
 }
 
 func either(yes bool, a, b string) string {
@@ -93,14 +93,14 @@ func tokens(n int) string {
 	return either(n >= 1000, fmt.Sprintf("%d,%03d", n/1000, n%1000), either(n > 0, strconv.Itoa(n), ""))
 }
 
-func on(p summarize.Policy, o summarize.Occasion) string {
+func on(p policy.Policy, o policy.Occasion) string {
 	return either(len(p.Trigger.For(o)) > 0, "compacts", "")
 }
 
 // limits returns the limits of the conditions that are checked at each prompt.
-func limits(p summarize.Policy) string {
+func limits(p policy.Policy) string {
 	var list []string
-	for _, c := range p.Trigger.For(summarize.OnRender) {
+	for _, c := range p.Trigger.For(policy.OnRender) {
 		if c.Carry > 0 {
 			list = append(list, "if it pays")
 		}

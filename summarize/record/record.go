@@ -1,11 +1,11 @@
 // Package record collects the steps of a compactor and writes a page that shows them:
 //
 //	var recorder record.Recorder
-//	compactor.OnEvent = recorder.Hear
+//	compactor.Observers = append(compactor.Observers, &recorder)
 //	…
 //	result, err := compactor.Render(ctx, prompt)
 //	…
-//	response, err := compactor.Current().Generate(ctx, request)
+//	response, err := summarize.Generate(ctx, compactor.Current(), request)
 //	…
 //	err = recorder.Step(ctx, compactor, result, response)
 //	…
@@ -31,19 +31,27 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Recorder collects the steps of a compactor. The zero value is ready to use. It is safe for concurrent use.
+// Recorder is a [summarize.Observer] that collects the steps of a compactor. The zero value is ready to use. It is safe for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
-	events []summarize.Event // since the last step
+	events []event.Event // since the last step
 	log    inspect.Log
 }
 
-// Hear records an event for the next step. Set [summarize.Compactor.OnEvent] to it.
-func (r *Recorder) Hear(e summarize.Event) {
+// Start does nothing.
+func (r *Recorder) Start(context.Context, summarize.Work) context.Context { return nil }
+
+// End does nothing.
+func (r *Recorder) End(context.Context, *render.Result, error) {}
+
+// Event records an event for the next step.
+func (r *Recorder) Event(_ context.Context, e event.Event) {
 	switch e.Kind {
-	case summarize.EventStarted, summarize.EventAnswered, summarize.EventReady, summarize.EventTitled, summarize.EventUsage:
+	case event.Started, event.Answered, event.Ready, event.Titled, event.Usage:
 		return // other events and the step itself say more
 	}
 	r.mu.Lock()
@@ -84,9 +92,9 @@ func (r *Recorder) Step(ctx context.Context, c *summarize.Compactor, result *ren
 }
 
 // addEvent adds an event to a step.
-func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target summarize.Target, e summarize.Event) error {
+func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, target policy.Target, e event.Event) error {
 	switch e.Kind {
-	case summarize.EventDone:
+	case event.Done:
 		done := inspect.Compaction{Before: e.TokensBefore, After: e.TokensAfter, Reason: string(e.Reason), Why: e.Why, Mode: string(e.Mode), Model: e.Model}
 		if e.Model == "" || e.Model == target.Name {
 			done.Dollars = target.Prices.Of(e.Usage).Total()
@@ -101,9 +109,9 @@ func addEvent(ctx context.Context, to *inspect.Step, c *summarize.Compactor, tar
 		}
 		done.Shown, done.Covered = found.Compaction().Messages, removed(before, after)
 		to.Compactions = append(to.Compactions, done)
-	case summarize.EventCleared:
+	case event.Cleared:
 		to.Cleared += e.TokensBefore - e.TokensAfter
-	case summarize.EventCacheBreak:
+	case event.CacheBroken:
 		to.Break = &inspect.CacheBreak{Why: e.Why, Tokens: e.Break.Tokens, Dollars: e.Break.Dollars}
 	default:
 		note := string(e.Kind)

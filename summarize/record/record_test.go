@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -32,8 +33,8 @@ func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 	tokenizer := sizing.Estimator{}
 	r := new(record.Recorder)
 	c := &summarize.Compactor{
-		Session: numbered.Session(), OnEvent: r.Hear,
-		Target: summarize.Target{
+		Session: numbered.Session(), Observers: []summarize.Observer{r},
+		Target: policy.Target{
 			Model: models.Offline{Tokenizer: tokenizer}, Name: "made-up", Tokenizer: tokenizer, Budget: 4000, ContextWindow: 4000,
 			Prices: sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, Output: 10}, Lifetime: time.Hour},
 		},
@@ -131,7 +132,7 @@ func TestAFailedCompactionIsANote(t *testing.T) {
 	c.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{}, fmt.Errorf("no summary today")
 	})
-	c.Policy.Overflow.LastResort = summarize.ResortTruncate
+	c.Policy.Overflow.LastResort = policy.ResortTruncate
 	for i := range 16 {
 		says(t, r, c, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 300)))
 	}
@@ -213,8 +214,8 @@ func Example() {
 		return
 	}
 	compactor := &summarize.Compactor{
-		Session: session, OnEvent: recorder.Hear,
-		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 4000},
+		Session: session, Observers: []summarize.Observer{&recorder},
+		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 4000},
 	}
 	defer compactor.Close()
 	if err := session.Append(ctx, chat.UserMessage("How many Go files are there?")); err != nil {

@@ -22,12 +22,12 @@
 // background, one at a time, and the first prompt after it is finished shows it. The chat agent of stagewise compacts
 // at 50%:
 //
-//	policy.Trigger[0].Ratio = 0.5
+//	p.Trigger[0].Ratio = 0.5
 //
 // # Where it cuts
 //
 // From the end, messages are kept until there are 10, as long as they take at most 20% of the context window and at
-// most 40,000 tokens. A last message that takes more is kept alone, with a warning: [summarize.EventStarted] has Over
+// most 40,000 tokens. A last message that takes more is kept alone, with a warning: [event.Started] has Over
 // set. If there is nothing before the cut, nothing is done. A policy that keeps as much as it compacts at is refused.
 //
 // # What the model is shown and asked for
@@ -73,14 +73,14 @@
 //
 // # What happens on failure
 //
-// If all models fail, [summarize.EventFailed] says so, at the level of warnings in a log, and the agent goes on with
+// If all models fail, [event.Failed] says so, at the level of warnings in a log, and the agent goes on with
 // its history as it is.
 //
 // # What differs
 //
 // The policy differs from the documentation of stagewise in these points:
 //
-//   - A prompt that does not fit [summarize.Target].Budget waits up to a minute for a briefing that is being made, or
+//   - A prompt that does not fit [policy.Target].Budget waits up to a minute for a briefing that is being made, or
 //     is compacted before it is returned. If that fails, rendering it is an error: no request is sent that is known to
 //     be too large. If it takes longer than a minute, the error is a [*summarize.PendingError]; the briefing is made to
 //     its end, and a later prompt shows it.
@@ -102,7 +102,7 @@
 //     kept.
 //   - Messages count as they are sent: a call and its result are two, which are never parted. So 10 messages may be 5
 //     rounds.
-//   - The application chooses how tokens are counted ([summarize.Target].Tokenizer). [sizing.Estimator] estimates as
+//   - The application chooses how tokens are counted ([policy.Target].Tokenizer). [sizing.Estimator] estimates as
 //     stagewise does: four characters a token, and 400 characters more for each message. It counts what is sent, which
 //     is texts, calls, results and attachments; mentions and snapshots of the environment are not part of a message
 //     here. The kept messages are measured by the provider's count, if that is known, and the briefing does not count
@@ -121,7 +121,7 @@
 //   - A tag stands on a line of its own, and texts are not escaped as in XML. An attachment is named by its type and URL,
 //     because a message here has no names of files.
 //   - After the briefing comes a pointer to the transcript, if the session is in a file. It takes about 100 tokens in
-//     each prompt ([summarize.Place].NoBreadcrumb leaves it out).
+//     each prompt ([policy.Place].NoBreadcrumb leaves it out).
 //   - Of the three models only those in [summarize.Compactor].Models are asked. If there are none, the agent's own
 //     reads the history.
 //
@@ -130,7 +130,7 @@
 // The values above are those of the documentation of 14 May 2026, which stagewise 1.29.0, of August 2026, still has. The
 // program differs. 1.29.0 compacts above 100,000 tokens at the latest:
 //
-//	policy.Trigger[0].Cap = 100_000
+//	p.Trigger[0].Cap = 100_000
 //
 // It also differs in these points:
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
@@ -54,7 +54,7 @@ func ExampleCompactHistory() {
 // A prompt is a value, and its request can be rendered without a model.
 func ExampleBriefing() {
 	prompt := stagewise.Briefing{Target: 8_000}.Prompt()
-	result, err := render.Render(context.Background(), prompt.Request(summarize.Material{
+	result, err := render.Render(context.Background(), prompt.Request(policy.Material{
 		Covered:         []chat.Message{chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I try it.")},
 		PreviousSummary: strings.Repeat("What was before. ", 300), Words: 3_000,
 	}), render.Options{Budget: 10_000, Tokenizer: sizing.Estimator{}})

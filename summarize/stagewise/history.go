@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // CompactHistory is an element that shows messages as text: their texts in full, and each tool call as a line.
@@ -48,10 +48,10 @@ type CompactHistory struct {
 	Previous string
 	// Tools make the lines of calls. Defaults to [DefaultToolLines].
 	Tools ToolLines
-	// Data of the messages, for Mentions; nil if they have none ([summarize.Material].Data).
+	// Data of the messages, for Mentions; nil if they have none ([policy.Material].Data).
 	Data []json.RawMessage
 	// Mentions returns what a message refers to. None by default.
-	Mentions summarize.Mentions
+	Mentions prompts.Mentions
 	// Droppable lets pieces that do not fit be left out. If it is not set, they are an error.
 	Droppable bool
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Name of the policy.
@@ -12,23 +12,23 @@ const Name = "stagewise"
 
 // Policy returns the policy of stagewise, a new value each time. Its chat agent compacts earlier:
 //
-//	policy.Trigger[0].Ratio = 0.5
+//	p.Trigger[0].Ratio = 0.5
 //
 // Its models are found in [summarize.Compactor.Models], and the agent's own is asked last. If none writes a briefing,
 // events report it and the agent goes on.
-func Policy() summarize.Policy {
-	return summarize.Policy{
+func Policy() policy.Policy {
+	return policy.Policy{
 		Name:    Name,
-		Measure: summarize.Measure{By: summarize.ByReport},
-		Trigger: summarize.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
+		Measure: policy.Measure{By: policy.ByReport},
+		Trigger: policy.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
 		Cut:     history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
-		Ask: summarize.Ask{
-			Prompts: []summarize.Prompt{Briefing{}.Prompt()},
+		Ask: policy.Ask{
+			Prompts: []policy.Prompt{Briefing{}.Prompt()},
 			Names:   []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"},
 			Timeout: 30 * time.Second, MinChars: 30, MaxTokens: 20_000,
 			Temperature: new(0.1),
 		},
-		Place: summarize.Place{Replacement: Replacement, Max: 20_000},
+		Place: policy.Place{Replacement: Replacement, Max: 20_000},
 	}
 }
 

@@ -7,23 +7,24 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Mode names the prompt of a [Briefing].
-const Mode summarize.Mode = "briefing"
+const Mode policy.Mode = "briefing"
 
 // Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in prose, recent topics
 // in full and old ones in a few sentences. A briefing includes the previous one, which is condensed more if it takes
 // more of the target. The answer is the briefing. The zero value is usable.
 type Briefing struct {
-	// Target is the number of characters (code points) that a briefing aims at. If [summarize.Material.Characters] is
+	// Target is the number of characters (code points) that a briefing aims at. If [policy.Material.Characters] is
 	// lower, that counts. Defaults to 30,000.
 	Target int
 	// Tools make the lines of calls. Defaults to [DefaultToolLines].
 	Tools ToolLines
 	// Mentions returns what a message refers to. None by default.
-	Mentions summarize.Mentions
+	Mentions prompts.Mentions
 	// Packs leaves out what does not fit the model's window, in the order of [CompactHistory]. If it is not set, a
 	// larger history is summarised in pieces.
 	Packs bool
@@ -59,24 +60,24 @@ what the user decided, prefers, demands or forbids; values of colours; structure
 configuration.`
 
 // Prompt returns the prompt.
-func (b Briefing) Prompt() summarize.Prompt {
-	return summarize.Prompt{Mode: Mode, Request: b.request}
+func (b Briefing) Prompt() policy.Prompt {
+	return policy.Prompt{Mode: Mode, Request: b.request}
 }
 
-func (b Briefing) request(m summarize.Material) elements.Node {
+func (b Briefing) request(m policy.Material) elements.Node {
 	target := b.Target
 	if target <= 0 {
 		target = briefingTarget
 	}
 	ask := "Write the briefing of the conversation above. Aim at %d characters. That is a goal and not a limit: rather be longer than lose a detail."
-	if room := m.Characters(); room > 0 && room <= target {
+	if room := prompts.Characters(m); room > 0 && room <= target {
 		target = room
 		ask = "Write the briefing of the conversation above. Aim at %d characters. There is room for no more: rather tell what is settled in fewer words than leave out what is not."
 	}
 	return textblock.Request(briefingRole, elements.Nodes{
-		CompactHistory{Props: textblock.Grow(), Messages: m.Covered, Data: m.Data, Previous: m.Earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
-		m.ContextBlock(),
-	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(m.Earlier(), target)), m.Remarks())
+		CompactHistory{Props: textblock.Grow(), Messages: m.Covered, Data: m.Data, Previous: prompts.Earlier(m), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
+		prompts.ContextBlock(m),
+	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(prompts.Earlier(m), target)), prompts.Remarks(m))
 }
 
 // Shares of the target from which the previous briefing is tightened a little, and condensed.

@@ -4,10 +4,11 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Replacement returns one user message with the briefing in <previous-chat-history>.
-func Replacement(m summarize.Material) elements.Node {
-	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{m.SummaryBlock(plaintext.PreviousHistoryTag), m.Afterword()}}
+func Replacement(m policy.Material) elements.Node {
+	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{prompts.SummaryBlock(m, plaintext.PreviousHistoryTag), prompts.Afterword(m)}}
 }

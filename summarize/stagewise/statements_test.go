@@ -20,7 +20,9 @@ import (
 	"github.com/promptree-go/promptree/internal/test/statements"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
@@ -141,15 +143,15 @@ func ofLength(characters int) string {
 // own, of that name. It returns the models that refused or answered, in order.
 func cascade(d compacttest.Fixture, own string, steps ...models.Step) []string {
 	d.T.Helper()
-	d.Target.Name, d.Models = own, map[string]summarize.Target{}
+	d.Target.Name, d.Models = own, map[string]policy.Target{}
 	for _, name := range []string{"claude-haiku-4.5", "gemini-3.1-flash-lite", "gpt-5.4-nano"} {
-		d.Models[name] = summarize.Target{Model: d.Script}
+		d.Models[name] = policy.Target{Model: d.Script}
 	}
 	d.Answers(steps...)
 	settled(d)
 	var names []string
 	for _, e := range *d.Heard {
-		if e.Kind == summarize.EventRefused || e.Kind == summarize.EventReady {
+		if e.Kind == event.Refused || e.Kind == event.Ready {
 			names = append(names, e.Model)
 		}
 	}
@@ -187,7 +189,7 @@ func bubble(check func(t *testing.T)) func(t *testing.T) {
 // warned returns what is logged at the level of warnings from now on.
 func warned(d compacttest.Fixture) *bytes.Buffer {
 	var log bytes.Buffer
-	d.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	d.Observers = append(d.Observers, summarize.Log{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	return &log
 }
 
@@ -219,11 +221,11 @@ func failing(round []chat.Message) []chat.Message {
 }
 
 const (
-	policy = "summarize/stagewise/policy.go"
-	prompt = "summarize/stagewise/prompt.go"
-	shown  = "summarize/stagewise/history.go"
-	tools  = "summarize/stagewise/tools.go"
-	engine = "summarize/"
+	policyFile = "summarize/stagewise/policy.go"
+	prompt     = "summarize/stagewise/prompt.go"
+	shown      = "summarize/stagewise/history.go"
+	tools      = "summarize/stagewise/tools.go"
+	engine     = "summarize/"
 )
 
 // marker states the line that shows a round.
@@ -265,10 +267,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Ratio: 0.65", "Ratio: 0.66"),
-				statements.Change(policy, "Ratio: 0.65", "Ratio: 0.64"),
-				statements.Change(policy, "Above: true, ", ""),
-				statements.Change(engine+"target.go", "base: t.window()", "base: t.Budget"),
+				statements.Change(policyFile, "Ratio: 0.65", "Ratio: 0.66"),
+				statements.Change(policyFile, "Ratio: 0.65", "Ratio: 0.64"),
+				statements.Change(policyFile, "Above: true, ", ""),
+				statements.Change(engine+"internal/plan/size.go", "base: ContextWindow(t)", "base: t.Budget"),
 			},
 		},
 		{
@@ -279,9 +281,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Cap: 200_000", "Cap: 201_000"),
-				statements.Change(policy, "Cap: 200_000", "Cap: 199_000"),
-				statements.Change(engine+"trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens"),
+				statements.Change(policyFile, "Cap: 200_000", "Cap: 201_000"),
+				statements.Change(policyFile, "Cap: 200_000", "Cap: 199_000"),
+				statements.Change(engine+"policy/trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens"),
 			},
 		},
 		{
@@ -294,8 +296,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"trigger.go", `float64(c.Cap)`, `float64(c.Cap-1)`),
-				statements.Change(engine+"trigger.go", `float64(c.Cap)`, `float64(c.Cap+1)`),
+				statements.Change(engine+"policy/trigger.go", `float64(c.Cap)`, `float64(c.Cap-1)`),
+				statements.Change(engine+"policy/trigger.go", `float64(c.Cap)`, `float64(c.Cap+1)`),
 			},
 		},
 		{
@@ -308,8 +310,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
-				statements.Change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`),
+				statements.Change(engine+"policy/trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
+				statements.Change(engine+"policy/trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`),
 			},
 		},
 		{
@@ -322,7 +324,7 @@ func TestStatements(t *testing.T) {
 				d.Say(chat.UserMessage("And now?"))
 				require.True(t, compacts(d))
 			},
-			Mutants: []statements.Mutant{statements.Change(policy, "By: summarize.ByReport", "By: summarize.ByCount")},
+			Mutants: []statements.Mutant{statements.Change(policyFile, "By: policy.ByReport", "By: policy.ByCount")},
 		},
 		{
 			Says: "the threshold is checked after every step, the last one of a turn included",
@@ -341,8 +343,8 @@ func TestStatements(t *testing.T) {
 				require.True(t, compacts(d))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "{{Ratio: 0.65", "{{On: summarize.OnContextLimit, Ratio: 0.65"),
-				statements.Change(engine+"demand.go", "if _, err := w.walk(OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
+				statements.Change(policyFile, "{{Ratio: 0.65", "{{On: policy.OnContextLimit, Ratio: 0.65"),
+				statements.Change(engine+"demand.go", "if _, err := w.walk(policy.OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
 			},
 		},
 		{
@@ -357,7 +359,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 20*time.Second, time.Since(start))
 				has(t, compacttest.Text(d.Messages()), briefing)
 			}),
-			Mutants: []statements.Mutant{statements.Change(policy, ", Background: true", "")},
+			Mutants: []statements.Mutant{statements.Change(policyFile, ", Background: true", "")},
 		},
 		{
 			Says: "one compaction is made at a time",
@@ -372,7 +374,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
-			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "		return PendingRunning\n", "		return PendingNone\n")},
+			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "\t\treturn policy.PendingRunning\n", "\t\treturn PendingNone\n")},
 		},
 
 		// Where it cuts.
@@ -384,9 +386,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(97, 100), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Share: 0.2,", "Share: 0.199,"),
-				statements.Change(policy, "Share: 0.2,", "Share: 0.206,"),
-				statements.Change(engine+"measure.go", "clamp.Share(rule.Share, m.target.window())", "clamp.Share(rule.Share, m.target.Budget)"),
+				statements.Change(policyFile, "Share: 0.2,", "Share: 0.199,"),
+				statements.Change(policyFile, "Share: 0.2,", "Share: 0.206,"),
+				statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ContextWindow(m.Target))", "clamp.Share(rule.Share, m.Target.Budget)"),
 			},
 		},
 		{
@@ -396,9 +398,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(201, 204), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Tokens: 40_000", "Tokens: 39_900"),
-				statements.Change(policy, "Tokens: 40_000", "Tokens: 41_000"),
-				statements.Change(engine+"measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens"),
+				statements.Change(policyFile, "Tokens: 40_000", "Tokens: 39_900"),
+				statements.Change(policyFile, "Tokens: 40_000", "Tokens: 41_000"),
+				statements.Change(engine+"internal/plan/measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens"),
 			},
 		},
 		{
@@ -409,8 +411,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(9, 14), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.24, "),
-				statements.Change(engine+"measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.36, "),
+				statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.24, "),
+				statements.Change(engine+"internal/plan/measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.36, "),
 			},
 		},
 		{
@@ -420,8 +422,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(24, 33), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Floor(10)", "Floor(9)"),
-				statements.Change(policy, "Floor(10)", "Floor(11)"),
+				statements.Change(policyFile, "Floor(10)", "Floor(9)"),
+				statements.Change(policyFile, "Floor(10)", "Floor(11)"),
 			},
 		},
 		{
@@ -434,9 +436,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "max(5, minUncompressed)", "max(4, minUncompressed)"),
-				statements.Change(policy, "max(5, minUncompressed)", "max(6, minUncompressed)"),
-				statements.Change(policy, "max(5, minUncompressed)", "5"),
+				statements.Change(policyFile, "max(5, minUncompressed)", "max(4, minUncompressed)"),
+				statements.Change(policyFile, "max(5, minUncompressed)", "max(6, minUncompressed)"),
+				statements.Change(policyFile, "max(5, minUncompressed)", "5"),
 			},
 		},
 		{
@@ -457,8 +459,8 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
 				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
-				statements.Change(engine+"carry.go", "Over: plan.over, ", ""),
-				statements.Change(engine+"events.go", "	if e.Over || e.Unseen {", "	if e.Unseen {"),
+				statements.Change(engine+"carry.go", "Over: plan.Over, ", ""),
+				statements.Change(engine+"event/event.go", "\tif e.Over || e.Unseen {", "\tif e.Unseen {"),
 			},
 		},
 		{
@@ -470,7 +472,7 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, *d.Heard)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"measure.go", "		return nil // nothing would be covered", "		s.Covered = 1 << 20\n		return nil"),
+				statements.Change(engine+"internal/plan/measure.go", "\t\treturn nil // nothing would be covered", "\t\ts.Covered = 1 << 20\n\t\treturn nil"),
 			},
 		},
 		{
@@ -488,8 +490,8 @@ func TestStatements(t *testing.T) {
 				require.ErrorContains(t, err, "nothing would ever be compacted")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"policy.go", "share >= c.Ratio", "share > c.Ratio"),
-				statements.Change(engine+"policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap"),
+				statements.Change(engine+"policy/policy.go", "share >= c.Ratio", "share > c.Ratio"),
+				statements.Change(engine+"policy/policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap"),
 			},
 		},
 
@@ -569,8 +571,8 @@ func TestStatements(t *testing.T) {
 				}, marked(11, 4, 500)...), got)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Replacement: Replacement, ", ""),
-				statements.Change("summarize/stagewise/replacement.go", "m.SummaryBlock(plaintext.PreviousHistoryTag)", "m.SummaryBlock(plaintext.SummaryTag)"),
+				statements.Change(policyFile, "Replacement: Replacement, ", ""),
+				statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag)", "prompts.SummaryBlock(m, plaintext.SummaryTag)"),
 			},
 		},
 		{
@@ -587,8 +589,8 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				statements.Change(engine+"carry.go", "Summary: entry.Summary{Text: d.text,", `Summary: entry.Summary{Text: "x",`),
+				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: c.session.Leaf()"),
+				statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text,", `Summary: entry.Summary{Text: "x",`),
 			},
 		},
 		{
@@ -606,8 +608,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				statements.Change(engine+"carry.go", "	view, err := c.session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := c.session.ViewWith(ctx, compaction)\n"),
+				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: c.session.Leaf()"),
+				statements.Change(engine+"internal/place/place.go", "	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n"),
 			},
 		},
 		{
@@ -625,8 +627,8 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
-				statements.Change(engine+"carry.go", "end.Outcome, kind = entry.PlanDropped, EventDropped\n", "end.Outcome, kind = entry.PlanDropped, EventDiscarded\n"),
+				statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Failed,"),
+				statements.Change(engine+"internal/place/conclude.go", "end.Outcome, kind = entry.PlanDropped, event.Dropped\n", "end.Outcome, kind = entry.PlanDropped, event.Discarded\n"),
 			},
 		},
 
@@ -641,9 +643,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(12, 21), compacttest.Outputs(all[1]))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(prompt, "Previous: m.Earlier(), ", ""),
+				statements.Change(prompt, "Previous: prompts.Earlier(m), ", ""),
 				statements.Change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
-				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", `Messages: d.messages, FirstKept: "e1"`),
+				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", `Messages: d.Messages, FirstKept: "e1"`),
 			},
 		},
 		{
@@ -659,8 +661,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(prompt, "	if target <= 0 {", "	if m.Earlier() != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
-				statements.Change(engine+"job.go", "m.PreviousSummary = b.Text", "m.PreviousSummary += b.Text"),
+				statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
+				statements.Change(engine+"internal/write/attempt.go", "m.PreviousSummary = b.Text", "m.PreviousSummary += b.Text"),
 			},
 		},
 		{
@@ -739,7 +741,7 @@ func TestStatements(t *testing.T) {
 				_, err := d.Session.Add(t.Context(), entry.Entry{Body: entry.Message{Message: m, Data: json.RawMessage(`["go.mod","main.go"]`)}})
 				require.NoError(t, err)
 				d.Say(marked(1, 14, 500)...)
-				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
+				d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
 					var names []string
 					_ = json.Unmarshal(data, &names)
 					return names
@@ -870,13 +872,13 @@ func TestStatements(t *testing.T) {
 				has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
 				require.Len(t, d.Requests(), 1)
 			},
-			Mutants: []statements.Mutant{statements.Change(policy, "Max: 20_000", "Max: 17_000")},
+			Mutants: []statements.Mutant{statements.Change(policyFile, "Max: 20_000", "Max: 17_000")},
 		},
 		{
 			Says: "the target can be set",
 			Check: func(t *testing.T) {
 				d := fixture(t, 100_000, marked(1, 14, 5000)...)
-				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
+				d.Policy.Ask.Prompts = []policy.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
 				has(t, requested(d), "Aim at 40000 characters. That is a goal")
 			},
 			Mutants: []statements.Mutant{statements.Change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")},
@@ -918,10 +920,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
-				statements.Change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
-				statements.Change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
-				statements.Change(engine+"summarise.go", "	add(t, t, true)\n", "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"),
+				statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
+				statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
+				statements.Change(policyFile, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
+				statements.Change(engine+"internal/write/candidates.go", "\tadd(t, t, true)\n", "\tif len(list) == 0 {\n\t\tadd(t, t, true)\n\t}\n"),
 			},
 		},
 		{
@@ -931,7 +933,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
 				require.Len(t, d.Requests(), 3)
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"summarise.go", `return c.Name == t.Name && t.Name != ""`, "return false")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/candidates.go", `return c.Name == t.Name && t.Name != ""`, "return false")},
 		},
 		{
 			Says: "each model has 30 seconds",
@@ -944,8 +946,8 @@ func TestStatements(t *testing.T) {
 				}
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "30 * time.Second", "29 * time.Second"),
-				statements.Change(policy, "30 * time.Second", "31 * time.Second"),
+				statements.Change(policyFile, "30 * time.Second", "29 * time.Second"),
+				statements.Change(policyFile, "30 * time.Second", "31 * time.Second"),
 			},
 		},
 		{
@@ -960,10 +962,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Temperature: new(0.1)", "Temperature: new(0.0)"),
-				statements.Change(policy, "Temperature: new(0.1)", "Temperature: new(0.2)"),
-				statements.Change(policy, "MaxTokens: 20_000", "MaxTokens: 19_000"),
-				statements.Change(policy, "MaxTokens: 20_000", "MaxTokens: 21_000"),
+				statements.Change(policyFile, "Temperature: new(0.1)", "Temperature: new(0.0)"),
+				statements.Change(policyFile, "Temperature: new(0.1)", "Temperature: new(0.2)"),
+				statements.Change(policyFile, "MaxTokens: 20_000", "MaxTokens: 19_000"),
+				statements.Change(policyFile, "MaxTokens: 20_000", "MaxTokens: 21_000"),
 			},
 		},
 		{
@@ -973,8 +975,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano"}, names)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "MinChars: 30", "MinChars: 29"),
-				statements.Change(policy, "MinChars: 30", "MinChars: 31"),
+				statements.Change(policyFile, "MinChars: 30", "MinChars: 29"),
+				statements.Change(policyFile, "MinChars: 30", "MinChars: 31"),
 			},
 		},
 
@@ -992,8 +994,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
-				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventDropped,"),
+				statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
+				statements.Change(engine+"event/event.go", "case Failed, Dropped,", "case Dropped,"),
 			},
 		},
 		{
@@ -1012,8 +1014,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, d.Requests())
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policy, "Background: true}}", "Background: true}, {On: summarize.OnContextLimit}}"),
-				statements.Change(engine+"recover.go", "if lowered || m.policy.Overflow.LastResort == ResortDrop {", "if m.policy.Overflow.LastResort == ResortDrop {"),
+				statements.Change(policyFile, "Background: true}}", "Background: true}, {On: policy.OnContextLimit}}"),
+				statements.Change(engine+"internal/plan/resort.go", "if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {", "if m.Policy.Overflow.LastResort == policy.ResortDrop {"),
 			},
 		},
 	})

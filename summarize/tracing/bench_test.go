@@ -10,8 +10,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
@@ -28,9 +28,9 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			d := compacttest.New(b, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 200, 50)...)
-			d.OnEvent = nil
+			d.Observers = nil
 			answer := chat.ModelFunc(models.Say("Yes."))
-			d.Target = summarize.Target{Model: answer, Tokenizer: compacttest.Quarter{}, Budget: 100_000, Name: "gpt-5.4"}
+			d.Target = policy.Target{Model: answer, Tokenizer: compacttest.Quarter{}, Budget: 100_000, Name: "gpt-5.4"}
 			if test.options != nil {
 				tracer, err := tracing.New(*test.options)
 				require.NoError(b, err)

@@ -13,9 +13,11 @@ import (
 
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Conversation is the [summarize.Tracer] of one compactor.
+// Conversation is the [summarize.Observer] of one compactor.
 type Conversation struct {
 	t         *Tracer
 	compactor *summarize.Compactor
@@ -25,7 +27,7 @@ type Conversation struct {
 // work is the render or compaction of a context's span.
 type work struct {
 	kind   summarize.WorkKind
-	reason summarize.Occasion
+	reason policy.Occasion
 	plan   string
 	start  time.Time
 }
@@ -38,8 +40,8 @@ func workOf(ctx context.Context) *work {
 	return w
 }
 
-// TraceStart implements [summarize.Tracer]. It starts a span.
-func (c *Conversation) TraceStart(ctx context.Context, started summarize.Work) context.Context {
+// Start implements [summarize.Observer]. It starts a span.
+func (c *Conversation) Start(ctx context.Context, started summarize.Work) context.Context {
 	if started.Kind == summarize.WorkRender {
 		ctx, w := c.t.startRender(ctx, c.identity())
 		w.reason = started.Reason
@@ -58,8 +60,8 @@ func (c *Conversation) identity() []attribute.KeyValue {
 	return []attribute.KeyValue{keyConversation.String(c.compactor.Session.Header().ID)}
 }
 
-// TraceEnd implements [summarize.Tracer]. It ends the span of the context.
-func (c *Conversation) TraceEnd(ctx context.Context, result *render.Result, err error) {
+// End implements [summarize.Observer]. It ends the span of the context.
+func (c *Conversation) End(ctx context.Context, result *render.Result, err error) {
 	w := workOf(ctx)
 	switch {
 	case w == nil:
@@ -85,19 +87,19 @@ func (t *Tracer) fail(span trace.Span, err error) {
 	span.SetAttributes(keyErrorType.String(errorType(err)))
 }
 
-// TraceEvent implements [summarize.Tracer]. The outcome of a compaction becomes attributes of its span, and any other
+// Event implements [summarize.Observer]. The outcome of a compaction becomes attributes of its span, and any other
 // event becomes an event of the current span.
-func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
+func (c *Conversation) Event(ctx context.Context, e event.Event) {
 	switch e.Kind {
-	case summarize.EventUsage:
+	case event.Usage:
 		c.compacted.Store(e.Compacted)
 		return // endRender records the rest
-	case summarize.EventAnswered:
+	case event.Answered:
 		return // the request has a span
-	case summarize.EventDone, summarize.EventFailed, summarize.EventPostponed, summarize.EventVetoed, summarize.EventCancelled,
-		summarize.EventDiscarded, summarize.EventDropped:
+	case event.Done, event.Failed, event.Postponed, event.Vetoed, event.Cancelled,
+		event.Discarded, event.Dropped:
 		c.count(ctx, e)
-	case summarize.EventCacheBreak:
+	case event.CacheBroken:
 		c.t.breaks.Add(ctx, 1, metric.WithAttributes(keyPolicy.String(e.Policy), keyChange.String(string(e.Break.Change))))
 	}
 	span, w := trace.SpanFromContext(ctx), workOf(ctx)
@@ -113,20 +115,20 @@ func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
 }
 
 // isOutcome reports whether an event is the outcome of carrying out a plan.
-func isOutcome(k summarize.EventKind) bool {
+func isOutcome(k event.Kind) bool {
 	switch k {
-	case summarize.EventReady, summarize.EventDone, summarize.EventFailed, summarize.EventPostponed, summarize.EventVetoed,
-		summarize.EventCancelled, summarize.EventDropped:
+	case event.Ready, event.Done, event.Failed, event.Postponed, event.Vetoed,
+		event.Cancelled, event.Dropped:
 		return true
 	}
 	return false
 }
 
 // count adds a finished compaction to the metrics.
-func (c *Conversation) count(ctx context.Context, e summarize.Event) {
+func (c *Conversation) count(ctx context.Context, e event.Event) {
 	by := []attribute.KeyValue{keyPolicy.String(e.Policy), keyReason.String(string(e.Reason))}
 	c.t.compactions.Add(ctx, 1, metric.WithAttributes(append(by, keyOutcome.String(string(e.Kind)))...))
-	if e.Kind != summarize.EventDone {
+	if e.Kind != event.Done {
 		return
 	}
 	c.t.compacted.Record(ctx, int64(e.TokensBefore), metric.WithAttributes(append(by, keyWhen.String("before"))...))
@@ -134,7 +136,7 @@ func (c *Conversation) count(ctx context.Context, e summarize.Event) {
 }
 
 // attributesOf returns the fields of an event as attributes.
-func (t *Tracer) attributesOf(e summarize.Event) []attribute.KeyValue {
+func (t *Tracer) attributesOf(e event.Event) []attribute.KeyValue {
 	var list []attribute.KeyValue
 	text := func(key attribute.Key, value string) {
 		if value != "" {

@@ -8,7 +8,7 @@
 //	compactor := &summarize.Compactor{
 //		Session: session,
 //		Policy:  copilotcli.Policy(),
-//		Target:  summarize.Target{Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: 100_000},
+//		Target:  policy.Target{Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: 100_000},
 //	}
 //	defer compactor.Close()
 //	tracer.Attach(compactor) // for each compactor, before its first use
@@ -31,7 +31,7 @@
 // outcome "ready". The later render that places the compaction has an event that says so.
 //
 // Other events, such as a clearing, a cache break or the last resort, are events of the span in which they happen. They
-// are named after their [summarize.EventKind], such as promptree.cache_break.
+// are named after their [event.Kind], such as promptree.cache_break.
 //
 // All spans of a compactor have the session's id as gen_ai.conversation.id.
 //
@@ -44,11 +44,11 @@
 //	promptree.compactions             {compaction}  by promptree.policy, promptree.reason, promptree.outcome
 //	promptree.compaction.tokens       {token}       by policy, reason, promptree.when (before, after)
 //	promptree.cache.breaks            {break}       by policy, promptree.change
-//	promptree.cost                    {USD}         of requests to models with prices, see summarize.Target
+//	promptree.cost                    {USD}         of requests to models with prices, see policy.Target
 //	gen_ai.client.operation.duration  s             of requests, by promptree.purpose (answer, summary)
 //	gen_ai.client.token.usage         {token}       of requests, as the provider reported it
 //
-// The outcomes of a compaction are those of [summarize.EventKind]: done, failed, postponed, vetoed, cancelled,
+// The outcomes of a compaction are those of [event.Kind]: done, failed, postponed, vetoed, cancelled,
 // discarded, dropped. Each attribute of a metric has few values; the session is not among them.
 //
 // # Names
@@ -88,6 +88,6 @@
 // # What goes wrong
 //
 // Errors of exporters go to OpenTelemetry's error handler and affect nothing else. If a span processor or exporter
-// panics or takes more than 5 seconds in the goroutine that ends a span, the compactor reports that in an event and
-// continues. After such a delay it does not call the tracer again; see [summarize.Compactor.Tracer].
+// panics or takes more than 5 seconds in the goroutine that ends a span, the compactor does not call the tracer again, and
+// tells the other observers; see [summarize.Observer].
 package tracing

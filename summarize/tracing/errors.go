@@ -5,13 +5,13 @@ import (
 	"strconv"
 
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
 )
 
-// errorType returns the name of an error's kind, as [summarize.ErrorType] does. If that has no specific name, it is the
+// errorType returns the name of an error's kind, as [failure.Type] does. If that has no specific name, it is the
 // HTTP status of a provider's refusal.
 func errorType(err error) string {
-	kind := summarize.ErrorType(err)
+	kind := failure.Type(err)
 	if kind != "_OTHER" && kind != "transient" {
 		return kind
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Target returns a target whose model has a span for each request. Use it for targets that the compactor gets later, by
 // [summarize.Compactor.SwitchModel] or Retarget.
-func (c *Conversation) Target(t summarize.Target) summarize.Target {
+func (c *Conversation) Target(t policy.Target) policy.Target {
 	if t.Model != nil {
 		t.Model = &model{c: c, of: t.Model, provider: cmp.Or(c.t.opts.Provider, providerOf(t.Model)), name: t.Name, prices: t.Prices}
 	}

@@ -24,7 +24,9 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
@@ -131,14 +133,14 @@ func TestContentIsRecordedOnlyOnRequest(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		l := newLab(t, tracing.Options{Content: content})
 		d, c := l.fixture(models.Fail(errors.New("the quota of team red is used up")), summarised)
-		d.Models = map[string]summarize.Target{"other": c.Target(summarize.Target{Name: "other", Model: d.Script})}
+		d.Models = map[string]policy.Target{"other": c.Target(policy.Target{Name: "other", Model: d.Script})}
 		d.Policy.Ask.Names = []string{"other"}
 		d.Messages()
 		call := chat.ToolCall{ID: "a", Name: "read", Arguments: `{"path":"file-1.go"}`}
 		d.Always(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}, StopReason: chat.StopToolCalls}, nil
 		})
-		_, err := d.Target.Generate(t.Context(), chat.Request{Messages: compacttest.Overflowing()})
+		_, err := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: compacttest.Overflowing()})
 		require.NoError(t, err)
 		exported := fmt.Sprintf("%+v", l.spans.GetSpans())
 		for _, text := range said {
@@ -153,7 +155,7 @@ func TestMessagesFollowTheConventionsSchema(t *testing.T) {
 	asked := chat.AssistantMessage("Let me see.")
 	asked.Content = append(chat.Parts{chat.Thinking{Text: "Hm.", Signature: "secret"}}, asked.Content...)
 	asked.ToolCalls = []chat.ToolCall{{ID: "a", Name: "read", Arguments: `{"path":"x"}`}, {ID: "b", Name: "read", Arguments: `{"pa`}}
-	_, err := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{
+	_, err := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: []chat.Message{
 		{Role: chat.RoleUser, Name: "ann", Content: chat.Parts{
 			chat.Text("Is it?"), chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "data:image/png;base64,AAAA", MediaType: "image/png"},
 			chat.NewDocument("application/pdf", []byte("pdf")), chat.CacheBreakpoint{Type: "ephemeral"},
@@ -234,11 +236,11 @@ func TestTheCostOfARequestWithPricesIsRecorded(t *testing.T) {
 func TestACacheBreakIsCountedByWhatChanged(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, c := l.fixture()
-	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender, Reason: summarize.OnRender})
-	c.TraceEvent(ctx, summarize.Event{
-		Kind: summarize.EventCacheBreak, Policy: d.Policy.Name, Break: summarize.CacheBreak{Change: sizing.ChangeToolOrder, Tokens: 1200, Dollars: 0.01},
+	ctx := c.Start(t.Context(), summarize.Work{Kind: summarize.WorkRender, Reason: policy.OnRender})
+	c.Event(ctx, event.Event{
+		Kind: event.CacheBroken, Policy: d.Policy.Name, Break: event.CacheBreak{Change: sizing.ChangeToolOrder, Tokens: 1200, Dollars: 0.01},
 	})
-	c.TraceEnd(ctx, nil, nil)
+	c.End(ctx, nil, nil)
 	require.Equal(t, map[string]float64{"promptree.change=" + string(sizing.ChangeToolOrder) + ",promptree.policy=" + d.Policy.Name: 1}, l.points("promptree.cache.breaks"))
 	event := l.span("promptree.render").Events[0]
 	require.Equal(t, "promptree.cache_break", event.Name)
@@ -252,7 +254,7 @@ func TestAnAnswerSaysThatItsConversationWasCompacted(t *testing.T) {
 			d, _ := l.fixture(models.Say("Yes."), summarised, models.Say("Yes."))
 			ask := func() any {
 				l.spans.Reset()
-				_, err := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Is it?")}})
+				_, err := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: []chat.Message{chat.UserMessage("Is it?")}})
 				require.NoError(t, err)
 				return attributes(l.span("chat gpt-5.4").Attributes)["gen_ai.conversation.compacted"]
 			}
@@ -279,7 +281,7 @@ func TestTheSpanOfABackgroundSummaryEndsBeforeTheSummaryIsPlaced(t *testing.T) {
 			return summarised(ctx, req)
 		})
 		d.Target.Budget = 5000
-		d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+		d.Policy.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}}
 		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
 		compact, rendered := l.span("compact"), l.span("promptree.render")
@@ -311,7 +313,7 @@ func TestFailuresAreNamedByTheirKind(t *testing.T) {
 	} {
 		l := newLab(t, tracing.Options{})
 		d, _ := l.fixture(models.Fail(err))
-		_, got := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
+		_, got := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
 		require.ErrorIs(t, got, err)
 		span := l.span("chat gpt-5.4")
 		require.Equal(t, codes.Error, span.Status.Code)
@@ -327,8 +329,8 @@ func TestFailuresAreNamedByTheirKind(t *testing.T) {
 func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, _ := l.fixture(func(context.Context, chat.Request) (chat.Response, error) { panic("boom") })
-	_, err := d.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
-	wrong, ok := errors.AsType[*summarize.CallbackError](err)
+	_, err := summarize.Generate(t.Context(), d.Target, chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
+	wrong, ok := errors.AsType[*policy.CallbackError](err)
 	require.True(t, ok, "got %v", err)
 	require.ErrorContains(t, wrong, "boom")
 	require.Equal(t, codes.Error, l.span("chat gpt-5.4").Status.Code)
@@ -337,12 +339,12 @@ func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 func TestSpansOfTheApplicationAreNotWrittenTo(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, c := l.fixture()
-	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender})
+	ctx := c.Start(t.Context(), summarize.Work{Kind: summarize.WorkRender})
 	mine := trace.SpanFromContext(ctx)
 	foreign := trace.ContextWithSpan(context.Background(), mine)
-	c.TraceEvent(foreign, summarize.Event{Kind: summarize.EventTitled, Title: "x"})
-	c.TraceEnd(foreign, nil, nil)
-	c.TraceEnd(ctx, nil, nil)
+	c.Event(foreign, event.Event{Kind: event.Titled, Title: "x"})
+	c.End(foreign, nil, nil)
+	c.End(ctx, nil, nil)
 	require.Empty(t, l.span("promptree.render").Events)
 	require.NotNil(t, d)
 }
@@ -381,11 +383,11 @@ func TestASecondAttachChangesNothing(t *testing.T) {
 
 func TestACompactorWithoutASessionReturnsAnError(t *testing.T) {
 	l := newLab(t, tracing.Options{})
-	compactor := &summarize.Compactor{Target: summarize.Target{Model: chat.ModelFunc(summarised), Tokenizer: compacttest.Quarter{}, Budget: 100}}
+	compactor := &summarize.Compactor{Target: policy.Target{Model: chat.ModelFunc(summarised), Tokenizer: compacttest.Quarter{}, Budget: 100}}
 	l.Attach(compactor)
 	_, err := compactor.Render(t.Context(), elements.Nodes{})
 	require.ErrorContains(t, err, "Compactor.Session is not set")
-	_, err = compactor.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
+	_, err = summarize.Generate(t.Context(), compactor.Target, chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
 	require.NoError(t, err)
 }
 

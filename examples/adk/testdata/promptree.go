@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // promptree gives each agent a session in a file of its own.
@@ -40,7 +41,7 @@ func promptree() runner.PluginConfig {
 			}
 			compactors[name] = &summarize.Compactor{
 				Session: said, Policy: copilotcli.Policy(),
-				Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: count.Tokenizer{}, ContextWindow: 4000, Budget: 3500},
+				Target: policy.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: count.Tokenizer{}, ContextWindow: 4000, Budget: 3500},
 			}
 		}
 		return adkagent.Conversation{Compactor: compactors[name]}, nil

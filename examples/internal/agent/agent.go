@@ -14,6 +14,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	steps "github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -39,7 +41,7 @@ type Agent struct {
 	MaxTokens int
 	// Policy of compaction. If the provider refuses a request as too large, the history is compacted even if the policy
 	// has no condition for it.
-	Policy summarize.Policy
+	Policy policy.Policy
 	// Prices of the model, for policies that decide by cost and for Costs. None by default.
 	Prices sizing.Prices
 	// Pace is a pause after each round, for people who watch. None by default.
@@ -50,7 +52,7 @@ type Agent struct {
 	// OnRetry is called before a request is retried.
 	OnRetry func(err error, wait time.Duration)
 	// OnCompaction is called with each step of a compaction, as it happens.
-	OnCompaction func(summarize.Event)
+	OnCompaction func(event.Event)
 	// OnRound is called with each round, after its tools have run.
 	OnRound func(Round)
 	// Recorder records each round for a page. None by default.
@@ -59,7 +61,7 @@ type Agent struct {
 	compactor *summarize.Compactor
 	rounds    int
 	mu        sync.Mutex
-	compacted []summarize.Event // compactions since the last report
+	compacted []event.Event // compactions since the last report
 	meter     Meter
 }
 
@@ -76,7 +78,7 @@ type Round struct {
 	// Dropped pieces of the prompt.
 	Dropped int
 	// Compactions since the previous round.
-	Compactions []summarize.Event
+	Compactions []event.Event
 }
 
 // maxRounds limits a turn whose model does not stop.
@@ -166,7 +168,7 @@ func (a *Agent) Close() error {
 // retarget sets the budget of the next prompt. It is computed before each round, because the counts of a calibrated
 // counter change from one round to the next.
 func (a *Agent) retarget(ctx context.Context) error {
-	target := summarize.Target{
+	target := policy.Target{
 		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
 		Prices: a.Prices,
 	}
@@ -177,9 +179,12 @@ func (a *Agent) retarget(ctx context.Context) error {
 	if a.compactor != nil {
 		return a.compactor.Retarget(ctx, target)
 	}
-	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), OnEvent: a.onEvent}
+	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), Observers: []summarize.Observer{summarize.OnEvent(a.onEvent)}}
+	if a.Recorder != nil {
+		a.compactor.Observers = append(a.compactor.Observers, a.Recorder)
+	}
 	if a.Summarizer != nil {
-		a.compactor.Models = map[string]summarize.Target{summarizer: {Model: a.Summarizer}}
+		a.compactor.Models = map[string]policy.Target{summarizer: {Model: a.Summarizer}}
 	}
 	return nil
 }
@@ -196,13 +201,13 @@ func (a *Agent) tokenizer() chat.Tokenizer {
 const summarizer = "summarizer"
 
 // policy returns the policy with this agent's additions.
-func (a *Agent) policy() summarize.Policy {
+func (a *Agent) policy() policy.Policy {
 	p := a.Policy
 	if p.Trigger = slices.Clone(p.Trigger); len(p.Trigger) == 0 {
-		p.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}}
+		p.Trigger = policy.Trigger{{On: policy.OnBudgetExceeded}}
 	}
-	if len(p.Trigger.For(summarize.OnContextLimit)) == 0 {
-		p.Trigger = append(p.Trigger, summarize.Condition{On: summarize.OnContextLimit})
+	if len(p.Trigger.For(policy.OnContextLimit)) == 0 {
+		p.Trigger = append(p.Trigger, policy.Condition{On: policy.OnContextLimit})
 	}
 	p.Overflow.Attempts = max(p.Overflow.Attempts, maxRefusals)
 	p.Ask.Attempts = max(p.Ask.Attempts, 4) // for failures that may pass
@@ -216,16 +221,13 @@ func (a *Agent) policy() summarize.Policy {
 const maxRefusals = 4
 
 // onEvent records compactions for the next round's report.
-func (a *Agent) onEvent(e summarize.Event) {
+func (a *Agent) onEvent(e event.Event) {
 	a.mu.Lock()
-	if e.Kind == summarize.EventDone {
+	if e.Kind == event.Done {
 		a.compacted = append(a.compacted, e)
 	}
 	a.meter.AddEvent(e, a.tokenizer())
 	a.mu.Unlock()
-	if a.Recorder != nil {
-		a.Recorder.Hear(e)
-	}
 	if a.OnCompaction != nil {
 		a.OnCompaction(e)
 	}

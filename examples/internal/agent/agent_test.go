@@ -16,8 +16,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func tokenizer(t *testing.T) chat.Tokenizer {
@@ -56,7 +56,7 @@ func TestAskRunsToolsUntilTheModelAnswers(t *testing.T) {
 	var rounds []Round
 	a := &Agent{
 		Model: model, Session: &history.Session{}, Tools: toolsOf(t, folder(t, map[string]string{"one.md": "number one\n"}), ""),
-		Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
+		Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: policy.Policy{},
 		OnRound: func(r Round) { rounds = append(rounds, r) },
 	}
 	answer, err := a.Ask(t.Context(), "What is one?")
@@ -119,7 +119,7 @@ func TestAskFails(t *testing.T) {
 			counter := tokenizer(t)
 			a := &Agent{
 				Model: test.model, Summarizer: models.Offline{Tokenizer: counter}, Session: &history.Session{},
-				Tools: toolsOf(t, t.TempDir(), ""), Tokenizer: counter, Window: sizing.Window{Tokens: test.limit}, Policy: summarize.Policy{},
+				Tools: toolsOf(t, t.TempDir(), ""), Tokenizer: counter, Window: sizing.Window{Tokens: test.limit}, Policy: policy.Policy{},
 			}
 			answer, err := a.Ask(t.Context(), "Go on.")
 			require.Empty(t, answer)
@@ -133,7 +133,7 @@ func TestACancelledAskLeavesNoCallWithoutItsResult(t *testing.T) {
 	why := errors.New("enough")
 	a := &Agent{
 		Model: &scripted{say: []chat.Message{reads("a", "one.md"), reads("b", "one.md")}}, Session: &history.Session{},
-		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
+		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: policy.Policy{},
 		OnRound: func(Round) { cancel(why) },
 	}
 	_, err := a.Ask(ctx, "Go on.")

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/prefix"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // Costs is the cost of a session's requests, in US dollars.
@@ -101,13 +101,13 @@ func (m *Meter) countMessages(ctx context.Context, s *history.Session, t chat.To
 
 // AddEvent adds the cost of a compaction. If no usage was reported, it is that of the summary and of the whole prompt,
 // read by a model whose cache holds none of it.
-func (m *Meter) AddEvent(e summarize.Event, t chat.Tokenizer) {
+func (m *Meter) AddEvent(e event.Event, t chat.Tokenizer) {
 	usage := e.Usage
-	if e.Kind == summarize.EventDone && usage.Input == 0 {
+	if e.Kind == event.Done && usage.Input == 0 {
 		usage = chat.Usage{Input: e.TokensBefore, Output: t.CountText(e.Summary)}
 	}
 	switch e.Kind {
-	case summarize.EventDone, summarize.EventFailed, summarize.EventCancelled, summarize.EventDiscarded, summarize.EventDropped:
+	case event.Done, event.Failed, event.Cancelled, event.Discarded, event.Dropped:
 		cost := m.Prices.Of(usage).Total()
 		m.costs.Summaries += cost
 		m.costs.Spent += cost

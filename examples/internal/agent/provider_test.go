@@ -13,8 +13,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 )
 
 // provider is a model that counts tokens itself and refuses requests larger than its window.
@@ -91,7 +91,7 @@ func TestAskLearnsTheLimitFromUsageAndRefusals(t *testing.T) {
 				Window: sizing.Window{Tokens: 12_000}, Policy: copilotchat.Policy(),
 			}
 			background := false
-			a.OnCompaction = func(e summarize.Event) { background = background || e.Background } // one event at a time
+			a.OnCompaction = func(e event.Event) { background = background || e.Background } // one event at a time
 			answer, err := a.Ask(t.Context(), "Read them all.")
 			require.NoError(t, err)
 			require.NoError(t, a.Close())

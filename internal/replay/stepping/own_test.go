@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // ownLog returns a log with turns, compactions by a policy and by the caller, clearings, branches, and calls without a
@@ -89,7 +90,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 
 func compactorAt(s *history.Session, window int) *summarize.Compactor {
 	t := sizing.Estimator{}
-	return &summarize.Compactor{Session: s, Target: summarize.Target{Model: models.Offline{Tokenizer: t}, Tokenizer: t, Budget: window, ContextWindow: window}}
+	return &summarize.Compactor{Session: s, Target: policy.Target{Model: models.Offline{Tokenizer: t}, Tokenizer: t, Budget: window, ContextWindow: window}}
 }
 
 // Logs with compactions, clearings and branches are replayed with their own compactions and with new ones.

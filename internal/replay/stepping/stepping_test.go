@@ -23,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // The forms of a line in a recording of pi.
@@ -321,10 +322,10 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 
 // compacting returns a compactor that clears and compacts a session in a small window.
 func compacting(s *history.Session) *summarize.Compactor {
-	policy := a3s.Policy()
-	policy.Clear.Rule.Keep = 500
+	p := a3s.Policy()
+	p.Clear.Rule.Keep = 500
 	return &summarize.Compactor{
-		Session: s, Policy: policy,
-		Target: summarize.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: 3000},
+		Session: s, Policy: p,
+		Target: policy.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: 3000},
 	}
 }

@@ -24,7 +24,9 @@ import (
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Quarter is the tokenizer of most tests. It counts a token for every four bytes, rounded up, and 3 more for a message.
@@ -97,7 +99,7 @@ type Fixture struct {
 	*summarize.Compactor
 	T      testing.TB
 	Script *models.Script
-	Heard  *[]summarize.Event // without EventUsage and EventAnswered
+	Heard  *[]event.Event // without EventUsage and EventAnswered
 }
 
 // The budget of most tests, and the tokens of a round, six of which exceed it.
@@ -124,23 +126,23 @@ func Of(t testing.TB, s *history.Session, messages ...chat.Message) Fixture {
 	if len(messages) > 0 {
 		require.NoError(t, s.Append(t.Context(), messages...))
 	}
-	d := Fixture{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
+	d := Fixture{T: t, Script: &models.Script{}, Heard: new([]event.Event)}
 	d.Compactor = &summarize.Compactor{
-		Session: s, Target: summarize.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: foreground(),
-		OnEvent: func(e summarize.Event) {
-			if e.Kind != summarize.EventUsage && e.Kind != summarize.EventAnswered {
+		Session: s, Target: policy.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: foreground(),
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+			if e.Kind != event.Usage && e.Kind != event.Answered {
 				*d.Heard = append(*d.Heard, e)
 			}
-		},
+		})},
 	}
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }
 
 // foreground returns a policy that compacts only if a prompt does not fit.
-func foreground() summarize.Policy {
+func foreground() policy.Policy {
 	p := copilotchat.Policy()
-	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError
+	p.Trigger, p.Overflow.LastResort = nil, policy.ResortError
 	return p
 }
 
@@ -158,7 +160,7 @@ func (d Fixture) Answers(steps ...models.Step) {
 func (d Fixture) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
 
 // PendingNow returns the state of the pending compaction.
-func (d Fixture) PendingNow() summarize.Pending {
+func (d Fixture) PendingNow() policy.Pending {
 	d.T.Helper()
 	p, err := d.Pending(context.Background())
 	require.NoError(d.T, err)
@@ -286,7 +288,7 @@ func Kept(s *history.Session) []string {
 }
 
 // Kinds lists the kinds and modes of events, such as "started refused/full done/simple".
-func Kinds(events []summarize.Event) string {
+func Kinds(events []event.Event) string {
 	var list []string
 	for _, e := range events {
 		kind := string(e.Kind)

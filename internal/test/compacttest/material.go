@@ -14,15 +14,15 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // FirstMaterial returns the material of a first compaction, with every field set that it uses.
-func FirstMaterial() summarize.Material {
+func FirstMaterial() policy.Material {
 	covered := append([]chat.Message{chat.UserMessage("Fix the build & mind <b>.")}, Rounds(1, 2, 40)...)
 	covered = append(covered, chat.UserMessage("And the tests."))
 	covered = append(covered, Rounds(3, 3, 40)...)
-	return summarize.Material{
+	return policy.Material{
 		Covered: covered, TurnPrefix: covered[5:],
 		Kept:   append(Rounds(4, 4, 40), chat.UserMessage("Now what?")),
 		Sent:   append([]chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage("Where <we> are.")}, Rounds(7, 7, 40)...),
@@ -36,7 +36,7 @@ func FirstMaterial() summarize.Material {
 }
 
 // SecondMaterial returns the material of a second compaction, with instructions, context and notes.
-func SecondMaterial() summarize.Material {
+func SecondMaterial() policy.Material {
 	m := FirstMaterial()
 	m.PreviousSummary = "## Goal\n\nYou started a project in <dir> & more; see [](path:a.go)."
 	m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\n" + m.PreviousSummary + "\n</conversation-summary>")}
@@ -79,21 +79,21 @@ func Format(messages []chat.Message) string {
 }
 
 // SummarizedMaterial returns the material of a replacement, after the summary is written, with every field set.
-func SummarizedMaterial() summarize.Material {
+func SummarizedMaterial() policy.Material {
 	m := FirstMaterial()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
 	m.Head = append([]chat.Message{m.Said[0]}, Rounds(9, 9, 30)...)
-	m.Breadcrumb = summarize.Breadcrumb{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
+	m.Breadcrumb = policy.Breadcrumb{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
 	m.Reminder = "Keep going."
-	m.Workspace = summarize.Workspace{
+	m.Workspace = policy.Workspace{
 		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",
-		Skills: []summarize.Skill{{Name: "go", Path: "skills/go.md", Instructions: "Run gofmt."}, {Name: "plain"}, {Name: `"git"`, Instructions: "Commit early."}},
+		Skills: []policy.Skill{{Name: "go", Path: "skills/go.md", Instructions: "Run gofmt."}, {Name: "plain"}, {Name: `"git"`, Instructions: "Commit early."}},
 	}
 	return m
 }
 
 // RenderReplacement renders a replacement, which must fit, hold only user messages, and be accepted by a session.
-func RenderReplacement(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat.Message, error) {
+func RenderReplacement(t testing.TB, r policy.Replacement, m policy.Material) ([]chat.Message, error) {
 	t.Helper()
 	result, err := render.Render(t.Context(), r(m), render.Options{Budget: m.Room, Tokenizer: Quarter{}})
 	if err != nil {
@@ -112,7 +112,7 @@ func RenderReplacement(t testing.TB, r summarize.Replacement, m summarize.Materi
 }
 
 // FormatReplacement returns a replacement, rendered by [RenderReplacement], as text for a golden file.
-func FormatReplacement(t testing.TB, r summarize.Replacement, m summarize.Material) string {
+func FormatReplacement(t testing.TB, r policy.Replacement, m policy.Material) string {
 	t.Helper()
 	messages, err := RenderReplacement(t, r, m)
 	require.NoError(t, err)

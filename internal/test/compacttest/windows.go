@@ -10,7 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // WindowTools is the size of the tools in [Windows], in tokens.
@@ -35,7 +35,7 @@ func Windows(t testing.TB) (list []Window) {
 
 // WindowTable returns a table of [Windows] for a policy: what its columns say of a prompt at each, and where the prompt
 // overflows, in thousands of tokens. A column gets the measurement of a short prompt whose turn has completed a round of tool calls.
-func WindowTable(t testing.TB, policy summarize.Policy, titles []string, columns func(summarize.Decision) []int) string {
+func WindowTable(t testing.TB, policy policy.Policy, titles []string, columns func(policy.Decision) []int) string {
 	var b strings.Builder
 	row := func(cells ...string) {
 		for i, cell := range cells {

@@ -17,6 +17,9 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // Ask is a part of every request for a summary in a <summary> block. It is the same in JSON.
@@ -33,26 +36,26 @@ type Agent struct {
 
 // Run runs the agent until it calls no more tools, and returns the events of the compactions. There must be at
 // least one.
-func (a Agent) Run(t *testing.T) []summarize.Event {
+func (a Agent) Run(t *testing.T) []event.Event {
 	t.Helper()
 	session := numbered.Session()
-	fork := summarize.ForkPrompt()
+	fork := prompts.ForkPrompt()
 	fork.Background = true
-	var done []summarize.Event
+	var done []event.Event
 	compactor := &summarize.Compactor{
 		Session: session,
-		Policy: summarize.Policy{
-			Trigger: summarize.Trigger{{Ratio: 0.35, Background: true}}, Ask: summarize.Ask{Prompts: []summarize.Prompt{fork}},
+		Policy: policy.Policy{
+			Trigger: policy.Trigger{{Ratio: 0.35, Background: true}}, Ask: policy.Ask{Prompts: []policy.Prompt{fork}},
 		},
-		Target: summarize.Target{Model: a.Model, Tokenizer: a.Tokenizer, Budget: a.Budget, ContextWindow: 2 * a.Budget, Tools: a.Tools},
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
+		Target: policy.Target{Model: a.Model, Tokenizer: a.Tokenizer, Budget: a.Budget, ContextWindow: 2 * a.Budget, Tools: a.Tools},
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+			if e.Kind == event.Done {
 				done = append(done, e)
 			}
 			if e.Err != nil {
 				t.Errorf("%s: %v", e.Kind, e.Err)
 			}
-		},
+		})},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Stream: func(chat.Delta) {}, Prompt: elements.Nodes{

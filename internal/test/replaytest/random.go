@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // Random replays a random session in a random window under a random policy, all drawn from a seed: parallel calls,
@@ -38,10 +39,10 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 		defer mu.Unlock()
 		check(t, Request{Request: req, Line: said, Close: true})
 	}
-	budget, policy := 300+d.IntN(4000), known[d.IntN(len(known))].Policy
+	budget, p := 300+d.IntN(4000), known[d.IntN(len(known))].Policy
 	compactor := &summarize.Compactor{
-		Session: session, Policy: policy,
-		Target: summarize.Target{
+		Session: session, Policy: p,
+		Target: policy.Target{
 			Tokenizer: sizing.Estimator{}, Budget: budget, Tools: tools,
 			Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 				show(req)

@@ -24,24 +24,26 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-type policy struct {
+type policyFile struct {
 	name string
-	summarize.Policy
+	policy.Policy
 }
 
 // byName returns all policies in the order of their names. They do not tell the agent to continue after a compaction,
 // because the recording continues by itself.
-func byName() []policy {
-	var ordered []policy
+func byName() []policyFile {
+	var ordered []policyFile
 	all := policies.All()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p := all[name]
 		p.Continue = ""
-		ordered = append(ordered, policy{name, p})
+		ordered = append(ordered, policyFile{name, p})
 	}
 	return ordered
 }
@@ -60,7 +62,7 @@ const (
 
 // trial is a replay of a session.
 type trial struct {
-	policy
+	policyFile
 	window int
 }
 
@@ -192,7 +194,7 @@ func promptOf(session *history.Session) elements.Node {
 }
 
 // replay renders the prompt before each answer of the recorded model.
-func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter chat.Tokenizer, window int) {
+func (r Replay) replay(t *testing.T, all []spoken, p policy.Policy, counter chat.Tokenizer, window int) {
 	session, tools := numbered.Session(), toolsOf(all)
 	var (
 		mu                                             sync.Mutex // some requests for summaries are made in the background
@@ -212,22 +214,22 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 	offline := models.Offline{Tokenizer: counter}
 	budget := window - counter.CountTools(tools)
 	compactor := &summarize.Compactor{
-		Session: session, Policy: policy,
-		Target: summarize.Target{
+		Session: session, Policy: p,
+		Target: policy.Target{
 			Tokenizer: counter, Budget: budget, ContextWindow: window, Tools: tools,
 			Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 				check(req, true)
 				return offline.Generate(ctx, req)
 			}),
 		},
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
+			if e.Kind == event.Done {
 				mu.Lock()
 				defer mu.Unlock()
 				compacted = true
 				compactions++
 			}
-		},
+		})},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)
@@ -271,7 +273,7 @@ func next(t *testing.T, c *summarize.Compactor, prompt elements.Node, line int) 
 	t.Helper()
 	rendered, err := c.Render(t.Context(), prompt)
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
-	if exceeded && len(c.Policy.Trigger.For(summarize.OnContextLimit)) > 0 {
+	if exceeded && len(c.Policy.Trigger.For(policy.OnContextLimit)) > 0 {
 		target := c.Current()
 		refused := &chat.ContextLimitError{Limit: target.ContextWindow, Tokens: over.Needed + target.Tokenizer.CountTools(target.Tools), Err: err}
 		rendered, err = c.Recover(t.Context(), prompt, refused, "")

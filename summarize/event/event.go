@@ -1,0 +1,276 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Kind says what an [Event] is about.
+type Kind string
+
+// The kinds of events.
+const (
+	// Started: a plan was written to the session; the model is asked next.
+	Started Kind = "started"
+	// Answered: a model answered or failed; Err is the failure.
+	Answered Kind = "answered"
+	// Refused: a model returned no usable summary in one mode; Err says why. The next one is asked.
+	Refused Kind = "refused"
+	// Retrying: a model is asked again after Wait, because its failure Err may pass.
+	Retrying Kind = "retrying"
+	// Waiting: a prompt waits for a summary that is being made in the background.
+	Waiting Kind = "waiting"
+	// Ready: a summary that was made in the background is ready to be put in place.
+	Ready Kind = "ready"
+	// Done: the compaction is in the session.
+	Done Kind = "done"
+	// Failed: a compaction or a clearing failed; Err says why. What the session shows is unchanged.
+	Failed Kind = "failed"
+	// Postponed: an attempt to carry out a plan failed; Err says why. There will be another
+	// (summarize.Compactor.CarryOut).
+	Postponed Kind = "postponed"
+	// Vetoed: a hook cancelled the compaction.
+	Vetoed Kind = "vetoed"
+	// Cancelled: the compaction was cancelled, and its result thrown away.
+	Cancelled Kind = "cancelled"
+	// Discarded: a summary that was made in the background is not needed any more.
+	Discarded Kind = "discarded"
+	// Dropped: the entries to replace are not on the path any more, because of an undo or a switch of branch. Err
+	// is a [*entry.BoundaryError].
+	Dropped Kind = "dropped"
+	// Cleared: old tool output was replaced by placeholders.
+	Cleared Kind = "cleared"
+	// Truncated: the last resort left the oldest messages out of a request. The session keeps them.
+	Truncated Kind = "truncated"
+	// LetGo: the last resort pruned history, or pieces without a priority, out of a request. The session keeps the
+	// history.
+	LetGo Kind = "let go"
+	// HookFailed: a hook or an observer failed, or a checkpoint could not be written. The work goes on
+	// without it.
+	HookFailed Kind = "hook failed"
+	// ModelUnknown: the policy names a model that is not in summarize.Compactor.Models.
+	ModelUnknown Kind = "model unknown"
+	// Titled: a summary got its title.
+	Titled Kind = "titled"
+	// Reported: the provider, or a remote agent, reported a compaction of its own (summarize.Compactor.Reported).
+	Reported Kind = "reported"
+	// Usage: a prompt is about to be returned; Breakdown is its size.
+	Usage Kind = "usage"
+	// CacheBroken: the start of a prompt changed although nothing was compacted or cleared, so the provider cannot
+	// read it from its cache. Needs a target with prices.
+	CacheBroken Kind = "cache break"
+)
+
+// CacheBreak says what changed in a prompt, and what that costs.
+type CacheBreak struct {
+	// Change is the kind of change that broke the cache.
+	Change sizing.Change `json:"change,omitempty"`
+	// Messages is how many messages at the start of the prompt certainly did not change, and Until how many contain the
+	// change; 0 if the tools changed.
+	Messages int `json:"messages,omitempty"`
+	Until    int `json:"until,omitempty"`
+	// Tokens that would have been read from the cache, by the provider's count.
+	Tokens int `json:"tokens,omitempty"`
+	// Dollars is the cost of writing those tokens again instead of reading them.
+	Dollars float64 `json:"dollars,omitempty"`
+}
+
+// Why says what changed, with the usual reasons.
+func (b CacheBreak) Why() string {
+	var what string
+	switch b.Change {
+	case sizing.ChangeToolOrder:
+		what = "the tools are in another order than before: list them in a fixed order, and do not range over a map"
+	case sizing.ChangeTools:
+		what = "the tools changed: keep them for the whole session, and leave out of their descriptions whatever changes"
+	case sizing.ChangeSystem:
+		what = fmt.Sprintf("system message %d or one before it changed: put whatever changes by itself, such as a clock or a list of files, behind the history", b.Until)
+	default:
+		what = fmt.Sprintf("one of messages %d to %d changed or is gone: context in front of the history changed or was pruned", b.Messages+1, b.Until)
+	}
+	return fmt.Sprintf("%s (%d tokens are not read from the cache, which costs $%.4f)", what, b.Tokens, b.Dollars)
+}
+
+// Breakdown is the size of a request in tokens, by our own count.
+type Breakdown struct {
+	System       int `json:"system"`
+	Conversation int `json:"conversation"`
+	Tools        int `json:"tools"`
+}
+
+// Total returns the tokens of the request.
+func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
+
+// Event reports a step of a compaction. Fields that do not apply are zero.
+type Event struct {
+	Kind Kind `json:"kind"`
+	// Session is the id of the session, and Policy the policy's name.
+	Session string `json:"session,omitempty"`
+	Policy  string `json:"policy,omitempty"`
+	// Plan is the id of the plan's entry in the session.
+	Plan string `json:"plan,omitempty"`
+	// Reason is the occasion of the compaction.
+	Reason policy.Occasion `json:"reason,omitempty"`
+	// Why is the reason of the decision in words.
+	Why string `json:"why,omitempty"`
+	// Background reports whether the summary is made while the agent goes on.
+	Background bool `json:"background,omitempty"`
+	// WillRetry reports whether the request that the provider refused is sent again after the compaction.
+	WillRetry bool `json:"willRetry,omitempty"`
+	// Mode in which the summary was asked for.
+	Mode policy.Mode `json:"mode,omitempty"`
+	// Model is the name of the model that was asked. Request is the id of the request: the plan's id and a number.
+	Model   string `json:"model,omitempty"`
+	Request string `json:"request,omitempty"`
+	// Covered is the number of rounds and user messages that are summarised, Kept the number of those kept word for
+	// word.
+	Covered int `json:"covered,omitempty"`
+	Kept    int `json:"kept,omitempty"`
+	// Compacted reports whether the prompt shows a replacement of compacted history, in an [Usage].
+	Compacted bool `json:"compacted,omitempty"`
+	// Over reports whether the kept history takes more tokens than the policy's cut allows, because the newest message
+	// or round alone does.
+	Over bool `json:"over,omitempty"`
+	// Unseen reports whether the request for the summary left covered messages out ([policy.Prompt].Drops).
+	Unseen bool `json:"unseen,omitempty"`
+	// MessagesBefore and MessagesAfter are the numbers of messages in the prompt, TokensBefore and TokensAfter their
+	// tokens, without [policy.Target.Tools].
+	MessagesBefore int `json:"messagesBefore,omitempty"`
+	MessagesAfter  int `json:"messagesAfter,omitempty"`
+	TokensBefore   int `json:"tokensBefore,omitempty"`
+	TokensAfter    int `json:"tokensAfter,omitempty"`
+	// Breakdown is the size of the prompt that is about to be sent, in an [Usage], or of the prompt before the
+	// compaction, in an [Started].
+	Breakdown Breakdown `json:"breakdown,omitzero"`
+	// Base that limits are compared with, in tokens.
+	Base int `json:"base,omitempty"`
+	// Break says what changed, in an [CacheBroken].
+	Break CacheBreak `json:"break,omitzero"`
+	// Usage is what models reported, and Calls how often they were asked.
+	Usage chat.Usage `json:"usage,omitzero"`
+	Calls int        `json:"calls,omitempty"`
+	// Duration since the work on the summary began.
+	Duration time.Duration `json:"duration,omitempty"`
+	// Wait is the time before a model is asked again.
+	Wait time.Duration `json:"wait,omitempty"`
+	// Summary that was made, its title, and how it was mended, in words.
+	Summary string   `json:"summary,omitempty"`
+	Title   string   `json:"title,omitempty"`
+	Mended  []string `json:"mended,omitempty"`
+	// Entry is the id of the compaction, or of the clearing, in the session.
+	Entry string `json:"entry,omitempty"`
+	// Checkpoint is where the summary was written to.
+	Checkpoint checkpoints.Checkpoint `json:"checkpoint,omitzero"`
+	// Hook is the name of the function that failed.
+	Hook string `json:"hook,omitempty"`
+	// Err says what went wrong.
+	Err error `json:"-"`
+}
+
+// MarshalJSON writes the event with its error as text.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	said := struct {
+		plain
+		Error     string `json:"error,omitempty"`
+		ErrorType string `json:"errorType,omitempty"`
+	}{plain: plain(e)}
+	if e.Err != nil {
+		said.Error, said.ErrorType = e.Err.Error(), failure.Type(e.Err)
+	}
+	return json.Marshal(said)
+}
+
+// String returns the event in one line, such as [kind=started reason=render covered=10].
+func (e Event) String() string { return e.LogValue().String() }
+
+// LogValue returns the event for package slog, with the names of its JSON fields as keys.
+func (e Event) LogValue() slog.Value {
+	var list []slog.Attr
+	text := func(key, value string) {
+		if value != "" {
+			list = append(list, slog.String(key, value))
+		}
+	}
+	number := func(key string, value int) {
+		if value != 0 {
+			list = append(list, slog.Int(key, value))
+		}
+	}
+	flag := func(key string, value bool) {
+		if value {
+			list = append(list, slog.Bool(key, true))
+		}
+	}
+	text("kind", string(e.Kind))
+	text("session", e.Session)
+	text("policy", e.Policy)
+	text("plan", e.Plan)
+	text("reason", string(e.Reason))
+	text("why", e.Why)
+	text("mode", string(e.Mode))
+	text("model", e.Model)
+	text("request", e.Request)
+	flag("background", e.Background)
+	flag("willRetry", e.WillRetry)
+	number("covered", e.Covered)
+	number("kept", e.Kept)
+	flag("compacted", e.Compacted)
+	flag("over", e.Over)
+	flag("unseen", e.Unseen)
+	number("messagesBefore", e.MessagesBefore)
+	number("messagesAfter", e.MessagesAfter)
+	number("tokensBefore", e.TokensBefore)
+	number("tokensAfter", e.TokensAfter)
+	number("systemTokens", e.Breakdown.System)
+	number("conversationTokens", e.Breakdown.Conversation)
+	number("toolTokens", e.Breakdown.Tools)
+	number("base", e.Base)
+	text("change", string(e.Break.Change))
+	number("lostTokens", e.Break.Tokens)
+	if e.Break.Dollars != 0 {
+		list = append(list, slog.Float64("lostDollars", e.Break.Dollars))
+	}
+	number("calls", e.Calls)
+	number("inputTokens", e.Usage.Input)
+	number("outputTokens", e.Usage.Output)
+	number("cacheReadTokens", e.Usage.CacheRead)
+	if e.Duration > 0 {
+		list = append(list, slog.Duration("duration", e.Duration))
+	}
+	if e.Wait > 0 {
+		list = append(list, slog.Duration("wait", e.Wait))
+	}
+	text("mended", strings.Join(e.Mended, "; "))
+	text("entry", e.Entry)
+	number("checkpoint", e.Checkpoint.Number)
+	text("hook", e.Hook)
+	if e.Err != nil {
+		text("error", e.Err.Error())
+		text("errorType", failure.Type(e.Err))
+	}
+	return slog.GroupValue(list...)
+}
+
+// Level returns the level at which the event is logged.
+func (e Event) Level() slog.Level {
+	if e.Over || e.Unseen {
+		return slog.LevelWarn
+	}
+	switch e.Kind {
+	case Failed, Dropped, HookFailed, Truncated, LetGo, ModelUnknown, CacheBroken:
+		return slog.LevelWarn
+	case Usage, Answered:
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}

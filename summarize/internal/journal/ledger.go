@@ -1,0 +1,212 @@
+// Package journal reads and writes what a session records about compaction.
+package journal
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+)
+
+// Ledger holds what the entries on a path record about compaction: plans and their ends, and what providers reported
+// and refused. It is read from the session alone, so every process that opens the session has the same ledger.
+type Ledger struct {
+	entry.Memory        // of bad moments
+	leaf         string // the last entry that was read
+	// Answers is the number of answers of the agent since the last compaction.
+	Answers int
+	// Answered is the time of the newest answer since the last compaction or change of model, zero if there is none.
+	Answered time.Time
+	// The report for the newest request since the last compaction, clearing or change of model.
+	reported report
+	// Inputs of the reported requests since the last compaction, in tokens by the provider's count.
+	Inputs []int
+	// Last is the report for the newest request with [entry.Usage.Sent] set, since the last compaction or change of
+	// model. Cleared reports whether old tool output was cleared since.
+	Last    entry.Usage
+	Cleared bool
+	// Pending is the plan without an end, nil if there is none.
+	Pending *Plan
+	// Ended is the last plan that ended, and End its end.
+	Ended entry.Plan
+	End   entry.PlanEnd
+	// Finished holds the answers for parts of an unfinished summary since the last compaction.
+	Finished map[entry.SummaryRequest]string
+	// Preambles holds references to the entries of stored preambles, by digest.
+	Preambles map[string]entry.Ref
+}
+
+// report holds the usage that a provider reported for a request, and our own count of it.
+type report struct {
+	model          string
+	input, counted int
+}
+
+// Plan is a plan that has not ended, with the id and the time of its entry.
+type Plan struct {
+	ID   string
+	Time time.Time
+	entry.Plan
+}
+
+// planPlaced is the outcome of a plan that a compaction ended.
+const planPlaced entry.PlanOutcome = "placed"
+
+// Read returns the ledger of the path to a session's leaf. It extends the given one if the path continues from there.
+// Otherwise it reads back to the newest compaction, which carries forward what a ledger needs of earlier entries.
+func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) {
+	leaf := s.Leaf()
+	if l != nil && l.leaf == leaf {
+		return l, nil
+	}
+	var added []entry.Entry // the newest first
+	known, compacted := false, false
+	first := "" // the first entry to read, once the plan of a compaction is known
+	for e, err := range s.Back(ctx, leaf) {
+		if err != nil {
+			return nil, err
+		}
+		if l != nil && e.ID == l.leaf {
+			known = true
+			break
+		}
+		if !concerns(e) { // its presence is enough
+			e.Body = nil
+		}
+		added = append(added, e)
+		c, compaction := e.Body.(entry.Compaction)
+		switch {
+		case compaction && !compacted: // the newest compaction
+			compacted, first = true, c.Plan
+		case e.ID != first && !compaction:
+			continue
+		}
+		if first == "" || e.ID == first || c.Plan != first { // no earlier entry is needed
+			break
+		}
+	}
+	next := &Ledger{}
+	if known {
+		*next = *l
+	}
+	next.Finished = maps.Clone(next.Finished)
+	next.Inputs = slices.Clip(next.Inputs)
+	next.Preambles = maps.Clone(next.Preambles)
+	for i := len(added) - 1; i >= 0; i-- {
+		next.add(added[i])
+	}
+	next.leaf = leaf
+	return next, nil
+}
+
+// concerns reports whether a ledger reads the body of an entry.
+func concerns(e entry.Entry) bool {
+	switch b := e.Body.(type) {
+	case entry.Message:
+		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
+	case entry.Compaction, entry.Clearing, entry.ModelChange, entry.Usage, entry.Plan, entry.PlanEnd, entry.Refusal,
+		entry.Preamble:
+		return true
+	}
+	return false
+}
+
+// add records the next entry of the path.
+func (l *Ledger) add(e entry.Entry) {
+	if end, ok := e.Body.(entry.PlanEnd); ok && end.Plan != "" && (l.Pending == nil || l.Pending.ID != end.Plan) {
+		return // the plan is on another branch
+	}
+	if c, ok := e.Body.(entry.Compaction); ok {
+		l.compacted(c)
+	}
+	l.Memory.Add(e)
+	switch b := e.Body.(type) {
+	case entry.Message:
+		if b.Role == chat.RoleAssistant {
+			l.Answers++
+			l.Answered = e.Time
+		}
+	case entry.Clearing:
+		l.reported, l.Cleared = report{}, true
+	case entry.ModelChange:
+		l.reported, l.Last, l.Answered = report{}, entry.Usage{}, time.Time{}
+	case entry.Usage:
+		if b.Input > 0 {
+			l.Inputs = append(l.Inputs, b.Input)
+		}
+		if len(b.Sent.Marks) > 0 {
+			l.Last, l.Cleared = b, false
+		}
+		if b.Input > 0 && b.Counted > 0 {
+			l.reported = report{b.Model, b.Input, b.Counted}
+		}
+	case entry.Plan:
+		l.Pending = &Plan{e.ID, e.Time, b}
+	case entry.PlanEnd:
+		if b.Outcome != entry.PlanRetried {
+			l.ended(b)
+		}
+		for _, a := range b.Finished {
+			if l.Finished == nil {
+				l.Finished = map[entry.SummaryRequest]string{}
+			}
+			l.Finished[a.SummaryRequest] = a.Text
+		}
+	case entry.Preamble:
+		if l.Preambles == nil {
+			l.Preambles = map[string]entry.Ref{}
+		}
+		l.Preambles[b.Digest] = entry.Ref{ID: e.ID}
+	}
+}
+
+// ended records the end of a plan, or of one that could not be made.
+func (l *Ledger) ended(end entry.PlanEnd) {
+	if l.End = end; end.Plan != "" {
+		l.Ended, l.Pending = l.Pending.Plan, nil
+	}
+}
+
+// compacted resets the ledger to what a compaction carries forward. It ends any pending plan.
+func (l *Ledger) compacted(c entry.Compaction) {
+	next := Ledger{Memory: entry.Memory{Models: c.Carried.Models}, Preambles: maps.Clone(c.Carried.Preambles)}
+	if l.Pending != nil && l.Pending.ID == c.Plan {
+		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
+	}
+	*l = next
+}
+
+// Ratio returns how many tokens the provider of a model counts for each of ours, from 0.5 to 4. It is 1 if nothing was
+// reported.
+func (l *Ledger) Ratio(model string) float64 {
+	r := l.reported
+	if r.counted == 0 || r.model != "" && model != "" && r.model != model {
+		return 1
+	}
+	return r.ratio()
+}
+
+func (r report) ratio() float64 { return max(0.5, min(4, float64(r.input)/float64(r.counted))) }
+
+// LastRatio is like [Ledger.Ratio], but uses the newest request, whatever was cleared since.
+func (l *Ledger) LastRatio(model string) float64 {
+	if l.Last.Counted == 0 || l.Last.Model != model {
+		return 1
+	}
+	return report{input: l.Last.Input, counted: l.Last.Counted}.ratio()
+}
+
+// Jitter returns a number from -1 to 1 that depends on a session and its leaf.
+func Jitter(s *history.Session) float64 {
+	h := fnv.New64a()
+	h.Write([]byte(s.Header().ID + "\x00" + s.Leaf()))
+	sum := h.Sum(nil)
+	n := binary.BigEndian.Uint64(sum) * 0x9E3779B97F4A7C15 // ids that differ at their end differ in the high bits too
+	return 2*float64(n>>11)/(1<<53) - 1
+}

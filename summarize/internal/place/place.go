@@ -1,0 +1,103 @@
+// Package place puts summaries in place: it checks that the prompt fits with them, and writes the compaction, or how its
+// plan failed, to the session.
+package place
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/internal/write"
+)
+
+// Place appends the compaction of a draft, which ends its plan. If at is not nil, the prompt must render with the
+// summary, and fit if at says so. The error is a [*entry.BoundaryError] if the entries to replace are gone.
+func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.Entry, error) {
+	none := entry.Entry{}
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	j, m := d.Attempt, d.Attempt.Whole()
+	compaction := entry.Compaction{
+		Plan: j.Id, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
+		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
+	}
+	if h := j.Supplied; h.Summary != nil {
+		compaction.Summary = *h.Summary
+		compaction.Text = d.Text
+		compaction.Extension = true
+		if h.FirstKept != "" {
+			compaction.FirstKept = h.FirstKept
+		}
+		if h.Title != "" {
+			compaction.Title = h.Title
+		}
+		if h.TokensBefore > 0 {
+			compaction.TokensBefore = h.TokensBefore
+		}
+	}
+	view, err := p.Journal.Session.ViewWith(ctx, compaction)
+	if err != nil {
+		return none, err
+	}
+	if l, err := p.Journal.Read(ctx); err != nil {
+		return none, err
+	} else if l.Pending == nil || l.Pending.ID != j.Id {
+		return none, failure.ErrPlanEnded
+	}
+	var result *render.Result
+	if at != nil {
+		result, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (*render.Result, error) {
+			layout, _, err := at.Measurer.LayOut(ctx, at.Prompt, view, at.Budget, at.Newest)
+			if err != nil {
+				return nil, err
+			}
+			return layout.Fit(ctx, at.Budget)
+		})
+		if err != nil && (at.MustFit || !failure.TooLarge(err)) {
+			return none, failure.Within("the prompt does not render with the summary", err)
+		}
+		if result != nil {
+			compaction.TokensAfter = result.Tokens
+		}
+	}
+	found, err := p.Journal.Compact(ctx, compaction, d.Writer.Taught())
+	if err != nil {
+		return none, err
+	}
+	e := j.Event(event.Done)
+	placed := found.Compaction() // as written: the session may have redacted it
+	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry, e.Unseen = d.Prompt.Mode, d.Model, placed.Text, placed.Title, d.Mended, found.ID, d.Unseen
+	e.TokensAfter = compaction.TokensAfter
+	if result != nil {
+		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
+	}
+	if p.Checkpoints != nil && j.Policy.Place.Checkpoints {
+		point, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", p.Timeout, func(ctx context.Context) (checkpoints.Checkpoint, error) {
+			return p.Checkpoints.Add(ctx, p.Journal.Session, found.ID, placed.Title, placed.Text)
+		})
+		if err != nil { // the session has the compaction in any case
+			p.Emit(ctx, event.Event{Kind: event.HookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: failure.Within("writing the checkpoint", err)})
+		}
+		e.Checkpoint = point
+	}
+	p.Emit(ctx, e)
+	return found, nil
+}
+
+// Prompt is the prompt that a compaction is put in place for.
+type Prompt struct {
+	Measurer *plan.Planner
+	Prompt   elements.Node
+	Budget   int
+	Newest   int // most tokens of the newest round's results, 0 for no bound
+	Messages int // number of messages before
+	MustFit  bool
+}

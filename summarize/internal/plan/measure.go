@@ -1,0 +1,506 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Planner measures a prompt that shows a session.
+type Planner struct {
+	Session      *history.Session
+	Target       policy.Target
+	Policy       policy.Policy // with defaults
+	Options      render.Options
+	Ledger       *journal.Ledger
+	Now          time.Time
+	Most         int             // of the prompt and its tools, 0 for no bound but the budget
+	WriterPrices []sizing.Prices // of the models that may write summaries; the zero value for one that reads the agent's cache
+}
+
+// Rendered is a rendered prompt with its measurement.
+type Rendered struct {
+	policy.Measurement
+	Size   Size
+	View   history.View
+	Result *render.Result
+	Over   *render.BudgetExceededError
+	layout *render.Layout
+	Shown  *history.Shown
+	Broken event.CacheBreak
+	floor  int // tokens needed by messages, and by tools that stand in the prompt
+	Newest int // most tokens of the newest round's results, 0 for no bound but the elements' limits
+	Resort Resorted
+}
+
+// Failure returns the error of a prompt that does not fit, nil if it fits.
+func (s *Rendered) Failure() error {
+	if s.Over == nil {
+		return nil // an untyped nil
+	}
+	return s.Over
+}
+
+// PromptMessages returns the prompt's messages; all of them if it does not fit.
+func (s *Rendered) PromptMessages() []chat.Message {
+	switch {
+	case s.Over != nil:
+		return s.Over.Messages
+	case s.Result != nil:
+		return s.Result.Messages
+	}
+	return nil
+}
+
+// PromptTools returns the tools to declare; those that are needed if the prompt does not fit.
+func (s *Rendered) PromptTools(t policy.Target) []chat.Tool {
+	switch {
+	case s.Over != nil:
+		return Declared(t, s.Over.Tools)
+	case s.Result != nil:
+		return Declared(t, s.Result.Tools)
+	}
+	return t.Tools
+}
+
+// PromptTokens returns the tokens of the messages and of the tools in the prompt; those that are needed if it does not fit.
+func (s *Rendered) PromptTokens() int {
+	switch {
+	case s.Over != nil:
+		return s.Over.Needed
+	case s.Result != nil:
+		return s.Result.Tokens
+	}
+	return 0
+}
+
+// LayOut lays the prompt out for a view of the session. All its history is required: what would have to be pruned is
+// compacted instead. The results of the newest round take at most newest tokens, unless that is 0.
+func (m *Planner) LayOut(ctx context.Context, prompt elements.Node, view history.View, budget, newest int) (*render.Layout, *history.Shown, error) {
+	o := m.Options
+	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.Target.Tokenizer, true, render.HistoryRequired
+	o.PromptBudget = m.Sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
+	if newest > 0 {
+		view = view.NewestWithin(m.Target.Tokenizer, newest)
+	}
+	ctx, shown := history.WithShown(ctx, m.Session, view)
+	layout, err := render.Lay(ctx, prompt, o)
+	return layout, shown, err
+}
+
+// Measure renders a prompt and measures it.
+func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.Occasion) (*Rendered, error) {
+	s := &Rendered{Measurement: policy.Measurement{Occasion: on, Time: m.Now, Ratio: 1, Fits: true, ReadOnly: m.Session.ReadOnly()}}
+	var err error
+	if s.View, err = m.Session.View(ctx); err != nil {
+		return nil, err
+	}
+	_, err = guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.count(ctx, s, prompt, on) })
+	if err != nil {
+		return nil, err
+	}
+	if err := m.fillRelief(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.Sendable = s.Fits; !s.Fits {
+		s.Resort = m.lastResort(ctx, s)
+		s.Sendable = s.Resort.Result != nil
+	}
+	return s, nil
+}
+
+// count renders the prompt and counts it.
+func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, on policy.Occasion) (err error) {
+	if err = m.layOutInBudget(ctx, s, prompt); err != nil {
+		return err
+	}
+	if s.Result, err = s.layout.Fit(ctx, s.Budget); failure.TooLarge(err) {
+		left, failed := m.leftForNewest(ctx, s, err)
+		if failed != nil {
+			return failed
+		}
+		if s.Newest = left; left > 0 {
+			if s.layout, s.Shown, err = m.LayOut(ctx, prompt, s.View, s.Budget, left); err != nil {
+				return err
+			}
+			s.Result, err = s.layout.Fit(ctx, s.Budget)
+		}
+	}
+	var needed []chat.Tool
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	switch {
+	case exceeded:
+		s.Over, s.Result, s.Fits = over, nil, false
+		if on == policy.OnRender || on == policy.OnModelSwitch && len(m.Policy.Trigger.For(on)) == 0 {
+			s.Occasion = policy.OnBudgetExceeded
+		}
+		s.floor = over.Needed
+		if over.Limit == "" {
+			needed = over.Tools
+		}
+	case err != nil:
+		return err
+	default:
+		if s.floor, needed, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired}); err != nil {
+			return err
+		}
+	}
+	if len(needed) > 0 {
+		s.Tools = guard.Counted(m.Target.Tokenizer.CountTools(needed))
+	}
+	s.Count = max(0, guard.Counted(s.floor)-(s.Tools-s.Size.Tools))
+	switch m.Policy.Measure.By {
+	case policy.ByReport:
+		s.Ratio = m.Ledger.Ratio(m.Target.Name)
+	case policy.ByLarger:
+		s.Ratio = max(1, m.Ledger.Ratio(m.Target.Name))
+	}
+	s.Used = clamp.Int(math.Ceil(s.Ratio * float64(clamp.Sum(s.Count, s.Tools))))
+	m.foretell(s)
+	s.Messages = s.View.Len()
+	if n := len(s.View.Turns); n > 0 {
+		for _, r := range s.View.Turns[n-1].Rounds {
+			s.Warm = s.Warm || len(r.Results) > 0
+		}
+	}
+	s.Jitter = journal.Jitter(m.Session)
+	s.TurnFailed = m.Ledger.TurnFailed
+	s.Pause = policy.Pause{Failures: m.Ledger.Failures, Err: m.Ledger.Failed.Error}
+	s.Pause.Steps, s.Pause.Until = m.Ledger.Pause(m.Now, m.Policy.RetryAfter)
+	return nil
+}
+
+// leftForNewest returns how many tokens are left for the results of the newest round in a prompt that does not fit, beside
+// everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
+// cannot be.
+func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
+	turns := s.View.Turns
+	if len(turns) == 0 || len(turns[len(turns)-1].Rounds) == 0 {
+		return 0, nil
+	}
+	rounds := turns[len(turns)-1].Rounds
+	frame, results := 0, 0
+	for _, message := range rounds[len(rounds)-1].Messages(m.Policy.Cut.Limits, m.Sizing()) {
+		whole := guard.Counted(m.Target.Tokenizer.CountMessage(message))
+		if message.Role == chat.RoleTool {
+			message.Content = nil
+		}
+		bare := guard.Counted(m.Target.Tokenizer.CountMessage(message))
+		frame, results = clamp.Sum(frame, bare), clamp.Sum(results, whole-bare)
+	}
+	floor, _, err := s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryDroppable})
+	if failure.TooLarge(err) {
+		return 0, nil // of a limit inside the prompt
+	} else if err != nil {
+		return 0, err
+	}
+	left := s.Budget - floor - frame
+	if results <= left {
+		return 0, nil
+	}
+	if over, ok := errors.AsType[*render.BudgetExceededError](exceeded); ok {
+		left -= min(m.room(s.Budget), max(0, over.Needed-floor-frame-results), left/2)
+	}
+	return max(0, left), nil
+}
+
+// layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the
+// budget is a tenth less, a margin for them.
+func (m *Planner) layOutInBudget(ctx context.Context, s *Rendered, prompt elements.Node) (err error) {
+	for inPrompt := false; ; inPrompt = true {
+		if s.Size, err = sizeOf(m.Target, m.Policy, m.Ledger, inPrompt, m.Most); err != nil {
+			return err
+		}
+		budget := s.Budget
+		s.Base, s.Budget, s.Tools = s.Size.base, s.Size.budget, s.Size.Tools
+		if inPrompt && s.Budget == budget {
+			return nil
+		}
+		if s.layout, s.Shown, err = m.LayOut(ctx, prompt, s.View, s.Budget, 0); err != nil {
+			return err
+		}
+		switch {
+		case s.Shown.Last() || s.View.Empty():
+		case s.Shown.Other():
+			return ErrOtherSession
+		default:
+			return ErrNotShown
+		}
+		switch {
+		case inPrompt, len(s.layout.Tools()) == 0:
+			return nil
+		case len(m.Target.Tools) > 0:
+			return ErrTools
+		}
+	}
+}
+
+// foretell predicts how much of the prompt the provider reads from its cache, and whether the prompt breaks the cache.
+func (m *Planner) foretell(s *Rendered) {
+	prices := m.Target.Prices
+	if prices == (sizing.Prices{}) {
+		return
+	}
+	cache := sizing.PromptCache{Prices: prices}
+	if last := m.Ledger.Last; last.Model == m.Target.Name {
+		cache.Sent, cache.Usage = last.Sent, last.Usage
+	}
+	shared := cache.Sent.Compare(s.PromptMessages(), s.PromptTools(m.Target))
+	input := clamp.Int(math.Ceil(m.Ledger.LastRatio(m.Target.Name) * float64(clamp.Sum(s.PromptTokens(), s.Size.Tools))))
+	held := cache.Holds(shared, m.Now)
+	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
+	s.Cold = s.Foretold.CacheRead == 0 && prices.Lifetime > 0
+	if answered := m.Ledger.Answered; shared.Change == sizing.ChangeUnknown && !answered.IsZero() { // the provider reports no usage
+		s.Cold = s.Cold && m.Now.Sub(answered) > prices.Lifetime
+	}
+	whole := shared
+	whole.Change = sizing.ChangeNone
+	if lost := cache.Holds(whole, m.Now) - held; lost > 0 && !m.Ledger.Cleared && shared.Change != sizing.ChangeUnknown {
+		r := prices.At(input)
+		s.Broken = event.CacheBreak{Change: shared.Change, Messages: shared.Messages, Until: shared.Until, Tokens: lost, Dollars: float64(lost) * (r.CacheWrite - r.CacheRead) / 1e6}
+	}
+}
+
+// fillRelief sets how many tokens a compaction and a clearing would save, if a condition needs them.
+func (m *Planner) fillRelief(ctx context.Context, s *Rendered) error {
+	priced := m.Target.Prices != (sizing.Prices{})
+	needsCosts := priced && m.Policy.Trigger.NeedsCosts(s.Measurement)
+	if priced && m.Policy.Clear.Carry > 0 && s.Fits && !m.Session.ReadOnly() {
+		if err := m.fillClearingCosts(ctx, s); err != nil {
+			return err
+		}
+	}
+	reached := !s.Fits || m.Policy.Trigger.AtLimit(s.Measurement)
+	if reached || needsCosts {
+		if _, err := guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.fillCompaction(ctx, s) }); err != nil {
+			return err
+		}
+		reached = reached || m.Policy.Trigger.AtLimit(s.Measurement)
+	}
+	if m.Policy.Clear.Rule.Keep > 0 && s.Clearable == 0 && (reached && (m.Policy.Clear.Carry == 0 || !s.Fits) || m.Policy.Clear.Always) && !m.Session.ReadOnly() {
+		clearing, err := m.Clearing(ctx, s)
+		if err != nil {
+			return err
+		}
+		s.Clearable = clearing.Saved
+	}
+	return nil
+}
+
+// fillCompaction sets Covered and Room, and the costs of carrying and compacting.
+func (m *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
+	s.Room = m.room(s.Budget)
+	point, err := m.cut(ctx, s)
+	if errors.Is(err, history.ErrNoCut) {
+		return nil // nothing would be covered
+	} else if err != nil {
+		return err
+	}
+	s.Covered = Replaced(m.Target.Tokenizer, nil, Covered(point))
+	if s.Occasion == policy.OnDemand || s.Occasion == policy.OnMemoryPressure {
+		s.Room = min(s.Room, policy.MinWords) // a user who asks for it wants it in any case
+	}
+	if s.keepsLess() {
+		latest, err := history.Cut{First: m.Policy.Cut.First, Limits: m.Policy.Cut.Limits}.Find(ctx, s.View, m.Sizing())
+		if err != nil {
+			latest = point
+		}
+		s.Covered = Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(latest)) // keep less than the policy says
+		s.Room = min(s.Room, policy.MinWords)                                       // a short summary is better than none
+	}
+	m.fillCarryCosts(s)
+	return nil
+}
+
+// fillCarryCosts sets the cost of carrying the history and the cost of compacting it.
+func (m *Planner) fillCarryCosts(s *Rendered) {
+	prices := m.Target.Prices
+	relief := s.Relief()
+	for _, c := range s.View.Compacted {
+		relief = clamp.Sum(relief, guard.Counted(m.Target.Tokenizer.CountMessage(c)))
+	}
+	if prices == (sizing.Prices{}) || relief <= 0 {
+		return
+	}
+	ratio := m.Ledger.LastRatio(m.Target.Name)
+	theirs := func(tokens int) int { return clamp.Int(math.Ceil(ratio * float64(tokens))) }
+	head := guard.Counted(m.Target.Tokenizer.CountTools(s.PromptTools(m.Target)))
+	for _, c := range s.PromptMessages() {
+		if c.Role != chat.RoleSystem {
+			break
+		}
+		head = clamp.Sum(head, guard.Counted(m.Target.Tokenizer.CountMessage(c)))
+	}
+	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold}
+	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
+	s.Carried = prices.Carrying(c, c.Input)
+	for i, writer := range m.WriterPrices {
+		c.Summarizer = writer
+		if cost := prices.Compacting(c); i == 0 || cost < s.Compacting {
+			s.Compacting = cost
+		}
+	}
+	for _, input := range m.inputs(s, theirs) {
+		s.Carried += prices.Carrying(c, input)
+	}
+	if m.Policy.Clear.Due(s.Measurement) {
+		s.Compacting = max(0, s.Compacting-s.Breaking)
+	}
+}
+
+// inputs returns the input tokens of the requests since the last compaction. If none were reported, they are estimated
+// from the history that the session shows.
+func (m *Planner) inputs(s *Rendered, theirs func(int) int) []int {
+	if len(m.Ledger.Inputs) > 0 {
+		return m.Ledger.Inputs
+	}
+	var inputs []int
+	behind := 0 // tokens of the request's answer and everything after it
+	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {
+		if behind = clamp.Sum(behind, guard.Counted(u.Tokens)); u.Start {
+			continue
+		}
+		if len(inputs) == m.Ledger.Answers {
+			break
+		}
+		inputs = append(inputs, max(0, s.Foretold.Input-theirs(behind)))
+	}
+	return inputs
+}
+
+// fillClearingCosts sets the cost of carrying old tool output and the cost of clearing it.
+func (m *Planner) fillClearingCosts(ctx context.Context, s *Rendered) error {
+	_, err := guard.Call(ctx, "Clear.Rule", m.Policy.Ask.TimeLimit, func(context.Context) (struct{}, error) {
+		c, behind := m.clearable(s)
+		if s.Clearable = c.Saved; c.Saved == 0 {
+			return struct{}{}, nil
+		}
+		prices, ratio, input := m.Target.Prices, m.Ledger.LastRatio(m.Target.Name), s.Foretold.Input
+		uncached := 0
+		if s.Cold || s.Foretold.CacheRead > 0 {
+			uncached = input - s.Foretold.CacheRead // written to the cache anyway
+		}
+		s.Breaking = prices.Breaking(input, clamp.Int(ratio*float64(behind-c.Saved))-uncached)
+		s.CarriedOutput = prices.Reading(input, clamp.Int(ratio*float64(c.Carried)))
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// clearable returns what the policy clears now, and the tokens of the history from the first round that changes on.
+func (m *Planner) clearable(s *Rendered) (c history.Clearable, behind int) {
+	clear := m.Policy.Clear
+	if clear.Share > 0 {
+		clear.Rule.Keep = max(1, min(clear.Rule.Keep, clamp.Share(clear.Share, ContextWindow(m.Target))))
+	}
+	if c = clear.Rule.Look(s.View, m.Target.Tokenizer); guard.Counted(c.Saved) == 0 {
+		return c, 0
+	}
+	for _, u := range slices.Backward(s.View.Units(m.Policy.Cut.Limits, m.Sizing())) {
+		if behind = clamp.Sum(behind, guard.Counted(u.Tokens)); u.ID == c.First {
+			break
+		}
+	}
+	cached := !m.Ledger.Answered.IsZero() && m.Now.Sub(m.Ledger.Answered) < cmp.Or(clear.Idle, 5*time.Minute)
+	if cached && clear.Behind > 0 && behind > clear.Behind && s.Fits {
+		return history.Clearable{}, 0
+	}
+	return c, behind
+}
+
+// Clearing returns the clearing that the policy makes now.
+func (m *Planner) Clearing(ctx context.Context, s *Rendered) (entry.Clearing, error) {
+	return guard.Call(ctx, "Clear.Rule", m.Policy.Ask.TimeLimit, func(context.Context) (entry.Clearing, error) {
+		c, _ := m.clearable(s)
+		return c.Clearing, nil
+	})
+}
+
+// keepsLess reports whether less may be kept than the policy says, if the prompt does not fit otherwise.
+func (s *Rendered) keepsLess() bool { return !s.Fits || s.Occasion == policy.OnContextLimit }
+
+// cut returns the policy's cut point. If the prompt does not fit although the policy keeps everything, it returns the
+// earliest possible one.
+func (m *Planner) cut(ctx context.Context, s *Rendered) (history.CutPoint, error) {
+	rule, by := m.rule(s), m.Sizing()
+	point, err := rule.Find(ctx, s.View, by)
+	if errors.Is(err, history.ErrNoCut) && s.keepsLess() {
+		point, err = rule.Earliest(ctx, s.View, by)
+	}
+	if errors.Is(err, history.ErrNoCut) && s.keepsLess() && rule.SinceCompaction { // the history that the latest compaction kept may be all there is
+		rule.SinceCompaction = false
+		point, err = rule.Earliest(ctx, s.View, by)
+	}
+	return point, err
+}
+
+// rule returns the policy's cut in tokens: its share is of the context window, and its tokens are the provider's if the
+// policy uses the provider's count. It keeps no more than a condition allows beside a summary.
+func (m *Planner) rule(s *Rendered) history.Cut {
+	rule := m.Policy.Cut
+	if rule.Share > 0 {
+		share := max(1, clamp.Share(rule.Share, ContextWindow(m.Target)))
+		if rule.Tokens == 0 || share < rule.Tokens {
+			rule.Tokens = share
+		}
+		rule.Share = 0
+	}
+	if rule.Tokens > 0 {
+		rule.Tokens = max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))
+	}
+	for _, c := range m.Policy.Trigger.For(policy.OnRender) {
+		if limit, ok := c.Limit(s.Measurement); ok && rule.Tokens > 0 {
+			rule.Tokens = max(1, min(rule.Tokens, clamp.Int(limit/s.Ratio)-s.Tools-m.room(s.Budget)))
+		}
+	}
+	return rule
+}
+
+// Sizing returns the sizing that the history's elements are shown with.
+func (m *Planner) Sizing() elements.Sizing {
+	window := m.Options.PromptBudget
+	if window == 0 {
+		window = m.Target.Budget
+	}
+	return elements.Sizing{PromptBudget: window, TokenBudget: m.Target.Budget, Tokenizer: m.Target.Tokenizer}
+}
+
+// room returns the most tokens of a replacement, by the policy.
+func (m *Planner) room(budget int) int {
+	return min(clamp.Share(m.Policy.Place.Share, budget), m.Policy.Place.Max)
+}
+
+// Covered returns the units that a summary covers: all before the cut. First messages that are kept in addition
+// ([history.Cut.First]) are among them, because a replacement may not show them, or have no room for them.
+func Covered(point history.CutPoint) []history.Unit { return point.Units[:point.At] }
+
+// Replaced returns the tokens of the messages that a replacement takes the place of: those of the earlier compaction,
+// and the covered units except the current turn's first message, which stays.
+func Replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) int {
+	tokens := 0
+	for _, m := range earlier {
+		tokens += guard.Counted(t.CountMessage(m))
+	}
+	for _, u := range units {
+		if !u.Current {
+			tokens += guard.Counted(u.Tokens)
+		}
+	}
+	return tokens
+}

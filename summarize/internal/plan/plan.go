@@ -1,0 +1,190 @@
+// Package plan measures a prompt and plans compactions: what is covered and kept, and the room of the summary. It writes
+// nothing and asks no model.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/breadcrumb"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Planned is a plan with the other things to store and report.
+type Planned struct {
+	entry.Plan
+	Preamble      *entry.Preamble // nil if it is stored already
+	Covered, Kept int             // numbers of units
+	Over          bool            // the kept history takes more than the rule allows
+}
+
+// Plan chooses the cut by rendering the prompt with it. As long as the kept history leaves no room for a summary, or so
+// little that the same condition would hold again at once, one round less is kept, down to the newest.
+func (p *Planner) Plan(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string) (Planned, error) {
+	frame, err := p.frame(ctx, s)
+	if err != nil {
+		return Planned{}, err
+	}
+	return guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (Planned, error) { return p.choose(ctx, prompt, s, d, instructions, frame) })
+}
+
+// choose returns the plan. Frame is the number of tokens around the summary's words in the replacement.
+func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string, frame int) (Planned, error) {
+	point, err := p.cut(ctx, s)
+	if errors.Is(err, history.ErrNoCut) {
+		return Planned{}, failure.ErrNothingToCompact
+	} else if err != nil {
+		return Planned{}, err
+	}
+	system := slices.DeleteFunc(slices.Clone(s.PromptMessages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
+	preamble, err := entry.NewPreamble(system, s.PromptTools(p.Target))
+	if err != nil {
+		return Planned{}, err
+	}
+	plan := entry.Plan{
+		Policy: p.Policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(p.Policy.Ask.Mode),
+		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: p.Target.Name,
+		Background: d.Do == policy.ActStart, Until: time.Now().Add(p.Policy.Ask.TimeLimit), Preamble: preamble.Digest,
+	}
+	wanted := max(p.room(s.Budget), frame+policy.MinWords)
+	excess := p.excess(s, d) // must go too, or the condition would hold again at once
+	for {
+		plan.FirstKept = point.FirstKept
+		plan.Thinking = p.thinking(point)
+		replaces := Replaced(p.Target.Tokenizer, s.View.Compacted, Covered(point))
+		room, err := p.replacementRoom(ctx, prompt, s, plan, replaces)
+		if err != nil {
+			return Planned{}, err
+		}
+		later, more := point.Later()
+		if room-excess >= wanted || !more && room >= frame+policy.MinWords {
+			for _, t := range plan.Thinking { // it stays in the view
+				replaces -= guard.Counted(p.Target.Tokenizer.CountPart(t))
+			}
+			if replaces <= frame+policy.MinWords {
+				return Planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", failure.ErrNothingToCompact, replaces, frame+policy.MinWords)
+			}
+			plan.Room = min(room, wanted, replaces-1)
+			plan.Words = plan.Room - frame - 4 // joined texts, and a line count that grew, may take more tokens
+			break
+		}
+		if !more {
+			return Planned{}, fmt.Errorf("%w: %d tokens are left, and a summary takes %d at least", failure.ErrNoRoom, max(0, room), frame+policy.MinWords)
+		}
+		for dropped := point.Tokens - later.Tokens; dropped < clamp.Sum(wanted, excess-room); dropped = point.Tokens - later.Tokens {
+			next, ok := later.Later() // still too much is kept, so this cut need not be rendered
+			if !ok {
+				break
+			}
+			later = next
+		}
+		point = later
+	}
+	chosen := Planned{plan, nil, len(Covered(point)), len(point.Kept()), point.Over}
+	if preamble.Digest != "" && p.Ledger.Preambles[preamble.Digest].ID == "" {
+		chosen.Preamble = &preamble
+	}
+	return chosen, nil
+}
+
+// excess returns how many tokens of the budget are above the limit of the condition that decided.
+func (p *Planner) excess(s *Rendered, d policy.Decision) int {
+	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.Size.Tools
+	if d.Limit() == 0 || limit <= 0 {
+		return 0
+	}
+	return max(0, s.Budget-limit)
+}
+
+// replacementRoom returns how many tokens a replacement may take so that the prompt still fits with all history that is
+// kept.
+func (p *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *Rendered, plan entry.Plan, replaced int) (int, error) {
+	nothing := chat.UserMessage("…")
+	view, err := p.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
+	if err != nil {
+		return 0, err
+	}
+	layout, _, err := p.LayOut(ctx, prompt, view, s.Budget, s.Newest)
+	if err != nil {
+		return 0, failure.Within("trying the cut", err)
+	}
+	taken, _, err := layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok { // of a limit inside the prompt
+		return over.Budget - over.Needed, nil
+	}
+	if err != nil {
+		return 0, failure.Within("trying the cut", err)
+	}
+	cost := guard.Counted(p.Target.Tokenizer.CountMessage(nothing))
+	if taken >= s.floor && replaced > 2*cost {
+		return 0, ErrOtherSession
+	}
+	return s.Budget - taken + cost, nil
+}
+
+// thinking returns the newest covered thinking of the turn that is cut, if the kept history must begin with it.
+func (p *Planner) thinking(point history.CutPoint) []chat.Thinking {
+	first := point.Kept()[0]
+	if !QuirksOf(p.Policy.Ask, p.Target.Name).Thinking || first.Start || len(plaintext.Thinking(first.Messages[0])) > 0 {
+		return nil
+	}
+	for _, u := range slices.Backward(Covered(point)) {
+		if u.Start {
+			break // another turn
+		}
+		if list := plaintext.Thinking(u.Messages[0]); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// frame returns the least tokens that a replacement takes without the summary's words.
+func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
+	m := policy.Material{Tokenizer: p.Target.Tokenizer, Tools: s.PromptTools(p.Target)}
+	var err error
+	if m.Breadcrumb, err = Transcript(ctx, p.Session, p.Policy, m.Tools); err != nil {
+		return 0, err
+	}
+	m.Reminder = QuirksOf(p.Policy.Ask, p.Target.Name).Reminder
+	result, err := guard.Call(ctx, guard.NameReplacement, p.Policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
+		return render.Render(ctx, elements.Nodes{p.Policy.Place.Replacement(m)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: p.Target.Tokenizer})
+	})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return over.Needed, nil
+	}
+	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+		return empty.Result.Tokens, nil
+	}
+	if err != nil {
+		return 0, failure.Within("rendering the replacement", err)
+	}
+	return result.Tokens, nil
+}
+
+// Transcript returns the breadcrumb of a session: where everything that was said can be looked up.
+func Transcript(ctx context.Context, s *history.Session, p policy.Policy, tools []chat.Tool) (policy.Breadcrumb, error) {
+	kept := s.Transcript()
+	if kept.Name == "" || p.Place.NoBreadcrumb {
+		return policy.Breadcrumb{}, nil
+	}
+	lines, err := s.Lines(ctx)
+	t := policy.Breadcrumb{Path: kept.Name, Lines: lines}
+	if tool, example, ok := breadcrumb.Find(tools, cmp.Or(kept.Tool, p.Place.ReadTool)); ok {
+		t.Tool, t.Example = tool, example
+	}
+	return t, err
+}

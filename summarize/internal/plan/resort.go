@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Resorted is the result of the last resort for a prompt that does not fit.
+type Resorted struct {
+	Result *render.Result // nil if it does not help
+	Event  event.Kind
+	Err    error // of a caller's function, or the context's end
+}
+
+// lastResort makes a prompt fit that nothing else makes fit: as the policy's last resort does, else without history that is
+// Droppable. If the budget was lowered because of refusals, history is left out in any case, and if nothing fits that
+// budget it is not believed: the result is the smallest prompt that can be sent.
+func (m *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
+	lowered := s.Budget < s.Size.Nominal
+	if m.Policy.Overflow.LastResort == policy.ResortTruncate {
+		return m.truncated(ctx, s, lowered)
+	}
+	o := render.FitOptions{Budget: s.Budget, KeepUnranked: true}
+	if lowered || m.Policy.Overflow.LastResort == policy.ResortDrop {
+		o.KeepUnranked, o.History = false, render.HistoryDroppable
+	}
+	fit := func() (*render.Result, error) {
+		return guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (*render.Result, error) { return s.layout.FitWith(ctx, o) })
+	}
+	result, err := fit()
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	if exceeded && lowered && over.Limit == "" && over.Needed <= s.Size.Nominal {
+		o.Budget = over.Needed
+		result, err = fit()
+	}
+	if err != nil || FromUser(s.Over.Messages) && !FromUser(result.Messages) {
+		return Resorted{Err: err}
+	}
+	messages := result.Messages
+	if n := len(messages); n > 0 && messages[n-1].Role == chat.RoleAssistant { // after a turn the user speaks next
+		messages = append(slices.Clip(messages), chat.UserMessage("…"))
+	}
+	if chat.Validate(messages) != nil { // what is left cannot be sent
+		return Resorted{}
+	}
+	return Resorted{Result: result, Event: event.LetGo}
+}
+
+// truncated returns the prompt without its oldest messages.
+func (m *Planner) truncated(ctx context.Context, s *Rendered, lowered bool) Resorted {
+	if len(s.Over.Messages) == 0 {
+		return Resorted{}
+	}
+	g := history.Truncator{
+		Tokenizer: m.Target.Tokenizer, Limit: s.Budget + s.Size.Tools,
+		Last: func(m chat.Message) bool { // the messages of earlier compactions go last
+			return slices.ContainsFunc(s.View.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
+		},
+	}
+	result, err := guard.Value(ctx, guard.NameTokenizer, func() *render.Result {
+		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))
+		r := &render.Result{Messages: messages, Tools: s.Over.Tools, Budget: s.Budget, Metadata: s.Over.Metadata}
+		r.Tokens = guard.Counted(m.Target.Tokenizer.CountTools(r.Tools))
+		for _, message := range messages {
+			r.Tokens += guard.Counted(m.Target.Tokenizer.CountMessage(message))
+		}
+		if r.Tokens > s.Budget && !(lowered && r.Tokens <= s.Size.Nominal) {
+			return nil
+		}
+		return r
+	})
+	return Resorted{Result: result, Event: event.Truncated, Err: err}
+}
+
+// FromUser reports whether a message is the user's.
+func FromUser(messages []chat.Message) bool {
+	return slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Role == chat.RoleUser })
+}

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// ToolTokens returns the tokens of a target's tool definitions.
+func ToolTokens(t policy.Target) int { return guard.Counted(t.Tokenizer.CountTools(t.Tools)) }
+
+// Declared returns the tools to declare with a prompt in which the given tools are left.
+func Declared(t policy.Target, left []chat.Tool) []chat.Tool {
+	if len(left) > 0 {
+		return left
+	}
+	return t.Tools
+}
+
+// ContextWindow returns the tokens that a target's model takes in.
+func ContextWindow(t policy.Target) int {
+	if t.ContextWindow > 0 {
+		return t.ContextWindow
+	}
+	return clamp.Sum(t.Budget, ToolTokens(t))
+}
+
+// Size holds the current limits of a prompt and the size of the target's tools, in tokens. Nominal is the budget that the
+// target and the policy set; budget may be lower.
+type Size struct{ budget, Nominal, base, Tools int }
+
+// sizeOf computes the limits of a prompt: the target's budget, lowered by the policy's threshold, by what the session
+// remembers of refusals, and to most, unless that is 0. Ratios are of base. inPrompt reports whether tools are in the
+// prompt.
+func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, most int) (Size, error) {
+	s := Size{Nominal: t.Budget, base: ContextWindow(t), Tools: ToolTokens(t)}
+	ceiling := l.Of(t.Name).Agent
+	if ceiling.Attempts == 0 && ceiling.Left > 0 && !ceiling.Once {
+		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Refused))))
+	}
+	base, err := p.Measure.Base(s.base, 0, false)
+	if err != nil {
+		return s, err
+	}
+	if p.Measure.Threshold != 0 {
+		budget, err := p.Measure.Base(ContextWindow(t), s.Tools, inPrompt)
+		if err != nil {
+			return s, err
+		}
+		s.Nominal = min(s.Nominal, budget)
+	}
+	if p.Measure.LoweredBase {
+		s.base = min(base, clamp.Sum(t.Budget, s.Tools))
+	}
+	whole := clamp.Sum(s.Nominal, s.Tools)
+	lowered := ceiling.Size(whole)
+	if most > 0 {
+		lowered = min(lowered, most)
+	}
+	if s.budget = s.Nominal; lowered < whole {
+		s.budget = max(1, lowered-s.Tools) // the renderer refuses a budget below 1
+	}
+	return s, nil
+}

@@ -1,0 +1,314 @@
+package write
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
+)
+
+// Attempt is a plan that is carried out. It reads everything that it needs from the session, so that any process may carry
+// out the plan.
+type Attempt struct {
+	Id        string // the plan's entry
+	Plan      entry.Plan
+	Policy    policy.Policy // with defaults
+	Target    policy.Target
+	Material  policy.Material // without Covered, Data and TurnPrefix
+	covered   []history.Unit
+	prefix    int // how many units at the end of covered belong to the turn that is cut
+	kept      int // number of units
+	replaced  int // tokens of the messages that the replacement stands for
+	Supplied  Supplied
+	WillRetry bool // the agent's request is sent again afterwards
+	begun     time.Time
+	meter     *meter
+}
+
+// Supplied is what a hook supplied in place of a model's summary and of a plan's values. Summary is nil if no hook did.
+type Supplied struct {
+	Summary          *entry.Summary
+	Data             json.RawMessage
+	FirstKept, Title string
+	TokensBefore     int
+}
+
+// SuppliedText returns the text of a hook's summary.
+func SuppliedText(s *entry.Summary) (string, error) {
+	if data := s.Data; len(data) > 0 && !json.Valid(data) {
+		return "", &policy.SummaryError{Reason: "its Data is not JSON"}
+	}
+	return prompts.Tidy(s.Text)
+}
+
+// Open reads a plan and everything that it needs from the session.
+func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger, p policy.Policy, t policy.Target, by elements.Sizing) (*Attempt, error) {
+	found, err := s.Entry(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	pl, ok := found.Body.(entry.Plan)
+	if !ok {
+		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, found.Type())
+	}
+	view, err := s.ViewAt(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	j := &Attempt{Id: id, Plan: pl, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
+	point, err := cutAt(ctx, p, view, pl.FirstKept, by)
+	if err != nil {
+		return nil, err
+	}
+	j.covered, j.prefix, j.kept = plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
+	j.replaced, err = guard.Value(ctx, guard.NameTokenizer, func() int {
+		tokens := plan.Replaced(t.Tokenizer, view.Compacted, j.covered)
+		for _, th := range pl.Thinking { // it stays in the view
+			tokens -= guard.Counted(t.Tokenizer.CountPart(th))
+		}
+		return tokens
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &j.Material
+	*m = policy.Material{
+		Previous: view.Compacted, Kept: history.UnitMessages(point.Kept()), Instructions: pl.Instructions, Tools: t.Tools,
+		Tokenizer: t.Tokenizer, Room: pl.Room, Words: pl.Words, ResultTokens: p.Ask.SimpleResult,
+	}
+	if ref := l.Preambles[pl.Preamble]; ref.ID != "" {
+		stored, err := s.Resolve(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range stored {
+			b, _ := e.Body.(entry.Preamble)
+			m.System, m.Tools = b.System, b.Tools
+		}
+	}
+	if m.Breadcrumb, err = plan.Transcript(ctx, s, p, m.Tools); err != nil {
+		return nil, err
+	}
+	quirk := plan.QuirksOf(p.Ask, pl.Model)
+	if quirk.Note != "" {
+		m.Notes = []string{quirk.Note}
+	}
+	m.Reminder = quirk.Reminder
+	if len(quirk.WithoutTools) > 0 {
+		j.covered = slices.Clone(j.covered)
+		for i, u := range j.covered {
+			j.covered[i].Messages = plaintext.WithoutTools(u.Messages, quirk.WithoutTools)
+			if len(j.covered[i].Messages) == 0 || j.covered[i].Messages[0].Role != u.Messages[0].Role {
+				j.covered[i].Data = nil // the message that it belongs to is gone
+			}
+		}
+	}
+	shown, opening := shownStarts(point)
+	for _, said := range point.Head {
+		if said.Role != chat.RoleUser || opening == nil || !reflect.DeepEqual(said, *opening) {
+			m.Head = append(m.Head, said)
+		}
+	}
+	return j, j.readPath(ctx, s, shown)
+}
+
+// shownStarts returns the ids of the first messages of turns that are shown after a cut, and the first message of the
+// turn that is cut, if one is.
+func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.Message) {
+	shown = map[string]bool{}
+	kept := point.Kept()
+	for _, u := range kept {
+		if u.Start {
+			shown[u.ID] = true
+		}
+	}
+	if len(kept) == 0 || kept[0].Start {
+		return shown, nil
+	}
+	for _, u := range slices.Backward(point.Units[:point.At]) {
+		if u.Start {
+			shown[u.ID] = true
+			return shown, &u.Messages[0]
+		}
+	}
+	return shown, nil
+}
+
+// readPath reads from the path the user's messages that will not be shown any more, the agent's todo list, the earlier
+// summary, and the files.
+func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
+	m := &j.Material
+	carried, err := s.Carry(ctx, j.Id)
+	if err != nil {
+		return err
+	}
+	m.SaidLeft = carried.SaidLeft
+	said, err := s.Resolve(ctx, carried.Said...)
+	if err != nil {
+		return err
+	}
+	for _, e := range said {
+		if !shown[e.ID] {
+			m.Said = append(m.Said, e.Message())
+		}
+	}
+	latest, err := s.Resolve(ctx, carried.Latest[entry.TypeCompaction], carried.Latest[entry.TypeTodos])
+	if err != nil {
+		return err
+	}
+	for _, e := range latest {
+		switch b := e.Body.(type) {
+		case entry.Compaction:
+			m.PreviousSummary = b.Text
+		case entry.Todos:
+			m.Plan, m.Todo = b.Text, b.List()
+		}
+	}
+	m.Files, err = j.files(ctx, s)
+	return err
+}
+
+// files returns the files of the covered history: those of the newest compaction that the engine made, and those of the
+// calls since its cut. The kept history shows its own files.
+func (j *Attempt) files(ctx context.Context, s *history.Session) (entry.Files, error) {
+	var entries []entry.Entry // the newest first
+	kept, first := true, ""
+	for e, err := range s.Back(ctx, j.Id) {
+		if err != nil {
+			return entry.Files{}, err
+		}
+		c, compaction := e.Body.(entry.Compaction)
+		if !kept || compaction { // a compaction covers entries before it
+			entries = append(entries, e)
+		}
+		kept = kept && e.ID != j.Plan.FirstKept
+		if compaction && first == "" && c.Plan != "" {
+			first = cmp.Or(c.FirstKept, c.LastCovered, e.ID)
+		}
+		if e.ID == first {
+			break
+		}
+	}
+	return filesOf(ctx, j.Policy, func(yield func(entry.Entry, error) bool) {
+		for _, e := range slices.Backward(entries) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+}
+
+// cutAt returns the cut point at an entry, by a policy's cut.
+func cutAt(ctx context.Context, p policy.Policy, view history.View, firstKept string, by elements.Sizing) (history.CutPoint, error) {
+	return guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) { return p.Cut.At(ctx, view, firstKept, by) })
+}
+
+// filesOf returns the files that the calls in entries read and modify.
+func filesOf(ctx context.Context, p policy.Policy, entries iter.Seq2[entry.Entry, error]) (entry.Files, error) {
+	return guard.Call(ctx, "Place.FileTools", 0, func(context.Context) (entry.Files, error) { return p.Place.FileTools.Of(entries) })
+}
+
+// checkFirstKept returns an error if a hook's FirstKept is after the plan's cut, so that entries would be neither kept
+// nor summarised.
+func (j *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by elements.Sizing) error {
+	if j.Supplied.FirstKept == "" {
+		return nil
+	}
+	view, err := s.ViewAt(ctx, j.Id)
+	if err != nil {
+		return err
+	}
+	own, err := cutAt(ctx, j.Policy, view, j.Plan.FirstKept, by)
+	if err != nil {
+		return err
+	}
+	theirs, err := cutAt(ctx, j.Policy, view, j.Supplied.FirstKept, by)
+	if err != nil || theirs.At > own.At {
+		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it must be an entry of the view, and not after %q, where the plan cuts", j.Supplied.FirstKept, j.Plan.FirstKept)
+	}
+	return nil
+}
+
+// Event returns an event about the job.
+func (j *Attempt) Event(kind event.Kind) event.Event {
+	e := event.Event{
+		Kind: kind, Plan: j.Id, Reason: policy.Occasion(j.Plan.Occasion), Background: j.Plan.Background, Base: j.Plan.Base,
+		TokensBefore: j.Plan.TokensBefore, Covered: len(j.covered), Kept: j.kept, WillRetry: j.WillRetry,
+	}
+	e.Duration = time.Since(j.begun)
+	e.Calls, e.Usage = j.meter.read()
+	return e
+}
+
+// SuppliedDraft returns the summary that a hook supplied.
+func (j *Attempt) SuppliedDraft(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
+	if err := j.checkFirstKept(ctx, s, by); err != nil {
+		return Written{}, err
+	}
+	d := Written{Prompt: policy.Prompt{Mode: policy.ModeSupplied}}
+	var err error
+	if d.Text, err = SuppliedText(j.Supplied.Summary); err == nil {
+		m := j.Whole()
+		m.Summary = d.Text
+		d.Messages, err = j.replacement(ctx, m)
+	}
+	if err != nil {
+		return Written{}, failure.Within("the summary of a hook", err)
+	}
+	return d, nil
+}
+
+// part returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.
+func (j *Attempt) part(covered []history.Unit, prefix int) policy.Material {
+	m := j.Material
+	m.Covered, m.Data = history.UnitMessages(covered), history.UnitData(covered)
+	m.TurnPrefix = history.UnitMessages(covered[len(covered)-prefix:])
+	return m
+}
+
+// Whole returns the material for all covered units.
+func (j *Attempt) Whole() policy.Material { return j.part(j.covered, j.prefix) }
+
+// meter counts the requests of a compaction and their usage. It is safe for concurrent use.
+type meter struct {
+	mu    sync.Mutex
+	calls int
+	usage chat.Usage
+}
+
+func (m *meter) ask() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	return m.calls
+}
+
+func (m *meter) add(u chat.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.usage = m.usage.Plus(u) // each number is at most 2³¹-1
+}
+
+func (m *meter) read() (int, chat.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls, m.usage
+}

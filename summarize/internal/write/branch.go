@@ -1,0 +1,93 @@
+package write
+
+import (
+	"context"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/trim"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/journal"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
+)
+
+// Branch is a branch that a session leaves, to be summarised.
+type Branch struct {
+	Session  *history.Session
+	Ledger   *journal.Ledger
+	Models   map[string]policy.Target
+	Target   policy.Target
+	Policy   policy.Policy   // with defaults
+	From, To string          // the entries between which the session goes
+	Material policy.Material // without the messages and files of the branch
+	Emit     func(context.Context, event.Event)
+}
+
+// Summarise asks for a summary of the branch; nil means that the branch is empty. If there is no summary, the
+// errors say why.
+func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
+	failed := func(err error) (*entry.Summary, []error) { return nil, []error{err} }
+	window, err := guard.Value(ctx, guard.NameTokenizer, func() int { return plan.ContextWindow(b.Target) })
+	if err != nil {
+		return failed(err)
+	}
+	reserve := b.Policy.Branch.Reserve
+	if reserve == 0 {
+		reserve = 16_384
+	}
+	reserve = min(reserve, window/2)
+	messages, err := guard.Call(ctx, guard.NameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
+		return prompts.BranchMessages(b.Session.Abandoned(ctx, b.From, b.To), window-reserve, b.Target.Tokenizer)
+	})
+	if err != nil {
+		return failed(err)
+	}
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	room := max(policy.MinWords, min(reserve/2, b.Policy.Place.Max))
+	j := &Attempt{
+		Id: "branch", Policy: b.Policy, Target: b.Target, meter: &meter{}, begun: time.Now(), Material: b.Material,
+		Plan: entry.Plan{Room: room, Words: room, Model: b.Target.Name, Occasion: "branch"},
+	}
+	m := &j.Material
+	m.Covered, m.Tokenizer, m.Room, m.Words, m.ResultTokens = messages, b.Target.Tokenizer, room, room, b.Policy.Ask.SimpleResult
+	if m.Files, err = filesOf(ctx, b.Policy, b.Session.Abandoned(ctx, b.From, b.To)); err != nil {
+		return failed(err)
+	}
+	p := b.Policy.Branch.Prompt
+	if p.Request == nil {
+		p = prompts.BranchPrompt()
+	}
+	candidates, err := Candidates(ctx, b.Models, b.Target, b.Policy, b.Ledger, b.Emit)
+	if err != nil {
+		return failed(err)
+	}
+	w := &Writer{Attempt: j, Session: b.Session, Candidates: candidates, Emit: func(kind event.Kind, change func(*event.Event)) {
+		e := event.Event{Kind: kind, Reason: "branch"}
+		change(&e)
+		b.Emit(ctx, e)
+	}}
+	var reasons []error
+	for _, candidate := range candidates {
+		answer, err := w.Ask(ctx, candidate, Named(p), *m)
+		text := ""
+		if err == nil {
+			text, err = guard.Value(ctx, guard.NameTokenizer, func() string {
+				return trim.ToSection(plaintext.Untagged(answer), func(text string) bool { return guard.Counted(b.Target.Tokenizer.CountText(text)) <= room })
+			})
+		}
+		if err != nil {
+			reasons = append(reasons, &policy.CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
+			continue
+		}
+		return &entry.Summary{Text: prompts.WithFiles(text, m.Files), Files: m.Files}, nil
+	}
+	return nil, reasons
+}

@@ -1,0 +1,608 @@
+// Package write has models write the summary of a plan: in pieces if the history is larger than they take in, and
+// shortened if it is too long. It holds no lock during a request and writes nothing to the session.
+package write
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/endless"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
+	"github.com/promptree-go/promptree/internal/provider/retry"
+	"github.com/promptree-go/promptree/internal/trim"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/event"
+	"github.com/promptree-go/promptree/summarize/internal/failure"
+	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/policy"
+	"github.com/promptree-go/promptree/summarize/prompts"
+)
+
+// errSentElsewhere reports that a fork is not possible because another process sent the prompt.
+var errSentElsewhere = errors.New("summarize: another process sent the prompt, so the summary is asked for without its cache")
+
+// Writer asks models for the summary of a job. It holds no lock during a request, and writes nothing to the session.
+type Writer struct {
+	Attempt      *Attempt
+	Session      *history.Session // redacts what is sent and reported
+	Candidates   []*Candidate
+	OtherProcess bool // another process sent the prompt
+	Splits       int  // how often to halve the pieces of the history, because answers could not be used
+	// finishedBefore holds the answers of an earlier attempt that failed after them.
+	FinishedBefore map[entry.SummaryRequest]string
+	Emit           func(kind event.Kind, change func(*event.Event))
+	mayClip        bool // clip the texts of a round that a candidate does not take in
+
+	mu             sync.Mutex
+	ownCompactions map[string][]chat.Opaque // results of a provider's own compaction, by the summary that came with them
+	Finished       []entry.SummaryAnswer
+	unseen         bool        // the request for the summary left covered messages out
+	waits          []time.Time // when each model whose failure may pass can be asked again
+	waited         time.Duration
+}
+
+// Taught returns what the models' refusals teach.
+func (w *Writer) Taught() []entry.Refusal {
+	if w == nil {
+		return nil
+	}
+	var list []entry.Refusal
+	for _, c := range w.Candidates {
+		list = append(list, c.taught()...)
+	}
+	return list
+}
+
+// NotBefore returns the earliest time at which a model may be asked again; zero unless every candidate asked to wait.
+func (w *Writer) NotBefore() time.Time {
+	if w == nil || len(w.waits) == 0 || len(w.waits) < len(w.Candidates) {
+		return time.Time{} // not every candidate asked to wait
+	}
+	return slices.MinFunc(w.waits, time.Time.Compare)
+}
+
+// Written is a summary that is not in the session yet.
+type Written struct {
+	Attempt  *Attempt // nil if the attempt failed before it was opened
+	Writer   *Writer  // nil if the attempt failed before a model could be asked
+	Prompt   policy.Prompt
+	Text     string
+	Model    string
+	Answers  int  // the number of requests that the model answered
+	Asked    int  // our count of the largest of them
+	Unseen   bool // the request left covered messages out
+	Mended   []string
+	Messages []chat.Message // the replacement
+}
+
+// NamedPrompt is a prompt with the name of the function that makes its request, for errors.
+type NamedPrompt struct {
+	policy.Prompt
+	Function string
+}
+
+func Named(p policy.Prompt) NamedPrompt { return NamedPrompt{Prompt: p, Function: "Prompt.Request"} }
+
+// Write tries the prompts in order, each with the candidates in order, until a summary can be put in place. If no
+// summary can, the errors say why.
+func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, []error) {
+	var reasons []error
+	if len(prompts) == 0 {
+		return Written{}, []error{errNoPrompt}
+	}
+	for i, p := range prompts {
+		w.mayClip = i == len(prompts)-1 // a later prompt may show less by itself
+		// A fork needs the agent's request, sent by this process, and the agent's model as the first candidate.
+		if p.Forks && (len(w.Attempt.Material.Sent) == 0 || !w.Candidates[0].isAgent) {
+			if w.OtherProcess && w.Candidates[0].isAgent {
+				w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, w.Candidates[0].Name, errSentElsewhere })
+			}
+			continue
+		}
+		for _, c := range w.Candidates {
+			if c.err != nil || p.Forks && !c.isAgent {
+				continue
+			}
+			w.unseen = false
+			text, err := w.summarise(ctx, c, Named(p))
+			if errors.Is(err, errOneTooLarge) && c.forget() {
+				text, err = w.summarise(ctx, c, Named(p))
+			}
+			var d Written
+			if err == nil {
+				d, err = w.finish(ctx, c, Named(p), text)
+			}
+			if err == nil {
+				d.Answers, d.Asked, d.Unseen = c.answers, c.asked, w.unseen
+				return d, nil
+			}
+			if ctx.Err() != nil {
+				return Written{}, append(reasons, guard.EndCause(ctx, err))
+			}
+			err = &policy.CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
+			w.Emit(event.Refused, func(e *event.Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
+			reasons = append(reasons, err)
+		}
+	}
+	if len(reasons) == 0 {
+		reasons = []error{failure.ErrNobodyToAsk}
+	}
+	return Written{}, reasons
+}
+
+// summarise asks a candidate for a summary of everything that the job covers. If a turn is cut and the prompt has a
+// Prefix, it makes two requests in parallel, one of them for that turn. If the turn alone is covered, or two summaries
+// would have too little room, it makes one request for everything.
+func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (string, error) {
+	j := w.Attempt
+	if p.Prefix == nil || j.prefix == 0 {
+		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
+	}
+	cut := len(j.covered) - j.prefix
+	before, turn, err := j.split(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	if cut == 0 || turn.Material.Words < policy.MinWords {
+		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
+	}
+	var texts [2]string
+	var failed [2]error
+	var both sync.WaitGroup
+	ofTurn := p
+	ofTurn.Request, ofTurn.Function = p.Prefix, "Prompt.Prefix"
+	both.Go(func() { texts[0], failed[0] = w.inPieces(ctx, c, before, p, j.covered[:cut], 0) })
+	both.Go(func() { texts[1], failed[1] = w.inPieces(ctx, c, turn, ofTurn, j.covered[cut:], j.prefix) })
+	both.Wait()
+	if err := errors.Join(failed[:]...); err != nil {
+		return "", err
+	}
+	merged, err := guard.Value(ctx, guard.NameMerge, func() string { return p.Merge(texts[0], texts[1]) })
+	if err != nil {
+		return "", err
+	}
+	return prompts.Tidy(merged)
+}
+
+// split splits the job in two, for the history before the turn that is cut and for that turn. The turn gets three
+// eighths of the room for words.
+func (j *Attempt) split(ctx context.Context, p NamedPrompt) (before, turn Attempt, err error) {
+	frame, err := guard.Value(ctx, guard.NameMerge, func() int { return j.Material.Tokenizer.CountText(p.Merge("…", "…")) })
+	before, turn = *j, *j
+	turn.Material.Previous, turn.Material.PreviousSummary = nil, ""
+	words := j.Material.Words - frame
+	turn.Material.Words = 3 * words / 8
+	before.Material.Words = words - turn.Material.Words
+	return before, turn, err
+}
+
+var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary outside the background: add one without Background to Prompts, or change Mode")
+
+// MaxShrinks is how often a request that was refused as too large is made again, and how often one round that is too large
+// is clipped.
+const MaxShrinks = 6
+
+// inPieces asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
+// they are summarised in pieces, each with the summary of those before it.
+func (w *Writer) inPieces(ctx context.Context, c *Candidate, j Attempt, p NamedPrompt, rest []history.Unit, prefix int) (string, error) {
+	shrinks, n := 0, 0
+	most := max(1, len(rest)>>w.Splits)
+	var refused error
+	for clip := 0; ; {
+		var err error
+		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < MaxShrinks {
+			clip++ // one round is more than the candidate takes in: clip its texts, more each time
+			first, times, why := rest[0], clip, err
+			clipped, wrong := guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) (history.Unit, error) {
+				limit := c.room(w.toolTokens(c, p), w.leastAnswer(c, p)) >> times
+				if limit < policy.MinWords {
+					return history.Unit{}, why
+				}
+				return first.Clipped(c.Tokenizer, limit, 0.4), nil
+			})
+			if err = wrong; err == nil {
+				rest = slices.Clone(rest)
+				rest[0] = clipped
+				continue
+			}
+		}
+		if err != nil {
+			return "", errors.Join(refused, err)
+		}
+		summary, err := w.Ask(ctx, c, p, j.part(rest[:n], max(0, n+prefix-len(rest))))
+		switch k := refusal.Of(err).Kind; {
+		case k == refusal.Tokens && shrinks < MaxShrinks, k == refusal.Body && shrinks == 0:
+			shrinks++ // the candidate learnt from it, so the next piece is smaller
+			refused, n = err, 0
+			continue
+		case k == refusal.Tokens, k == refusal.Body:
+			c.giveUp(err) // it is not the size
+		}
+		if err != nil {
+			return "", err
+		}
+		if rest = rest[n:]; len(rest) == 0 {
+			return summary, nil
+		}
+		prefix, clip, shrinks = min(prefix, len(rest)), 0, 0
+		if j, err = w.continued(ctx, j, summary); err != nil {
+			return "", err
+		}
+	}
+}
+
+// continued returns the job that continues from the summary of a piece.
+func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Attempt, error) {
+	m := j.Material
+	words, err := guard.Value(ctx, guard.NameTokenizer, func() string {
+		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return guard.Counted(m.Tokenizer.CountText(text)) <= m.Words })
+	})
+	if err != nil {
+		return j, err
+	}
+	// The next piece needs only the words of this summary.
+	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
+	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, 0, nil
+	stand, err := j.replacement(ctx, m)
+	if err != nil {
+		return j, err
+	}
+	j.Material.Previous, j.Material.PreviousSummary = stand, words
+	return j, nil
+}
+
+var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
+
+// pieceSize returns how many of the units fit into one request with the summary before them, at least one. Their size
+// as text differs from their size as messages, so each guess is rendered. The first guess is the size of the piece
+// before, or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range
+// is halved. A piece has at most most units, unless nothing can be split.
+func (w *Writer) pieceSize(ctx context.Context, c *Candidate, j *Attempt, p NamedPrompt, rest []history.Unit, prefix, guess, most int) (int, error) {
+	if p.Forks {
+		most = len(rest)
+	}
+	most = min(most, len(rest))
+	fits, over := 0, most+1 // the largest number known to fit, the smallest known not to
+	n := most
+	if guess > 0 {
+		n = min(n, guess)
+	}
+	for fits+1 < over {
+		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
+		_, err := w.render(ctx, c, p, m, w.answer(c))
+		large := failure.TooLarge(err)
+		if large && (n == 1 || p.Forks) { // nothing can be split
+			_, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
+			large = failure.TooLarge(err)
+		}
+		switch {
+		case !large && err != nil:
+			return 0, err
+		case !large:
+			fits = n
+			n = min(2*n, (fits+over)/2)
+		case n == 1 || p.Forks:
+			return 0, fmt.Errorf("%w: %w", errOneTooLarge, err)
+		default:
+			over = n
+			n = (fits + over) / 2
+			if exceeded, ok := errors.AsType[*render.BudgetExceededError](err); ok && fits == 0 && exceeded.Needed > 0 {
+				n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
+			}
+		}
+	}
+	return fits, nil
+}
+
+// answer returns the most tokens that a candidate may answer: the room, plus an allowance for thinking and analysis.
+func (w *Writer) answer(c *Candidate) int {
+	room := w.Attempt.Plan.Room
+	limit, _, _ := c.size()
+	n := room + max(room/2, min(2000, limit/8))
+	if most := w.Attempt.Policy.Ask.MaxTokens; most > 0 {
+		n = min(n, most)
+	}
+	return max(1, min(n, limit/2))
+}
+
+// leastAnswer returns the fewest tokens to leave for an answer if the request takes the rest: the room, or half of it
+// for a fork of the agent's request, which cannot be made smaller.
+func (w *Writer) leastAnswer(c *Candidate, p NamedPrompt) int {
+	room := w.Attempt.Plan.Room
+	if p.Forks {
+		room /= 2
+	}
+	return max(1, min(room, w.answer(c)))
+}
+
+// render renders a request so that messages, tools and answer together fit the candidate.
+func (w *Writer) render(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material, answer int) (*render.Result, error) {
+	return guard.Call(ctx, p.Function, 0, func(ctx context.Context) (*render.Result, error) {
+		budget := c.room(w.toolTokens(c, p), answer)
+		return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+	})
+}
+
+// toolTokens returns the tokens of the tools that a prompt declares, by the candidate's tokenizer.
+func (w *Writer) toolTokens(c *Candidate, p NamedPrompt) int {
+	return guard.Counted(c.Tokenizer.CountTools(w.tools(p)))
+}
+
+// tools returns the tools that a prompt declares.
+func (w *Writer) tools(p NamedPrompt) []chat.Tool {
+	if p.Tools {
+		return w.Attempt.Material.Tools
+	}
+	return nil
+}
+
+// Ask sends one request and returns the summary in the answer.
+func (w *Writer) Ask(ctx context.Context, c *Candidate, p NamedPrompt, m policy.Material) (string, error) {
+	rendered, err := w.render(ctx, c, p, m, w.answer(c))
+	if failure.TooLarge(err) {
+		rendered, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
+	}
+	if err != nil {
+		return "", failure.Within("rendering the request", err)
+	}
+	if len(rendered.Messages) == 0 {
+		return "", &policy.CallbackError{Name: p.Function, Err: errors.New("it returned a prompt without a message")}
+	}
+	request, err := requestOf(c, p.Mode, rendered.Messages)
+	if err != nil {
+		return "", err
+	}
+	if text, ok := w.FinishedBefore[request]; ok {
+		return text, nil
+	}
+	taken, err := guard.Value(ctx, guard.NameTokenizer, func() int { return rendered.Tokens + w.toolTokens(c, p) })
+	if err != nil {
+		return "", err
+	}
+	pol := w.Attempt.Policy.Ask
+	req := chat.Request{Messages: rendered.Messages, Temperature: pol.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
+	if limit, ratio, apart := c.size(); !apart {
+		taken := clamp.Int(math.Ceil(ratio * float64(taken)))
+		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
+	}
+	if len(req.Tools) > 0 && !p.Forks { // a fork declares its tools as the agent's request did, or the cache is lost
+		req.ToolChoice = chat.ToolChoiceNone
+	}
+	response, err := w.generate(ctx, c, req)
+	if ctx.Err() != nil {
+		return "", guard.EndCause(ctx, err)
+	}
+	if err != nil {
+		w.recordFailure(c, taken, err)
+		return "", err
+	}
+	c.answered(taken)
+	text, err := read(ctx, p, response)
+	if err == nil {
+		text, err = w.Session.Redact(ctx, entry.Passage{Text: text, Type: entry.TypeCompaction, Path: "compaction.text"})
+	}
+	if ctx.Err() != nil {
+		return "", guard.EndCause(ctx, err)
+	}
+	if err == nil {
+		err = prompts.AtLeast(pol.MinChars)(policy.Material{Summary: text})
+	}
+	if err != nil {
+		return "", err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unseen = w.unseen || p.Drops && len(rendered.Report().Dropped()) > 0
+	w.Finished = append(w.Finished, entry.SummaryAnswer{SummaryRequest: request, Text: text})
+	if len(response.Compaction) > 0 {
+		w.ownCompactions = map[string][]chat.Opaque{text: response.Compaction}
+	}
+	return text, nil
+}
+
+// read returns the summary in an answer.
+func read(ctx context.Context, p NamedPrompt, r chat.Response) (string, error) {
+	if p.Read == nil {
+		return prompts.ReadAll(r)
+	}
+	text, err := guard.Call(ctx, "Prompt.Read", 0, func(context.Context) (string, error) { return p.Read(r) })
+	if err != nil {
+		return "", err
+	}
+	return prompts.Tidy(text)
+}
+
+// generate asks the candidate, and again if its failure may pass.
+func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (chat.Response, error) {
+	policy := w.Attempt.Policy.Ask
+	worth := func(err error, wait time.Duration) bool { // not beyond the policy's RetryWait in all
+		w.mu.Lock()
+		w.waited += wait
+		over := w.waited > policy.RetryWait
+		w.mu.Unlock()
+		if !over {
+			w.Emit(event.Retrying, func(e *event.Event) { e.Model, e.Wait, e.Err = c.Name, wait, err })
+		}
+		return !over
+	}
+	limit := policy.Timeout
+	if limit == 0 && len(w.Candidates) > 1 {
+		limit = policy.TimeLimit / time.Duration(len(w.Candidates)) // one that hangs leaves time for the others
+	}
+	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
+		n := w.Attempt.meter.ask()
+		response, err := endless.Generate(ctx, req, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			return Generate(ctx, c.Target, limit, req)
+		})
+		err = w.Session.Redacted(ctx, err)
+		w.Attempt.meter.add(response.Usage)
+		w.Emit(event.Answered, func(e *event.Event) {
+			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.Id, n), response.Usage, 1, err
+		})
+		return response, err
+	})
+}
+
+// recordFailure records what a failure says: that the request was too large, a time to wait, or that asking the model
+// in another way is useless.
+func (w *Writer) recordFailure(c *Candidate, counted int, err error) {
+	if large := refusal.Of(err); large.Kind == refusal.Tokens || large.Kind == refusal.Body {
+		c.refuse(entry.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}, large.Kind == refusal.Tokens)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if transient, passes := errors.AsType[*chat.TransientError](err); passes {
+		w.waits = append(w.waits, time.Now().Add(transient.RetryAfter))
+	}
+	if !badRequest(err) {
+		c.giveUp(err)
+	}
+}
+
+// requestOf identifies a request by a digest of its text, so that a smaller one for the same rounds differs.
+func requestOf(c *Candidate, mode policy.Mode, messages []chat.Message) (entry.SummaryRequest, error) {
+	text, err := json.Marshal(messages)
+	if err != nil {
+		return entry.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return entry.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
+}
+
+// badRequest reports whether an error is about the request alone, so that the model may be asked in another way.
+func badRequest(err error) bool {
+	_, invalid := errors.AsType[*chat.ValidationError](err)
+	code := refusal.Status(err)
+	return invalid || code == http.StatusBadRequest || code == http.StatusUnprocessableEntity
+}
+
+// finish makes the replacement for a summary. If the summary is too long, the model is asked once to shorten it, and
+// then it is cut at a section.
+func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text string) (Written, error) {
+	j := w.Attempt
+	d := Written{Prompt: p.Prompt, Text: plaintext.Untagged(text), Model: c.Name}
+	if d.Text != text {
+		d.Mended = append(d.Mended, "tags taken out of its text")
+	}
+	fits := func(text string) bool {
+		m := j.Whole()
+		m.Summary = text
+		stand, err := j.replacement(ctx, m)
+		if err == nil {
+			d.Messages = stand
+		}
+		return err == nil
+	}
+	if !fits(d.Text) && j.Material.Words >= policy.MinWords/2 {
+		m := j.Whole()
+		m.Summary = d.Text
+		shorter, err := w.Ask(ctx, c, Named(policy.Prompt{Mode: p.Mode, Read: p.Read, Request: prompts.Shorten}), m)
+		smaller := false
+		if err == nil {
+			shorter = plaintext.Untagged(shorter)
+			smaller, err = guard.Value(ctx, guard.NameTokenizer, func() bool { return m.Tokenizer.CountText(shorter) < m.Tokenizer.CountText(d.Text) })
+		}
+		if ctx.Err() != nil {
+			return d, guard.EndCause(ctx, err)
+		}
+		if smaller {
+			d.Text = shorter
+			d.Mended = append(d.Mended, "shortened by the model")
+		}
+		if !fits(d.Text) {
+			d.Text = trim.ToSection(d.Text, fits)
+			d.Mended = append(d.Mended, "cut at a section")
+		}
+	}
+	m := j.Whole()
+	m.Summary = d.Text
+	for i, check := range j.Policy.Ask.Checks {
+		if _, err := guard.Call(ctx, fmt.Sprintf("Ask.Checks[%d]", i), 0, func(context.Context) (struct{}, error) { return struct{}{}, check(m) }); err != nil {
+			if ctx.Err() != nil {
+				return d, err
+			}
+			w.Finished = nil // another attempt must not use these answers
+			return d, err
+		}
+	}
+	var err error
+	if d.Messages, err = j.replacement(ctx, m); err != nil {
+		return d, err
+	}
+	return d, w.addOwnCompaction(ctx, &d, text)
+}
+
+// addOwnCompaction adds the result of the provider's own compaction to the draft of the summary that it came with, if
+// there is room for both.
+func (w *Writer) addOwnCompaction(ctx context.Context, d *Written, summary string) error {
+	var own chat.Parts
+	w.mu.Lock()
+	for _, part := range w.ownCompactions[summary] {
+		if part.Tokens >= 0 && part.Tokens <= math.MaxInt32 && json.Valid(part.Value) {
+			own = append(own, part)
+		}
+	}
+	w.mu.Unlock()
+	if len(own) == 0 {
+		return nil
+	}
+	messages := slices.Clone(d.Messages)
+	last := &messages[len(messages)-1]
+	last.Content = slices.Concat(last.Content, own)
+	room := min(w.Attempt.Plan.Room, w.Attempt.replaced-1)
+	taken, err := guard.Value(ctx, guard.NameTokenizer, func() (n int) {
+		for _, m := range messages {
+			n = clamp.Sum(n, guard.Counted(w.Attempt.Material.Tokenizer.CountMessage(m)))
+		}
+		return n
+	})
+	switch {
+	case err != nil:
+		return err
+	case taken > room:
+		d.Mended = append(d.Mended, fmt.Sprintf("the provider's own compaction left out: with it the summary takes %d tokens and has room for %d", taken, room))
+	default:
+		d.Messages = messages
+	}
+	return nil
+}
+
+// replacement renders the messages to put in place. They must fit their room and be smaller than what they replace, so
+// the parts that may be left out must not fill the room. They are written once and replayed byte for byte.
+func (j *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Message, error) {
+	if m.Room < math.MaxInt32 {
+		m.Room = max(1, min(m.Room, j.replaced-1))
+	}
+	result, err := guard.Call(ctx, guard.NameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
+		return render.Render(ctx, elements.Nodes{j.Policy.Place.Replacement(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+	})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
+	}
+	if empty, ok := errors.AsType[*render.EmptyError](err); ok {
+		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d, which leaves no message of it", empty.Tokens, m.Room)}
+	}
+	if err != nil {
+		return nil, failure.Within("rendering the replacement", err)
+	}
+	if len(result.Messages) == 0 || slices.ContainsFunc(result.Messages, func(m chat.Message) bool { return m.Role != chat.RoleUser }) {
+		return nil, &policy.CallbackError{Name: guard.NameReplacement, Err: errors.New("it must return one or more user messages and nothing else")}
+	}
+	return result.Messages, nil
+}

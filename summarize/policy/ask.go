@@ -1,0 +1,114 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Ask says whom to ask for summaries, and how.
+type Ask struct {
+	// Prompts to ask with, in order: the next one is used if no model returned a usable summary. Defaults to
+	// prompts.FullPrompt and prompts.SimplePrompt.
+	Prompts []Prompt
+	// Mode limits Prompts to those of this mode and those that fork the agent's request. Defaults to [ModeAuto], which
+	// allows all.
+	Mode Mode
+	// Routes choose a model to ask by the agent's model; the first route that matches is used.
+	Routes []Route
+	// Names of models in summarize.Compactor.Models to ask, in this order. An event reports a name that is not there, and it is
+	// skipped. The agent's own model is asked last, and alone if no other is named.
+	Names []string
+	// Cheapest asks the models in the order of the cost of a summary, by their prices. It adds to Names the other
+	// models of summarize.Compactor.Models that have prices. The agent's own model takes part, with the price of its cached
+	// prompt if the first of Prompts forks its request. Off by default.
+	Cheapest bool
+	// Timeout of each answer. None by default.
+	Timeout time.Duration
+	// TimeLimit of a compaction with all its requests. Defaults to 5 minutes.
+	TimeLimit time.Duration
+	// Attempts is the most times that a request is made if it fails with a [*chat.TransientError]. Defaults to one. All
+	// waits of a compaction together last at most RetryWait.
+	Attempts int
+	// RetryWait is the longest total time that a compaction waits between attempts. Defaults to 5 seconds.
+	RetryWait time.Duration
+	// MinChars is the fewest characters (code points) of an answer. None by default.
+	MinChars int
+	// MaxTokens is the most tokens that a model may answer. A request asks for fewer if the summary's room, plus an
+	// allowance for thinking and analysis, is smaller. No limit by default.
+	MaxTokens int
+	// Temperature of each request. Defaults to the model's own.
+	Temperature *float64
+	// SimpleResult is a lower bound, in tokens, for prompts that clip tool results: no result is clipped below it.
+	// Defaults to 200.
+	SimpleResult int
+	// Checks of a summary. Every policy also checks that a summary is not empty, fits its room, and is smaller than
+	// what it replaces.
+	Checks []Check
+	// Quirks of the agent's model, by its name.
+	Quirks []Quirk
+}
+
+// Route names the model that summarises for agents whose own model matches a pattern.
+type Route struct {
+	// Agents are patterns of model names, for example "claude-opus*". They match by family: case and a provider's
+	// prefix do not count.
+	Agents []string
+	// Model is the name of the model to ask, in summarize.Compactor.Models.
+	Model string
+}
+
+// Quirk holds what models whose names match a pattern need.
+type Quirk struct {
+	// Models are patterns of model names, for example "claude-opus*". They match by family: case and a provider's
+	// prefix do not count.
+	Models []string
+	// Note is added to the request for a summary.
+	Note string
+	// Reminder is added after the summary, for the agent's model.
+	Reminder string
+	// Thinking keeps the newest covered thinking of the turn that is cut: the kept part of that turn begins with it,
+	// unless it begins with thinking of its own ([entry.Compaction]). It is for providers that check thinking and
+	// want some at the start of the calls that continue. Some models, such as Claude's newest, accept thinking only
+	// after exactly the messages that it followed, and therefore not after a summary. For them it is dropped (see
+	// anthropic.Thinking.Stale).
+	Thinking bool
+	// WithoutTools names tools whose calls and results are not shown to the model that summarises.
+	WithoutTools []string
+}
+
+func (a Ask) withDefaults() Ask {
+	if a.TimeLimit == 0 {
+		a.TimeLimit = 5 * time.Minute
+	}
+	if a.RetryWait == 0 {
+		a.RetryWait = 5 * time.Second
+	}
+	if a.SimpleResult == 0 {
+		a.SimpleResult = 200
+	}
+	return a
+}
+
+func (a Ask) check() error {
+	modes := []Mode{ModeFull, ModeSimple} // of the default prompts
+	if len(a.Prompts) > 0 {
+		modes = make([]Mode, len(a.Prompts))
+		for i, p := range a.Prompts {
+			modes[i] = p.Mode
+		}
+	}
+	switch {
+	case a.Mode != ModeAuto && !slices.Contains(modes, a.Mode):
+		return fmt.Errorf("summarize: Policy.Ask.Mode is %q: its prompts have the modes %q", a.Mode, modes)
+	case a.Temperature != nil && !(*a.Temperature >= 0 && !math.IsInf(*a.Temperature, 1)):
+		return fmt.Errorf("summarize: Policy.Ask.Temperature is %v: it must be 0 or more", *a.Temperature)
+	}
+	return errors.Join(
+		notBelow0("Ask.Timeout", a.Timeout), notBelow0("Ask.TimeLimit", a.TimeLimit), notBelow0("Ask.RetryWait", a.RetryWait),
+		notBelow0("Ask.Attempts", a.Attempts), notBelow0("Ask.MinChars", a.MinChars), notBelow0("Ask.MaxTokens", a.MaxTokens),
+		notBelow0("Ask.SimpleResult", a.SimpleResult),
+	)
+}

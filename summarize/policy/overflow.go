@@ -1,0 +1,27 @@
+package policy
+
+// Overflow says what to do about requests that the provider refused as too large, and about prompts that no compaction
+// makes fit.
+type Overflow struct {
+	// Attempts is how often a refused request is answered by a compaction, if the policy has a condition for
+	// [OnContextLimit]. Further attempts make the prompt smaller without one (summarize.Compactor.Recover). Defaults to 3.
+	Attempts int
+	// LastResort says what to do about a prompt that no compaction makes fit, whatever the triggers are. Defaults to
+	// [ResortError].
+	LastResort LastResort
+}
+
+// LastResort says what to do about a prompt that nothing makes fit.
+type LastResort string
+
+// The last resorts.
+const (
+	// ResortError returns the error, unless history that is Droppable can be left out.
+	ResortError LastResort = ""
+	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]), the summary of an earlier
+	// compaction last. The session keeps everything.
+	ResortTruncate LastResort = "truncate"
+	// ResortDrop renders once more. This time history may be dropped, the oldest rounds first, and pieces without a
+	// priority may be pruned as their own properties say. The session keeps everything.
+	ResortDrop LastResort = "drop"
+)

@@ -1,0 +1,32 @@
+package policy
+
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Target is a model and the limits of its requests.
+type Target struct {
+	// Model that answers.
+	Model chat.Model
+	// Name of the model. Routes and quirks match it, and usage is recorded under it. Empty by default.
+	Name string
+	// Tokenizer that counts the tokens of its requests. A model that is only asked for summaries defaults to the
+	// agent's tokenizer.
+	Tokenizer chat.Tokenizer
+	// Budget is the most tokens that a prompt may take: its messages, and the tools in it ([elements.Tool]).
+	// [sizing.Window.Budget] computes it; set ToolsInPrompt there if tools are in the prompt. A model that is only
+	// asked for summaries needs none.
+	Budget int
+	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget plus the
+	// tokens of Tools, and then the answer is assumed not to count towards it. A model that is only asked for summaries
+	// defaults to the agent's.
+	ContextWindow int
+	// Prices of the model, such as those in [sizing.PublishedPrices]. If they are set, usage entries hold digests of
+	// the requests, a measurement predicts what the provider's cache holds of the next one ([Measurement.Foretold]),
+	// and events report prompts that break the cache (event.CacheBroken). None by default.
+	Prices sizing.Prices
+	// Tools of the agent, unless they are in the prompt; tools in both places are an error (summarize.ErrTools). They are
+	// declared in requests for summaries that show their calls.
+	Tools []chat.Tool
+}

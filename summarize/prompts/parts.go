@@ -1,0 +1,95 @@
+package prompts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/breadcrumb"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize/policy"
+)
+
+// Earlier returns the summary of the history that was compacted before, "" at the first compaction. If its words were
+// not stored, they are taken from the messages in its place.
+func Earlier(m policy.Material) string {
+	if m.PreviousSummary != "" {
+		return m.PreviousSummary
+	}
+	texts := make([]string, 0, len(m.Previous))
+	for _, said := range m.Previous {
+		text := said.Text()
+		if words, ok := plaintext.Summary(text); ok {
+			text = words
+		}
+		texts = append(texts, text)
+	}
+	return strings.TrimSpace(strings.Join(texts, "\n\n"))
+}
+
+// EarlierBlock returns the earlier summary in the tag previous-summary; nil at the first compaction.
+func EarlierBlock(m policy.Material) elements.Node {
+	if Earlier(m) == "" {
+		return nil
+	}
+	return textblock.Line(plaintext.Tagged(plaintext.PreviousSummaryTag, plaintext.Untagged(Earlier(m))))
+}
+
+// ContextBlock returns the lines that hooks add as a list in the tag additional-context; nil if there are none.
+func ContextBlock(m policy.Material) elements.Node {
+	if len(m.Context) == 0 {
+		return nil
+	}
+	lines := make([]string, len(m.Context))
+	for i, line := range m.Context {
+		lines[i] = "- " + strings.ReplaceAll(plaintext.Untagged(line), "\n", "\n  ")
+	}
+	return textblock.Line(plaintext.Tagged("additional-context", strings.Join(lines, "\n")))
+}
+
+// language asks for the conversation's own language.
+const language = "Write in the language of the conversation."
+
+// Remarks returns the parts of a request that do not depend on the prompt: write in the language of the conversation,
+// the notes for the model, the user's instructions, and the room for the summary.
+func Remarks(m policy.Material) elements.Node {
+	return elements.Nodes{textblock.Paragraph(language), otherRemarks(m)}
+}
+
+// otherRemarks returns the remarks without the language.
+func otherRemarks(m policy.Material) elements.Nodes {
+	var list elements.Nodes
+	for _, note := range m.Notes {
+		list = append(list, textblock.Paragraph(note))
+	}
+	if m.Instructions != "" {
+		list = append(list, textblock.Paragraph("The user asks of the summary: "+m.Instructions))
+	}
+	if m.Words > 0 {
+		list = append(list, textblock.Paragraph(fmt.Sprintf("There is room for %d tokens at the most; what is longer is cut.", m.Words)))
+	}
+	return list
+}
+
+// SummaryBlock returns the summary in a tag, word for word, except that text that looks like one of promptree's own
+// tags is made harmless.
+func SummaryBlock(m policy.Material, tag string) elements.Node {
+	return textblock.Line(plaintext.Tagged(tag, plaintext.Untagged(m.Summary)))
+}
+
+// Afterword returns the text that follows a summary: the breadcrumb, and the reminder for the agent's model.
+func Afterword(m policy.Material) elements.Nodes {
+	return elements.Nodes{textblock.Line(breadcrumbText(m.Breadcrumb)), textblock.Line(m.Reminder)}
+}
+
+// Clip cuts the middle out of a text that takes more than the given tokens, and marks the place.
+func Clip(m policy.Material, text string, tokens int) string {
+	return history.Clip(m.Tokenizer, text, max(1, tokens), 0.4)
+}
+
+// breadcrumbText returns the breadcrumb as text, "" for nowhere.
+func breadcrumbText(t policy.Breadcrumb) string {
+	return breadcrumb.Text(t.Path, t.Lines, t.Tool, t.Example)
+}
