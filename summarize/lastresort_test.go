@@ -57,7 +57,6 @@ func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, a message of %d%%, after %d rounds", name, share, earlier), func(t *testing.T) {
 					d := newFixture(t, chat.UserMessage(task))
 					d.Policy = policy
-					d.Policy.Cut.First, d.Policy.Cut.Messages = 0, 2
 					d.Always(models.Say("# Work\n\n<summary>" + words(30) + "</summary>"))
 					for n := range earlier {
 						d.Say(rounds(n, n, 300)...)
@@ -81,6 +80,39 @@ func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// The newest results leave room for a summary of what stands before them, or for all of that if it is too little to be
+// summarised.
+func TestResultsOfTheNewestRoundLeaveRoomForWhatStandsBeforeThem(t *testing.T) {
+	parallel := func(n, results, tokens int) []chat.Message {
+		list := []chat.Message{chat.AssistantMessage("I look.")}
+		for i := range results {
+			id := fmt.Sprintf("call-%d", n+i)
+			list[0].ToolCalls = append(list[0].ToolCalls, chat.ToolCall{ID: id, Name: "read", Arguments: `{"path":"a.go"}`})
+			list = append(list, chat.ToolResult(id, output(n+i, tokens)))
+		}
+		return list
+	}
+	for name, policy := range policies.All() {
+		for rule, steps := range map[string][][]chat.Message{
+			"a message of half of it":           {append([]chat.Message{chat.UserMessage(words(budget * 49 / 100))}, parallel(100, 3, budget)...)},
+			"a long message, and another round": {append([]chat.Message{chat.UserMessage(words(budget * 90 / 100))}, parallel(100, 4, budget)...), parallel(110, 1, budget*7/100)},
+		} {
+			t.Run(name+", "+rule, func(t *testing.T) {
+				d := newFixture(t, chat.UserMessage(task))
+				d.Policy = policy
+				d.Always(models.Say("# Work\n\n<summary>It was done.</summary>"))
+				for _, step := range steps {
+					d.Say(step...)
+					messages := d.Messages()
+					require.NoError(t, d.Wait(t.Context()))
+					newest := step[len(step)-1]
+					require.Equal(t, newest.ToolCallID, messages[len(messages)-1].ToolCallID, "the newest round stays")
+				}
+			})
 		}
 	}
 }

@@ -205,14 +205,14 @@ func (m *measurer) leftForNewest(ctx context.Context, s *measured, exceeded erro
 	} else if err != nil {
 		return 0, err
 	}
-	left := s.Budget - floor - frame
-	if results <= left {
-		return 0, nil
-	}
+	left, earlier := s.Budget-floor-frame, 0
 	if over, ok := errors.AsType[*render.BudgetExceededError](exceeded); ok {
-		left -= min(m.room(s.Budget), max(0, over.Needed-floor-frame-results), left/2)
+		earlier = max(0, over.Needed-floor-frame-results)
 	}
-	return max(0, left), nil
+	if results <= left-min(earlier, 2*minWords) {
+		return 0, nil // a compaction makes it fit
+	}
+	return max(0, left-min(m.room(s.Budget), earlier, max(left/2, 2*minWords))), nil
 }
 
 // layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the
