@@ -103,7 +103,7 @@ func (a Ask) withDefaults() Ask {
 // prompts returns the prompts to try on an occasion, in order.
 func (a Ask) prompts(on Occasion, background bool) []Prompt {
 	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p Prompt) bool {
-		return !a.Mode.allows(p) || p.Background && !background || p.OnDemand && on != OnDemand
+		return !a.Mode.allows(p) || p.Background && !background || p.OnDemand && on != OnDemand && a.Mode == ModeAuto
 	})
 }
 

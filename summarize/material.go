@@ -115,7 +115,7 @@ type Prompt struct {
 	Drops bool
 	// Background uses the prompt only for summaries that are made in the background.
 	Background bool
-	// OnDemand uses the prompt only if somebody asked for the compaction.
+	// OnDemand uses the prompt only if somebody asked for the compaction, unless [Ask].Mode forces its mode.
 	OnDemand bool
 	// Tools declares the agent's tools to the model, which must not call them.
 	Tools bool
