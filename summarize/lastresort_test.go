@@ -3,6 +3,7 @@ package summarize_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,6 +115,18 @@ func TestResultsOfTheNewestRoundLeaveRoomForWhatStandsBeforeThem(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestAResultThatIsCutToWhatIsLeftKeepsTheHeadThatThePolicySays(t *testing.T) {
+	for head, want := range map[float64]float64{0: 0.4, 0.9: 0.9} {
+		d := newFixture(t, chat.UserMessage(words(budget*70/100)))
+		d.Policy.Place.Limits.Head = head
+		d.Say(rounds(1, 1, 5*budget)...)
+		messages := d.Messages()
+		start, end, cut := strings.Cut(messages[len(messages)-1].Text(), "cut here")
+		require.True(t, cut)
+		require.InDelta(t, want, float64(len(start))/float64(len(start)+len(end)), 0.05)
 	}
 }
 

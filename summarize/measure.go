@@ -92,7 +92,7 @@ func (m *measurer) layOut(ctx context.Context, prompt elements.Node, view histor
 	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.target.Tokenizer, true, render.HistoryRequired
 	o.PromptBudget = m.sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
 	if newest > 0 {
-		view = view.NewestWithin(m.target.Tokenizer, newest)
+		view = view.NewestWithin(m.policy.Cut.Limits, m.target.Tokenizer, newest)
 	}
 	ctx, shown := history.WithShown(ctx, m.session, view)
 	layout, err := render.Lay(ctx, prompt, o)
