@@ -53,7 +53,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 // left: without it the agent would make the same call again, or end.
 func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 	for name, policy := range policies.All() {
-		for _, share := range []int{40, 52, 70, 90} {
+		for _, share := range []int{40, 52, 70, 90, 95} {
 			for _, earlier := range []int{0, 8} {
 				t.Run(fmt.Sprintf("%s, a message of %d%%, after %d rounds", name, share, earlier), func(t *testing.T) {
 					d := newFixture(t, chat.UserMessage(task))

@@ -212,7 +212,7 @@ func (m *measurer) leftForNewest(ctx context.Context, s *measured, exceeded erro
 	if results <= left-min(earlier, 2*minWords) {
 		return 0, nil // a compaction makes it fit
 	}
-	return max(0, left-min(m.room(s.Budget), earlier, max(left/2, 2*minWords))), nil
+	return max(0, left-min(m.room(s.Budget), earlier, max(left/2, min(2*minWords, left*3/4)))), nil
 }
 
 // layOutInBudget lays the prompt out within the budget. If the prompt holds tools and the policy has a threshold, the
