@@ -380,7 +380,7 @@ var triggers = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: policy, Old: "{On: summarize.OnDemand}", New: "{On: summarize.OnDemand, Reserve: 1}"},
-			{File: prompts, Old: "textblock.Paragraph(cmp.Or(h.Ask, ask)), m.Remarks())", New: "textblock.Paragraph(cmp.Or(h.Ask, ask)))"},
+			{File: prompts, Old: "}, textblock.Paragraph(ask), m.Remarks())", New: "}, textblock.Paragraph(ask))"},
 		},
 	},
 	{
