@@ -114,8 +114,8 @@ type Clear struct {
 	// Share is the part of the context window that Rule keeps at most, above 0 and up to 1. By default the window does
 	// not count.
 	Share float64
-	// Behind is the most tokens that may stand behind the first output that is cleared, because the provider's cache of
-	// them is lost. It does not count if the prompt does not fit, or after Idle. 0 sets no limit.
+	// Behind is the most tokens of history that may stand from the first round that is cleared on, this round included,
+	// because the provider's cache of them is lost. It does not count if the prompt does not fit, or after Idle. 0 sets no limit.
 	Behind int
 	// Idle is the time since the agent's last answer after which the provider's cache counts as lost. Defaults to 5
 	// minutes.
