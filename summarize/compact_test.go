@@ -385,11 +385,6 @@ func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {
 		{"a user message that is too large", []chat.Message{chat.UserMessage(words(budget))}, nil, summarize.ErrNothingToCompact},
 		{"one round", append([]chat.Message{chat.UserMessage(task)}, round(1, 100)...), required(budget), summarize.ErrNothingToCompact},
 		{"rounds, and other pieces that take the budget", overflowing(), required(budget), summarize.ErrNoRoom},
-		{"rounds, and other pieces that leave no room for a summary", overflowing(), required(budget - roundTokens - 130), summarize.ErrNoRoom},
-		{
-			"a newest round that leaves no room",
-			append(append([]chat.Message{chat.UserMessage(words(1900))}, round(1, 500)...), round(2, 2000)...), nil, summarize.ErrNoRoom,
-		},
 		{"history that is required in a limit of its own", overflowing(), elements.TokenLimit{Max: 100, Children: elements.Nodes{required(200)}}, summarize.ErrNoRoom},
 	} {
 		t.Run(c.name, func(t *testing.T) {
