@@ -98,8 +98,9 @@ func (v View) Newest() string {
 }
 
 // NewestWithin returns the view with the results of its newest round cut so that together they take at most limit
-// tokens, each in its middle. It is for a prompt that has less room for them than [Limits].Results says.
-func (v View) NewestWithin(t chat.Tokenizer, limit int) View {
+// tokens, each in its middle, of which [Limits].Head is kept at the start. It is for a prompt that has less room for them
+// than [Limits].Results says.
+func (v View) NewestWithin(limits Limits, t chat.Tokenizer, limit int) View {
 	v.snapshot = nil // made from the fields
 	v.Turns = slices.Clone(v.Turns)
 	if len(v.Turns) == 0 || len(v.Turns[len(v.Turns)-1].Rounds) == 0 {
@@ -113,7 +114,7 @@ func (v View) NewestWithin(t chat.Tokenizer, limit int) View {
 	for i, e := range round.Results {
 		results[i] = e.Message()
 	}
-	clipResults(t, results, limit, Limits{}.withDefaults().Head)
+	clipResults(t, results, limit, limits.withDefaults().Head)
 	for i, m := range results {
 		round.Results[i].Body = entry.Message{Message: m}
 	}

@@ -24,7 +24,7 @@ import (
 // Runner carries out plans in the background.
 type Runner interface {
 	// Run is called with a plan that was written to the session, and must return soon. The worker that takes the plan
-	// over calls [Compactor.CarryOut] with its id, on a compactor for the same session, here or in another process. An
+	// over calls [Compactor.RunPlan] with its id, on a compactor for the same session, here or in another process. An
 	// error means that no worker will.
 	Run(ctx context.Context, s *history.Session, plan string) error
 }
@@ -99,7 +99,7 @@ func (w *walker) launch(o execution) *task {
 		if t.end = func(*render.Result, error) {}; !o.background {
 			t.ctx, t.end = ctx, end
 		}
-		if t.err = x.run(ctx, o, t.keepDraft(work, x, o.background)); t.err != nil {
+		if t.err = x.run(ctx, o, t.keep(work, x, o.background)); t.err != nil {
 			work.replace(t, nil)
 		}
 		if t.err != nil || o.background {
@@ -116,7 +116,7 @@ func (w *walker) launch(o execution) *task {
 }
 
 // keepDraft returns a function that keeps a draft for a render.
-func (t *task) keepDraft(in *work, x *executor, background bool) func(context.Context, write.Written) error {
+func (t *task) keep(in *work, x *executor, background bool) func(context.Context, write.Written) error {
 	return func(ctx context.Context, d write.Written) error {
 		if background {
 			e := d.Attempt.Event(event.Ready)
@@ -223,7 +223,9 @@ func (w *walker) patience() time.Duration {
 // wait waits for the pending compaction, at most as long as the policy allows.
 func (w *walker) wait(s *plan.Rendered, d policy.Decision) error {
 	w.waited = true
-	w.c.emit(w.ctx, event.Event{Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.PromptTokens(), Base: s.Base})
+	w.c.emit(w.ctx, event.Event{
+		Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base},
+	})
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(abortable, w.patience())
@@ -291,7 +293,7 @@ func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
-	if !pl || w.policy.Background.PerModel && t.draft.Attempt.Plan.Model != w.target.Name {
+	if !pl || w.policy.Background.PerModel && t.written.Attempt.Plan.Model != w.target.Name {
 		x.discard(w.ctx, t, nil)
 		return false, nil
 	}
@@ -303,8 +305,8 @@ func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
 	if err == nil {
 		var e entry.Entry
 		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Newest: s.Newest, Messages: len(s.PromptMessages()), MustFit: mustFit}
-		if e, err = x.placer.Place(ctx, t.draft, at); err == nil {
-			x.afterwards(ctx, t.draft, e)
+		if e, err = x.placer.Place(ctx, t.written, at); err == nil {
+			x.afterwards(ctx, t.written, e)
 		}
 	}
 	switch {
@@ -317,7 +319,7 @@ func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
 		return false, context.Cause(w.ctx)
 	}
 	why := &FailedError{Reasons: []error{err}}
-	x.placer.Conclude(ctx, t.id, t.draft, why.Reasons, false)
+	x.placer.Conclude(ctx, t.id, t.written, why.Reasons, false)
 	t.end(nil, why)
 	x.session.Release(t.id)
 	return false, why
@@ -343,7 +345,7 @@ func (x *executor) abandon(ctx context.Context, in *work) error {
 
 // discard throws the result of a task away.
 func (x *executor) discard(ctx context.Context, t *task, why error) {
-	x.placer.Discard(ctx, t.id, t.draft, why)
+	x.placer.Discard(ctx, t.id, t.written, why)
 	x.session.Release(t.id)
 	t.end(nil, why)
 }

@@ -66,7 +66,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 	if err := c.journal().Navigate(ctx, to, summary); err != nil {
 		return nil, err
 	}
-	if c.Checkpoints != nil && w.policy.Place.Checkpoints {
+	if c.Checkpoints != nil && w.policy.Replace.Checkpoints {
 		_, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
 		})
@@ -89,7 +89,10 @@ func (w *walker) summariseBranch(from, to, instructions string, intervention Int
 	}
 	left := write.Branch{
 		Session: c.Session, Ledger: l, Models: c.Models, Target: w.target, Policy: w.policy, From: from, To: to, Emit: c.emit,
-		Material: policy.Material{Instructions: instructions, Context: intervention.Context, Tools: plan.Declared(w.target, c.toolsSent())},
+		Material: policy.Material{
+			Wishes:       policy.Wishes{Instructions: instructions, Context: intervention.Context},
+			AgentRequest: policy.AgentRequest{Tools: plan.Declared(w.target, c.toolsSent())},
+		},
 	}
 	summary, reasons := left.Summarise(w.ctx)
 	switch {

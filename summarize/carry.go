@@ -35,7 +35,10 @@ var errSaidMeanwhile = errors.New("summarize: the session was compacted, but the
 func (w *walker) writePlan(s *plan.Rendered, d policy.Decision) (id string, err error) {
 	defer func() {
 		if err != nil && w.ctx.Err() == nil {
-			w.c.emit(w.ctx, event.Event{Kind: event.Failed, Reason: s.Occasion, Background: d.Do == policy.ActStart, TokensBefore: s.PromptTokens(), Base: s.Base, Err: err})
+			w.c.emit(w.ctx, event.Event{
+				Kind: event.Failed, Reason: s.Occasion, Background: d.Do == policy.ActStart,
+				Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base}, Err: err,
+			})
 		}
 	}()
 	if w.c.Session.ReadOnly() {
@@ -58,9 +61,12 @@ func (w *walker) writePlan(s *plan.Rendered, d policy.Decision) (id string, err 
 		return "", err
 	}
 	w.c.emit(w.ctx, event.Event{
-		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry, Covered: plan.Covered,
-		Kept: plan.Kept, Over: plan.Over, MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
-		Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),
+		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry,
+		Cut: event.Cut{Covered: plan.Covered, Kept: plan.Kept, Over: plan.Over},
+		Size: event.Size{
+			MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
+			Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),
+		},
 	})
 	return id, nil
 }
@@ -126,7 +132,7 @@ func (x *executor) run(ctx context.Context, o execution, take func(context.Conte
 			reasons = []error{claimErr}
 			return nil
 		}
-		d, reasons = x.draft(limited, o)
+		d, reasons = x.summarise(limited, o)
 		return nil
 	})
 	if err != nil { // code of ours panicked
@@ -169,7 +175,7 @@ func mayPass(reasons []error) bool {
 }
 
 // draft opens the job of a plan, calls its hooks and has the summary written.
-func (x *executor) draft(ctx context.Context, o execution) (write.Written, []error) {
+func (x *executor) summarise(ctx context.Context, o execution) (write.Written, []error) {
 	l, err := x.journal.Read(ctx)
 	if err != nil {
 		return write.Written{}, []error{err}
@@ -203,7 +209,7 @@ func (x *executor) draft(ctx context.Context, o execution) (write.Written, []err
 		return write.Written{Attempt: j, Writer: w}, []error{err}
 	}
 	if got.Summary != nil {
-		d, err := j.SuppliedDraft(ctx, x.session, m.Sizing())
+		d, err := j.UseSupplied(ctx, x.session, m.Sizing())
 		d.Attempt, d.Writer = j, w
 		if err != nil {
 			return d, []error{err}
@@ -244,7 +250,7 @@ func (x *executor) afterwards(ctx context.Context, d write.Written, e entry.Entr
 		}
 		err := x.title(ctx, d, e.ID)
 		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
-			x.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.Id, Hook: "Prompt.Title", Err: wrong})
+			x.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Hook: "Prompt.Title", Err: wrong})
 		}
 	})
 }
@@ -314,7 +320,7 @@ func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duratio
 	return err
 }
 
-// CarryOut carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
+// RunPlan carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
 // in place. It is for your own [Runner]. It returns once the hook after the compaction and the request for its title
 // have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if it is being carried out already,
 // by this process or by one with a lease ([history.Session.Claim]). Any other error says how the plan failed, which the
@@ -323,7 +329,7 @@ func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duratio
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
 // attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
 // limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
-func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err error) bool) error {
+func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return err

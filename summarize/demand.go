@@ -142,6 +142,9 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 		return nil, err
 	}
 	defer w.release()
+	if err := c.abandonFor(ctx, target); err != nil { // the prompt would wait for it
+		return nil, err
+	}
 	was := w.target
 	w.summarizer, w.target = &was, target
 	result, err := w.walk(policy.OnModelSwitch)
@@ -167,15 +170,21 @@ func (c *Compactor) retarget(ctx context.Context, target policy.Target) error {
 			return err
 		}
 	}
-	if c.Policy.Background.PerModel && c.Current().Name != target.Name {
-		if err := c.executor().abandon(ctx, &c.inner.work); err != nil {
-			return err
-		}
+	if err := c.abandonFor(ctx, target); err != nil {
+		return err
 	}
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
 	c.inner.target = &target
 	return nil
+}
+
+// abandonFor throws the pending summary away if it may not be used for a target.
+func (c *Compactor) abandonFor(ctx context.Context, target policy.Target) error {
+	if !c.Policy.Background.PerModel || c.Current().Name == target.Name {
+		return nil
+	}
+	return c.executor().abandon(ctx, &c.inner.work)
 }
 
 // AfterTurn checks the policy's conditions once the agent has finished, as the next Render would, so that a compaction

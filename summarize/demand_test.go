@@ -180,12 +180,12 @@ func TestSwitchToASmallerModel(t *testing.T) {
 }
 
 func TestAPromptOnDemandIsUsedForNothingElse(t *testing.T) {
-	asked := func(demand bool) string {
+	asked := func(demand bool, mode policy.Mode) string {
 		d := roomy(t)
 		full := prompts.FullPrompt()
 		full.OnDemand = true
-		d.Policy.Ask.Prompts = []policy.Prompt{full, prompts.SimplePrompt()}
-		d.Answers(models.SaySummary("Done."))
+		d.Policy.Ask.Prompts, d.Policy.Ask.Mode = []policy.Prompt{full, prompts.SimplePrompt()}, mode
+		d.Always(models.SaySummary("Done."))
 		if !demand {
 			d.Say(rounds(20, 26, roundTokens)...)
 		}
@@ -196,8 +196,9 @@ func TestAPromptOnDemandIsUsedForNothingElse(t *testing.T) {
 		}
 		return kinds(*d.Heard)
 	}
-	require.Equal(t, "started done/full", asked(true))
-	require.Equal(t, "started done/simple", asked(false))
+	require.Equal(t, "started done/full", asked(true, policy.ModeAuto))
+	require.Equal(t, "started done/simple", asked(false, policy.ModeAuto))
+	require.Equal(t, "started done/full", asked(false, policy.ModeFull), "it was forced")
 }
 
 func TestASummaryMadeForAnotherModelIsThrownAwayIfThePolicySaysSo(t *testing.T) {
@@ -232,6 +233,24 @@ func TestASummaryMadeForAnotherModelIsThrownAwayIfThePolicySaysSo(t *testing.T) 
 				require.Equal(t, !c.perModel, strings.Contains(text(d.Messages()), "For the first model."))
 				require.Equal(t, c.want, kinds(*d.Heard))
 			})
+		})
+	}
+}
+
+func TestASwitchDoesNotWaitForASummaryThatItThrowsAway(t *testing.T) {
+	for perModel, want := range map[bool]string{true: "started cancelled started done/full", false: "started waiting ready/full done/full"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := backgroundFixture(t, 3400)
+			d.Policy.Background.PerModel = perModel
+			d.Answers(slowly(50*time.Second, models.SaySummary("For the first model.")), models.SaySummary("For the second."))
+			d.Messages()
+			synctest.Wait() // the model is asked
+			smaller, start := d.Target, time.Now()
+			smaller.Name, smaller.Budget = "smaller", 2500
+			_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller)
+			require.NoError(t, err)
+			require.Equal(t, want, kinds(*d.Heard))
+			require.Equal(t, !perModel, time.Since(start) > 0)
 		})
 	}
 }

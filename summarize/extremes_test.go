@@ -41,16 +41,16 @@ func requireSound(t *testing.T, d fixture, label string, number any) {
 // everyNumber returns a policy with a number in every field.
 func everyNumber() policy.Policy {
 	p := policies.All()["copilot-chat"]
-	p.Measure.Threshold = 0.9
+	p.Counting.Threshold = 0.9
 	p.Trigger = policy.Trigger{
 		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: policy.OnBudgetExceeded, Messages: 1},
 	}
 	p.Background.Wait, p.Background.Timeout = 0.95, time.Second
 	p.Clear.Rule.Keep, p.Clear.Rule.Saves = 2000, 100
-	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1}
+	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1, Limits: history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}}
 	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
-	p.Place.Share, p.Place.Max, p.Place.Limits = 0.2, 1000, history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}
+	p.Replace.Share, p.Replace.Max = 0.2, 1000
 	p.Overflow = policy.Overflow{Attempts: 3, LastResort: policy.ResortTruncate}
 	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
 	return p
@@ -60,9 +60,6 @@ func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T)
 	t.Parallel()
 	require.NoError(t, everyNumber().Validate())
 	extremes.Each(everyNumber(), func(field string, number any, p policy.Policy) {
-		if strings.HasPrefix(field, "Cut.Limits") {
-			return // Place.Limits overrides them
-		}
 		err := p.Validate()
 		if err != nil {
 			names := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
@@ -82,7 +79,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 	t.Parallel()
 	for name, p := range policies.All() {
 		for _, share := range []float64{0, 1} {
-			p.Measure.Threshold, p.Place.Share = share, share
+			p.Counting.Threshold, p.Replace.Share = share, share
 			extremes.Each(policy.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target policy.Target) {
 				if !strings.HasPrefix(field, "Prices.") {
 					requireUsedOrRefused(t, p, target, name+": "+field, number)

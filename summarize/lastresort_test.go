@@ -3,6 +3,7 @@ package summarize_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,12 +54,11 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 // left: without it the agent would make the same call again, or end.
 func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 	for name, policy := range policies.All() {
-		for _, share := range []int{40, 52, 70, 90} {
+		for _, share := range []int{40, 52, 70, 90, 95} {
 			for _, earlier := range []int{0, 8} {
 				t.Run(fmt.Sprintf("%s, a message of %d%%, after %d rounds", name, share, earlier), func(t *testing.T) {
 					d := newFixture(t, chat.UserMessage(task))
 					d.Policy = policy
-					d.Policy.Cut.First, d.Policy.Cut.Messages = 0, 2
 					d.Always(models.Say("# Work\n\n<summary>" + words(30) + "</summary>"))
 					for n := range earlier {
 						d.Say(rounds(n, n, 300)...)
@@ -83,6 +83,51 @@ func TestAHugeResultBesideALongMessageIsCutToWhatIsLeft(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// The newest results leave room for a summary of what stands before them, or for all of that if it is too little to be
+// summarised.
+func TestResultsOfTheNewestRoundLeaveRoomForWhatStandsBeforeThem(t *testing.T) {
+	parallel := func(n, results, tokens int) []chat.Message {
+		list := []chat.Message{chat.AssistantMessage("I look.")}
+		for i := range results {
+			id := fmt.Sprintf("call-%d", n+i)
+			list[0].ToolCalls = append(list[0].ToolCalls, chat.ToolCall{ID: id, Name: "read", Arguments: `{"path":"a.go"}`})
+			list = append(list, chat.ToolResult(id, output(n+i, tokens)))
+		}
+		return list
+	}
+	for name, p := range policies.All() {
+		for rule, steps := range map[string][][]chat.Message{
+			"a message of half of it":           {append([]chat.Message{chat.UserMessage(words(budget * 49 / 100))}, parallel(100, 3, budget)...)},
+			"a long message, and another round": {append([]chat.Message{chat.UserMessage(words(budget * 90 / 100))}, parallel(100, 4, budget)...), parallel(110, 1, budget*7/100)},
+		} {
+			t.Run(name+", "+rule, func(t *testing.T) {
+				d := newFixture(t, chat.UserMessage(task))
+				d.Policy = p
+				d.Always(models.Say("# Work\n\n<summary>It was done.</summary>"))
+				for _, step := range steps {
+					d.Say(step...)
+					messages := d.Messages()
+					require.NoError(t, d.Wait(t.Context()))
+					newest := step[len(step)-1]
+					require.Equal(t, newest.ToolCallID, messages[len(messages)-1].ToolCallID, "the newest round stays")
+				}
+			})
+		}
+	}
+}
+
+func TestAResultThatIsCutToWhatIsLeftKeepsTheHeadThatThePolicySays(t *testing.T) {
+	for head, want := range map[float64]float64{0: 0.4, 0.9: 0.9} {
+		d := newFixture(t, chat.UserMessage(words(budget*70/100)))
+		d.Policy.Cut.Limits.Head = head
+		d.Say(rounds(1, 1, 5*budget)...)
+		messages := d.Messages()
+		start, end, cut := strings.Cut(messages[len(messages)-1].Text(), "cut here")
+		require.True(t, cut)
+		require.InDelta(t, want, float64(len(start))/float64(len(start)+len(end)), 0.05)
 	}
 }
 
@@ -120,8 +165,8 @@ func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget = 20_000
 		d.Policy = policy.Policy{
-			Measure: policy.Measure{By: policy.ByReport}, Trigger: policy.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
-			Place: policy.Place{Max: 200},
+			Counting: policy.Counting{By: policy.ByReport}, Trigger: policy.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
+			Replace: policy.Replace{Max: 200},
 		}
 		d.Say(rounds(1, 9, 500)...)
 		reported(d, "", c.input, 1000)

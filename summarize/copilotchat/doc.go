@@ -30,7 +30,7 @@
 //
 // The size of a prompt is the larger of our own count and the count that follows from the provider's latest report,
 // tools included. The window is the largest prompt: the smallest of the threshold, [policy.Target].ContextWindow, and
-// [policy.Target].Budget plus the tokens of the tools. Measure.Threshold is a ratio above 0 and up to 1, or a number
+// [policy.Target].Budget plus the tokens of the tools. Counting.Threshold is a ratio above 0 and up to 1, or a number
 // of tokens from 100 on. Any other threshold is a [*sizing.ThresholdError]. With a threshold the prompt has the budget
 // that [sizing.Window] works out: a tenth of what the tools leave is kept free.
 //

@@ -14,7 +14,7 @@ func TestThePageShowsWhereSummariesAreBegun(t *testing.T) {
 	p.Trigger[0].Jitter = 0 // the middle of the range
 	golden.Table(t, compacttest.WindowTable(t, p, []string{"warm", "cold"}, func(d policy.Decision) []int {
 		cold := d.Measurement
-		cold.Warm = false
+		cold.ToolRounds = false
 		return []int{d.Findings[0].At, p.Decide(cold).Findings[0].At}
 	}))
 }

@@ -25,7 +25,7 @@
 //     messages and a prompt that was rendered before. Both return how many messages and tokens they removed. Compact is
 //     refused while another call compacts, and ends by [summarize.Compactor.Abort].
 //
-// The largest prompt is the smallest of Measure.Threshold, [policy.Target].ContextWindow, and [policy.Target].Budget
+// The largest prompt is the smallest of Counting.Threshold, [policy.Target].ContextWindow, and [policy.Target].Budget
 // plus the tokens of the tools. Where a summary is begun, where a prompt waits for it and where it overflows, in thousands
 // of tokens with 10,000 of tools, if the budget is the one that [sizing.Window] works out for a window and an answer:
 //
@@ -163,5 +163,5 @@
 // request for a summary forbids tools, which the agent's requests do not, and after the first compaction it begins
 // differently: do not count on the cache for it. After a compaction the agent sees only the summary and the newest
 // round of its own work, and has to look up what else it needs. If the session is in a file, a pointer to it follows
-// the summary in each prompt ([policy.Place].NoBreadcrumb leaves it out).
+// the summary in each prompt ([policy.Replace].NoBreadcrumb leaves it out).
 package copilotcli

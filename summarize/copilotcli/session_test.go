@@ -85,11 +85,17 @@ func said(lengths ...int) []chat.Message {
 	return list
 }
 
+// material returns a material with what the user said, of which left more messages are not known, and room in tokens.
+func material(said []chat.Message, left, room int) policy.Material {
+	return policy.Material{
+		Summary: "S", Covering: policy.Covering{Said: said, SaidLeft: left}, Sizes: policy.Sizes{Tokenizer: compacttest.Quarter{}, Room: room},
+	}
+}
+
 // copied returns the copies in a replacement, as the number of the message and its characters, with + for the mark of a
 // cut, and the number of messages that are left out, in parentheses.
 func copied(t *testing.T, m policy.Material) string {
 	t.Helper()
-	m.Summary, m.Tokenizer = "S", compacttest.Quarter{}
 	text := compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m)
 	_, text, _ = strings.Cut(text, "<user-messages>\n")
 	text, _, _ = strings.Cut(text, "\n</user-messages>")
@@ -135,13 +141,11 @@ func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 			"001:10 (989) 984:10 985:10 986:10 987:10 988:10 989:10 990:10 991:10 992:10 993:10 994:10 995:10 996:10 997:10 998:10 999:10"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.want, copied(t, policy.Material{Said: c.users, SaidLeft: c.left, Room: 20_000}))
+			require.Equal(t, c.want, copied(t, material(c.users, c.left, 20_000)))
 		})
 	}
 	t.Run("a picture is named", func(t *testing.T) {
-		m := policy.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 2000, Said: []chat.Message{
-			{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}},
-		}}
+		m := material([]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, 0, 2000)
 		require.Contains(t, compacttest.FormatReplacement(t, copilotcli.CompactedSession{}.Replacement, m), "[attached: image https://example.com/U1.png]")
 	})
 }
@@ -210,7 +214,7 @@ func TestCopiesOfAnyMessagesAreThePublishedPrograms(t *testing.T) {
 				lengths[i] = 600 * (1 + r.IntN(10))
 			}
 		}
-		require.Equal(t, published(lengths), copied(t, policy.Material{Said: said(lengths...), Room: 50_000}), "seed %d: %v", seed, lengths)
+		require.Equal(t, published(lengths), copied(t, material(said(lengths...), 0, 50_000)), "seed %d: %v", seed, lengths)
 	}
 }
 
@@ -221,7 +225,7 @@ func TestInASmallRoomCopiesFollowTheSameRulesWithFewerCharacters(t *testing.T) {
 			"a huge newest message": said(30, 40, 50_000),
 			"many messages":         said(times(100, 500)...),
 		} {
-			got := strings.Fields(copied(t, policy.Material{Said: users, Room: room}))
+			got := strings.Fields(copied(t, material(users, 0, room)))
 			require.NotEmpty(t, got, "%s in %d tokens", rule, room)
 			require.Equal(t, "001", got[0][:3], "%s in %d tokens: %s", rule, room, got)
 			require.Equal(t, fmt.Sprintf("%03d", len(users)), got[len(got)-1][:3], "%s in %d tokens: %s", rule, room, got)

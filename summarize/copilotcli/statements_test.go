@@ -343,7 +343,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{39_999: false, 40_000: true} {
 					d := filled(t, tokens)
-					d.Policy.Measure.Threshold = 50_000
+					d.Policy.Counting.Threshold = 50_000
 					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
 					d = filled(t, tokens)
 					d.Target.Budget, d.Target.ContextWindow = 50_000, 0
@@ -936,7 +936,7 @@ func TestStatements(t *testing.T) {
 					want       string
 				}{{[]int{40_000, 20, 400}, `^3\d\d\d\+ 20 400$`}, {[]int{400, 20, 40_000}, `^400 20 2\d\d\d\+$`}} {
 					d := copying(t, c.characters...)
-					d.Policy.Place.Max = 1000
+					d.Policy.Replace.Max = 1000
 					require.Regexp(t, c.want, strings.Join(copiesIn(settled(d)[1].Text()), " "))
 				}
 			},
@@ -1065,7 +1065,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, list, 1)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Place.Checkpoints {", "if false {"),
+				statements.Change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Replace.Checkpoints {", "if false {"),
 				statements.Change("summarize/checkpoints/checkpoints.go", "		if path[p.Compaction] {", "		if true {"),
 			},
 		},
@@ -1303,8 +1303,8 @@ func TestStatements(t *testing.T) {
 				only(d, event.Truncated)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Over.Needed,", "MessagesAfter: len(s.Over.Messages),\n\t\tTokensBefore: s.Over.Needed,"),
-				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Over.Needed,", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Budget,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed,", "MessagesAfter: len(s.Over.Messages),\n\t\tTokensBefore: s.Over.Needed,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed,", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Budget,"),
 			},
 		},
 		{
@@ -1321,7 +1321,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
 				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),", ""),
-				statements.Change(engine+"carry.go", "Kept: plan.Kept, Over: plan.Over, MessagesBefore: len(s.PromptMessages()),", "Kept: plan.Kept, Over: plan.Over,"),
+				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,\n", "TokensBefore: s.PromptTokens(), Base: s.Base,\n"),
 			},
 		},
 		{
@@ -1361,7 +1361,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, *answered, 1)
 				require.Equal(t, only(d, event.Done).Plan+"/1", (*answered)[0].Request)
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/write.go", `fmt.Sprintf("%s/%d", w.Attempt.Id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.Attempt.Id, 0*n), response.Usage`)},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/write.go", `fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage`, `fmt.Sprintf("%s/%d", w.Attempt.ID, 0*n), response.Usage`)},
 		},
 		{
 			Says: "an event says that a request waits for a summary",
@@ -1378,7 +1378,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
-				d.Reported(t.Context(), event.Event{Why: "the provider compacted the thread", TokensBefore: 30_000, TokensAfter: 9000})
+				d.Reported(t.Context(), event.Event{Why: "the provider compacted the thread", Size: event.Size{TokensBefore: 30_000, TokensAfter: 9000}})
 				require.Equal(t, "the provider compacted the thread", only(d, event.Reported).Why)
 				compacttest.Equal(t, before, d.Messages())
 				require.Empty(t, compacttest.Compactions(d.Session))
@@ -1414,7 +1414,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
-				statements.Change(engine+"internal/write/attempt.go", "Background: j.Plan.Background, Base", "Background: false, Base"),
+				statements.Change(engine+"internal/write/attempt.go", "Background: j.Plan.Background,", "Background: false,"),
 			},
 		},
 		{

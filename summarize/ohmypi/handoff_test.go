@@ -37,13 +37,26 @@ func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
 	require.Greater(t, len(long)-len(short), 500)
 }
 
+func TestNotesEndWithTheOpenQuestionIfThatIsAskedFor(t *testing.T) {
+	for question, want := range map[bool]int{false: 0, true: 1} {
+		p := ohmypi.Handoff{Question: question}.Prompt()
+		for _, m := range []policy.Material{compacttest.FirstMaterial(), compacttest.SecondMaterial()} {
+			shown := compacttest.MustRenderRequest(t, p.Request(m))
+			asks := shown[len(shown)-1].Text()
+			require.Equal(t, want, strings.Count(asks, `"## Open question"`))
+			require.Equal(t, want == 1, strings.Contains(asks, "quote it there\nword for word."))
+		}
+		require.NotContains(t, compacttest.Text(compacttest.MustRenderRequest(t, p.Prefix(compacttest.SecondMaterial()))), "Open question", "the turn's request is still shown")
+	}
+}
+
 func TestTheNotesOfASplitTurnAreJoined(t *testing.T) {
 	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge("Before.", "Now."))
 	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge(" ", "Now."))
 }
 
 func TestFilesAreLeftOutIfThereIsTooLittleRoom(t *testing.T) {
-	m := policy.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
+	m := policy.Material{Summary: "S", Sizes: policy.Sizes{Tokenizer: compacttest.Quarter{}, Room: 3000}}
 	for n := range 20 {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
 		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))

@@ -21,8 +21,8 @@ var parts = []struct {
 	name string
 	of   func(policy.Policy) string
 }{
-	{"the use is", func(p policy.Policy) string { return cmp.Or(string(p.Measure.By), "counted") }},
-	{"of", func(p policy.Policy) string { return either(p.Measure.LoweredBase, "largest prompt", "window") }},
+	{"the use is", func(p policy.Policy) string { return cmp.Or(string(p.Counting.By), "counted") }},
+	{"of", func(p policy.Policy) string { return either(p.Counting.LoweredBase, "largest prompt", "window") }},
 	{"compacts at", limits},
 	{"meanwhile", func(p policy.Policy) string {
 		return either(slices.ContainsFunc(p.Trigger, func(c policy.Condition) bool { return c.Background }), "agent goes on", "agent waits")
@@ -38,7 +38,7 @@ var parts = []struct {
 			return ""
 		case c.Always:
 			return "always"
-		case c.Carry > 0:
+		case c.CostFactor > 0:
 			return "if it pays"
 		}
 		return "first"
@@ -74,8 +74,8 @@ var parts = []struct {
 		}
 		return fmt.Sprint(*p.Ask.Temperature)
 	}},
-	{"summary, at most", func(p policy.Policy) string { return tokens(cmp.Or(p.Place.Max, 10_000)) }},
-	{"checkpoints", func(p policy.Policy) string { return either(p.Place.Checkpoints, "written", "") }},
+	{"summary, at most", func(p policy.Policy) string { return tokens(cmp.Or(p.Replace.Max, 10_000)) }},
+	{"checkpoints", func(p policy.Policy) string { return either(p.Replace.Checkpoints, "written", "") }},
 	{"goes on with", func(p policy.Policy) string { return either(p.Continue != "", "a message", "") }},
 	{"last resort", func(p policy.Policy) string { return cmp.Or(string(p.Overflow.LastResort), "error") }},
 }
@@ -101,7 +101,7 @@ func on(p policy.Policy, o policy.Occasion) string {
 func limits(p policy.Policy) string {
 	var list []string
 	for _, c := range p.Trigger.For(policy.OnRender) {
-		if c.Carry > 0 {
+		if c.CostFactor > 0 {
 			list = append(list, "if it pays")
 		}
 		if c.Ratio > 0 {

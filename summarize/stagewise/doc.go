@@ -121,7 +121,7 @@
 //   - A tag stands on a line of its own, and texts are not escaped as in XML. An attachment is named by its type and URL,
 //     because a message here has no names of files.
 //   - After the briefing comes a pointer to the transcript, if the session is in a file. It takes about 100 tokens in
-//     each prompt ([policy.Place].NoBreadcrumb leaves it out).
+//     each prompt ([policy.Replace].NoBreadcrumb leaves it out).
 //   - Of the three models only those in [summarize.Compactor].Models are asked. If there are none, the agent's own
 //     reads the history.
 //

@@ -94,7 +94,7 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 			}
 		}
 		text := plaintext.Shortened(strings.Trim(b.Text, "\n"), func(text string) string {
-			return history.Clip(s, text, max(1, s.PromptBudget/4), 0.4)
+			return history.Clip(s, text, max(1, s.PromptBudget/4), history.DefaultHead)
 		})
 		notes := strings.ReplaceAll(strings.Join(b.Notes, "\n"), "]\n[attached: ", ", ")
 		add(strings.Trim(notes+"\n"+text, "\n"), worth)

@@ -26,7 +26,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	}
 	j, m := d.Attempt, d.Attempt.Whole()
 	compaction := entry.Compaction{
-		Plan: j.Id, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
+		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
 		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Title: plaintext.Title(d.Text), Summary: entry.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
 	}
 	if h := j.Supplied; h.Summary != nil {
@@ -49,7 +49,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	}
 	if l, err := p.Journal.Read(ctx); err != nil {
 		return none, err
-	} else if l.Pending == nil || l.Pending.ID != j.Id {
+	} else if l.Pending == nil || l.Pending.ID != j.ID {
 		return none, failure.ErrPlanEnded
 	}
 	var result *render.Result
@@ -79,7 +79,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
 	}
-	if p.Checkpoints != nil && j.Policy.Place.Checkpoints {
+	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
 		point, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", p.Timeout, func(ctx context.Context) (checkpoints.Checkpoint, error) {
 			return p.Checkpoints.Add(ctx, p.Journal.Session, found.ID, placed.Title, placed.Text)
 		})

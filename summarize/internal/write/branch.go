@@ -51,9 +51,9 @@ func (b Branch) Summarise(ctx context.Context) (*entry.Summary, []error) {
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	room := max(policy.MinWords, min(reserve/2, b.Policy.Place.Max))
+	room := max(policy.MinWords, min(reserve/2, b.Policy.Replace.Max))
 	j := &Attempt{
-		Id: "branch", Policy: b.Policy, Target: b.Target, meter: &meter{}, begun: time.Now(), Material: b.Material,
+		ID: "branch", Policy: b.Policy, Target: b.Target, meter: &meter{}, begun: time.Now(), Material: b.Material,
 		Plan: entry.Plan{Room: room, Words: room, Model: b.Target.Name, Occasion: "branch"},
 	}
 	m := &j.Material

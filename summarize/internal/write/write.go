@@ -213,7 +213,7 @@ func (w *Writer) inPieces(ctx context.Context, c *Candidate, j Attempt, p NamedP
 				if limit < policy.MinWords {
 					return history.Unit{}, why
 				}
-				return first.Clipped(c.Tokenizer, limit, 0.4), nil
+				return first.Clipped(c.Tokenizer, limit, history.DefaultHead), nil
 			})
 			if err = wrong; err == nil {
 				rest = slices.Clone(rest)
@@ -452,7 +452,7 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 		err = w.Session.Redacted(ctx, err)
 		w.Attempt.meter.add(response.Usage)
 		w.Emit(event.Answered, func(e *event.Event) {
-			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.Id, n), response.Usage, 1, err
+			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage, 1, err
 		})
 		return response, err
 	})
@@ -590,7 +590,7 @@ func (j *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Me
 		m.Room = max(1, min(m.Room, j.replaced-1))
 	}
 	result, err := guard.Call(ctx, guard.NameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{j.Policy.Place.Replacement(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+		return render.Render(ctx, elements.Nodes{j.Policy.Replace.With(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
