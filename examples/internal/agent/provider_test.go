@@ -40,7 +40,7 @@ func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Respons
 		}
 		return chat.Response{}, &chat.ContextLimitError{Limit: p.window, Tokens: tokens}
 	}
-	if req.ToolChoice == chat.ToolChoiceNone {
+	if req.MaxTokens > 0 { // for a summary
 		return chat.Response{Message: chat.AssistantMessage("<summary>Files were read.</summary>")}, nil
 	}
 	response, err := p.scripted.Generate(ctx, req)
