@@ -151,11 +151,11 @@ func Example_recipeCheapSummaries() {
 		Session: session, Policy: p,
 		Target: policy.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // never called
 		Models: map[string]policy.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done {
 				fmt.Println(e.Covered, "messages summarised by", e.Model)
 			}
-		},
+		})},
 	}
 	defer compactor.Close()
 	if _, err := compactor.Render(ctx, conversation(session)); err != nil {

@@ -94,7 +94,7 @@ func (w *walker) launch(o execution) *task {
 	owned := work.spawn(func(context.Context) {
 		defer done()
 		defer close(t.done)
-		ctx, end := w.c.trace(ctx, Work{Kind: WorkCompaction, Plan: o.id})
+		ctx, end := w.c.inner.observers.start(ctx, Work{Kind: WorkCompaction, Plan: o.id})
 		if t.end = func(*render.Result, error) {}; !o.background {
 			t.ctx, t.end = ctx, end
 		}

@@ -98,14 +98,14 @@ func (h faultyHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-type faultyTracer struct{ d *faultyFixture }
+type faultyObserver struct{ d *faultyFixture }
 
-func (t faultyTracer) TraceStart(context.Context, summarize.Work) context.Context {
+func (t faultyObserver) Start(context.Context, summarize.Work) context.Context {
 	t.d.misbehave()
 	return nil
 }
-func (t faultyTracer) TraceEvent(context.Context, event.Event)         { t.d.misbehave() }
-func (t faultyTracer) TraceEnd(context.Context, *render.Result, error) { t.d.misbehave() }
+func (t faultyObserver) Event(context.Context, event.Event)         { t.d.misbehave() }
+func (t faultyObserver) End(context.Context, *render.Result, error) { t.d.misbehave() }
 
 // faultyFunctions are a caller's functions, by the names that errors and events give them. Complaint is part of the
 // error about nonsense that the function returns, "" if it cannot return any.
@@ -113,12 +113,13 @@ var faultyFunctions = []struct {
 	name, complaint string
 	set             func(d *faultyFixture)
 }{
-	{"OnEvent", "", func(d *faultyFixture) {
-		hear := d.OnEvent
-		d.OnEvent = func(e event.Event) { hear(e); d.misbehave() }
+	{"observer summarize.OnEvent", "", func(d *faultyFixture) {
+		d.Observers = append(d.Observers, summarize.OnEvent(func(event.Event) { d.misbehave() }))
 	}},
-	{"Logger", "", func(d *faultyFixture) { d.Logger = slog.New(faultyHandler{slog.DiscardHandler, d}) }},
-	{"Tracer", "", func(d *faultyFixture) { d.Tracer = faultyTracer{d} }},
+	{"observer summarize.Log", "", func(d *faultyFixture) {
+		d.Observers = append(d.Observers, summarize.Log{Logger: slog.New(faultyHandler{slog.DiscardHandler, d})})
+	}},
+	{"observer summarize_test.faultyObserver", "", func(d *faultyFixture) { d.Observers = append(d.Observers, faultyObserver{d}) }},
 	{"hook BeforeCompact", "the summary of a hook: the answer cannot be used: it is empty", func(d *faultyFixture) {
 		d.Hooks.BeforeCompact = func(context.Context, policy.Occasion, policy.Material) (i summarize.Intervention, _ error) {
 			if d.misbehave() {
@@ -321,7 +322,7 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 						close(d.release)
 						synctest.Wait()
 						requireWorking(t, d)
-						_ = d.Close() // its error may be about a listener
+						_ = d.Close() // its error may be about an observer
 					})
 				})
 			}
@@ -355,7 +356,7 @@ func requireNamed(t *testing.T, d *faultyFixture, name, complaint string, told [
 	for _, e := range *d.Heard {
 		told = append(told, e.Err)
 	}
-	told = append(told, d.closed(t))
+	told = append(told, d.Late())
 	var all []string
 	for _, err := range told {
 		if err == nil {
@@ -374,19 +375,7 @@ func requireNamed(t *testing.T, d *faultyFixture, name, complaint string, told [
 			return
 		}
 	}
-	if name == "OnEvent" && d.fault != hangs {
-		return // only a Logger would be told, and there is none
-	}
 	require.Fail(t, "no error names the function", "%s\n%s", kinds(*d.Heard), strings.Join(all, "\n"))
-}
-
-// closed returns the error that Close would return about a listener that hangs.
-func (d *faultyFixture) closed(t *testing.T) error {
-	t.Helper()
-	if d.fault != hangs {
-		return nil
-	}
-	return d.Late()
 }
 
 // requireWorking checks that another compactor compacts the session, and that d renders.
@@ -443,13 +432,17 @@ func TestTheErrorOfACallThatWaitedSaysWhatItWaitedFor(t *testing.T) {
 	})
 }
 
-func TestTheLoggerReportsAnOnEventThatPanics(t *testing.T) {
+func TestAnObserverThatPanicsIsNotCalledAgainAndTheOthersAndCloseAreTold(t *testing.T) {
 	var log strings.Builder
 	d := newFixture(t, overflowing()...)
-	d.Logger, d.OnEvent = slog.New(slog.NewTextHandler(&log, nil)), func(event.Event) { panic("boom") }
+	called := 0
+	d.Observers = []summarize.Observer{summarize.Log{Logger: slog.New(slog.NewTextHandler(&log, nil))}, summarize.OnEvent(func(event.Event) { called++; panic("boom") })}
 	d.Answers(models.SaySummary("Done."))
 	d.Messages()
-	require.Contains(t, log.String(), "summarize: OnEvent: it panicked: boom")
+	const says = "summarize: observer summarize.OnEvent: it panicked: boom, and is not called again"
+	require.EqualError(t, d.Close(), says)
+	require.Contains(t, log.String(), says)
+	require.Equal(t, 1, called)
 }
 
 func TestWaitsBetweenAttemptsAreBoundedAndReported(t *testing.T) {

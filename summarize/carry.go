@@ -338,7 +338,7 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err er
 	defer done()
 	x := c.executor()
 	x.spawn = func(f func(context.Context)) bool { f(ctx); return true } // in this goroutine
-	ctx, end := c.trace(ctx, Work{Kind: WorkCompaction, Plan: plan})
+	ctx, end := c.inner.observers.start(ctx, Work{Kind: WorkCompaction, Plan: plan})
 	err = x.run(ctx, execution{id: plan, policy: w.policy, agent: w.target, target: w.target, otherProcess: true, retry: retry}, func(ctx context.Context, d write.Written) error {
 		if err := c.Session.Refresh(ctx); err != nil { // another process may have ended the plan
 			return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,29 +49,19 @@ type Compactor struct {
 	Runner Runner
 	// Checkpoints is the folder that summaries are written to. None by default.
 	Checkpoints *checkpoints.Folder
-	// OnEvent is called with each event, one at a time, also from goroutines of the compactor. It must not call the
-	// compactor. If a call takes more than 5 seconds, OnEvent is not called again; the Logger and the error of Close
-	// say so.
-	OnEvent func(event.Event)
-	// Logger logs the events. None by default. If its handler takes more than 5 seconds, it is not called again;
-	// OnEvent and the error of Close say so.
-	Logger *slog.Logger
-	// Tracer follows the compactor's work. None by default. If a call takes more than 5 seconds, it is not called
-	// again; OnEvent, the Logger and the error of Close say so.
-	Tracer Tracer
+	// Observers hear of the compactor's work. None by default.
+	Observers []Observer
 
 	inner inner
 }
 
 // inner is the internal state of a compactor.
 type inner struct {
-	once         sync.Once
-	compacting   chan struct{}                     // full while a compaction is made, one at a time
-	holder       atomic.Pointer[callback.Activity] // of the call that is compacting
-	eventMu      sync.Mutex                        // held while listeners are called
-	unresponsive map[string]bool                   // the listeners that did not return, by name; guarded by eventMu
-	listenerErrs error                             // their errors, for Close; guarded by eventMu
-	work         work
+	once       sync.Once
+	compacting chan struct{}                     // full while a compaction is made, one at a time
+	holder     atomic.Pointer[callback.Activity] // of the call that is compacting
+	observers  *observers
+	work       work
 
 	mu         sync.Mutex       // guards the fields below
 	prompt     elements.Node    // the last that was rendered
@@ -90,7 +79,19 @@ func (c *Compactor) init() {
 	c.inner.once.Do(func() {
 		c.inner.compacting = make(chan struct{}, 1)
 		c.inner.work.init()
+		c.inner.observers = newObservers(c.Observers, func(e event.Event) event.Event {
+			e.Policy, e.Session = c.Policy.Name, c.Session.Header().ID
+			return e
+		})
 	})
+}
+
+// emit passes an event to the observers.
+func (c *Compactor) emit(ctx context.Context, e event.Event) {
+	if len(c.Observers) > 0 {
+		e.Err = c.Session.Redacted(ctx, e.Err)
+		c.inner.observers.event(ctx, e)
+	}
 }
 
 // Render renders a prompt, and compacts the session if the policy says so.
@@ -298,7 +299,7 @@ func (w *walker) measure(on policy.Occasion) (*plan.Rendered, error) {
 
 // walk repeats the steps until the prompt can be returned.
 func (w *walker) walk(on policy.Occasion) (result *render.Result, err error) {
-	ctx, end := w.c.trace(w.ctx, Work{Kind: WorkRender, Reason: on})
+	ctx, end := w.c.inner.observers.start(w.ctx, Work{Kind: WorkRender, Reason: on})
 	defer func() { err = w.c.Session.Redacted(ctx, err); end(result, err) }()
 	w.ctx = ctx
 	for {
@@ -416,13 +417,29 @@ func (w *walker) recordSent(s *plan.Rendered) *render.Result {
 			w.c.emit(w.ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})
 		}
 	}
-	if w.c.listening() {
+	if len(w.c.Observers) > 0 {
 		w.c.emit(w.ctx, event.Event{
 			Kind: event.Usage, Reason: s.Occasion, Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
 			Base: s.Base, MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,
 		})
 	}
 	return s.Result
+}
+
+// breakdown returns the tokens of a request, or the zero value if the tokenizer fails.
+func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) event.Breakdown {
+	b, _ := guard.Value(w.ctx, guard.NameTokenizer, func() event.Breakdown {
+		b := event.Breakdown{Tools: guard.Counted(w.target.Tokenizer.CountTools(tools))}
+		for _, m := range messages {
+			if m.Role == chat.RoleSystem {
+				b.System += guard.Counted(w.target.Tokenizer.CountMessage(m))
+			} else {
+				b.Conversation += guard.Counted(w.target.Tokenizer.CountMessage(m))
+			}
+		}
+		return b
+	})
+	return b
 }
 
 // explain records a decision with its outcome for [Compactor.Explain].
@@ -482,6 +499,9 @@ func (c *Compactor) Explain(ctx context.Context) policy.Explanation {
 	return e
 }
 
+// usageLimit is how long the tokenizer may take to count a request for a usage entry.
+const usageLimit = 5 * time.Second
+
 // Usage returns a usage entry for a request: result is the prompt that was sent, response the model's response, and
 // answer the id of the answer's entry. Append it with the answer; later measurements use it. If the tokenizer fails,
 // the entry's Counted is 0. If the target has prices, the entry holds the request's cost and digests of it.
@@ -493,7 +513,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 		u.Refused = c.inner.refused
 	}
 	c.inner.mu.Unlock()
-	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, listenTime, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {
+	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
 	if plan.PricesFor(c.Policy, target) == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
@@ -501,7 +521,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	}
 	u.Cost = target.Prices.Of(u.Usage).Total()
 	if at, err := c.renderTime(result); err == nil {
-		u.Sent, _ = guard.Call(context.Background(), guard.NameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
+		u.Sent, _ = guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (sizing.Sent, error) {
 			return sizing.NewSent(at, target.Tokenizer, result.Messages, plan.Declared(target, result.Tools)), nil
 		})
 	}
@@ -537,13 +557,10 @@ func (c *Compactor) Abort() {
 }
 
 // Close ends the work in the background, waits for it and throws its result away. The session stays open. The error
-// names listeners that are not called any more because they did not return. Closing twice does nothing.
+// names observers that are not called any more. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
 	err := c.executor().abandon(context.Background(), &c.inner.work) // a summary that is ready
-	c.inner.eventMu.Lock()
-	defer c.inner.eventMu.Unlock()
-	err, c.inner.listenerErrs = errors.Join(err, c.inner.listenerErrs), nil
-	return err
+	return errors.Join(err, c.inner.observers.close())
 }

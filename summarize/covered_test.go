@@ -67,14 +67,14 @@ func newMarkedSession(t testing.TB, name string, p policy.Policy, target policy.
 		target.Model = chat.ModelFunc(s.answer)
 	}
 	target.Tokenizer = quarter{}
-	s.c = &summarize.Compactor{Session: numbered.Session(), Policy: p, Target: target, OnEvent: func(e event.Event) {
+	s.c = &summarize.Compactor{Session: numbered.Session(), Policy: p, Target: target, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.events = append(s.events, e)
 		if slices.Contains(e.Mended, "cut at a section") {
 			s.trimmed[e.Plan] = true
 		}
-	}}
+	})}}
 	return s
 }
 

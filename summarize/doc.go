@@ -156,9 +156,12 @@
 // write to, a lease outside the log shows within ten seconds that a process died ([history.Session.Claim]); without leases
 // a pending plan is left alone until the time that it names has passed.
 //
+// Those who want to know are told: [Compactor].Observers, a list, hear of each event and of where work begins and ends. No
+// render waits for one that is slow, and one that fails is not called again.
+//
 // What events, logs and errors quote is redacted as entries are ([history.Options].Redact).
 //
-// The caller's functions are hooks, listeners, the functions of a policy, models and tokenizers. They may panic, end
+// The caller's functions are hooks, observers, the functions of a policy, models and tokenizers. They may panic, end
 // their goroutine, return invalid values, or never return. Each of these becomes a [*policy.CallbackError] or a
 // [*policy.TimeoutError] with the function's name: as the error of the call, as the reason of a failed compaction, or as an
 // event if the work goes on without the function. A function that never returns is left behind a second after its

@@ -18,7 +18,7 @@ func QuirksOf(a policy.Ask, model string) policy.Quirk { return plan.QuirksOf(a,
 
 // Late returns the error about listeners that Close will return.
 func (c *Compactor) Late() error {
-	c.inner.eventMu.Lock()
-	defer c.inner.eventMu.Unlock()
-	return c.inner.listenerErrs
+	c.inner.observers.mu.Lock()
+	defer c.inner.observers.mu.Unlock()
+	return c.inner.observers.failed
 }

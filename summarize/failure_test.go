@@ -346,9 +346,10 @@ func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 		})
 		t.Run("a listener "+name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
-			d.OnEvent = func(event.Event) { misbehave() }
+			d.Observers = []summarize.Observer{summarize.OnEvent(func(event.Event) { misbehave() })}
 			d.Answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.Messages()), "Done.")
+			require.ErrorContains(t, d.Close(), "observer summarize.OnEvent")
 		})
 		t.Run("a hook "+name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
@@ -167,7 +168,7 @@ func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
 				step()
 				return answer(ctx, r)
 			})
-			d.OnEvent = func(event.Event) { step() }
+			d.Observers = []summarize.Observer{summarize.OnEvent(func(event.Event) { step() })}
 			d.Hooks.AfterCompact = func(context.Context, history.Entry) error { step(); return nil }
 			step()
 			want := d.Messages()

@@ -103,7 +103,7 @@ func workUntilKilled(path string) error {
 			time.Sleep(pause)
 			return sawUpTo(ctx, r)
 		})},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Checkpoint.Number > 0 {
 				fmt.Println("checkpoint", filepath.Base(e.Checkpoint.Path))
 			}
@@ -115,7 +115,7 @@ func workUntilKilled(path string) error {
 			}
 			tell(string(e.Kind))
 			time.Sleep(pause)
-		},
+		})},
 	}
 	if os.Getenv(everythingEnv) != "" {
 		c.Policy = everything()

@@ -115,7 +115,7 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 	d := summarize.Compactor{
 		Session: s, Policy: inBackground(), Target: policy.Target{Model: chat.ModelFunc(flaky), Name: "flaky", Tokenizer: quarter{}, Budget: budget},
 		Checkpoints: &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")},
-		OnEvent:     func(event.Event) {},
+		Observers:   []summarize.Observer{summarize.OnEvent(func(event.Event) {})},
 	}
 	d.Policy.Place.Checkpoints, d.Policy.Ask.RetryWait = true, time.Millisecond
 	d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnContextLimit}, policy.Condition{On: policy.OnModelSwitch, Ratio: 0.5})

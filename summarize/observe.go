@@ -5,79 +5,249 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// breakdown returns the tokens of a request, or the zero value if the tokenizer fails.
-func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) event.Breakdown {
-	b, _ := guard.Value(w.ctx, guard.NameTokenizer, func() event.Breakdown {
-		b := event.Breakdown{Tools: guard.Counted(w.target.Tokenizer.CountTools(tools))}
-		for _, m := range messages {
-			if m.Role == chat.RoleSystem {
-				b.System += guard.Counted(w.target.Tokenizer.CountMessage(m))
-			} else {
-				b.Conversation += guard.Counted(w.target.Tokenizer.CountMessage(m))
-			}
-		}
-		return b
-	})
-	return b
+// Observer hears of a compactor's work: where it begins and ends, and the events in it. [OnEvent] hears events alone, [Log]
+// logs them, and package summarize/tracing, a separate module, turns all of it into OpenTelemetry spans and metrics.
+//
+// The methods of an observer are called one at a time and in order, also from goroutines of the compactor. They must not
+// call the compactor. A call that takes more than a quarter of a second goes on beside the compactor's work. An observer
+// that panics, that takes more than 5 seconds for a call, or that is 1,000 calls behind, is not called again: the other
+// observers hear an [event.HookFailed], and [Compactor.Close] returns its error.
+type Observer interface {
+	// Start is called when work begins. It returns a context derived from ctx, with which elements, models and hooks are
+	// called if it returns in time; nil stands for ctx.
+	Start(ctx context.Context, w Work) context.Context
+	// Event is called with each event, in the context of the work in which it happened. That may have ended.
+	Event(ctx context.Context, e event.Event)
+	// End is called when work ends, with the context that Start returned. The result is nil unless a render succeeded.
+	End(ctx context.Context, result *render.Result, err error)
 }
 
-// listenTime is how long a listener may take for one event.
-const listenTime = 5 * time.Second
+// OnEvent is an [Observer] that is called with each event.
+type OnEvent func(event.Event)
 
-// emit passes an event to the listeners, one at a time, and the failure of one listener to the others.
-func (c *Compactor) emit(ctx context.Context, e event.Event) {
-	if !c.listening() {
+// Start does nothing.
+func (f OnEvent) Start(context.Context, Work) context.Context { return nil }
+
+// Event calls f.
+func (f OnEvent) Event(_ context.Context, e event.Event) { f(e) }
+
+// End does nothing.
+func (f OnEvent) End(context.Context, *render.Result, error) {}
+
+// Log is an [Observer] that logs each event at [event.Event.Level], with its fields in the group "compaction".
+type Log struct{ *slog.Logger }
+
+// Start does nothing.
+func (l Log) Start(context.Context, Work) context.Context { return nil }
+
+// Event logs an event.
+func (l Log) Event(ctx context.Context, e event.Event) {
+	l.LogAttrs(context.WithoutCancel(ctx), e.Level(), "compaction "+string(e.Kind), slog.Any("compaction", e))
+}
+
+// End does nothing.
+func (l Log) End(context.Context, *render.Result, error) {}
+
+// Work describes the work that an [Observer] hears of.
+type Work struct {
+	Kind WorkKind
+	// Reason is the occasion of a render.
+	Reason policy.Occasion
+	// Plan is the id of the plan's entry, for a compaction.
+	Plan string
+}
+
+// WorkKind is the kind of work.
+type WorkKind string
+
+// The kinds of work.
+const (
+	// WorkRender is a call of [Compactor.Render], [Compactor.Recover], [Compactor.SwitchModel] or
+	// [Compactor.AfterTurn], including its waits.
+	WorkRender WorkKind = "render"
+	// WorkCompaction is carrying out a plan, until the compaction is in the session, a summary is ready for a later
+	// render, or the attempt has failed. In the background it may outlive the render that began it.
+	WorkCompaction WorkKind = "compaction"
+)
+
+const (
+	observerLimit    = 5 * time.Second        // for one call
+	observerPatience = 250 * time.Millisecond // of the compactor, for one call
+	observerBehind   = 1000                   // calls that an observer may be behind
+)
+
+// observers calls the observers of a compactor.
+type observers struct {
+	list []*listener
+	fill func(event.Event) event.Event // fills in what each event has
+
+	mu     sync.Mutex // held while calls are handed out, so that all observers hear of events in one order
+	failed error      // of those that are not called any more, for Close
+}
+
+func newObservers(list []Observer, fill func(event.Event) event.Event) *observers {
+	o := &observers{fill: fill}
+	for _, one := range list {
+		o.list = append(o.list, &listener{Observer: one, name: fmt.Sprintf("observer %T", one), fail: o.fail})
+	}
+	return o
+}
+
+// event passes an event on.
+func (o *observers) event(ctx context.Context, e event.Event) {
+	e = o.fill(e)
+	var done []<-chan struct{}
+	o.mu.Lock()
+	for _, l := range o.list {
+		done = append(done, l.call(func() { l.Event(ctx, e) }))
+	}
+	o.mu.Unlock()
+	for i, l := range o.list {
+		l.await(done[i])
+	}
+}
+
+// start says that work begins. It returns the context of the work, and a function that says that it has ended.
+func (o *observers) start(ctx context.Context, w Work) (context.Context, func(*render.Result, error)) {
+	var ends []func(*render.Result, error)
+	for _, l := range o.list {
+		own, started := ctx, make(chan context.Context, 1)
+		l.await(l.call(func() {
+			if from := l.Start(own, w); from != nil {
+				own = from
+			}
+			started <- own
+		}))
+		select {
+		case ctx = <-started:
+		default: // it takes longer, or is not called any more
+		}
+		ends = append(ends, func(r *render.Result, err error) { l.await(l.call(func() { l.End(own, r, err) })) })
+	}
+	return ctx, func(r *render.Result, err error) {
+		for _, end := range slices.Backward(ends) {
+			end(r, err)
+		}
+	}
+}
+
+// fail tells the others that an observer is not called any more.
+func (o *observers) fail(gone *listener, err error) {
+	err = fmt.Errorf("%w, and is not called again", err)
+	e := o.fill(event.Event{Kind: event.HookFailed, Hook: gone.name, Err: err})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed = errors.Join(o.failed, err)
+	for _, l := range o.list {
+		if l != gone {
+			l.call(func() { l.Event(context.Background(), e) })
+		}
+	}
+}
+
+// close waits until all calls are made. It returns the errors of the observers that are not called any more, once.
+func (o *observers) close() error {
+	for _, l := range o.list {
+		<-l.call(func() {})
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.failed
+	o.failed = nil
+	return err
+}
+
+// listener calls an observer, in a goroutine while there are calls to make.
+type listener struct {
+	Observer
+	name string
+	fail func(*listener, error) // is called once
+
+	mu    sync.Mutex
+	calls []observerCall // in order; the first is being made
+	slow  bool           // a call takes longer than the compactor's patience; false once all calls were made
+	gone  bool           // it is not called any more
+}
+
+// observerCall is a call of an observer. Done is closed once it was made or given up.
+type observerCall struct {
+	f    func()
+	done chan struct{}
+}
+
+// call adds a call. The channel is closed once it was made or given up.
+func (l *listener) call(f func()) <-chan struct{} {
+	c := observerCall{f, make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		close(c.done)
+		return c.done
+	}
+	if l.calls = append(l.calls, c); len(l.calls) == 1 {
+		go l.run()
+	}
+	return c.done
+}
+
+// run makes the calls until there is none, or one fails.
+func (l *listener) run() {
+	for {
+		l.mu.Lock()
+		c, behind := l.calls[0], len(l.calls)-1
+		l.mu.Unlock()
+		_, err := guard.Call(context.Background(), l.name, observerLimit, func(context.Context) (struct{}, error) { c.f(); return struct{}{}, nil })
+		if err == nil && behind > observerBehind {
+			err = fmt.Errorf("summarize: %s is %d calls behind", l.name, behind)
+		}
+		if err != nil {
+			l.fail(l, err)
+		}
+		l.mu.Lock()
+		made := l.calls[:1]
+		if l.gone = err != nil; l.gone {
+			made = l.calls
+		}
+		for _, c := range made {
+			close(c.done)
+		}
+		l.calls = l.calls[len(made):]
+		more := len(l.calls) > 0
+		l.slow = l.slow && more
+		l.mu.Unlock()
+		if !more {
+			return
+		}
+	}
+}
+
+// await waits for a call as long as the compactor's patience lasts, and not at all for an observer that used it up. It
+// does so in parts: a process that gets no time for a while uses up one of them, whatever the observer does.
+func (l *listener) await(done <-chan struct{}) {
+	l.mu.Lock()
+	slow := l.slow
+	l.mu.Unlock()
+	if slow {
 		return
 	}
-	e.Policy, e.Err = c.Policy.Name, c.Session.Redacted(ctx, e.Err)
-	c.inner.eventMu.Lock()
-	defer c.inner.eventMu.Unlock()
-	within := ctx
-	ctx = context.WithoutCancel(ctx) // listeners hear of a cancelled compaction too
-	log := func(level slog.Level, message string, attrs ...slog.Attr) error {
-		return c.listen(ctx, "Logger", c.Logger != nil, func(ctx context.Context) { c.Logger.LogAttrs(ctx, level, message, attrs...) })
-	}
-	hear := func(e event.Event) error {
-		return c.listen(ctx, "OnEvent", c.OnEvent != nil, func(context.Context) { c.OnEvent(e) })
-	}
-	traced := c.listen(ctx, nameTracer, c.Tracer != nil, func(context.Context) { c.Tracer.TraceEvent(within, e) })
-	logged := log(e.Level(), "compaction "+string(e.Kind), slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
-	for _, err := range []error{hear(e), traced} {
-		if err != nil {
-			_ = log(slog.LevelError, "compaction event", slog.String("error", err.Error())) // only the Logger can hear that OnEvent failed
+	for range 5 {
+		select {
+		case <-done:
+			return
+		case <-time.After(observerPatience / 5):
 		}
 	}
-	for _, failed := range []event.Event{{Hook: "Logger", Err: logged}, {Hook: nameTracer, Err: traced}} {
-		if failed.Err != nil {
-			failed.Kind, failed.Policy = event.HookFailed, c.Policy.Name
-			_ = hear(failed)
-		}
-	}
-}
-
-// listening reports whether there are listeners.
-func (c *Compactor) listening() bool { return c.OnEvent != nil || c.Logger != nil || c.Tracer != nil }
-
-// listen calls a listener. One that takes too long is not called again, because it would get two events at once.
-func (c *Compactor) listen(ctx context.Context, name string, set bool, f func(context.Context)) error {
-	if !set || c.inner.unresponsive[name] {
-		return nil
-	}
-	_, err := guard.Call(ctx, name, listenTime, func(ctx context.Context) (struct{}, error) { f(ctx); return struct{}{}, nil })
-	if _, late := errors.AsType[*policy.TimeoutError](err); late {
-		err = fmt.Errorf("%w, and is not called again", err)
-		if c.inner.unresponsive == nil {
-			c.inner.unresponsive = map[string]bool{}
-		}
-		c.inner.unresponsive[name], c.inner.listenerErrs = true, errors.Join(c.inner.listenerErrs, err)
-	}
-	return err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = len(l.calls) > 0
 }

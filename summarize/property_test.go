@@ -52,9 +52,9 @@ func newRandomSession(t testing.TB, seed uint64) *randomSession {
 		Target: policy.Target{Model: chat.ModelFunc(s.answer), Tokenizer: quarter{}, Budget: s.between(200, 6000)},
 	}
 	s.c.Policy.Place.Limits = history.Limits{Results: pick(s, 0, 0, 0.1, 1), Arguments: pick(s, 0, 0, 0.05)}
-	s.c.OnEvent = func(e event.Event) {
+	s.c.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		s.truncated = s.truncated || e.Kind == event.Truncated || e.Kind == event.LetGo
-	}
+	})}
 	t.Cleanup(func() { require.NoError(t, s.c.Close()) })
 	if s.IntN(2) == 0 {
 		s.c.Target.ContextWindow = s.between(100, 8000)

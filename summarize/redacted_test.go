@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -75,9 +76,9 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 					d.Policy.Ask.Names = nil
 					var told strings.Builder // everything that is told
 					var log bytes.Buffer
-					d.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+					logger := summarize.Log{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 					events := 0
-					d.OnEvent = func(e event.Event) {
+					d.Observers = []summarize.Observer{logger, summarize.OnEvent(func(e event.Event) {
 						events++
 						text, err := json.Marshal(e)
 						require.NoError(t, err)
@@ -85,7 +86,7 @@ func TestARedactedSecretIsInNothingThatIsToldOrWritten(t *testing.T) {
 						if e.Err != nil {
 							fmt.Fprintln(&told, "error of event", e.Kind, e.Err.Error())
 						}
-					}
+					})}
 					tell := func(what string, err error) {
 						if err != nil {
 							fmt.Fprintln(&told, "error of", what, err.Error())

@@ -220,20 +220,43 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 	})
 }
 
-func TestAListenerThatHangsIsNotCalledAgain(t *testing.T) {
+func TestNoRenderWaitsForAnObserverThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
 		told, release := 0, make(chan struct{})
-		d.OnEvent = func(event.Event) { told++; <-release }
+		d.Observers = append(d.Observers, summarize.OnEvent(func(event.Event) { told++; <-release }))
 		d.Answers(models.SaySummary("Done."))
 		begun := time.Now()
 		require.Contains(t, text(d.Messages()), "Done.")
-		require.Equal(t, 5*time.Second+callback.Grace, time.Since(begun))
+		require.Less(t, time.Since(begun), time.Second)
+		require.Len(t, *d.Heard, 2, "the others hear all events")
+		time.Sleep(5*time.Second + callback.Grace)
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, told)
-		require.EqualError(t, d.Close(), "summarize: OnEvent did not return within 5s, and is not called again")
-		d.Compactor.OnEvent = nil
+		require.EqualError(t, d.Close(), "summarize: observer summarize.OnEvent did not return within 5s, and is not called again")
+		require.Equal(t, event.HookFailed, (*d.Heard)[2].Kind)
+	})
+}
+
+func TestNoRenderWaitsForASlowObserverAndCloseWaitsUntilItHasHeardAllEventsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newFixture(t, overflowing()...)
+		var slow []event.Event
+		d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
+			time.Sleep(3 * time.Second)
+			if e.Kind != event.Usage && e.Kind != event.Answered {
+				slow = append(slow, e)
+			}
+		}))
+		d.Answers(models.SaySummary("Done."))
+		begun := time.Now()
+		d.Messages()
+		require.Less(t, time.Since(begun), time.Second)
+		require.Empty(t, slow)
+		require.NoError(t, d.Close())
+		require.Equal(t, kinds(*d.Heard), kinds(slow))
+		require.NotEmpty(t, slow)
 	})
 }
 

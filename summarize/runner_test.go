@@ -214,7 +214,7 @@ func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Policy.Trigger = policy.Trigger{{On: policy.OnBudgetExceeded}, {On: policy.OnContextLimit}}
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
-	d.OnEvent = func(e event.Event) { told = append(told, e) }
+	d.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) { told = append(told, e) })}
 	d.Target.Model = saying("Done.")
 	last := func(r *render.Result) {
 		t.Helper()
@@ -253,9 +253,8 @@ func TestAnEventIsPrintedInWordsWithoutItsEmptyFields(t *testing.T) {
 func TestEventsHaveEachKeyOnce(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	var log strings.Builder
-	d.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	var told []event.Event
-	d.OnEvent = func(e event.Event) { told = append(told, e) }
+	d.Observers = []summarize.Observer{summarize.Log{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, summarize.OnEvent(func(e event.Event) { told = append(told, e) })}
 	d.Answers(models.Say("no"), models.SaySummary("Done."))
 	d.Target.Name = "gpt-4o"
 	d.Messages()
@@ -404,11 +403,11 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	worker := anotherFixture(t, d, saying("Done."))
 	worker.Policy = d.Policy
 	var fork event.Event
-	worker.OnEvent = func(e event.Event) {
+	worker.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		if e.Kind == event.Refused {
 			fork = e
 		}
-	}
+	})}
 	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.Equal(t, prompts.ModeFork, fork.Mode)
 	require.ErrorContains(t, fork.Err, "without its cache")

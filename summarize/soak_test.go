@@ -51,7 +51,7 @@ func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
 		p := policies.All()[names[n%len(names)]]
 		p.Ask.Names, p.Place.Max = nil, 400
 		one.compactor = &summarize.Compactor{
-			Session: one.session, Policy: p, OnEvent: func(event.Event) {},
+			Session: one.session, Policy: p, Observers: []summarize.Observer{summarize.OnEvent(func(event.Event) {})},
 			Target: policy.Target{Model: models.Offline{Tokenizer: quarter{}}, Tokenizer: quarter{}, Budget: budget},
 		}
 		return one, one.session.Append(t.Context(), chat.UserMessage(task))

@@ -39,19 +39,19 @@ func (t *writingTracer) write(ctx context.Context, format string, args ...any) {
 	t.lines = append(t.lines, strings.TrimSpace(within(ctx)+": "+fmt.Sprintf(format, args...)))
 }
 
-func (t *writingTracer) TraceStart(ctx context.Context, w summarize.Work) context.Context {
+func (t *writingTracer) Start(ctx context.Context, w summarize.Work) context.Context {
 	t.write(ctx, "begins %s %s%s", w.Kind, w.Reason, w.Plan)
 	return context.WithValue(ctx, withinKey{}, strings.TrimPrefix(within(ctx)+"/"+string(w.Kind), "/"))
 }
 
-func (t *writingTracer) TraceEvent(ctx context.Context, e event.Event) {
+func (t *writingTracer) Event(ctx context.Context, e event.Event) {
 	if e.Compacted {
 		e.Kind += ", compacted"
 	}
 	t.write(ctx, "%s", e.Kind)
 }
 
-func (t *writingTracer) TraceEnd(ctx context.Context, result *render.Result, err error) {
+func (t *writingTracer) End(ctx context.Context, result *render.Result, err error) {
 	t.write(ctx, "ends with a result: %t, an error: %t", result != nil, err != nil)
 }
 
@@ -83,7 +83,7 @@ func (e tracedElement) Render(ctx context.Context, _ elements.Sizing) (elements.
 func TestATracerFollowsWorkInItsContexts(t *testing.T) {
 	tracer := &writingTracer{}
 	d := newFixture(t, overflowing()...)
-	d.OnEvent, d.Tracer = nil, tracer
+	d.Observers = []summarize.Observer{tracer}
 	d.Answers(tracer.asked(models.SaySummary("Done.")))
 	_, err := d.Render(t.Context(), elements.Nodes{prompt(d.Session), tracedElement{tracer}})
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestATracedCompactionInTheBackgroundEndsOnceItsSummaryIsReady(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		tracer := &writingTracer{}
 		d := backgroundFixture(t, 3400)
-		d.OnEvent, d.Tracer = nil, tracer
+		d.Observers = []summarize.Observer{tracer}
 		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		d.Messages()
 		synctest.Wait()

@@ -33,17 +33,17 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 	compactor := &summarize.Compactor{
 		Session: session, Policy: o.compactBy(),
 		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			meter.AddEvent(e, tokenizer)
 			if e.Kind == event.Done {
 				compacted = append(compacted, e)
 			}
-			if recorder != nil {
-				recorder.Hear(e)
-			}
-		},
+		})},
+	}
+	if recorder != nil {
+		compactor.Observers = append(compactor.Observers, recorder)
 	}
 	defer compactor.Close()
 	prompt := stepping.Prompt(session)

@@ -66,12 +66,12 @@ func (a *assistant) prompt(s *history.Session) elements.Node {
 
 // compactor returns the compactor of a session. It reports compactions to a.onCompaction and to listen.
 func (a *assistant) compactor(s *history.Session, listen func(compaction)) *summarize.Compactor {
-	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e event.Event) {
+	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		if told, ok := compactionOf(e); ok {
 			a.onCompaction(told)
 			listen(told)
 		}
-	}}
+	})}}
 }
 
 // conversation is an open session with its compactor.

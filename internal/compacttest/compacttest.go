@@ -128,11 +128,11 @@ func Of(t testing.TB, s *history.Session, messages ...chat.Message) Fixture {
 	d := Fixture{T: t, Script: &models.Script{}, Heard: new([]event.Event)}
 	d.Compactor = &summarize.Compactor{
 		Session: s, Target: policy.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: foreground(),
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind != event.Usage && e.Kind != event.Answered {
 				*d.Heard = append(*d.Heard, e)
 			}
-		},
+		})},
 	}
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d

@@ -48,14 +48,14 @@ func (a Agent) Run(t *testing.T) []event.Event {
 			Trigger: policy.Trigger{{Ratio: 0.35, Background: true}}, Ask: policy.Ask{Prompts: []policy.Prompt{fork}},
 		},
 		Target: policy.Target{Model: a.Model, Tokenizer: a.Tokenizer, Budget: a.Budget, ContextWindow: 2 * a.Budget, Tools: a.Tools},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done {
 				done = append(done, e)
 			}
 			if e.Err != nil {
 				t.Errorf("%s: %v", e.Kind, e.Err)
 			}
-		},
+		})},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Stream: func(chat.Delta) {}, Prompt: elements.Nodes{

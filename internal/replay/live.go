@@ -79,7 +79,7 @@ func newLive(p policy.Policy, session *history.Session, prompt elements.Node, m 
 	}
 	l := &live{prompt: prompt, meter: m, window: window, events: map[string]int{}}
 	l.compactor = &summarize.Compactor{
-		Session: session, Policy: p, OnEvent: l.hear,
+		Session: session, Policy: p, Observers: []summarize.Observer{summarize.OnEvent(l.hear)},
 		Target: policy.Target{Model: m, Name: name, Tokenizer: m.tokenizer, Budget: budget, ContextWindow: window},
 	}
 	return l
@@ -87,7 +87,7 @@ func newLive(p policy.Policy, session *history.Session, prompt elements.Node, m 
 
 func (l *live) hear(e event.Event) {
 	if l.page != nil {
-		l.page.Hear(e)
+		l.page.Event(context.Background(), e)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -219,14 +219,14 @@ func (r Replay) replay(t *testing.T, all []spoken, p policy.Policy, counter chat
 				return offline.Generate(ctx, req)
 			}),
 		},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done {
 				mu.Lock()
 				defer mu.Unlock()
 				compacted = true
 				compactions++
 			}
-		},
+		})},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)

@@ -80,13 +80,13 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			compactor := &summarize.Compactor{
 				Session: session,
 				Target:  policy.Target{Model: model, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
-				OnEvent: func(e event.Event) {
+				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 					require.NoError(t, e.Err)
 					if e.Kind == event.Done {
 						require.Equal(t, policy.ModeFull, e.Mode)
 						compactions++
 					}
-				},
+				})},
 			}
 			prompt := elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
@@ -152,12 +152,12 @@ func TestAnAgentGoesOnThinkingAfterACompaction(t *testing.T) {
 		Session: session,
 		Target:  policy.Target{Model: model, Name: model.Name, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
 		Policy:  policy.Policy{Ask: policy.Ask{Quirks: copilotchat.Policy().Ask.Quirks}},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			require.NoError(t, e.Err)
 			if e.Kind == event.Done {
 				compactions++
 			}
-		},
+		})},
 	}
 	prompt := elements.Nodes{
 		history.Conversation{Session: session},

@@ -59,12 +59,12 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 			compactor := &summarize.Compactor{
 				Session: session,
 				Target:  policy.Target{Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}},
-				OnEvent: func(e event.Event) {
+				Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 					require.NotEqual(t, event.Refused, e.Kind, "%v", e.Err)
 					if e.Kind == event.Done {
 						compactions++
 					}
-				},
+				})},
 			}
 			prompt := elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You look for things.")}},

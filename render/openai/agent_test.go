@@ -70,12 +70,12 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 				compactor := &summarize.Compactor{
 					Session: session,
 					Target:  policy.Target{Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools},
-					OnEvent: func(e event.Event) {
+					Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 						require.NoError(t, e.Err)
 						if e.Kind == event.Done {
 							compactions++
 						}
-					},
+					})},
 				}
 				prompt := elements.Nodes{
 					elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},

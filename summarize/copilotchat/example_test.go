@@ -88,11 +88,11 @@ func Example() {
 			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
 			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
 		},
-		OnEvent: func(e event.Event) {
+		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done {
 				fmt.Printf("%d summarised, %d kept\n", e.Covered, e.Kept)
 			}
-		},
+		})},
 	}
 	defer compactor.Close()
 	result, err := compactor.Render(context.Background(), prompt(session))

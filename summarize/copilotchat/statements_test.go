@@ -857,7 +857,7 @@ func TestStatements(t *testing.T) {
 				d.Policy.Ask.MaxTokens = 500
 				d.Answers(models.SaySummary("What was done."))
 				log := &strings.Builder{}
-				d.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+				d.Observers = append(d.Observers, summarize.Log{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 				require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
 				asked := compacttest.Text(d.Request().Messages)
 				require.Contains(t, asked, "go build ./…", "what the user said stays")

@@ -182,13 +182,12 @@ func begins(t *testing.T, messages []chat.Message, part string) {
 
 // recorded returns the events of some kinds from now on.
 func recorded(d compacttest.Fixture, kinds ...event.Kind) *[]event.Event {
-	list, before := new([]event.Event), d.OnEvent
-	d.OnEvent = func(e event.Event) {
-		before(e)
+	list := new([]event.Event)
+	d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
 		if slices.Contains(kinds, e.Kind) {
 			*list = append(*list, e)
 		}
-	}
+	}))
 	return list
 }
 
@@ -644,13 +643,11 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				var order []string
-				before := d.OnEvent
-				d.OnEvent = func(e event.Event) {
-					before(e)
+				d.Observers = append(d.Observers, summarize.OnEvent(func(e event.Event) {
 					if e.Kind == event.Started || e.Kind == event.Done {
 						order = append(order, string(e.Kind)+" "+string(e.Reason))
 					}
-				}
+				}))
 				d.Hooks.BeforeCompact = func(_ context.Context, reason policy.Occasion, _ policy.Material) (summarize.Intervention, error) {
 					order = append(order, "hook "+string(reason))
 					return summarize.Intervention{}, nil
@@ -1170,7 +1167,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"compactor.go", "Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools))", "Breakdown: w.breakdown(s.Result.Messages, plan.Declared(policy.Target{}, nil))"),
-				statements.Change(engine+"observe.go", "\t\t\t\tb.System += guard.Counted(", "\t\t\t\tb.Conversation += guard.Counted("),
+				statements.Change(engine+"compactor.go", "\t\t\t\tb.System += guard.Counted(", "\t\t\t\tb.Conversation += guard.Counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,", "MessagesAfter: len(s.Result.Messages),"),
 				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError"),
 			},

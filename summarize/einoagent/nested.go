@@ -37,7 +37,12 @@ func (n *nested) within(c Conversation) Conversation {
 	if n.own == nil {
 		n.own = &summarize.Compactor{
 			Session: &history.Session{}, Target: c.Compactor.Current(), Policy: c.Compactor.Policy, Models: c.Compactor.Models,
-			Options: c.Compactor.Options, Logger: c.Compactor.Logger,
+			Options: c.Compactor.Options,
+		}
+		for _, o := range c.Compactor.Observers { // others may hear of one session only
+			if log, ok := o.(summarize.Log); ok {
+				n.own.Observers = append(n.own.Observers, log)
+			}
 		}
 	}
 	return Conversation{Compactor: n.own}

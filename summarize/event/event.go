@@ -54,7 +54,7 @@ const (
 	// LetGo: the last resort pruned history, or pieces without a priority, out of a request. The session keeps the
 	// history.
 	LetGo Kind = "let go"
-	// HookFailed: a hook, the Logger or the Tracer failed, or a checkpoint could not be written. The work goes on
+	// HookFailed: a hook or an observer failed, or a checkpoint could not be written. The work goes on
 	// without it.
 	HookFailed Kind = "hook failed"
 	// ModelUnknown: the policy names a model that is not in summarize.Compactor.Models.
@@ -113,8 +113,9 @@ func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
 // Event reports a step of a compaction. Fields that do not apply are zero.
 type Event struct {
 	Kind Kind `json:"kind"`
-	// Policy is the policy's name.
-	Policy string `json:"policy,omitempty"`
+	// Session is the id of the session, and Policy the policy's name.
+	Session string `json:"session,omitempty"`
+	Policy  string `json:"policy,omitempty"`
 	// Plan is the id of the plan's entry in the session.
 	Plan string `json:"plan,omitempty"`
 	// Reason is the occasion of the compaction.
@@ -211,6 +212,7 @@ func (e Event) LogValue() slog.Value {
 		}
 	}
 	text("kind", string(e.Kind))
+	text("session", e.Session)
 	text("policy", e.Policy)
 	text("plan", e.Plan)
 	text("reason", string(e.Reason))

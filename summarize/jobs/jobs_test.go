@@ -423,11 +423,11 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	compactor := w.Compactor
 	w.Compactor = func(ctx context.Context, args jobs.Args, session *history.Session) (*summarize.Compactor, error) {
 		c, err := compactor(ctx, args, session)
-		c.OnEvent = func(e event.Event) {
+		c.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done || e.Kind == event.Dropped {
 				ended <- e.Kind
 			}
-		}
+		})}
 		return c, err
 	}
 	s.start(w)

@@ -1,7 +1,7 @@
 // Package record collects the steps of a compactor and writes a page that shows them:
 //
 //	var recorder record.Recorder
-//	compactor.OnEvent = recorder.Hear
+//	compactor.Observers = append(compactor.Observers, &recorder)
 //	…
 //	result, err := compactor.Render(ctx, prompt)
 //	…
@@ -34,15 +34,21 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Recorder collects the steps of a compactor. The zero value is ready to use. It is safe for concurrent use.
+// Recorder is a [summarize.Observer] that collects the steps of a compactor. The zero value is ready to use. It is safe for concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
 	events []event.Event // since the last step
 	log    inspect.Log
 }
 
-// Hear records an event for the next step. Set [summarize.Compactor.OnEvent] to it.
-func (r *Recorder) Hear(e event.Event) {
+// Start does nothing.
+func (r *Recorder) Start(context.Context, summarize.Work) context.Context { return nil }
+
+// End does nothing.
+func (r *Recorder) End(context.Context, *render.Result, error) {}
+
+// Event records an event for the next step.
+func (r *Recorder) Event(_ context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Started, event.Answered, event.Ready, event.Titled, event.Usage:
 		return // other events and the step itself say more

@@ -32,7 +32,7 @@ func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
 	tokenizer := sizing.Estimator{}
 	r := new(record.Recorder)
 	c := &summarize.Compactor{
-		Session: numbered.Session(), OnEvent: r.Hear,
+		Session: numbered.Session(), Observers: []summarize.Observer{r},
 		Target: policy.Target{
 			Model: models.Offline{Tokenizer: tokenizer}, Name: "made-up", Tokenizer: tokenizer, Budget: 4000, ContextWindow: 4000,
 			Prices: sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, Output: 10}, Lifetime: time.Hour},
@@ -213,7 +213,7 @@ func Example() {
 		return
 	}
 	compactor := &summarize.Compactor{
-		Session: session, OnEvent: recorder.Hear,
+		Session: session, Observers: []summarize.Observer{&recorder},
 		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 4000},
 	}
 	defer compactor.Close()

@@ -189,7 +189,7 @@ func bubble(check func(t *testing.T)) func(t *testing.T) {
 // warned returns what is logged at the level of warnings from now on.
 func warned(d compacttest.Fixture) *bytes.Buffer {
 	var log bytes.Buffer
-	d.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	d.Observers = append(d.Observers, summarize.Log{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	return &log
 }
 

@@ -28,7 +28,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			d := compacttest.New(b, chat.UserMessage(compacttest.Task))
 			d.Say(compacttest.Rounds(1, 200, 50)...)
-			d.OnEvent = nil
+			d.Observers = nil
 			answer := chat.ModelFunc(models.Say("Yes."))
 			d.Target = policy.Target{Model: answer, Tokenizer: compacttest.Quarter{}, Budget: 100_000, Name: "gpt-5.4"}
 			if test.options != nil {

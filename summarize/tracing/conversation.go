@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Conversation is the [summarize.Tracer] of one compactor.
+// Conversation is the [summarize.Observer] of one compactor.
 type Conversation struct {
 	t         *Tracer
 	compactor *summarize.Compactor
@@ -40,8 +40,8 @@ func workOf(ctx context.Context) *work {
 	return w
 }
 
-// TraceStart implements [summarize.Tracer]. It starts a span.
-func (c *Conversation) TraceStart(ctx context.Context, started summarize.Work) context.Context {
+// Start implements [summarize.Observer]. It starts a span.
+func (c *Conversation) Start(ctx context.Context, started summarize.Work) context.Context {
 	if started.Kind == summarize.WorkRender {
 		ctx, w := c.t.startRender(ctx, c.identity())
 		w.reason = started.Reason
@@ -60,8 +60,8 @@ func (c *Conversation) identity() []attribute.KeyValue {
 	return []attribute.KeyValue{keyConversation.String(c.compactor.Session.Header().ID)}
 }
 
-// TraceEnd implements [summarize.Tracer]. It ends the span of the context.
-func (c *Conversation) TraceEnd(ctx context.Context, result *render.Result, err error) {
+// End implements [summarize.Observer]. It ends the span of the context.
+func (c *Conversation) End(ctx context.Context, result *render.Result, err error) {
 	w := workOf(ctx)
 	switch {
 	case w == nil:
@@ -87,9 +87,9 @@ func (t *Tracer) fail(span trace.Span, err error) {
 	span.SetAttributes(keyErrorType.String(errorType(err)))
 }
 
-// TraceEvent implements [summarize.Tracer]. The outcome of a compaction becomes attributes of its span, and any other
+// Event implements [summarize.Observer]. The outcome of a compaction becomes attributes of its span, and any other
 // event becomes an event of the current span.
-func (c *Conversation) TraceEvent(ctx context.Context, e event.Event) {
+func (c *Conversation) Event(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Usage:
 		c.compacted.Store(e.Compacted)

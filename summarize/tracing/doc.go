@@ -88,6 +88,6 @@
 // # What goes wrong
 //
 // Errors of exporters go to OpenTelemetry's error handler and affect nothing else. If a span processor or exporter
-// panics or takes more than 5 seconds in the goroutine that ends a span, the compactor reports that in an event and
-// continues. After such a delay it does not call the tracer again; see [summarize.Compactor.Tracer].
+// panics or takes more than 5 seconds in the goroutine that ends a span, the compactor does not call the tracer again, and
+// tells the other observers; see [summarize.Observer].
 package tracing

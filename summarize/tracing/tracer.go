@@ -70,15 +70,17 @@ func New(opts Options) (*Tracer, error) {
 	return t, nil
 }
 
-// Attach traces a compactor. It sets the compactor's Tracer and wraps its models, those of Target and Models, so that
+// Attach traces a compactor. It adds an observer to the compactor and wraps its models, those of Target and Models, so that
 // each request has a span. Call it after setting the compactor's fields and before using it. A second call for the same
 // compactor changes nothing.
 func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
-	if attached, ok := c.Tracer.(*Conversation); ok {
-		return attached
+	for _, o := range c.Observers {
+		if attached, ok := o.(*Conversation); ok {
+			return attached
+		}
 	}
 	conversation := &Conversation{t: t, compactor: c}
-	c.Tracer = conversation
+	c.Observers = append(slices.Clip(c.Observers), conversation)
 	c.Target = conversation.Target(c.Target)
 	models := make(map[string]policy.Target, len(c.Models))
 	for name, target := range c.Models {

@@ -236,11 +236,11 @@ func TestTheCostOfARequestWithPricesIsRecorded(t *testing.T) {
 func TestACacheBreakIsCountedByWhatChanged(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, c := l.fixture()
-	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender, Reason: policy.OnRender})
-	c.TraceEvent(ctx, event.Event{
+	ctx := c.Start(t.Context(), summarize.Work{Kind: summarize.WorkRender, Reason: policy.OnRender})
+	c.Event(ctx, event.Event{
 		Kind: event.CacheBroken, Policy: d.Policy.Name, Break: event.CacheBreak{Change: sizing.ChangeToolOrder, Tokens: 1200, Dollars: 0.01},
 	})
-	c.TraceEnd(ctx, nil, nil)
+	c.End(ctx, nil, nil)
 	require.Equal(t, map[string]float64{"promptree.change=" + string(sizing.ChangeToolOrder) + ",promptree.policy=" + d.Policy.Name: 1}, l.points("promptree.cache.breaks"))
 	event := l.span("promptree.render").Events[0]
 	require.Equal(t, "promptree.cache_break", event.Name)
@@ -339,12 +339,12 @@ func TestAModelThatPanicsEndsItsSpan(t *testing.T) {
 func TestSpansOfTheApplicationAreNotWrittenTo(t *testing.T) {
 	l := newLab(t, tracing.Options{})
 	d, c := l.fixture()
-	ctx := c.TraceStart(t.Context(), summarize.Work{Kind: summarize.WorkRender})
+	ctx := c.Start(t.Context(), summarize.Work{Kind: summarize.WorkRender})
 	mine := trace.SpanFromContext(ctx)
 	foreign := trace.ContextWithSpan(context.Background(), mine)
-	c.TraceEvent(foreign, event.Event{Kind: event.Titled, Title: "x"})
-	c.TraceEnd(foreign, nil, nil)
-	c.TraceEnd(ctx, nil, nil)
+	c.Event(foreign, event.Event{Kind: event.Titled, Title: "x"})
+	c.End(foreign, nil, nil)
+	c.End(ctx, nil, nil)
 	require.Empty(t, l.span("promptree.render").Events)
 	require.NotNil(t, d)
 }

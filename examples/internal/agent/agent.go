@@ -179,7 +179,10 @@ func (a *Agent) retarget(ctx context.Context) error {
 	if a.compactor != nil {
 		return a.compactor.Retarget(ctx, target)
 	}
-	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), OnEvent: a.onEvent}
+	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), Observers: []summarize.Observer{summarize.OnEvent(a.onEvent)}}
+	if a.Recorder != nil {
+		a.compactor.Observers = append(a.compactor.Observers, a.Recorder)
+	}
 	if a.Summarizer != nil {
 		a.compactor.Models = map[string]policy.Target{summarizer: {Model: a.Summarizer}}
 	}
@@ -225,9 +228,6 @@ func (a *Agent) onEvent(e event.Event) {
 	}
 	a.meter.AddEvent(e, a.tokenizer())
 	a.mu.Unlock()
-	if a.Recorder != nil {
-		a.Recorder.Hear(e)
-	}
 	if a.OnCompaction != nil {
 		a.OnCompaction(e)
 	}
