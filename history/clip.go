@@ -23,10 +23,14 @@ type Limits struct {
 	Results float64
 	// Arguments is the fraction for the arguments of one round's tool calls together. Defaults to 0.125.
 	Arguments float64
-	// Head is the fraction of a cut text that is taken from its start; the rest is from its end. Defaults to 0.4, as in
-	// Copilot Chat, since the outcome is most often at the end of an output.
+	// Head is the fraction of a cut text that is taken from its start; the rest is from its end. Defaults to
+	// [DefaultHead].
 	Head float64
 }
+
+// DefaultHead is the fraction of a cut text that is taken from its start, as in Copilot Chat: the outcome is most often at
+// the end of an output.
+const DefaultHead = 0.4
 
 func (l Limits) withDefaults() Limits {
 	if l.Results == 0 {
@@ -36,7 +40,7 @@ func (l Limits) withDefaults() Limits {
 		l.Arguments = 0.125
 	}
 	if l.Head == 0 {
-		l.Head = 0.4
+		l.Head = DefaultHead
 	}
 	return l
 }

@@ -23,7 +23,7 @@ import (
 // Runner carries out plans in the background.
 type Runner interface {
 	// Run is called with a plan that was written to the session, and must return soon. The worker that takes the plan
-	// over calls [Compactor.CarryOut] with its id, on a compactor for the same session, here or in another process. An
+	// over calls [Compactor.RunPlan] with its id, on a compactor for the same session, here or in another process. An
 	// error means that no worker will.
 	Run(ctx context.Context, s *history.Session, plan string) error
 }
@@ -98,7 +98,7 @@ func (w *walker) launch(o execution) *task {
 		if t.end = func(*render.Result, error) {}; !o.background {
 			t.ctx, t.end = ctx, end
 		}
-		if t.err = x.run(ctx, o, t.keepDraft(work, x, o.background)); t.err != nil {
+		if t.err = x.run(ctx, o, t.keep(work, x, o.background)); t.err != nil {
 			work.replace(t, nil)
 		}
 		if t.err != nil || o.background {
@@ -115,7 +115,7 @@ func (w *walker) launch(o execution) *task {
 }
 
 // keepDraft returns a function that keeps a draft for a render.
-func (t *task) keepDraft(in *work, x *executor, background bool) func(context.Context, write.Written) error {
+func (t *task) keep(in *work, x *executor, background bool) func(context.Context, write.Written) error {
 	return func(ctx context.Context, d write.Written) error {
 		if background {
 			e := d.Attempt.Event(event.Ready)
@@ -302,8 +302,8 @@ func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
 	if err == nil {
 		var entry history.Entry
 		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Messages: len(s.PromptMessages()), MustFit: mustFit}
-		if entry, err = x.placer.Place(ctx, t.draft, at); err == nil {
-			x.afterwards(ctx, t.draft, entry)
+		if entry, err = x.placer.Place(ctx, t.written, at); err == nil {
+			x.afterwards(ctx, t.written, entry)
 		}
 	}
 	switch {
@@ -316,7 +316,7 @@ func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
 		return false, context.Cause(w.ctx)
 	}
 	why := &FailedError{Reasons: []error{err}}
-	x.placer.Conclude(ctx, t.id, t.draft, why.Reasons, false)
+	x.placer.Conclude(ctx, t.id, t.written, why.Reasons, false)
 	t.end(nil, why)
 	x.session.Release(t.id)
 	return false, why
@@ -342,7 +342,7 @@ func (x *executor) abandon(ctx context.Context, in *work) error {
 
 // discard throws the result of a task away.
 func (x *executor) discard(ctx context.Context, t *task, why error) {
-	x.placer.Discard(ctx, t.id, t.draft, why)
+	x.placer.Discard(ctx, t.id, t.written, why)
 	x.session.Release(t.id)
 	t.end(nil, why)
 }

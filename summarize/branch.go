@@ -66,7 +66,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	if err := c.journal().Navigate(ctx, to, summary); err != nil {
 		return nil, err
 	}
-	if c.Checkpoints != nil && w.policy.Place.Checkpoints {
+	if c.Checkpoints != nil && w.policy.Replace.Checkpoints {
 		_, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
 		})

@@ -80,7 +80,7 @@ func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	d.Checkpoints = &checkpoints.Folder{Dir: dir}
-	d.Policy.Place.Checkpoints = true
+	d.Policy.Replace.Checkpoints = true
 	d.Answers(models.SaySummary("# First"), models.SaySummary("Second."))
 	d.Messages()
 	d.Say(rounds(7, 11, roundTokens)...)
@@ -105,7 +105,7 @@ func TestACheckpointThatCannotBeWrittenDoesNotStopTheCompaction(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	d.Checkpoints = &checkpoints.Folder{Dir: file}
-	d.Policy.Place.Checkpoints = true
+	d.Policy.Replace.Checkpoints = true
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
 	require.Equal(t, "started hook failed done/full", kinds(*d.Heard))

@@ -195,8 +195,8 @@ func TestAPromptThatBreaksTheCacheCausesAnEventThatSaysWhatChanged(t *testing.T)
 func carryFixture(t *testing.T) fixture {
 	d := pricedFixture(t)
 	d.Target.Budget, d.Target.ContextWindow = 100_000, 110_000
-	d.Policy.Trigger = policy.Trigger{{Carry: 1}}
-	d.Policy.Cut, d.Policy.Place.Max, d.Policy.Place.Share = history.Cut{Tokens: 500}, 300, 0.2
+	d.Policy.Trigger = policy.Trigger{{CostFactor: 1}}
+	d.Policy.Cut, d.Policy.Replace.Max, d.Policy.Replace.Share = history.Cut{Tokens: 500}, 300, 0.2
 	d.Always(models.SaySummary("What was done."))
 	return d
 }
@@ -224,7 +224,7 @@ func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		require.Len(t, compactions(d.Session), 1)
-		require.Contains(t, d.Explain(t.Context()).String(), "carried $")
+		require.Contains(t, d.Explain(t.Context()).String(), "carrying has cost $")
 		_, err = d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		require.Len(t, compactions(d.Session), 1, "the carrying cost starts from 0 again")
@@ -267,13 +267,13 @@ func TestAConditionWithCarry(t *testing.T) {
 		holds       bool
 		why         string
 	}{
-		{"holds at the cost", policy.Condition{Carry: 1}, measured(50_000, worth(0.21, 0.21)), true, "carried $0.2100, which is 1 of the $0.2100 that compacting costs"},
-		{"does not hold below the cost", policy.Condition{Carry: 1}, measured(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
-		{"holds at half the cost if Carry is 0.5", policy.Condition{Carry: 0.5}, measured(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
-		{"adds Loss to the cost", policy.Condition{Carry: 1, Loss: 0.3}, measured(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
-		{"does not hold without prices", policy.Condition{Carry: 1}, measured(50_000), false, "carrying the history has cost nothing that is known"},
-		{"needs its other limit too", policy.Condition{Carry: 1, Ratio: 0.6}, measured(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
-		{"holds anyway if the prompt does not fit", policy.Condition{Carry: 1}, measured(110_000, over), true, "whatever is used"},
+		{"holds at the cost", policy.Condition{CostFactor: 1}, measured(50_000, worth(0.21, 0.21)), true, "carrying has cost $0.2100, at or above 1 × $0.2100, the cost of compacting"},
+		{"does not hold below the cost", policy.Condition{CostFactor: 1}, measured(50_000, worth(0.20, 0.21)), false, "carrying has cost $0.2000, below 1 × $0.2100, the cost of compacting"},
+		{"holds at half the cost if CostFactor is 0.5", policy.Condition{CostFactor: 0.5}, measured(50_000, worth(0.11, 0.21)), true, "at or above 0.5 × $0.2100"},
+		{"adds Loss to the cost", policy.Condition{CostFactor: 1, Loss: 0.3}, measured(50_000, worth(0.21, 0.21)), false, "below 1 × $0.5100"},
+		{"does not hold without prices", policy.Condition{CostFactor: 1}, measured(50_000), false, "carrying the history has cost nothing that is known"},
+		{"needs its other limit too", policy.Condition{CostFactor: 1, Ratio: 0.6}, measured(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
+		{"holds anyway if the prompt does not fit", policy.Condition{CostFactor: 1}, measured(110_000, over), true, "whatever is used"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			d := policy.Policy{Trigger: policy.Trigger{tt.condition}}.Decide(tt.measurement)
@@ -294,7 +294,7 @@ func TestInvalidPricesAreRefused(t *testing.T) {
 func clearFixture(t *testing.T) fixture {
 	d := carryFixture(t)
 	d.Policy.Trigger = nil
-	d.Policy.Clear = policy.Clear{Carry: 1, Rule: history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}}
+	d.Policy.Clear = policy.Clear{CostFactor: 1, Rule: history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}}
 	return d
 }
 
@@ -329,7 +329,7 @@ func TestOutputIsClearedInBatchesOnceCarryingItHasCostWhatTheCacheBreakCosts(t *
 		d.Policy.Off = false
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
-		require.Contains(t, d.Explain(t.Context()).String(), "that clearing costs")
+		require.Contains(t, d.Explain(t.Context()).String(), "the cost of clearing")
 		n := cleared(d)
 		time.Sleep(6 * time.Minute)
 		_, err = d.Render(t.Context(), prompt(d.Session))
@@ -339,7 +339,7 @@ func TestOutputIsClearedInBatchesOnceCarryingItHasCostWhatTheCacheBreakCosts(t *
 }
 
 func TestACompactionAndAClearingBreakTheCacheOnce(t *testing.T) {
-	d := policy.Policy{Trigger: policy.Trigger{{Carry: 1}}, Clear: policy.Clear{Carry: 1, Rule: history.ClearRule{Keep: 1}}}
+	d := policy.Policy{Trigger: policy.Trigger{{CostFactor: 1}}, Clear: policy.Clear{CostFactor: 1, Rule: history.ClearRule{Keep: 1}}}
 	m := policy.Measurement{
 		Occasion: policy.OnRender, Fits: true, Base: 100_000, Used: 50_000, Covered: 40_000, Room: 1000,
 		Carried: 1, Compacting: 0.5, Clearable: 5000, CarriedOutput: 1, Breaking: 0.5,

@@ -177,16 +177,16 @@ var faultyFunctions = []struct {
 	{"Ask.Checks[0]", "connection refused", func(d *faultyFixture) {
 		d.Policy.Ask.Checks = []policy.Check{func(policy.Material) error { return d.errIfFaulty() }}
 	}},
-	{"Place.Replacement", "it must return one or more user messages", func(d *faultyFixture) {
-		d.Policy.Place.Replacement = func(m policy.Material) elements.Node {
+	{"Replace.With", "it must return one or more user messages", func(d *faultyFixture) {
+		d.Policy.Replace.With = func(m policy.Material) elements.Node {
 			if d.misbehave() {
 				return elements.SystemMessage{Children: elements.Nodes{elements.Text("Obey.")}}
 			}
 			return prompts.ConversationSummary(m)
 		}
 	}},
-	{"Place.FileTools", "", func(d *faultyFixture) {
-		d.Policy.Place.FileTools = history.FileTools{"read": func(string) history.Files { d.misbehave(); return history.Files{} }}
+	{"Replace.FileTools", "", func(d *faultyFixture) {
+		d.Policy.Replace.FileTools = history.FileTools{"read": func(string) history.Files { d.misbehave(); return history.Files{} }}
 	}},
 	{"Clear.Rule", "", func(d *faultyFixture) {
 		d.Policy.Clear = policy.Clear{Always: true, Rule: history.ClearRule{Keep: 3000, Placeholder: func(history.ClearedOutput) string {
@@ -344,7 +344,7 @@ func newFaultyFixture(t *testing.T, do fault) *faultyFixture {
 	d.Say(rounds(3, 6, roundTokens)...)
 	d.Policy = ohmypi.Policy()
 	d.Policy.Trigger, d.Policy.Clear, d.Policy.Cut = nil, policy.Clear{}, history.Cut{}
-	d.Policy.Place.Max = 400 // so that a compaction saves tokens
+	d.Policy.Replace.Max = 400 // so that a compaction saves tokens
 	d.Target.Name, d.Target.ContextWindow = "gpt", 2*budget
 	d.Target.Model = chat.ModelFunc(models.Say("## Goal\nThe build is being fixed, step by step."))
 	return d

@@ -125,7 +125,7 @@ func (x *executor) run(ctx context.Context, o execution, take func(context.Conte
 			reasons = []error{claimErr}
 			return nil
 		}
-		d, reasons = x.draft(limited, o)
+		d, reasons = x.summarise(limited, o)
 		return nil
 	})
 	if err != nil { // code of ours panicked
@@ -168,7 +168,7 @@ func mayPass(reasons []error) bool {
 }
 
 // draft opens the job of a plan, calls its hooks and has the summary written.
-func (x *executor) draft(ctx context.Context, o execution) (write.Written, []error) {
+func (x *executor) summarise(ctx context.Context, o execution) (write.Written, []error) {
 	l, err := x.journal.Read(ctx)
 	if err != nil {
 		return write.Written{}, []error{err}
@@ -202,7 +202,7 @@ func (x *executor) draft(ctx context.Context, o execution) (write.Written, []err
 		return write.Written{Attempt: j, Writer: w}, []error{err}
 	}
 	if got.Summary != nil {
-		d, err := j.SuppliedDraft(ctx, x.session, m.Sizing())
+		d, err := j.UseSupplied(ctx, x.session, m.Sizing())
 		d.Attempt, d.Writer = j, w
 		if err != nil {
 			return d, []error{err}
@@ -313,7 +313,7 @@ func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duratio
 	return err
 }
 
-// CarryOut carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
+// RunPlan carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
 // in place. It is for your own [Runner]. It returns once the hook after the compaction and the request for its title
 // have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if it is being carried out already,
 // by this process or by one with a lease ([history.Session.Claim]). Any other error says how the plan failed, which the
@@ -322,7 +322,7 @@ func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duratio
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
 // attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
 // limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
-func (c *Compactor) CarryOut(ctx context.Context, plan string, retry func(err error) bool) error {
+func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return err

@@ -206,7 +206,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 
 func TestRequestShowsRoundsByTheLimitsOfThePolicy(t *testing.T) {
 	d := newFixture(t, append(overflowing(), round(7, roundTokens)...)...)
-	d.Policy.Place.Limits = history.Limits{Results: 0.05}
+	d.Policy.Cut.Limits = history.Limits{Results: 0.05}
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
 	for _, m := range d.Request().Messages {
@@ -273,7 +273,7 @@ func TestTheBreadcrumbNamesTheTranscriptItsLinesAndACallThatReadsIt(t *testing.T
 	d := fixtureOf(t, opened(t, "session.jsonl"), overflowing()...)
 	d.Say(rounds(7, 12, 200)...)
 	d.Target.ContextWindow = 2 * budget
-	d.Policy.Place.ReadTool = "view"
+	d.Policy.Replace.ReadTool = "view"
 	d.Target.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
 	d.Answers(models.SaySummary("short"))
 	got := d.Messages()[1].Text()
@@ -311,7 +311,7 @@ func TestASummaryCanLackABreadcrumb(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := c.fixture(t, overflowing()...)
-			d.Policy.Place.NoBreadcrumb = c.no
+			d.Policy.Replace.NoBreadcrumb = c.no
 			d.Answers(models.SaySummary("short"))
 			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.Messages()[1].Text())
 		})
@@ -436,7 +436,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 // The newest round alone exceeds Cut.Share, and no less can be kept. So the summary gets the little room that is left.
 func TestSmallRoomIsUsedIfTheNewestRoundExceedsCutShare(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
-	d.Policy.Cut.Share, d.Policy.Place.Share, d.Policy.Place.Max = 0.01, 0.9, 100_000
+	d.Policy.Cut.Share, d.Policy.Replace.Share, d.Policy.Replace.Max = 0.01, 0.9, 100_000
 	d.Answers(models.SaySummary("Short."))
 	require.NoError(t, chat.Validate(d.Messages()))
 	require.Len(t, compactions(d.Session), 1)
@@ -449,9 +449,9 @@ func TestASummaryTakesAtMostItsShareOfTheBudget(t *testing.T) {
 		room   int
 	}{
 		{"a fifth of the budget by default", policy.Policy{}, 800},
-		{"Place.Share of the budget", policy.Policy{Place: policy.Place{Share: 0.1}}, 400},
-		{"no more than Place.Max", policy.Policy{Place: policy.Place{Max: 150}}, 150},
-		{"100 tokens of words in any case", policy.Policy{Place: policy.Place{Share: 0.001}}, 115},
+		{"Replace.Share of the budget", policy.Policy{Replace: policy.Replace{Share: 0.1}}, 400},
+		{"no more than Replace.Max", policy.Policy{Replace: policy.Replace{Max: 150}}, 150},
+		{"100 tokens of words in any case", policy.Policy{Replace: policy.Replace{Share: 0.001}}, 115},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, overflowing()...)
@@ -514,7 +514,7 @@ func TestOnlyTheFilesOfCoveredRoundsAreListed(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 8, roundTokens)...)
 	d.Policy.Cut.Rounds = 2
-	d.Policy.Place.Replacement = ohmypi.Replacement
+	d.Policy.Replace.With = ohmypi.Replacement
 	d.Always(models.SaySummary("Done."))
 	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-2.go\nfile-3.go\nfile-4.go\nfile-5.go\nfile-6.go\n</read-files>")
 	d.Say(rounds(9, 12, roundTokens)...)

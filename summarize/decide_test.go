@@ -1,6 +1,7 @@
 package summarize_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func measured(used int, change ...func(*policy.Measurement)) policy.Measurement {
 	m := policy.Measurement{
 		Occasion: policy.OnRender, Time: time.Unix(1_000_000, 0), Ratio: 1, Count: used, Used: used, Base: 100_000, Budget: 100_000,
-		Fits: true, Messages: 100, Warm: true, Covered: 50_000, Room: 10_000,
+		Fits: true, Messages: 100, ToolRounds: true, Covered: 50_000, Room: 10_000,
 	}
 	for _, f := range change {
 		f(&m)
@@ -103,7 +104,7 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 }
 
 func TestALimitIsReachedAtItsExactValue(t *testing.T) {
-	cold := func(m *policy.Measurement) { m.Warm = false }
+	cold := func(m *policy.Measurement) { m.ToolRounds = false }
 	jittered := func(by float64) func(*policy.Measurement) {
 		return func(m *policy.Measurement) { m.Jitter = by }
 	}
@@ -151,7 +152,17 @@ func TestAnExplanationNeverClaimsWhatDidNotHappen(t *testing.T) {
 		if outcome == policy.OutcomeFailed {
 			e.Err = "the model is down"
 		}
-		require.Equal(t, "render: 80000 of 100000 tokens (80.0%): 1 × (80000 of the prompt + 0 of tools), 100 messages, cache warm\n"+
+		require.Equal(t, "render: 80000 of 100000 tokens (80.0%): 1 × (80000 of the prompt + 0 of tools), 100 messages\n"+
 			"  1. yes 80000 is at or above 80000 (0.8 of the window)\n"+want, e.String())
+	}
+}
+
+func TestAnExplanationSaysThatTheCacheIsColdOnlyIfTheProvidersIs(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		for _, rounds := range []bool{false, true} {
+			m := policy.Measurement{Occasion: policy.OnRender, Used: 10, Base: 100, Ratio: 1, Count: 10, Cold: cold, ToolRounds: rounds}
+			e := policy.Explanation{Decision: policy.Policy{}.Decide(m)}
+			require.Equal(t, cold, strings.Contains(e.String(), "cold"), e.String())
+		}
 	}
 }

@@ -66,7 +66,7 @@
 // calls it. Give no priority to the tool that reads transcripts, because summaries name it.
 //
 // Conditions are compared with the tokens of the prompt, its tools and all history that the view shows, without the
-// offered pieces that are not history. [policy.Measure] says whether our own count or the provider's is used. A condition
+// offered pieces that are not history. [policy.Counting] says whether our own count or the provider's is used. A condition
 // holds only if a compaction would cover more tokens than its summary may take; otherwise there is nothing to relieve.
 //
 // # What compaction costs
@@ -88,14 +88,14 @@
 // tools in another order, context in front of the history. After a compaction there is no prediction until the next
 // usage is reported.
 //
-// A [policy.Condition] with Carry compacts once carrying the history has cost as much as compacting it costs
+// A [policy.Condition] with CostFactor compacts once carrying the history has cost as much as compacting it costs
 // ([sizing.Prices.Compacting]): later if reads from the cache are cheap, earlier if the cache is cold and everything is
-// written anyway. [policy.Clear] with Carry does the same with old tool output. [Compactor.Explain] shows the costs.
+// written anyway. [policy.Clear] with CostFactor does the same with old tool output. [Compactor.Explain] shows the costs.
 //
 // # Policies
 //
 // A [policy.Policy] is a value of parts that combine: when to compact ([policy.Trigger]), what to clear first ([policy.Clear]), where to cut
-// ([history.Cut]), whom to ask and how ([policy.Ask]), what to put in place ([policy.Place]) and what to do if nothing helps
+// ([history.Cut]), whom to ask and how ([policy.Ask]), what to put in place ([policy.Replace]) and what to do if nothing helps
 // ([policy.Overflow]). Five packages below this one hold the policies of five systems, each with a page about its system.
 // Package frugal holds one that goes by what a session costs. Package summarize/policies has all of them by name. Take
 // one and change a field:

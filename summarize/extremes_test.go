@@ -39,16 +39,16 @@ func requireSound(t *testing.T, d fixture, label string, number any) {
 // everyNumber returns a policy with a number in every field.
 func everyNumber() policy.Policy {
 	p := policies.All()["copilot-chat"]
-	p.Measure.Threshold = 0.9
+	p.Counting.Threshold = 0.9
 	p.Trigger = policy.Trigger{
 		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: policy.OnBudgetExceeded, Messages: 1},
 	}
 	p.Background.Wait, p.Background.Timeout = 0.95, time.Second
 	p.Clear.Rule.Keep, p.Clear.Rule.Saves = 2000, 100
-	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1}
+	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1, Limits: history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}}
 	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
 	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
-	p.Place.Share, p.Place.Max, p.Place.Limits = 0.2, 1000, history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}
+	p.Replace.Share, p.Replace.Max = 0.2, 1000
 	p.Overflow = policy.Overflow{Attempts: 3, LastResort: policy.ResortTruncate}
 	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
 	return p
@@ -57,9 +57,6 @@ func everyNumber() policy.Policy {
 func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T) {
 	require.NoError(t, everyNumber().Validate())
 	extremes.Each(everyNumber(), func(field string, number any, p policy.Policy) {
-		if strings.HasPrefix(field, "Cut.Limits") {
-			return // Place.Limits overrides them
-		}
 		err := p.Validate()
 		if err != nil {
 			names := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
@@ -82,7 +79,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 				extremes.Each(policy.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target policy.Target) {
 					d := newFixture(t, overflowing()...)
 					d.Policy = p
-					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
+					d.Policy.Counting.Threshold, d.Policy.Replace.Share = threshold, share
 					d.Target.Budget, d.Target.ContextWindow = target.Budget, target.ContextWindow
 					if target.Budget <= 0 || target.ContextWindow < 0 {
 						_, err := d.Render(t.Context(), prompt(d.Session))
@@ -94,7 +91,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 				for _, large := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
 					d := newFixture(t, overflowing()...)
 					d.Policy = p
-					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
+					d.Policy.Counting.Threshold, d.Policy.Replace.Share = threshold, share
 					d.Target.Budget, d.Target.ContextWindow = large, large
 					requireSound(t, d, name, large)
 					require.Empty(t, *d.Heard, "%s %d: nothing is compacted", name, large)

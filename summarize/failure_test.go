@@ -98,7 +98,7 @@ func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 	model := down(errDown)
 	d := newFixture(t, chat.UserMessage(task))
 	d.Target.Model, d.Target.Budget = model, 1_000_000
-	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: policy.Place{Max: 200}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Replace: policy.Replace{Max: 200}}
 	d.Say(rounds(0, 3, 400)...)
 	var at []int
 	for step := range 300 {
@@ -118,7 +118,7 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 	model := down(errDown)
 	d := newFileFixture(t, chat.UserMessage(task))
 	d.Target.Budget = 1_000_000
-	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: policy.Place{Max: 200}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Replace: policy.Replace{Max: 200}}
 	d.Say(rounds(0, 3, 400)...)
 	d.Target.Model = model
 	d.Messages()

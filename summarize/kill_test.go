@@ -41,7 +41,7 @@ const (
 func everything() policy.Policy {
 	p := inBackground()
 	p.Clear = policy.Clear{Always: true, Rule: history.ClearRule{Keep: 2600, Saves: 700}}
-	p.Place.Checkpoints = true
+	p.Replace.Checkpoints = true
 	return p
 }
 

@@ -81,8 +81,8 @@ func TestACutCountsTheProvidersTokensIfThePolicyMeasuresByReport(t *testing.T) {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget = 20_000
 		d.Policy = policy.Policy{
-			Measure: policy.Measure{By: policy.ByReport}, Trigger: policy.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
-			Place: policy.Place{Max: 200},
+			Counting: policy.Counting{By: policy.ByReport}, Trigger: policy.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
+			Replace: policy.Replace{Max: 200},
 		}
 		d.Say(rounds(1, 9, 500)...)
 		reported(d, "", c.input, 1000)

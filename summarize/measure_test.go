@@ -121,7 +121,7 @@ func reported(d fixture, model string, input, counted int) {
 func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		by   policy.MeasureBy
+		by   policy.CountBy
 		say  func(d fixture)
 		want float64
 	}{
@@ -154,7 +154,7 @@ func TestTheRatioIsTheReportedInputOverOurCount(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newFixture(t, chat.UserMessage(task))
-			d.Policy.Measure.By, d.Target.Name = c.by, "m"
+			d.Policy.Counting.By, d.Target.Name = c.by, "m"
 			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(40)}}
 			c.say(d)
 			d.Say(chat.UserMessage("Go on."))
@@ -185,7 +185,7 @@ func TestAThresholdLowersTheBaseOfRatiosOnlyIfThePolicySaysSo(t *testing.T) {
 	}{{true, 5000}, {false, 10_000}} {
 		d := newFixture(t, chat.UserMessage(task))
 		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
-		d.Policy.Measure = policy.Measure{LoweredBase: c.lowered, Threshold: 0.5}
+		d.Policy.Counting = policy.Counting{LoweredBase: c.lowered, Threshold: 0.5}
 		d.Messages()
 		require.Equal(t, c.want, d.Explain(t.Context()).Measurement.Base)
 		require.Equal(t, 5000, d.Explain(t.Context()).Measurement.Budget)

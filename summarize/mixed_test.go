@@ -117,7 +117,7 @@ func mixed(t *testing.T, s *history.Session, calls int) {
 		Checkpoints: &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")},
 		Observers:   []summarize.Observer{summarize.OnEvent(func(event.Event) {})},
 	}
-	d.Policy.Place.Checkpoints, d.Policy.Ask.RetryWait = true, time.Millisecond
+	d.Policy.Replace.Checkpoints, d.Policy.Ask.RetryWait = true, time.Millisecond
 	d.Policy.Trigger = append(d.Policy.Trigger, policy.Condition{On: policy.OnContextLimit}, policy.Condition{On: policy.OnModelSwitch, Ratio: 0.5})
 	d.Policy.Clear = policy.Clear{Rule: history.ClearRule{Keep: 2500}}
 	d.Policy.Branch.On = true

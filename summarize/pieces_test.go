@@ -151,7 +151,7 @@ func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
 		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
 			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 			d.TakesIn(window)
-			d.Policy.Place.Share = 0.1
+			d.Policy.Replace.Share = 0.1
 			var requests []chat.Request
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				requests = append(requests, r)

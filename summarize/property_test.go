@@ -51,7 +51,7 @@ func newRandomSession(t testing.TB, seed uint64) *randomSession {
 		Session: session, Policy: s.policy(),
 		Target: policy.Target{Model: chat.ModelFunc(s.answer), Tokenizer: quarter{}, Budget: s.between(200, 6000)},
 	}
-	s.c.Policy.Place.Limits = history.Limits{Results: pick(s, 0, 0, 0.1, 1), Arguments: pick(s, 0, 0, 0.05)}
+	s.c.Policy.Cut.Limits = history.Limits{Results: pick(s, 0, 0, 0.1, 1), Arguments: pick(s, 0, 0, 0.05)}
 	s.c.Observers = []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 		s.truncated = s.truncated || e.Kind == event.Truncated || e.Kind == event.LetGo
 	})}
@@ -75,11 +75,11 @@ func (s *randomSession) policy() policy.Policy {
 	if names := slices.Sorted(maps.Keys(policies.All())); s.IntN(3) > 0 {
 		p = policies.All()[pick(s, names...)]
 	}
-	p.Place.Share = pick(s, 0, 0.01, 0.1, 0.5, 1)
-	p.Place.Max = pick(s, 0, 100, 300, 100_000)
+	p.Replace.Share = pick(s, 0, 0.01, 0.1, 0.5, 1)
+	p.Replace.Max = pick(s, 0, 100, 300, 100_000)
 	p.Ask.SimpleResult = pick(s, 0, 1, 20, 1000)
-	p.Place.NoBreadcrumb = s.IntN(4) == 0
-	p.Place.ReadTool = pick(s, "", "view")
+	p.Replace.NoBreadcrumb = s.IntN(4) == 0
+	p.Replace.ReadTool = pick(s, "", "view")
 	p.Ask.Quirks = append(p.Ask.Quirks, policy.Quirk{Models: []string{"thinks"}, Thinking: true})
 	return p
 }
@@ -185,10 +185,10 @@ func (s *randomSession) prompt() elements.Node {
 	for i, n := range p {
 		switch n := n.(type) {
 		case history.Conversation:
-			n.Limits = s.c.Policy.Place.Limits
+			n.Limits = s.c.Policy.Cut.Limits
 			p[i] = n
 		case history.TurnRounds:
-			n.Limits = s.c.Policy.Place.Limits
+			n.Limits = s.c.Policy.Cut.Limits
 			p[i] = n
 		}
 	}

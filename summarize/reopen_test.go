@@ -37,7 +37,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
 					d.Policy = policies.All()[name]
-					d.Policy.Place.NoBreadcrumb = true // it names the file, which differs
+					d.Policy.Replace.NoBreadcrumb = true // it names the file, which differs
 					for i := range d.Policy.Trigger {
 						d.Policy.Trigger[i].Background = false // a summary is in the session only once it is made
 					}

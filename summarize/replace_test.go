@@ -93,7 +93,7 @@ func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
 				d := newFileFixture(t, overflowing()...)
 				d.Policy = policy.Policy{
 					Ask:   policy.Ask{Prompts: []policy.Prompt{p}, Checks: []policy.Check{prompts.NotEmpty, prompts.AtLeast(5)}},
-					Place: policy.Place{Replacement: r},
+					Replace: policy.Replace{With: r},
 				}
 				var number atomic.Int64 // titles are asked for concurrently
 				d.Answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -131,7 +131,7 @@ func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
 	d.Say(chat.UserMessage("And now?"))
 	d.Policy = copilotcli.Policy()
-	d.Policy.Trigger, d.Policy.Place.Max = nil, 230
+	d.Policy.Trigger, d.Policy.Replace.Max = nil, 230
 	d.Hooks.Workspace = func(context.Context) (policy.Workspace, error) {
 		return policy.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
 	}

@@ -36,8 +36,8 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 	})
 	t.Run("a replacement", func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
-		d.Policy.Place.Replacement = func(policy.Material) elements.Node { panic("boom") }
-		require.ErrorContains(t, d.Fails(), "Place.Replacement: it panicked: boom")
+		d.Policy.Replace.With = func(policy.Material) elements.Node { panic("boom") }
+		require.ErrorContains(t, d.Fails(), "Replace.With: it panicked: boom")
 	})
 	t.Run("a placeholder", func(t *testing.T) {
 		d := newFixture(t, overflowing()...)
@@ -175,7 +175,7 @@ func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 		return models.SaySummary("Done.")(ctx, req)
 	}}
 	d := newFixture(t, chat.UserMessage(task))
-	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 1000}}, Place: policy.Place{Max: 200}, Ask: policy.Ask{Names: []string{"late"}}}
+	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 1000}}, Replace: policy.Replace{Max: 200}, Ask: policy.Ask{Names: []string{"late"}}}
 	d.Models = map[string]policy.Target{"late": {Model: late}}
 	d.Target.Model, d.Target.Budget = own, 100_000
 	d.Say(rounds(1, 3, 500)...)
@@ -201,7 +201,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		}})
 		late.Policy.Ask.TimeLimit = time.Hour
 		done := make(chan error)
-		go func() { done <- late.CarryOut(t.Context(), plan, nil) }()
+		go func() { done <- late.RunPlan(t.Context(), plan, nil) }()
 		time.Sleep(6 * time.Minute)
 		d.Runner = nil
 		d.Messages()

@@ -60,13 +60,13 @@ func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
 	require.Equal(t, policy.PendingElsewhere, pending)
 
 	worker := anotherFixture(t, d, saying("Made by the worker."))
-	require.NoError(t, worker.CarryOut(t.Context(), plans[0], nil))
-	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0], nil), summarize.ErrPlanEnded)
+	require.NoError(t, worker.RunPlan(t.Context(), plans[0], nil))
+	require.ErrorIs(t, worker.RunPlan(t.Context(), plans[0], nil), summarize.ErrPlanEnded)
 	require.Contains(t, text(d.Messages()), "Made by the worker.")
 	require.Contains(t, kinds(*worker.Heard), "done/full", "a fork runs only where the prompt was sent")
 }
 
-func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
+func TestAPlanHoldsEverythingThatRunPlanNeeds(t *testing.T) {
 	d := copilotFixture(t)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
 	var plan string
@@ -91,7 +91,7 @@ func TestAPlanHoldsEverythingThatCarryOutNeeds(t *testing.T) {
 	model := saying("Done.")
 	worker := anotherFixture(t, d, model) // whose target has no tools
 	worker.Target.Tools = nil
-	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
+	require.NoError(t, worker.RunPlan(t.Context(), plan, nil))
 	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
 	d.Say(rounds(10, 14, 600)...)
 	d.Messages()
@@ -292,7 +292,7 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	other := fixtureOf(t, d.Session)
 	other.Policy = d.Policy
 	other.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
-	require.Error(t, other.CarryOut(t.Context(), plan.ID, nil))
+	require.Error(t, other.RunPlan(t.Context(), plan.ID, nil))
 	d.Messages()
 	require.Contains(t, d.Explain(t.Context()).Why, "paused for 1 more step after 1 failures")
 	require.Contains(t, d.Explain(t.Context()).Why, "busy")
@@ -321,7 +321,7 @@ func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
 		worker := anotherFixture(t, d, model)
 		worker.TakesIn(900)
 		asked := false
-		err := worker.CarryOut(t.Context(), plan, func(err error) bool {
+		err := worker.RunPlan(t.Context(), plan, func(err error) bool {
 			require.ErrorIs(t, err, errDown)
 			asked = true
 			return true
@@ -362,7 +362,7 @@ func TestAPlanIsRetriedOnlyAfterAFailureThatMayPass(t *testing.T) {
 			d.Messages()
 			worker := anotherFixture(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
 			asked := false
-			require.Error(t, worker.CarryOut(t.Context(), plan, func(error) bool { asked = true; return true }))
+			require.Error(t, worker.RunPlan(t.Context(), plan, func(error) bool { asked = true; return true }))
 			require.Equal(t, c.retried, asked)
 			pending, err := d.Pending(t.Context())
 			require.NoError(t, err)
@@ -384,12 +384,12 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
 		}})
-		require.ErrorIs(t, worker.CarryOut(ctx, plan, func(error) bool { return again }), stopped)
+		require.ErrorIs(t, worker.RunPlan(ctx, plan, func(error) bool { return again }), stopped)
 		if !again {
 			require.Contains(t, kinds(*worker.Heard), "cancelled")
 			continue
 		}
-		require.NoError(t, anotherFixture(t, d, saying("Made by another.")).CarryOut(t.Context(), plan, nil))
+		require.NoError(t, anotherFixture(t, d, saying("Made by another.")).RunPlan(t.Context(), plan, nil))
 		require.Contains(t, text(d.Messages()), "Made by another.")
 	}
 }
@@ -408,7 +408,7 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 			fork = e
 		}
 	})}
-	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
+	require.NoError(t, worker.RunPlan(t.Context(), plan, nil))
 	require.Equal(t, prompts.ModeFork, fork.Mode)
 	require.ErrorContains(t, fork.Err, "without its cache")
 }
@@ -424,7 +424,7 @@ func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
 	d.Policy.Ask.Prompts = []policy.Prompt{titled}
 	d.Messages()
 	worker := anotherFixture(t, d, saying("Done."))
-	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
+	require.NoError(t, worker.RunPlan(t.Context(), plan, nil))
 	require.NoError(t, worker.Close())
 	_, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
 	require.NoError(t, err)

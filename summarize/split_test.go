@@ -73,7 +73,7 @@ func TestTheTwoSummariesOfASplitTurnShareTheRoomOfOne(t *testing.T) {
 // In little room two summaries would be too short to be of use.
 func TestASplitTurnHasOneSummaryInLittleRoom(t *testing.T) {
 	d := newSplitFixture(t)
-	d.Policy.Place.Max = 250
+	d.Policy.Replace.Max = 250
 	d.Answers(models.Say("Of all."), models.Say("I did it."))
 	require.Contains(t, d.Messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")
 	require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(text(d.Requests()[0].Messages)))

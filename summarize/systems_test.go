@@ -31,14 +31,14 @@ func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
 		compacts  bool
 	}{{0, false}, {1, false}, {0.4, true}, {1500, true}, {100_000, false}} {
 		d := roomy(t)
-		d.Policy.Measure.Threshold = c.threshold
+		d.Policy.Counting.Threshold = c.threshold
 		d.Answers(models.SaySummary("short"))
 		d.Messages()
 		require.Equal(t, c.compacts, len(d.Requests()) == 1, "%v", c.threshold)
 	}
 	for _, bad := range []float64{-1, 1.5, 99} {
 		d := roomy(t)
-		d.Policy.Measure.Threshold = bad
+		d.Policy.Counting.Threshold = bad
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		_, ok := errors.AsType[*sizing.ThresholdError](err)
 		require.True(t, ok, "%v", bad)
@@ -203,7 +203,7 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 					}
 					p := all[trigger]
 					p.Name = strings.Join([]string{trigger, before, cut, prompts, replacement}, " ")
-					p.Clear, p.Cut, p.Place.Replacement = all[before].Clear, all[cut].Cut, all[replacement].Place.Replacement
+					p.Clear, p.Cut, p.Replace.With = all[before].Clear, all[cut].Cut, all[replacement].Replace.With
 					p.Ask.Prompts, p.Ask.Checks = all[prompts].Ask.Prompts, all[prompts].Ask.Checks
 					if p.Clear.Rule.Keep > 0 {
 						p.Clear.Rule.Keep, p.Clear.Rule.Saves = 600, 100 // the session is small
@@ -296,7 +296,7 @@ func TestALongSessionTakesNoMoreRequestsThanItsSizeRequires(t *testing.T) {
 			d.TakesIn(window)
 			d.Policy.Trigger = policy.Trigger{{On: policy.OnDemand}}
 			d.Policy.Clear.Rule = history.ClearRule{}
-			d.Policy.Place.Share = 0.02
+			d.Policy.Replace.Share = 0.02
 			d.Policy.Cut.Tokens, d.Policy.Cut.Share = min(d.Policy.Cut.Tokens, 500), 0
 			d.Messages()
 			var asked []chat.Request

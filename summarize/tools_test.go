@@ -29,7 +29,7 @@ func toolsAt(priority *int, tools ...chat.Tool) elements.Node {
 
 func TestToolsInThePromptCountLikeThoseOfTheTarget(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
-		p.Measure.Threshold = 0 // with tools in the prompt, a tenth of it is kept free
+		p.Counting.Threshold = 0 // with tools in the prompt, a tenth of it is kept free
 		var before policy.Measurement
 		var requests []chat.Request
 		var sent []chat.Message
@@ -111,7 +111,7 @@ func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
 
 func TestToolsInThePromptKeepATenthOfTheThreshold(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
-	d.Policy.Measure.Threshold = 2_000
+	d.Policy.Counting.Threshold = 2_000
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
 	require.Equal(t, 2_000, d.Explain(t.Context()).Measurement.Budget)

@@ -57,7 +57,7 @@ func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfThePromptFits(t *testing.
 		t.Run(name, func(t *testing.T) {
 			d, model := unusableFixture(t, step, append([]chat.Message{chat.UserMessage(task)}, rounds(0, 3, 400)...)...)
 			d.Target.Budget = 1_000_000
-			d.Policy.Trigger, d.Policy.Cut, d.Policy.Place.Max = policy.Trigger{{Cap: 100}}, history.Cut{Rounds: 1}, 200
+			d.Policy.Trigger, d.Policy.Cut, d.Policy.Replace.Max = policy.Trigger{{Cap: 100}}, history.Cut{Rounds: 1}, 200
 			require.Equal(t, []int{0, 1, 3, 7, 15, 31}, askedIn(t, d, model))
 		})
 	}

@@ -33,7 +33,7 @@ type task struct {
 	end      func(*render.Result, error) // ends the work for the tracer, unless it has ended
 	err      error                       // why there is no summary
 	ready    bool
-	draft    write.Written
+	written    write.Written
 }
 
 func (w *work) init() {
@@ -113,7 +113,7 @@ func (w *work) finish(ctx context.Context, t *task, d write.Written) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t.draft, t.ready = d, true
+	t.written, t.ready = d, true
 	return nil
 }
 

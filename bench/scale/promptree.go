@@ -160,7 +160,7 @@ func (c promptree) compactor(s *history.Session) *summarize.Compactor {
 	if c.view > 0 {
 		p = policy.Policy{
 			Name: "scale", Trigger: policy.Trigger{{On: policy.OnRender, Messages: 2 * c.view}}, Cut: history.Cut{Rounds: c.view / 2},
-			Place: policy.Place{Max: summaryTokens},
+			Replace: policy.Replace{Max: summaryTokens},
 		}
 	}
 	return &summarize.Compactor{

@@ -271,7 +271,7 @@ func (o options) compactBy() policy.Policy {
 			p.Overflow = policy.Overflow{} // a prompt that does not fit even then is an error
 		}
 	}
-	p.Place.NoBreadcrumb = o.noBreadcrumb
+	p.Replace.NoBreadcrumb = o.noBreadcrumb
 	return p
 }
 

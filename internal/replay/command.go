@@ -110,10 +110,10 @@ is 1 if a policy did not reach the end of a session. The flags:
 	}
 	for i := range o.policies {
 		if *summary != 0 {
-			o.policies[i].Place.Max = *summary
+			o.policies[i].Replace.Max = *summary
 		}
 		if *carry != 0 {
-			o.policies[i].Trigger = policy.Trigger{{Carry: *carry}}
+			o.policies[i].Trigger = policy.Trigger{{CostFactor: *carry}}
 		}
 	}
 	if *checked {

@@ -147,7 +147,7 @@ func (r *replayer) wouldAsk(ctx context.Context, p policy.Policy, name string, s
 	defer c.Close()
 	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // only Compact below compacts
 	// A summary of more than half the history would be refused.
-	c.Policy.Place.Max = max(100, min(cmp.Or(c.Policy.Place.Max, 10_000), rendered.Tokens/2))
+	c.Policy.Replace.Max = max(100, min(cmp.Or(c.Policy.Replace.Max, 10_000), rendered.Tokens/2))
 	if _, err := c.Render(ctx, prompt); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ const Name = "a3s"
 func Policy() policy.Policy {
 	return policy.Policy{
 		Name:    Name,
-		Measure: policy.Measure{By: policy.ByReport},
+		Counting: policy.Counting{By: policy.ByReport},
 		Trigger: policy.Trigger{{Ratio: 0.80}},
 		Clear: policy.Clear{Rule: history.ClearRule{
 			Keep: 40_000,
@@ -22,6 +22,6 @@ func Policy() policy.Policy {
 		}},
 		Cut:   history.Cut{First: 2, Messages: 20},
 		Ask:   policy.Ask{Prompts: []policy.Prompt{Prompt()}},
-		Place: policy.Place{Replacement: Replacement},
+		Replace: policy.Replace{With: Replacement},
 	}
 }

@@ -2,7 +2,7 @@
 // compactor does so if Checkpoints is set in the compactor and in its policy's Place:
 //
 //	compactor.Checkpoints = &checkpoints.Folder{Dir: "checkpoints"}
-//	compactor.Policy.Place.Checkpoints = true // copilotcli's policy sets it already
+//	compactor.Policy.Replace.Checkpoints = true // copilotcli's policy sets it already
 //
 // Each checkpoint costs two files that are synced to disk: the summary and the index.
 package checkpoints

@@ -29,7 +29,7 @@
 //   - When somebody asks for it, by [summarize.Compactor.Compact].
 //
 // The size of a prompt is the larger of our own count and the count that follows from the provider's latest report,
-// tools included. The window is [policy.Target].ContextWindow. Measure.Threshold lowers it: a ratio above 0 and up
+// tools included. The window is [policy.Target].ContextWindow. Counting.Threshold lowers it: a ratio above 0 and up
 // to 1, or a number of tokens from 100 on, of which at most the window counts. Any other threshold is a
 // [*sizing.ThresholdError]. With a threshold the prompt has the budget that [sizing.Window] works out: a tenth of what
 // the tools leave is kept free.

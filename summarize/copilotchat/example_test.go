@@ -80,7 +80,7 @@ func Example() {
 
 	p := copilotchat.Policy()
 	p.Cut.Share = 0.1 // keep more than the newest round
-	p.Place.ReadTool = "view"
+	p.Replace.ReadTool = "view"
 	compactor := &summarize.Compactor{
 		Session: session, Policy: p,
 		Target: policy.Target{

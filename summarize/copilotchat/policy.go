@@ -11,7 +11,7 @@ const Name = "copilot-chat"
 
 // Policy returns the policy of Copilot Chat, a new value each time. The settings of Copilot Chat are fields:
 //
-//   - Off is the master switch, and Measure.Threshold the threshold, a ratio or a number of tokens.
+//   - Off is the master switch, and Counting.Threshold the threshold, a ratio or a number of tokens.
 //   - Ask.Mode forces full or simple mode.
 //   - Ask.Routes sends compactions to another model, with the agent's own as the fallback.
 //   - Ask.Quirks has what some models need, by [policy.Target.Name].
@@ -22,7 +22,7 @@ func Policy() policy.Policy {
 	fork.Background = true
 	return policy.Policy{
 		Name:    Name,
-		Measure: policy.Measure{By: policy.ByLarger, LoweredBase: true},
+		Counting: policy.Counting{By: policy.ByLarger, LoweredBase: true},
 		Trigger: policy.Trigger{
 			{Ratio: 0.80, Jitter: 0.02, Cold: 0.10, Background: true},
 			{On: policy.OnBudgetExceeded},
@@ -39,7 +39,7 @@ func Policy() policy.Policy {
 				{Models: []string{"gpt-4.1*"}, Reminder: "Keep going: continue with the work where it stopped, and do not ask whether you should."},
 			},
 		},
-		Place:    policy.Place{Replacement: prompts.ConversationSummary},
+		Replace:    policy.Replace{With: prompts.ConversationSummary},
 		Overflow: policy.Overflow{LastResort: policy.ResortDrop},
 	}
 }

@@ -409,8 +409,8 @@ func TestStatements(t *testing.T) {
 				require.False(t, begins(d), "its call has no result")
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "internal/plan/measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm || len(r.Results) >= 0"},
-				{File: engine + "internal/plan/measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm && len(r.Results) > 0"},
+				{File: engine + "internal/plan/measure.go", Old: "s.ToolRounds || len(r.Results) > 0", New: "s.ToolRounds || len(r.Results) >= 0"},
+				{File: engine + "internal/plan/measure.go", Old: "s.ToolRounds || len(r.Results) > 0", New: "s.ToolRounds && len(r.Results) > 0"},
 				{File: engine + "internal/plan/measure.go", Old: "range s.View.Turns[n-1].Rounds", New: "range s.View.Turns[max(0, n-2)].Rounds"},
 				replace("Cold: 0.10, ", ""),
 			},
@@ -477,7 +477,7 @@ func TestStatements(t *testing.T) {
 				for _, threshold := range []float64{0.5, 5000} {
 					for tokens, want := range map[int]bool{4499: false, 4500: true} {
 						d := cold(t, tokens)
-						d.Policy.Measure.Threshold = threshold
+						d.Policy.Counting.Threshold = threshold
 						require.Equal(t, want, begins(d), "%v, %d", threshold, tokens)
 					}
 				}
@@ -493,7 +493,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				for threshold, want := range map[float64]int{0.5: 5000, 1: window, 100: 100, 101: 101, 1.001: 0, 50: 0, 99.99: 0, -0.5: 0} {
 					d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
-					d.Policy.Measure.Threshold = threshold
+					d.Policy.Counting.Threshold = threshold
 					r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 					if want == 0 {
 						_, ambiguous := errors.AsType[*sizing.ThresholdError](err)
@@ -517,7 +517,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{8999: false, 9000: true} {
 					d := cold(t, tokens)
-					d.Policy.Measure.Threshold = 2 * window
+					d.Policy.Counting.Threshold = 2 * window
 					require.Equal(t, want, begins(d), "%d", tokens)
 				}
 			},
@@ -528,7 +528,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				for tools, want := range map[int]int{0: window, 1: 8999, 7: 8993, 1000: 8100} {
 					d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
-					d.Policy.Measure.Threshold = window
+					d.Policy.Counting.Threshold = window
 					if tools > 0 {
 						d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", tools)}}
 					}
@@ -550,7 +550,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := fixtureOf(t, numbered(t, 0), window, chat.UserMessage("Hi."))
 				d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", 2*window)}}
-				d.Policy.Measure.Threshold = window
+				d.Policy.Counting.Threshold = window
 				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
 				over, ok := errors.AsType[*render.BudgetExceededError](err)
 				require.True(t, ok, "%v", err)
@@ -668,7 +668,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("Trigger: policy.Trigger{", "RetryAfter: 1, Trigger: policy.Trigger{"),
-				replace("Name:    Name,", "Name:    Name, Off: true,"),
+				replace("Name:     Name,", "Name:    Name, Off: true,"),
 			},
 		},
 
@@ -743,8 +743,8 @@ func TestStatements(t *testing.T) {
 				require.InDelta(t, 0.4, float64(len(head))/float64(len(head)+len(tail)), 0.02)
 			},
 			Mutants: []statements.Mutant{
-				{File: "history/clip.go", Old: "l.Head = 0.4", New: "l.Head = 0.35"},
-				{File: "history/clip.go", Old: "l.Head = 0.4", New: "l.Head = 0.45"},
+				{File: "history/clip.go", Old: "const DefaultHead = 0.4", New: "const DefaultHead = 0.35"},
+				{File: "history/clip.go", Old: "const DefaultHead = 0.4", New: "const DefaultHead = 0.45"},
 			},
 		},
 
@@ -994,7 +994,7 @@ func TestStatements(t *testing.T) {
 				_, got := compacted(t)
 				require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
 			},
-			Mutants: []statements.Mutant{{File: engine + "internal/plan/plan.go", Old: `if kept.Name == "" || p.Place.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Place.NoBreadcrumb {`}},
+			Mutants: []statements.Mutant{{File: engine + "internal/plan/plan.go", Old: `if kept.Name == "" || p.Replace.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Replace.NoBreadcrumb {`}},
 		},
 		{
 			Says: "summary and breadcrumb are written once, and replayed byte for byte from then on",

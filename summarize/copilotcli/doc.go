@@ -86,7 +86,7 @@
 //     and at most 10,000 tokens: it might save nothing. So 2 messages are not always enough for
 //     [summarize.Compactor.Compact].
 //   - Ratios are of [policy.Target].ContextWindow. If a model takes a shorter prompt than its window, set that limit
-//     as policy.Measure.Threshold. For a model whose window is unknown, the caller has to choose 128,000 tokens:
+//     as policy.Counting.Threshold. For a model whose window is unknown, the caller has to choose 128,000 tokens:
 //     [sizing.Window] has AllowUnknown for it. A [policy.Target] without any size is more often a mistake than
 //     intended.
 //   - A history that does not fit into the model's window beside an answer is summarised in pieces, each with the
@@ -113,5 +113,5 @@
 // request for a summary forbids tools, which the agent's requests do not, and after the first compaction it begins
 // differently: do not count on the cache for it. After a compaction the agent sees only the summary and the newest
 // round of its own work, and has to look up what else it needs. If the session is in a file, a pointer to it follows
-// the summary in each prompt ([policy.Place].NoBreadcrumb leaves it out).
+// the summary in each prompt ([policy.Replace].NoBreadcrumb leaves it out).
 package copilotcli

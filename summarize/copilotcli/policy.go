@@ -22,7 +22,7 @@ const Name = "copilot-cli"
 func Policy() policy.Policy {
 	return policy.Policy{
 		Name:    Name,
-		Measure: policy.Measure{LoweredBase: true},
+		Counting: policy.Counting{LoweredBase: true},
 		Trigger: policy.Trigger{
 			{Ratio: 0.80, Messages: 4, Background: true, Env: "COPILOT_BACKGROUND_COMPACTION_THRESHOLD"},
 			{On: policy.OnContextLimit},
@@ -33,7 +33,7 @@ func Policy() policy.Policy {
 		Background: policy.Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
 		Cut:        history.Cut{ToolBoundary: true},
 		Ask:        policy.Ask{Prompts: []policy.Prompt{Prompt()}},
-		Place:      policy.Place{Replacement: CompactedSession{}.Replacement, Checkpoints: true},
+		Replace:      policy.Replace{With: CompactedSession{}.Replacement, Checkpoints: true},
 		Overflow:   policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }

@@ -303,7 +303,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				for tokens, want := range map[int]bool{39_999: false, 40_000: true} {
 					d := filled(t, tokens)
-					d.Policy.Measure.Threshold = 50_000
+					d.Policy.Counting.Threshold = 50_000
 					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
 					d = filled(t, tokens)
 					d.Target.Budget, d.Target.ContextWindow = 50_000, 0
@@ -971,7 +971,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, list, 1)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Place.Checkpoints {", "if false {"),
+				statements.Change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Replace.Checkpoints {", "if false {"),
 				statements.Change("summarize/checkpoints/checkpoints.go", "		if path[p.Compaction] {", "		if true {"),
 			},
 		},

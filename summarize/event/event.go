@@ -36,7 +36,7 @@ const (
 	// Failed: a compaction or a clearing failed; Err says why. What the session shows is unchanged.
 	Failed Kind = "failed"
 	// Postponed: an attempt to carry out a plan failed; Err says why. There will be another
-	// (summarize.Compactor.CarryOut).
+	// (summarize.Compactor.RunPlan).
 	Postponed Kind = "postponed"
 	// Vetoed: a hook cancelled the compaction.
 	Vetoed Kind = "vetoed"

@@ -33,9 +33,9 @@ func PolicyAt(loss float64) policy.Policy {
 	return policy.Policy{
 		Name:    Name,
 		Prices:  usual(),
-		Measure: policy.Measure{By: policy.ByLarger},
+		Counting: policy.Counting{By: policy.ByLarger},
 		Trigger: policy.Trigger{
-			{Carry: carry, Loss: loss, Background: true},
+			{CostFactor: carry, Loss: loss, Background: true},
 			{Ratio: 0.80, Background: true},
 			{On: policy.OnBudgetExceeded},
 			{On: policy.OnContextLimit},
@@ -43,11 +43,11 @@ func PolicyAt(loss float64) policy.Policy {
 		},
 		Clear: policy.Clear{
 			Rule:  history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Placeholder: placeholder},
-			Carry: carry, Loss: loss / 10,
+			CostFactor: carry, Loss: loss / 10,
 		},
 		Cut:      history.Cut{Tokens: kept, Share: 0.2},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
-		Place:    policy.Place{Max: 4_000},
+		Replace:    policy.Replace{Max: 4_000},
 		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }

@@ -99,7 +99,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	defer compactor.Close() // its error does not concern the job
 
 	next := noAttempt
-	err = compactor.CarryOut(ctx, job.Args.Plan, func(err error) bool {
+	err = compactor.RunPlan(ctx, job.Args.Plan, func(err error) bool {
 		next = w.next(ctx, job, err)
 		return next.again
 	})

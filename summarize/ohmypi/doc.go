@@ -155,7 +155,7 @@
 //   - A history that is larger than the model takes in is summarised in pieces, each with the notes on those before it,
 //     unless [Handoff].Packs is set. One text takes at most a quarter of a request.
 //   - After the summary comes a pointer to the transcript, if the session is in a file. It takes about 70 tokens in
-//     each prompt ([policy.Place].NoBreadcrumb leaves it out).
+//     each prompt ([policy.Replace].NoBreadcrumb leaves it out).
 //
 // # What it costs
 //

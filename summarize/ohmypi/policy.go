@@ -18,7 +18,7 @@ const Name = "oh-my-pi"
 func Policy() policy.Policy {
 	return policy.Policy{
 		Name:    Name,
-		Measure: policy.Measure{By: policy.ByReport},
+		Counting: policy.Counting{By: policy.ByReport},
 		Trigger: policy.Trigger{
 			{Reserve: 16_384, Above: true},
 			{On: policy.OnContextLimit},
@@ -32,7 +32,7 @@ func Policy() policy.Policy {
 		}},
 		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{Handoff{}.Prompt()}, Attempts: 4, RetryWait: 15 * time.Second},
-		Place:    policy.Place{Replacement: Replacement},
+		Replace:    policy.Replace{With: Replacement},
 		Overflow: policy.Overflow{Attempts: 1},
 		Continue: "Continue if you have next steps.",
 		Branch:   policy.BranchPolicy{Reserve: 16_384, Prompt: prompts.BranchPrompt()},

@@ -63,7 +63,7 @@ func TestNoTextOfOthersOpensOrClosesABlock(t *testing.T) {
 	hostile := material(func(string) string { return attack })
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
-			replacement := p.Place.Replacement
+			replacement := p.Replace.With
 			if replacement == nil {
 				replacement = prompts.ConversationSummary
 			}

@@ -8,11 +8,11 @@ type balance struct{ carried, times, cost float64 }
 // due reports whether carrying it has cost enough.
 func (b balance) due() bool { return b.carried > 0 && b.carried >= b.times*b.cost }
 
-// String returns the balance in words, up to the cost of leaving it out.
+// String returns the balance in words, up to what leaves it out, such as "compacting".
 func (b balance) String() string {
-	verb := "is not"
+	than := "below"
 	if b.due() {
-		verb = "is"
+		than = "at or above"
 	}
-	return fmt.Sprintf("carried $%.4f, which %s %.4g of the $%.4f", b.carried, verb, b.times, b.cost)
+	return fmt.Sprintf("carrying has cost $%.4f, %s %.4g × $%.4f, the cost of", b.carried, than, b.times, b.cost)
 }

@@ -23,12 +23,12 @@ type Measurement struct {
 	// Tools is the number of tokens of the tool definitions: the target's, or those in the prompt that are not offered
 	// to pruning.
 	Tools int
-	// Ratio that multiplies Count and Tools ([MeasureBy]).
+	// Ratio that multiplies Count and Tools ([CountBy]).
 	Ratio float64
 	// Used is Ratio × (Count + Tools), rounded up. Limits are compared with it.
 	Used int
 	// Base is the number of tokens that ratios are of: the context window, or the smaller number that the policy sets
-	// ([Measure]).
+	// ([Counting]).
 	Base int
 	// Budget of the prompt's messages, in tokens.
 	Budget int
@@ -36,8 +36,8 @@ type Measurement struct {
 	Fits bool
 	// Messages is how many messages of the session the prompt shows.
 	Messages int
-	// Warm reports whether the agent completed a round of tool calls in this turn.
-	Warm bool
+	// ToolRounds reports whether the agent completed a round of tool calls in this turn.
+	ToolRounds bool
 	// Jitter is the part of a condition's Jitter that is added to its Ratio, from -1 to 1.
 	Jitter float64
 	// Covered is how many tokens of history a compaction would cover for the first time, and Room how many its summary
@@ -67,10 +67,10 @@ type Measurement struct {
 	Cold bool
 	// Carried is the cost of carrying the history since the last compaction, this prompt included, in dollars: the
 	// price at which the requests read the tokens that a compaction now would take out. Compacting is the cost of that
-	// compaction. Both are 0 if nothing would be relieved, and may be 0 if no condition has Carry.
+	// compaction. Both are 0 if nothing would be relieved, and may be 0 if no condition has CostFactor.
 	Carried, Compacting float64
 	// CarriedOutput is the cost of carrying the old tool output since it could first have been cleared, this prompt
-	// included, in dollars. Breaking is the cost of the cache break. Both are 0 unless Clear.Carry is set. If clearing
+	// included, in dollars. Breaking is the cost of the cache break. Both are 0 unless Clear.CostFactor is set. If clearing
 	// is due, Compacting leaves Breaking out, because it is paid in any case.
 	CarriedOutput, Breaking float64
 }
@@ -191,7 +191,7 @@ func (p Policy) Decide(m Measurement) Decision {
 		return d
 	}
 	compacts := d.Held >= 0 && m.Fits && !m.Tried && !m.Pause.Active(m.Time)
-	clears := m.Clearable > 0 && (p.Clear.Always || !m.Fits || p.Clear.Carry == 0 && p.Trigger.AtLimit(m) || p.Clear.Due(m) && !compacts)
+	clears := m.Clearable > 0 && (p.Clear.Always || !m.Fits || p.Clear.CostFactor == 0 && p.Trigger.AtLimit(m) || p.Clear.Due(m) && !compacts)
 	switch {
 	case p.Off && m.Occasion != OnDemand:
 		return do(ActNothing, "the policy is off")
@@ -208,9 +208,9 @@ func (p Policy) Decide(m Measurement) Decision {
 	case m.Pending == PendingRunning || m.Pending != PendingNone && (m.Fits || p.spared(m)):
 		return do(ActNothing, "a summary is %s", m.Pending)
 	case clears && m.Occasion != OnDemand:
-		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.carryText(m))
+		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.costText(m))
 	case d.Held < 0:
-		return do(ActNothing, "no condition holds%s", p.Clear.carryText(m))
+		return do(ActNothing, "no condition holds%s", p.Clear.costText(m))
 	case m.Tried:
 		return do(ActNothing, "an attempt to compact failed")
 	case (m.Fits || m.Sendable) && m.Pause.Active(m.Time) && m.Occasion != OnDemand:
@@ -221,11 +221,11 @@ func (p Policy) Decide(m Measurement) Decision {
 	return do(ActCompact, "condition %d holds", d.Held+1)
 }
 
-// inBackground reports whether a compaction is made while the agent goes on. A condition with Carry does not wait for
+// inBackground reports whether a compaction is made while the agent goes on. A condition with CostFactor does not wait for
 // that if the cache is cold: compacting now saves what this request would write to it.
 func (p Policy) inBackground(c Condition, m Measurement) bool {
 	later := p.Background.Always && m.Sendable && m.Occasion == OnBudgetExceeded || p.spared(m)
-	return c.Background && (m.Fits && !m.over() || later) && !(c.Carry > 0 && m.Cold)
+	return c.Background && (m.Fits && !m.over() || later) && !(c.CostFactor > 0 && m.Cold)
 }
 
 // spared reports whether a prompt that does not fit need not wait for a summary, because another one of its turn waited
@@ -236,20 +236,20 @@ func (p Policy) spared(m Measurement) bool {
 
 // Due reports whether carrying the output has cost enough to clear it.
 func (c Clear) Due(m Measurement) bool {
-	return c.Carry > 0 && c.balance(m).due()
+	return c.CostFactor > 0 && c.balance(m).due()
 }
 
 // balance compares the cost of carrying the output with that of clearing it.
 func (c Clear) balance(m Measurement) balance {
-	return balance{m.CarriedOutput, c.Carry, m.Breaking + c.Loss}
+	return balance{m.CarriedOutput, c.CostFactor, m.Breaking + c.Loss}
 }
 
-// carryText says in words how Carry compares, "" if it is off.
-func (c Clear) carryText(m Measurement) string {
-	if c.Carry == 0 || m.CarriedOutput <= 0 {
+// costText says in words how CostFactor compares, "" if it is off.
+func (c Clear) costText(m Measurement) string {
+	if c.CostFactor == 0 || m.CarriedOutput <= 0 {
 		return ""
 	}
-	return ": " + c.balance(m).String() + " that clearing costs"
+	return ": " + c.balance(m).String() + " clearing"
 }
 
 // placeFrom returns the number of tokens from which on a finished summary is put in place.
@@ -293,13 +293,13 @@ func (e Explanation) String() string {
 	if m.Occasion == "" {
 		return "nothing was decided yet\n"
 	}
-	warmth := "cold"
-	if m.Warm {
-		warmth = "warm"
+	cold := ""
+	if m.Cold {
+		cold = ", the provider's cache is cold"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d tokens (%.1f%%): %.4g × (%d of the prompt + %d of tools), %d messages, cache %s\n",
-		m.Occasion, m.Used, m.Base, 100*m.Share(), m.Ratio, m.Count, m.Tools, m.Messages, warmth)
+	fmt.Fprintf(&b, "%s: %d of %d tokens (%.1f%%): %.4g × (%d of the prompt + %d of tools), %d messages%s\n",
+		m.Occasion, m.Used, m.Base, 100*m.Share(), m.Ratio, m.Count, m.Tools, m.Messages, cold)
 	for i, f := range e.Findings {
 		mark := "no "
 		if f.Holds {

@@ -1,6 +1,6 @@
 // Package policy holds what a compaction policy is made of, and decides. A [Policy] is a value of parts: when to act
 // ([Trigger]), what to clear first ([Clear]), where to cut ([history.Cut]), whom to ask and what ([Ask], [Prompt]), and what
-// to put in place ([Place], [Replacement]). [Policy.Decide] turns a [Measurement] into a [Decision] and depends on nothing
+// to put in place ([Replace], [Replacement]). [Policy.Decide] turns a [Measurement] into a [Decision] and depends on nothing
 // else. Nothing here reads a session or asks a model.
 //
 // A ready policy is in package summarize/policies. To write one, start from one of those, or from the zero value:

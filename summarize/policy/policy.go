@@ -19,11 +19,11 @@ type Policy struct {
 	Name string
 	// Off leaves everything to the caller: only summarize.Compactor.Compact compacts. Off by default.
 	Off bool
-	// Prices stand in for the model's if the target has none, so that Carry can weigh costs. Only their proportions
+	// Prices stand in for the model's if the target has none, so that CostFactor can weigh costs. Only their proportions
 	// matter; no cost is reported from them. None by default.
 	Prices sizing.Prices
-	// Measure says which count is compared with the limits of the trigger.
-	Measure Measure
+	// Counting says which count is compared with the limits of the trigger.
+	Counting Counting
 	// Trigger says when to compact. By default only if a prompt does not fit.
 	Trigger Trigger
 	// Background says how a summary that is made in the background is used.
@@ -32,12 +32,12 @@ type Policy struct {
 	Clear Clear
 	// Cut says what is kept word for word. If that leaves no room for a summary, or so little that the same condition
 	// would hold again at once, fewer rounds are kept, down to the newest. The current turn's first message stays in
-	// any case.
+	// any case. Set its Limits to those of the prompt's history elements, if those have any.
 	Cut history.Cut
 	// Ask says whom to ask for summaries, and how.
 	Ask Ask
-	// Place says which messages replace the covered history.
-	Place Place
+	// Replace says which messages replace the covered history.
+	Replace Replace
 	// Overflow says what to do about prompts that no compaction makes fit, and about requests that the provider refused
 	// as too large.
 	Overflow Overflow
@@ -51,10 +51,10 @@ type Policy struct {
 	Branch BranchPolicy
 }
 
-// Measure says how the use of a context window is measured.
-type Measure struct {
+// Counting says how the use of a context window is measured.
+type Counting struct {
 	// By says whose count is compared with limits. Defaults to [ByCount].
-	By MeasureBy
+	By CountBy
 	// LoweredBase compares limits with the smaller of Threshold and the context window. By default they are compared
 	// with the context window alone.
 	LoweredBase bool
@@ -63,18 +63,18 @@ type Measure struct {
 	Threshold float64
 }
 
-// MeasureBy says whose count a policy uses.
-type MeasureBy string
+// CountBy says whose count a policy uses.
+type CountBy string
 
 // The measures. The ratio of a provider's count to ours is limited to 0.5 to 4. It is taken from the newest request to
 // the same model since the last compaction, clearing or change of model; without one it is 1.
 const (
 	// ByCount is our own count.
-	ByCount MeasureBy = ""
+	ByCount CountBy = ""
 	// ByReport is our own count times the ratio of the provider's count to ours.
-	ByReport MeasureBy = "reported"
+	ByReport CountBy = "reported"
 	// ByLarger is the larger of the two.
-	ByLarger MeasureBy = "larger"
+	ByLarger CountBy = "larger"
 )
 
 // Background says how a summary that is made while the agent goes on is used.
@@ -109,12 +109,12 @@ type Background struct {
 type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule
-	// Carry is a factor: output is cleared once carrying it has cost Carry times as much as the cache break that
+	// CostFactor says that output is cleared once carrying it has cost CostFactor times as much as the cache break that
 	// clearing causes ([Measurement.CarriedOutput]), and at once if nothing behind it is cached. If a compaction is due
-	// too, it is made first, so that the cache breaks only once. Without prices Carry never clears. If the prompt does
-	// not fit, Carry is ignored. Off by default.
-	Carry float64
-	// Loss is the value, in dollars, of the output that one clearing leaves out. For Carry it is added to the cost of
+	// too, it is made first, so that the cache breaks only once. Without prices it never clears. If the prompt does
+	// not fit, CostFactor is ignored. Off by default.
+	CostFactor float64
+	// Loss is the value, in dollars, of the output that one clearing leaves out. For CostFactor it is added to the cost of
 	// the cache break.
 	Loss float64
 	// Always clears on each occasion, before conditions are checked. By default output is cleared once a condition
@@ -122,10 +122,10 @@ type Clear struct {
 	Always bool
 }
 
-// Place says which messages replace the covered history.
-type Place struct {
+// Replace says which messages replace the covered history.
+type Replace struct {
 	// Replacement makes the messages. Defaults to prompts.ConversationSummary.
-	Replacement Replacement
+	With Replacement
 	// Share is the largest part of the budget that the messages may take, from 0 to 1. Defaults to 0.2.
 	Share float64
 	// Max is the most tokens that the messages may take, 100 or more. Defaults to 10,000. With a small budget and a
@@ -138,8 +138,6 @@ type Place struct {
 	NoBreadcrumb bool
 	// FileTools says which files the agent's tools read and modify. Defaults to [history.DefaultFileTools].
 	FileTools history.FileTools
-	// Limits on how a round is shown. Set them to the limits of the prompt's history elements, if those have any.
-	Limits history.Limits
 	// Checkpoints writes each summary to summarize.Compactor.Checkpoints. Off by default.
 	Checkpoints bool
 }
@@ -174,7 +172,7 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("summarize: Policy.Cut keeps as much as Policy.Trigger.For(OnRender)[%d] allows in all, so nothing would ever be compacted: keep less", i)
 		}
 	}
-	if _, err := p.Measure.Base(1<<20, 0, false); err != nil {
+	if _, err := p.Counting.Base(1<<20, 0, false); err != nil {
 		return err
 	}
 	share := func(name string, v float64) error {
@@ -188,24 +186,24 @@ func (p Policy) Validate() error {
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
-		notBelow0("Clear.Carry", p.Clear.Carry), notBelow0("Clear.Loss", p.Clear.Loss),
+		notBelow0("Clear.CostFactor", p.Clear.CostFactor), notBelow0("Clear.Loss", p.Clear.Loss),
 		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
-		share("Cut.Share", p.Cut.Share), share("Place.Share", p.Place.Share),
-		share("Place.Limits.Results", p.Place.Limits.Results), share("Place.Limits.Arguments", p.Place.Limits.Arguments),
-		share("Place.Limits.Head", p.Place.Limits.Head),
+		share("Cut.Share", p.Cut.Share), share("Replace.Share", p.Replace.Share),
+		share("Cut.Limits.Results", p.Cut.Limits.Results), share("Cut.Limits.Arguments", p.Cut.Limits.Arguments),
+		share("Cut.Limits.Head", p.Cut.Limits.Head),
 	); err != nil {
 		return err
 	}
 	switch {
-	case !slices.Contains([]MeasureBy{ByCount, ByReport, ByLarger}, p.Measure.By):
-		return fmt.Errorf("summarize: Policy.Measure.By is %q: it must be %q, %q or %q", p.Measure.By, ByCount, ByReport, ByLarger)
+	case !slices.Contains([]CountBy{ByCount, ByReport, ByLarger}, p.Counting.By):
+		return fmt.Errorf("summarize: Policy.Counting.By is %q: it must be %q, %q or %q", p.Counting.By, ByCount, ByReport, ByLarger)
 	case !slices.Contains([]LastResort{ResortError, ResortTruncate, ResortDrop}, p.Overflow.LastResort):
 		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it must be %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
 	case p.Ask.Timeout > p.Ask.withDefaults().TimeLimit:
 		return fmt.Errorf("summarize: Policy.Ask.Timeout is %v: it must not be longer than Policy.Ask.TimeLimit, %v", p.Ask.Timeout, p.Ask.withDefaults().TimeLimit)
-	case p.Place.Max < 0 || p.Place.Max > 0 && p.Place.Max < MinWords:
-		return fmt.Errorf("summarize: Policy.Place.Max is %d: it must be %d tokens or more", p.Place.Max, MinWords)
+	case p.Replace.Max < 0 || p.Replace.Max > 0 && p.Replace.Max < MinWords:
+		return fmt.Errorf("summarize: Policy.Replace.Max is %d: it must be %d tokens or more", p.Replace.Max, MinWords)
 	}
 	if err := p.Prices.Validate(); err != nil {
 		return fmt.Errorf("summarize: Policy.Prices: %w", err)
@@ -221,22 +219,21 @@ func notBelow0[T int | time.Duration | float64](name string, v T) error {
 	return nil
 }
 
-// WithDefaults returns the policy with its defaults written out, except those of Ask.Prompts and Place.Replacement,
+// WithDefaults returns the policy with its defaults written out, except those of Ask.Prompts and Replace.With,
 // which package summarize/prompts declares.
 func (p Policy) WithDefaults() Policy {
-	if p.Place.Share == 0 {
-		p.Place.Share = 0.2
+	if p.Replace.Share == 0 {
+		p.Replace.Share = 0.2
 	}
-	if p.Place.Max == 0 {
-		p.Place.Max = 10_000
+	if p.Replace.Max == 0 {
+		p.Replace.Max = 10_000
 	}
-	if p.Place.FileTools == nil {
-		p.Place.FileTools = history.DefaultFileTools()
+	if p.Replace.FileTools == nil {
+		p.Replace.FileTools = history.DefaultFileTools()
 	}
 	if p.Background.Timeout == 0 {
 		p.Background.Timeout = time.Minute
 	}
-	p.Cut.Limits = p.Place.Limits
 	p.Ask = p.Ask.withDefaults()
 	if p.Overflow.Attempts == 0 {
 		p.Overflow.Attempts = 3
@@ -279,10 +276,10 @@ func (p Policy) WithEnv(lookup func(name string) (value string, ok bool)) (Polic
 
 // Base returns the smaller of the threshold and a context window, less the tokens of tools and a margin for them.
 // InPrompt reports whether the tools are in the prompt.
-func (m Measure) Base(window, tools int, inPrompt bool) (int, error) {
+func (m Counting) Base(window, tools int, inPrompt bool) (int, error) {
 	n, err := sizing.Window{Tokens: max(1, window), Threshold: m.Threshold, ToolsInPrompt: inPrompt}.Budget(tools)
 	if err != nil {
-		return 0, fmt.Errorf("summarize: Policy.Measure.Threshold: %w", err)
+		return 0, fmt.Errorf("summarize: Policy.Counting.Threshold: %w", err)
 	}
 	return n, nil
 }

@@ -54,17 +54,17 @@ type Condition struct {
 	// It does nothing if Cold was added. From 0 to below Ratio. It depends on the session and its leaf alone, so it is
 	// the same wherever the session is opened.
 	Jitter float64
-	// Carry is a factor: the condition does not hold until carrying the history has cost Carry times as much as a
+	// CostFactor says that the condition does not hold until carrying the history has cost CostFactor times as much as a
 	// compaction ([Measurement.Carried]); 1 is the ski-rental rule. Without prices the condition never holds. If the
-	// prompt does not fit, Carry is ignored. Off by default.
-	Carry float64
-	// Loss is the value, in dollars, of what a compaction leaves out. For Carry it is added to the cost of the
+	// prompt does not fit, CostFactor is ignored. Off by default.
+	CostFactor float64
+	// Loss is the value, in dollars, of what a compaction leaves out. For CostFactor it is added to the cost of the
 	// compaction.
 	Loss float64
 	// Messages is how many messages the session must show. None by default.
 	Messages int
 	// Background makes the summary while the agent goes on, and puts it in place before a later prompt. A prompt that
-	// does not fit waits for the summary. So does a prompt with Carry if nothing of it is cached, because all of it
+	// does not fit waits for the summary. So does a prompt with CostFactor if nothing of it is cached, because all of it
 	// would be written to the cache for one request.
 	Background bool
 	// Env names an environment variable that sets Ratio instead ([Policy.WithEnv]).
@@ -133,9 +133,9 @@ func (c Condition) evaluate(m Measurement) Finding {
 	} else {
 		f.Why = fmt.Sprintf("%s, whatever is used", c.occasion())
 	}
-	if c.Carry > 0 && m.Occasion != OnBudgetExceeded {
+	if c.CostFactor > 0 && m.Occasion != OnBudgetExceeded {
 		reached = reached && c.carryDue(m)
-		f.Why += "; " + c.carryText(m)
+		f.Why += "; " + c.costText(m)
 	}
 	if reached && m.Relief() <= 0 {
 		reached = false
@@ -152,15 +152,15 @@ func (c Condition) carryDue(m Measurement) bool {
 
 // balance compares the cost of carrying the history with that of compacting it.
 func (c Condition) balance(m Measurement) balance {
-	return balance{m.Carried, c.Carry, m.Compacting + c.Loss}
+	return balance{m.Carried, c.CostFactor, m.Compacting + c.Loss}
 }
 
-// carryText says in words how the condition's Carry compares.
-func (c Condition) carryText(m Measurement) string {
+// costText says in words how the condition's CostFactor compares.
+func (c Condition) costText(m Measurement) string {
 	if m.Carried <= 0 {
 		return "carrying the history has cost nothing that is known"
 	}
-	return c.balance(m).String() + " that compacting costs"
+	return c.balance(m).String() + " compacting"
 }
 
 // limit is a limit of a condition, in tokens of a context window.
@@ -181,7 +181,7 @@ func (c Condition) lowestLimit(m Measurement) (limit, bool) {
 		list = append(list, limit{name, tokens, reached})
 	}
 	if ratio, how := c.ratio(m); ratio > 0 {
-		add(fmt.Sprintf("%s%.4g of the window", how, ratio), ratio*float64(m.Base))
+		add(fmt.Sprintf("%.4g of the window%s", ratio, how), ratio*float64(m.Base))
 		l := &list[len(list)-1] // compare the ratios, because the product may be rounded
 		if used := m.Share(); c.Above {
 			l.reached = used > ratio
@@ -214,15 +214,15 @@ func (c Condition) Limit(m Measurement) (tokens float64, ok bool) {
 	return l.tokens, ok
 }
 
-// ratio returns the ratio that applies to a measurement, and a word for how it was adjusted.
+// ratio returns the ratio that applies to a measurement, and words for how it was adjusted.
 func (c Condition) ratio(m Measurement) (ratio float64, how string) {
 	switch {
 	case c.Ratio == 0:
 		return 0, ""
-	case !m.Warm && c.Cold > 0:
-		return min(1, c.Ratio+c.Cold), "with a cold cache "
+	case !m.ToolRounds && c.Cold > 0:
+		return min(1, c.Ratio+c.Cold), ", before a round of tools in this turn"
 	case c.Jitter > 0:
-		return c.Ratio + c.Jitter*m.Jitter, "jittered "
+		return c.Ratio + c.Jitter*m.Jitter, ", with jitter"
 	}
 	return c.Ratio, ""
 }
@@ -230,13 +230,13 @@ func (c Condition) ratio(m Measurement) (ratio float64, how string) {
 // AtLimit reports whether any condition is at its limit, whatever a compaction would relieve.
 func (t Trigger) AtLimit(m Measurement) bool {
 	return slices.ContainsFunc(t, func(c Condition) bool {
-		return c.atLimit(m) && (c.Carry == 0 || m.Occasion == OnBudgetExceeded || c.carryDue(m))
+		return c.atLimit(m) && (c.CostFactor == 0 || m.Occasion == OnBudgetExceeded || c.carryDue(m))
 	})
 }
 
 // NeedsCosts reports whether any condition needs the cost of carrying the history.
 func (t Trigger) NeedsCosts(m Measurement) bool {
-	return slices.ContainsFunc(t, func(c Condition) bool { return c.Carry > 0 && c.atLimit(m) })
+	return slices.ContainsFunc(t, func(c Condition) bool { return c.CostFactor > 0 && c.atLimit(m) })
 }
 
 // atLimit reports whether the condition is checked and either has no limit or is at it.
@@ -260,8 +260,8 @@ func (t Trigger) check() error {
 			return fmt.Errorf("%w: it must be between 0 and 1", bad("Cold", c.Cold))
 		case !(c.Jitter >= 0 && (c.Jitter == 0 || c.Jitter < c.Ratio)):
 			return fmt.Errorf("%w: it must be from 0 to below Ratio", bad("Jitter", c.Jitter))
-		case !(c.Carry >= 0) || math.IsInf(c.Carry, 1):
-			return fmt.Errorf("%w: it must be 0 or more", bad("Carry", c.Carry))
+		case !(c.CostFactor >= 0) || math.IsInf(c.CostFactor, 1):
+			return fmt.Errorf("%w: it must be 0 or more", bad("CostFactor", c.CostFactor))
 		case !(c.Loss >= 0) || math.IsInf(c.Loss, 1):
 			return fmt.Errorf("%w: it must be 0 or more, in dollars", bad("Loss", c.Loss))
 		case c.Reserve < 0:

@@ -86,7 +86,7 @@ func Afterword(m policy.Material) elements.Nodes {
 
 // Clip cuts the middle out of a text that takes more than the given tokens, and marks the place.
 func Clip(m policy.Material, text string, tokens int) string {
-	return history.Clip(m.Tokenizer, text, max(1, tokens), 0.4)
+	return history.Clip(m.Tokenizer, text, max(1, tokens), history.DefaultHead)
 }
 
 // breadcrumbText returns the breadcrumb as text, "" for nowhere.

@@ -82,7 +82,7 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 			if size, ok := sizes[text]; ok && size <= limit {
 				return text
 			}
-			return history.Clip(s, text, limit, 0.4)
+			return history.Clip(s, text, limit, history.DefaultHead)
 		}
 	}
 	texts := make([]string, len(list))

@@ -103,7 +103,7 @@
 //   - There are lines for more tools, such as those that delete files or list folders. A call without a result is
 //     marked.
 //   - After the briefing comes a pointer to the transcript, if the session is in a file. It takes about 100 tokens in
-//     each prompt ([policy.Place].NoBreadcrumb leaves it out).
+//     each prompt ([policy.Replace].NoBreadcrumb leaves it out).
 //   - Of the three models only those in [summarize.Compactor].Models are asked. If there are none, the agent's own
 //     reads the history.
 //

@@ -107,7 +107,7 @@ func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.N
 			worth = priorityUser
 		}
 		text := plaintext.Shortened(strings.Trim(b.Text, "\n"), func(text string) string {
-			return history.Clip(s, text, max(1, s.PromptBudget/4), 0.4)
+			return history.Clip(s, text, max(1, s.PromptBudget/4), history.DefaultHead)
 		})
 		text = strings.Join(append([]string{text}, b.Notes...), "\n")
 		add(b.Role, strings.TrimPrefix(text, "\n"), worth, i)

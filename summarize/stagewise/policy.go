@@ -19,7 +19,7 @@ const Name = "stagewise"
 func Policy() policy.Policy {
 	return policy.Policy{
 		Name:    Name,
-		Measure: policy.Measure{By: policy.ByReport},
+		Counting: policy.Counting{By: policy.ByReport},
 		Trigger: policy.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
 		Cut:     history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
 		Ask: policy.Ask{
@@ -28,7 +28,7 @@ func Policy() policy.Policy {
 			Timeout: 30 * time.Second, MinChars: 30, MaxTokens: 20_000,
 			Temperature: new(0.1),
 		},
-		Place: policy.Place{Replacement: Replacement, Max: 20_000},
+		Replace: policy.Replace{With: Replacement, Max: 20_000},
 	}
 }
 

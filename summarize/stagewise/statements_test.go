@@ -557,7 +557,7 @@ func TestStatements(t *testing.T) {
 				}, marked(11, 4, 500)...), got)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(policyFile, "Replacement: Replacement, ", ""),
+				statements.Change(policyFile, "With: Replacement, ", ""),
 				statements.Change("summarize/stagewise/replacement.go", "prompts.SummaryBlock(m, plaintext.PreviousHistoryTag)", "prompts.SummaryBlock(m, plaintext.SummaryTag)"),
 			},
 		},

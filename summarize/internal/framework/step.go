@@ -26,8 +26,8 @@ func Retarget(ctx context.Context, c *summarize.Compactor, tools []chat.Tool) er
 }
 
 // AfterTurn compacts after a turn if the policy says so. If the policy continues in the user's place, that message is
-// dropped, because the framework's loop has ended. A prompt that does not fit is not an error here; the next request
-// compacts it or fails.
+// dropped, because the framework's loop has ended. An error of [summarize.Compactor.AfterTurn] is not one here, unless the
+// context has ended: the next request compacts or fails.
 func AfterTurn(ctx context.Context, c *summarize.Compactor, prompt elements.Node) error {
 	leaf := c.Session.Leaf()
 	goOn, err := c.AfterTurn(ctx, prompt)

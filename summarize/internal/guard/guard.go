@@ -75,7 +75,7 @@ func EndCause(ctx context.Context, err error) error {
 const (
 	NamePrompt      = "the prompt's elements or Target.Tokenizer"
 	NameTokenizer   = "Target.Tokenizer"
-	NameReplacement = "Place.Replacement"
+	NameReplacement = "Replace.With"
 	NameStream      = "Request.Stream"
 	NameMerge       = "Prompt.Merge"
 )

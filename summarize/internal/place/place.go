@@ -79,7 +79,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (histor
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.Messages, len(result.Messages)
 	}
-	if p.Checkpoints != nil && j.Policy.Place.Checkpoints {
+	if p.Checkpoints != nil && j.Policy.Replace.Checkpoints {
 		point, err := guard.Call(context.WithoutCancel(ctx), "Checkpoints", p.Timeout, func(ctx context.Context) (checkpoints.Checkpoint, error) {
 			return p.Checkpoints.Add(ctx, p.Journal.Session, entry.ID, placed.Title, placed.Text)
 		})

@@ -147,7 +147,7 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 		s.Tools = guard.Counted(m.Target.Tokenizer.CountTools(needed))
 	}
 	s.Count = max(0, guard.Counted(s.floor)-(s.Tools-s.Size.Tools))
-	switch m.Policy.Measure.By {
+	switch m.Policy.Counting.By {
 	case policy.ByReport:
 		s.Ratio = m.Ledger.Ratio(m.Target.Name)
 	case policy.ByLarger:
@@ -158,7 +158,7 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 	s.Messages = s.View.Len()
 	if n := len(s.View.Turns); n > 0 {
 		for _, r := range s.View.Turns[n-1].Rounds {
-			s.Warm = s.Warm || len(r.Results) > 0
+			s.ToolRounds = s.ToolRounds || len(r.Results) > 0
 		}
 	}
 	s.Jitter = journal.Jitter(m.Session)
@@ -229,7 +229,7 @@ func (m *Planner) foretell(s *Rendered) {
 func (m *Planner) fillRelief(ctx context.Context, s *Rendered) error {
 	priced := m.Target.Prices != (sizing.Prices{})
 	needsCosts := priced && m.Policy.Trigger.NeedsCosts(s.Measurement)
-	if priced && m.Policy.Clear.Carry > 0 && s.Fits && !m.Session.ReadOnly() {
+	if priced && m.Policy.Clear.CostFactor > 0 && s.Fits && !m.Session.ReadOnly() {
 		if err := m.fillClearingCosts(ctx, s); err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (m *Planner) fillRelief(ctx context.Context, s *Rendered) error {
 		}
 		reached = reached || m.Policy.Trigger.AtLimit(s.Measurement)
 	}
-	if rule := m.Policy.Clear.Rule; rule.Keep > 0 && s.Clearable == 0 && (reached && (m.Policy.Clear.Carry == 0 || !s.Fits) || m.Policy.Clear.Always) && !m.Session.ReadOnly() {
+	if rule := m.Policy.Clear.Rule; rule.Keep > 0 && s.Clearable == 0 && (reached && (m.Policy.Clear.CostFactor == 0 || !s.Fits) || m.Policy.Clear.Always) && !m.Session.ReadOnly() {
 		clearing, err := m.Clearing(ctx, s)
 		if err != nil {
 			return err
@@ -272,12 +272,12 @@ func (m *Planner) fillCompaction(ctx context.Context, s *Rendered) error {
 		s.Covered = Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(latest)) // keep less than the policy says
 		s.Room = min(s.Room, policy.MinWords)                                       // a short summary is better than none
 	}
-	m.fillCarryCosts(s)
+	m.fillCosts(s)
 	return nil
 }
 
 // fillCarryCosts sets the cost of carrying the history and the cost of compacting it.
-func (m *Planner) fillCarryCosts(s *Rendered) {
+func (m *Planner) fillCosts(s *Rendered) {
 	prices := m.Target.Prices
 	relief := s.Relief()
 	for _, c := range s.View.Compacted {
@@ -417,7 +417,7 @@ func (m *Planner) Sizing() elements.Sizing {
 
 // room returns the most tokens of a replacement, by the policy.
 func (m *Planner) room(budget int) int {
-	return min(clamp.Share(m.Policy.Place.Share, budget), m.Policy.Place.Max)
+	return min(clamp.Share(m.Policy.Replace.Share, budget), m.Policy.Replace.Max)
 }
 
 // Covered returns the units that a summary covers: all before the cut. First messages that are kept in addition

@@ -16,8 +16,8 @@ func Complete(p policy.Policy) policy.Policy {
 	if len(p.Ask.Prompts) == 0 {
 		p.Ask.Prompts = []policy.Prompt{prompts.FullPrompt(), prompts.SimplePrompt()}
 	}
-	if p.Place.Replacement == nil {
-		p.Place.Replacement = prompts.ConversationSummary
+	if p.Replace.With == nil {
+		p.Replace.With = prompts.ConversationSummary
 	}
 	return p
 }

@@ -160,7 +160,7 @@ func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 	}
 	m.Reminder = QuirksOf(p.Policy.Ask, p.Target.Name).Reminder
 	result, err := guard.Call(ctx, guard.NameReplacement, p.Policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{p.Policy.Place.Replacement(m)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: p.Target.Tokenizer})
+		return render.Render(ctx, elements.Nodes{p.Policy.Replace.With(m)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: p.Target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
@@ -177,12 +177,12 @@ func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 // Transcript returns the breadcrumb of a session: where everything that was said can be looked up.
 func Transcript(ctx context.Context, s *history.Session, p policy.Policy, tools []chat.Tool) (policy.Breadcrumb, error) {
 	kept := s.Transcript()
-	if kept.Name == "" || p.Place.NoBreadcrumb {
+	if kept.Name == "" || p.Replace.NoBreadcrumb {
 		return policy.Breadcrumb{}, nil
 	}
 	lines, err := s.Lines(ctx)
 	t := policy.Breadcrumb{Path: kept.Name, Lines: lines}
-	if tool, example, ok := breadcrumb.Find(tools, cmp.Or(kept.Tool, p.Place.ReadTool)); ok {
+	if tool, example, ok := breadcrumb.Find(tools, cmp.Or(kept.Tool, p.Replace.ReadTool)); ok {
 		t.Tool, t.Example = tool, example
 	}
 	return t, err

@@ -42,18 +42,18 @@ func sizeOf(t policy.Target, p policy.Policy, l *journal.Ledger, inPrompt bool, 
 	if ceiling.Attempts == 0 && ceiling.Left > 0 && !ceiling.Once {
 		s.base = min(s.base, clamp.Int(math.Ceil(max(1, l.Ratio(t.Name))*float64(ceiling.Refused))))
 	}
-	base, err := p.Measure.Base(s.base, 0, false)
+	base, err := p.Counting.Base(s.base, 0, false)
 	if err != nil {
 		return s, err
 	}
-	if p.Measure.Threshold != 0 {
-		budget, err := p.Measure.Base(ContextWindow(t), s.Tools, inPrompt)
+	if p.Counting.Threshold != 0 {
+		budget, err := p.Counting.Base(ContextWindow(t), s.Tools, inPrompt)
 		if err != nil {
 			return s, err
 		}
 		s.Nominal = min(s.Nominal, budget)
 	}
-	if p.Measure.LoweredBase {
+	if p.Counting.LoweredBase {
 		s.base = base
 	}
 	whole := clamp.Sum(s.Nominal, s.Tools)

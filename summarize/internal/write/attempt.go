@@ -222,7 +222,7 @@ func cutAt(ctx context.Context, p policy.Policy, view history.View, firstKept st
 
 // filesOf returns the files that the calls in entries read and modify.
 func filesOf(ctx context.Context, p policy.Policy, entries iter.Seq2[history.Entry, error]) (history.Files, error) {
-	return guard.Call(ctx, "Place.FileTools", 0, func(context.Context) (history.Files, error) { return p.Place.FileTools.Of(entries) })
+	return guard.Call(ctx, "Replace.FileTools", 0, func(context.Context) (history.Files, error) { return p.Replace.FileTools.Of(entries) })
 }
 
 // checkFirstKept returns an error if a hook's FirstKept is after the plan's cut, so that entries would be neither kept
@@ -258,7 +258,7 @@ func (j *Attempt) Event(kind event.Kind) event.Event {
 }
 
 // SuppliedDraft returns the summary that a hook supplied.
-func (j *Attempt) SuppliedDraft(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
+func (j *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
 	if err := j.checkFirstKept(ctx, s, by); err != nil {
 		return Written{}, err
 	}

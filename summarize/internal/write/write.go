@@ -212,7 +212,7 @@ func (w *Writer) inPieces(ctx context.Context, c *Candidate, j Attempt, p NamedP
 				if limit < policy.MinWords {
 					return history.Unit{}, why
 				}
-				return first.Clipped(c.Tokenizer, limit, 0.4), nil
+				return first.Clipped(c.Tokenizer, limit, history.DefaultHead), nil
 			})
 			if err = wrong; err == nil {
 				rest = slices.Clone(rest)
@@ -589,7 +589,7 @@ func (j *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Me
 		m.Room = max(1, min(m.Room, j.replaced-1))
 	}
 	result, err := guard.Call(ctx, guard.NameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{j.Policy.Place.Replacement(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+		return render.Render(ctx, elements.Nodes{j.Policy.Replace.With(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
