@@ -222,7 +222,9 @@ func (w *walker) patience() time.Duration {
 // wait waits for the pending compaction, at most as long as the policy allows.
 func (w *walker) wait(s *plan.Rendered, d policy.Decision) error {
 	w.waited = true
-	w.c.emit(w.ctx, event.Event{Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.PromptTokens(), Base: s.Base})
+	w.c.emit(w.ctx, event.Event{
+		Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base},
+	})
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(abortable, w.patience())

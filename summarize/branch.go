@@ -89,7 +89,10 @@ func (w *walker) summariseBranch(from, to, instructions string, intervention Int
 	}
 	left := write.Branch{
 		Session: c.Session, Ledger: l, Models: c.Models, Target: w.target, Policy: w.policy, From: from, To: to, Emit: c.emit,
-		Material: policy.Material{Instructions: instructions, Context: intervention.Context, Tools: plan.Declared(w.target, c.toolsSent())},
+		Material: policy.Material{
+			Wishes:       policy.Wishes{Instructions: instructions, Context: intervention.Context},
+			AgentRequest: policy.AgentRequest{Tools: plan.Declared(w.target, c.toolsSent())},
+		},
 	}
 	summary, reasons := left.Summarise(w.ctx)
 	switch {

@@ -34,7 +34,10 @@ var errSaidMeanwhile = errors.New("summarize: the session was compacted, but the
 func (w *walker) writePlan(s *plan.Rendered, d policy.Decision) (id string, err error) {
 	defer func() {
 		if err != nil && w.ctx.Err() == nil {
-			w.c.emit(w.ctx, event.Event{Kind: event.Failed, Reason: s.Occasion, Background: d.Do == policy.ActStart, TokensBefore: s.PromptTokens(), Base: s.Base, Err: err})
+			w.c.emit(w.ctx, event.Event{
+				Kind: event.Failed, Reason: s.Occasion, Background: d.Do == policy.ActStart,
+				Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base}, Err: err,
+			})
 		}
 	}()
 	if w.c.Session.ReadOnly() {
@@ -57,9 +60,12 @@ func (w *walker) writePlan(s *plan.Rendered, d policy.Decision) (id string, err 
 		return "", err
 	}
 	w.c.emit(w.ctx, event.Event{
-		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry, Covered: plan.Covered,
-		Kept: plan.Kept, Over: plan.Over, MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
-		Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),
+		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry,
+		Cut: event.Cut{Covered: plan.Covered, Kept: plan.Kept, Over: plan.Over},
+		Size: event.Size{
+			MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
+			Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),
+		},
 	})
 	return id, nil
 }
@@ -243,7 +249,7 @@ func (x *executor) afterwards(ctx context.Context, d write.Written, entry histor
 		}
 		err := x.title(ctx, d, entry.ID)
 		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
-			x.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.Id, Hook: "Prompt.Title", Err: wrong})
+			x.emit(ctx, event.Event{Kind: event.HookFailed, Plan: d.Attempt.ID, Hook: "Prompt.Title", Err: wrong})
 		}
 	})
 }

@@ -419,8 +419,11 @@ func (w *walker) recordSent(s *plan.Rendered) *render.Result {
 	}
 	if len(w.c.Observers) > 0 {
 		w.c.emit(w.ctx, event.Event{
-			Kind: event.Usage, Reason: s.Occasion, Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
-			Base: s.Base, MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,
+			Kind: event.Usage, Reason: s.Occasion,
+			Size: event.Size{
+				Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
+				MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens, Base: s.Base,
+			},
 		})
 	}
 	return s.Result
@@ -470,8 +473,11 @@ func (w *walker) clear(s *plan.Rendered) error {
 		return err
 	}
 	w.c.emit(w.ctx, event.Event{
-		Kind: event.Cleared, Reason: s.Occasion, Entry: entry, TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
-		MessagesBefore: len(s.PromptMessages()), MessagesAfter: len(s.PromptMessages()), Base: s.Base,
+		Kind: event.Cleared, Reason: s.Occasion, Written: event.Written{Entry: entry},
+		Size: event.Size{
+			TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
+			MessagesBefore: len(s.PromptMessages()), MessagesAfter: len(s.PromptMessages()), Base: s.Base,
+		},
 	})
 	return nil
 }

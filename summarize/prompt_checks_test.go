@@ -27,7 +27,7 @@ func TestChecksRefuseSummariesThatAreEmptyTooShortOrTooLong(t *testing.T) {
 		{"AtMost(4) refuses 5 tokens", prompts.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens, more than 4"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			err := c.check(policy.Material{Summary: c.summary, Tokenizer: quarter{}})
+			err := c.check(policy.Material{Summary: c.summary, Sizes: policy.Sizes{Tokenizer: quarter{}}})
 			if c.reason == "" {
 				require.NoError(t, err)
 				return

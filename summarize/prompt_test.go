@@ -122,13 +122,15 @@ func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
 		{"one character that takes a token", []chat.Message{chat.UserMessage("a")}, 1000},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := policy.Material{Words: 1000, Covered: c.said, Tokenizer: quarter{}}
+			m := policy.Material{Sizes: policy.Sizes{Words: 1000, Tokenizer: quarter{}}, Covering: policy.Covering{Covered: c.said}}
 			require.InDelta(t, c.want, prompts.Characters(m), 100)
 			m.Words = 0
 			require.Zero(t, prompts.Characters(m))
 		})
 	}
-	dense := policy.Material{Words: 1000, Covered: []chat.Message{chat.UserMessage(words(100))}}
+	dense := policy.Material{
+		Sizes: policy.Sizes{Words: 1000}, Covering: policy.Covering{Covered: []chat.Message{chat.UserMessage(words(100))}},
+	}
 	dense.Tokenizer = scaled{by: 100}
 	require.Equal(t, 500, prompts.Characters(dense), "at least half a character to a token")
 	dense.Tokenizer = nil

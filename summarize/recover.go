@@ -202,8 +202,9 @@ func (w *walker) resort(s *plan.Rendered, why error) (*render.Result, error) {
 		return nil, why
 	}
 	w.c.emit(w.ctx, event.Event{
-		Kind: s.Resort.Event, Reason: s.Occasion, MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages),
-		TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
+		Kind: s.Resort.Event, Reason: s.Occasion,
+		Size: event.Size{MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base},
+		Err:  why,
 	})
 	return result, nil
 }

@@ -34,7 +34,7 @@ func TestReplacementsMatchTheirGoldenFiles(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
 			golden.Equal(t, "replace_"+name+".txt", formatReplacement(t, r, summarizedMaterial()))
-			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, policy.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
+			golden.Equal(t, "replace_"+name+"_bare.txt", formatReplacement(t, r, policy.Material{Summary: "Short.", Sizes: policy.Sizes{Tokenizer: quarter{}, Room: 500}}))
 		})
 	}
 }
@@ -92,7 +92,7 @@ func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
 			t.Run(promptName+", "+name, func(t *testing.T) {
 				d := newFileFixture(t, overflowing()...)
 				d.Policy = policy.Policy{
-					Ask:   policy.Ask{Prompts: []policy.Prompt{p}, Checks: []policy.Check{prompts.NotEmpty, prompts.AtLeast(5)}},
+					Ask:     policy.Ask{Prompts: []policy.Prompt{p}, Checks: []policy.Check{prompts.NotEmpty, prompts.AtLeast(5)}},
 					Replace: policy.Replace{With: r},
 				}
 				var number atomic.Int64 // titles are asked for concurrently

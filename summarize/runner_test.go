@@ -246,7 +246,7 @@ func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {
 }
 
 func TestAnEventIsPrintedInWordsWithoutItsEmptyFields(t *testing.T) {
-	e := event.Event{Kind: event.Started, Reason: policy.OnRender, Covered: 10}
+	e := event.Event{Kind: event.Started, Reason: policy.OnRender, Cut: event.Cut{Covered: 10}}
 	require.Equal(t, "[kind=started reason=render covered=10]", fmt.Sprint(e))
 }
 

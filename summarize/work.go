@@ -33,7 +33,7 @@ type task struct {
 	end      func(*render.Result, error) // ends the work for the tracer, unless it has ended
 	err      error                       // why there is no summary
 	ready    bool
-	written    write.Written
+	written  write.Written
 }
 
 func (w *work) init() {

@@ -11,17 +11,17 @@ const Name = "a3s"
 // Policy returns the policy of A3S Code, a new value each time.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:    Name,
+		Name:     Name,
 		Counting: policy.Counting{By: policy.ByReport},
-		Trigger: policy.Trigger{{Ratio: 0.80}},
+		Trigger:  policy.Trigger{{Ratio: 0.80}},
 		Clear: policy.Clear{Rule: history.ClearRule{
 			Keep: 40_000,
 			Placeholder: func(history.ClearedOutput) string {
 				return "[output pruned — re-read file or re-run command if needed]"
 			},
 		}},
-		Cut:   history.Cut{First: 2, Messages: 20},
-		Ask:   policy.Ask{Prompts: []policy.Prompt{Prompt()}},
+		Cut:     history.Cut{First: 2, Messages: 20},
+		Ask:     policy.Ask{Prompts: []policy.Prompt{Prompt()}},
 		Replace: policy.Replace{With: Replacement},
 	}
 }

@@ -21,7 +21,7 @@ func Policy() policy.Policy {
 	fork := prompts.ForkPrompt()
 	fork.Background = true
 	return policy.Policy{
-		Name:    Name,
+		Name:     Name,
 		Counting: policy.Counting{By: policy.ByLarger, LoweredBase: true},
 		Trigger: policy.Trigger{
 			{Ratio: 0.80, Jitter: 0.02, Cold: 0.10, Background: true},
@@ -39,7 +39,7 @@ func Policy() policy.Policy {
 				{Models: []string{"gpt-4.1*"}, Reminder: "Keep going: continue with the work where it stopped, and do not ask whether you should."},
 			},
 		},
-		Replace:    policy.Replace{With: prompts.ConversationSummary},
+		Replace:  policy.Replace{With: prompts.ConversationSummary},
 		Overflow: policy.Overflow{LastResort: policy.ResortDrop},
 	}
 }

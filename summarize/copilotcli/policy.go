@@ -21,7 +21,7 @@ const Name = "copilot-cli"
 // Its checkpoints are written if [summarize.Compactor.Checkpoints] is set.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:    Name,
+		Name:     Name,
 		Counting: policy.Counting{LoweredBase: true},
 		Trigger: policy.Trigger{
 			{Ratio: 0.80, Messages: 4, Background: true, Env: "COPILOT_BACKGROUND_COMPACTION_THRESHOLD"},
@@ -33,7 +33,7 @@ func Policy() policy.Policy {
 		Background: policy.Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
 		Cut:        history.Cut{ToolBoundary: true},
 		Ask:        policy.Ask{Prompts: []policy.Prompt{Prompt()}},
-		Replace:      policy.Replace{With: CompactedSession{}.Replacement, Checkpoints: true},
+		Replace:    policy.Replace{With: CompactedSession{}.Replacement, Checkpoints: true},
 		Overflow:   policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }

@@ -101,7 +101,10 @@ func TestASessionHasCopiesOfTheUsersMessages(t *testing.T) {
 		{"a picture is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := policy.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}
+			m := policy.Material{
+				Summary: "S", Covering: policy.Covering{Said: c.users},
+				Sizes: policy.Sizes{Tokenizer: compacttest.Quarter{}, Room: 2000},
+			}
 			got := compacttest.FormatReplacement(t, c.session.Replacement, m)
 			require.Equal(t, c.want, compacttest.MarksIn(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
 			require.Contains(t, got, c.note)

@@ -1186,8 +1186,8 @@ func TestStatements(t *testing.T) {
 				only(d, event.Truncated)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Over.Needed,", "MessagesAfter: len(s.Over.Messages),\n\t\tTokensBefore: s.Over.Needed,"),
-				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Over.Needed,", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Budget,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed,", "MessagesAfter: len(s.Over.Messages),\n\t\tTokensBefore: s.Over.Needed,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed,", "MessagesAfter: len(result.Messages),\n\t\tTokensBefore: s.Budget,"),
 			},
 		},
 		{
@@ -1204,7 +1204,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
 				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),", ""),
-				statements.Change(engine+"carry.go", "Kept: plan.Kept, Over: plan.Over, MessagesBefore: len(s.PromptMessages()),", "Kept: plan.Kept, Over: plan.Over,"),
+				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,\n", "TokensBefore: s.PromptTokens(), Base: s.Base,\n"),
 			},
 		},
 		{
@@ -1244,7 +1244,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, *answered, 1)
 				require.Equal(t, only(d, event.Done).Plan+"/1", (*answered)[0].Request)
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/write.go", `fmt.Sprintf("%s/%d", w.Attempt.Id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.Attempt.Id, 0*n), response.Usage`)},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/write/write.go", `fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage`, `fmt.Sprintf("%s/%d", w.Attempt.ID, 0*n), response.Usage`)},
 		},
 		{
 			Says: "an event says that a request waits for a summary",
@@ -1261,7 +1261,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 30_000)
 				before := d.Messages()
-				d.Reported(t.Context(), event.Event{Why: "the provider compacted the thread", TokensBefore: 30_000, TokensAfter: 9000})
+				d.Reported(t.Context(), event.Event{Why: "the provider compacted the thread", Size: event.Size{TokensBefore: 30_000, TokensAfter: 9000}})
 				require.Equal(t, "the provider compacted the thread", only(d, event.Reported).Why)
 				compacttest.Equal(t, before, d.Messages())
 				require.Empty(t, compacttest.Compactions(d.Session))
@@ -1297,7 +1297,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"internal/place/conclude.go", "\tkind := event.Failed\n", "\tkind := event.Discarded\n"),
-				statements.Change(engine+"internal/write/attempt.go", "Background: j.Plan.Background, Base", "Background: false, Base"),
+				statements.Change(engine+"internal/write/attempt.go", "Background: j.Plan.Background,", "Background: false,"),
 			},
 		},
 		{

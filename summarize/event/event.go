@@ -118,50 +118,73 @@ type Event struct {
 	Policy  string `json:"policy,omitempty"`
 	// Plan is the id of the plan's entry in the session.
 	Plan string `json:"plan,omitempty"`
-	// Reason is the occasion of the compaction.
+	// Reason is the occasion of the compaction, and Why the reason of the decision in words.
 	Reason policy.Occasion `json:"reason,omitempty"`
-	// Why is the reason of the decision in words.
-	Why string `json:"why,omitempty"`
+	Why    string          `json:"why,omitempty"`
 	// Background reports whether the summary is made while the agent goes on.
 	Background bool `json:"background,omitempty"`
 	// WillRetry reports whether the request that the provider refused is sent again after the compaction.
 	WillRetry bool `json:"willRetry,omitempty"`
-	// Mode in which the summary was asked for.
-	Mode policy.Mode `json:"mode,omitempty"`
-	// Model is the name of the model that was asked. Request is the id of the request: the plan's id and a number.
-	Model   string `json:"model,omitempty"`
-	Request string `json:"request,omitempty"`
+	// Duration since the work on the summary began.
+	Duration time.Duration `json:"duration,omitempty"`
+	Cut
+	Size
+	Asked
+	Written
+	// Break says what changed, in a [CacheBroken].
+	Break CacheBreak `json:"break,omitzero"`
+	// Hook is the name of the function that failed.
+	Hook string `json:"hook,omitempty"`
+	// Err says what went wrong.
+	Err error `json:"-"`
+}
+
+// Cut says what a compaction summarises and keeps.
+type Cut struct {
 	// Covered is the number of rounds and user messages that are summarised, Kept the number of those kept word for
 	// word.
 	Covered int `json:"covered,omitempty"`
 	Kept    int `json:"kept,omitempty"`
-	// Compacted reports whether the prompt shows a replacement of compacted history, in an [Usage].
-	Compacted bool `json:"compacted,omitempty"`
 	// Over reports whether the kept history takes more tokens than the policy's cut allows, because the newest message
 	// or round alone does.
 	Over bool `json:"over,omitempty"`
 	// Unseen reports whether the request for the summary left covered messages out ([policy.Prompt].Drops).
 	Unseen bool `json:"unseen,omitempty"`
+}
+
+// Size is the size of a prompt.
+type Size struct {
 	// MessagesBefore and MessagesAfter are the numbers of messages in the prompt, TokensBefore and TokensAfter their
-	// tokens, without [policy.Target.Tools].
+	// tokens, without [policy.Target].Tools.
 	MessagesBefore int `json:"messagesBefore,omitempty"`
 	MessagesAfter  int `json:"messagesAfter,omitempty"`
 	TokensBefore   int `json:"tokensBefore,omitempty"`
 	TokensAfter    int `json:"tokensAfter,omitempty"`
-	// Breakdown is the size of the prompt that is about to be sent, in an [Usage], or of the prompt before the
-	// compaction, in an [Started].
+	// Breakdown is the size of the prompt that is about to be sent, in a [Usage], or of the prompt before the
+	// compaction, in a [Started].
 	Breakdown Breakdown `json:"breakdown,omitzero"`
 	// Base that limits are compared with, in tokens.
 	Base int `json:"base,omitempty"`
-	// Break says what changed, in an [CacheBroken].
-	Break CacheBreak `json:"break,omitzero"`
+	// Compacted reports whether the prompt shows a replacement of compacted history, in a [Usage].
+	Compacted bool `json:"compacted,omitempty"`
+}
+
+// Asked says which model was asked for a summary, how, and what it reported.
+type Asked struct {
+	// Mode in which the summary was asked for.
+	Mode policy.Mode `json:"mode,omitempty"`
+	// Model is the name of the model that was asked. Request is the id of the request: the plan's id and a number.
+	Model   string `json:"model,omitempty"`
+	Request string `json:"request,omitempty"`
 	// Usage is what models reported, and Calls how often they were asked.
 	Usage chat.Usage `json:"usage,omitzero"`
 	Calls int        `json:"calls,omitempty"`
-	// Duration since the work on the summary began.
-	Duration time.Duration `json:"duration,omitempty"`
 	// Wait is the time before a model is asked again.
 	Wait time.Duration `json:"wait,omitempty"`
+}
+
+// Written says what was written: the summary, and where it is.
+type Written struct {
 	// Summary that was made, its title, and how it was mended, in words.
 	Summary string   `json:"summary,omitempty"`
 	Title   string   `json:"title,omitempty"`
@@ -170,10 +193,6 @@ type Event struct {
 	Entry string `json:"entry,omitempty"`
 	// Checkpoint is where the summary was written to.
 	Checkpoint checkpoints.Checkpoint `json:"checkpoint,omitzero"`
-	// Hook is the name of the function that failed.
-	Hook string `json:"hook,omitempty"`
-	// Err says what went wrong.
-	Err error `json:"-"`
 }
 
 // MarshalJSON writes the event with its error as text.

@@ -31,8 +31,8 @@ func PolicyAt(loss float64) policy.Policy {
 	fork.Background = true
 	kept := 8_000 + clamp.Int(20_000*loss)
 	return policy.Policy{
-		Name:    Name,
-		Prices:  usual(),
+		Name:     Name,
+		Prices:   usual(),
 		Counting: policy.Counting{By: policy.ByLarger},
 		Trigger: policy.Trigger{
 			{CostFactor: carry, Loss: loss, Background: true},
@@ -42,12 +42,12 @@ func PolicyAt(loss float64) policy.Policy {
 			{On: policy.OnDemand},
 		},
 		Clear: policy.Clear{
-			Rule:  history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Placeholder: placeholder},
+			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Placeholder: placeholder},
 			CostFactor: carry, Loss: loss / 10,
 		},
 		Cut:      history.Cut{Tokens: kept, Share: 0.2},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{fork, prompt}, Cheapest: true, SimpleResult: 400},
-		Replace:    policy.Replace{Max: 4_000},
+		Replace:  policy.Replace{Max: 4_000},
 		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
 	}
 }

@@ -43,7 +43,7 @@ func TestTheNotesOfASplitTurnAreJoined(t *testing.T) {
 }
 
 func TestFilesAreLeftOutIfThereIsTooLittleRoom(t *testing.T) {
-	m := policy.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
+	m := policy.Material{Summary: "S", Sizes: policy.Sizes{Tokenizer: compacttest.Quarter{}, Room: 3000}}
 	for n := range 20 {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
 		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))

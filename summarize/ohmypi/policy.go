@@ -17,7 +17,7 @@ const Name = "oh-my-pi"
 // and whether branches that are left are summarised (Branch). For a remote endpoint, use a models.Remote as the model.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:    Name,
+		Name:     Name,
 		Counting: policy.Counting{By: policy.ByReport},
 		Trigger: policy.Trigger{
 			{Reserve: 16_384, Above: true},
@@ -32,7 +32,7 @@ func Policy() policy.Policy {
 		}},
 		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},
 		Ask:      policy.Ask{Prompts: []policy.Prompt{Handoff{}.Prompt()}, Attempts: 4, RetryWait: 15 * time.Second},
-		Replace:    policy.Replace{With: Replacement},
+		Replace:  policy.Replace{With: Replacement},
 		Overflow: policy.Overflow{Attempts: 1},
 		Continue: "Continue if you have next steps.",
 		Branch:   policy.BranchPolicy{Reserve: 16_384, Prompt: prompts.BranchPrompt()},

@@ -11,60 +11,87 @@ import (
 // Material holds everything that a [Prompt] makes a request from, and a [Replacement] the messages to put in place.
 // They must not change it.
 type Material struct {
-	// Previous holds the messages in place of the history that was compacted before, as the agent sees them; empty at
-	// the first compaction. If a history is summarised in pieces, they replace the pieces before.
+	Before
+	Covering
+	Staying
+	AgentRequest
+	Wishes
+	Workspace
+	Sizes
+	// Summary is the words that a model wrote. It is set for checks, replacements and titles.
+	Summary string
+}
+
+// Before holds what stands for the history that was compacted before; it is empty at the first compaction. If a history is
+// summarised in pieces, it stands for the pieces before.
+type Before struct {
+	// Previous holds the messages, as the agent sees them.
 	Previous []chat.Message
 	// PreviousSummary is the summary's words in Previous, without the text around them.
 	PreviousSummary string
-	// Covered is the history to summarise, as the prompt shows it. [chat.Validate] accepts it, except that its last
-	// message may be the assistant's. If a history is summarised in pieces, it is one piece.
+}
+
+// Covering holds the history to summarise. If it is summarised in pieces, Covered, Data and TurnPrefix are of one piece.
+type Covering struct {
+	// Covered holds the messages, as the prompt shows them. [chat.Validate] accepts them, except that the last may be the
+	// assistant's.
 	Covered []chat.Message
 	// Data that the application keeps with the messages of Covered, one for each message; nil if no message has any.
 	Data []json.RawMessage
 	// TurnPrefix is the end of Covered that belongs to the turn that is cut; empty if the cut is between two turns.
 	TurnPrefix []chat.Message
-	// Head holds the first messages of the session that are kept ([history.Cut.First]), without those that are shown
-	// anyway. Kept holds the newest messages. The prompt goes on to show Kept; if Head is to be seen, the replacement
-	// must show it.
-	Head, Kept []chat.Message
-	// Sent is the agent's last request if the compaction is made in the background; empty otherwise. A request that
-	// begins with it is served from the provider's prompt cache.
-	Sent []chat.Message
-	// System holds the agent's system messages as the prompt renders them, for requests that show them apart; empty if
-	// they are not known.
-	System []chat.Message
 	// Said holds the user's own messages that are not shown any more after the compaction, in order. Those of earlier
 	// compactions are among them; messages that the application or a shell said in the user's place are not.
 	Said []chat.Message
 	// SaidLeft is how many messages are missing between the first of Said and the second: of more than 1,000 messages,
 	// only the first and the newest are known.
 	SaidLeft int
+	// Files that were read and modified in the covered history and in the history that was compacted before.
+	Files history.Files
+}
+
+// Staying holds what the agent is shown beside the summary, or may look up.
+type Staying struct {
+	// Head holds the first messages of the session that are kept ([history.Cut.First]), without those that are shown
+	// anyway. Kept holds the newest messages. The prompt goes on to show Kept; if Head is to be seen, the replacement
+	// must show it.
+	Head, Kept []chat.Message
+	// Breadcrumb says where the whole history can be looked up.
+	Breadcrumb Breadcrumb
+	// Reminder is text for the agent's model after the summary; "" for most models.
+	Reminder string
+}
+
+// AgentRequest holds the agent's last request.
+type AgentRequest struct {
+	// Sent holds its messages if the compaction is made in the background; empty otherwise. A request that begins with them
+	// is served from the provider's prompt cache.
+	Sent []chat.Message
+	// System holds the system messages as the prompt renders them, for requests that show them apart; empty if they are not
+	// known.
+	System []chat.Message
+	// Tools that the agent has.
+	Tools []chat.Tool
+}
+
+// Wishes holds what is asked of the summary besides the prompt's own words.
+type Wishes struct {
 	// Instructions of the user who asked for the compaction; "" if no user did.
 	Instructions string
 	// Context holds the lines that hooks add.
 	Context []string
 	// Notes for the model that is asked, for example that it may not call tools.
 	Notes []string
-	// Reminder is text for the agent's model after the summary; "" for most models.
-	Reminder string
-	// Files that were read and modified in the covered history and in the history that was compacted before.
-	Files history.Files
-	// Workspace holds what the application knows of the work now.
-	Workspace
-	// Tools that the agent has.
-	Tools []chat.Tool
-	// Breadcrumb says where the whole history can be looked up.
-	Breadcrumb Breadcrumb
+}
 
+// Sizes holds the limits of a request and of a replacement.
+type Sizes struct {
 	// Tokenizer that all sizes are measured with.
 	Tokenizer chat.Tokenizer
 	// Room is the most tokens that the replacement may take, and Words how many of them the summary's words may take.
 	Room, Words int
 	// ResultTokens is the most tokens of a tool result in a request that clips results.
 	ResultTokens int
-
-	// Summary is the words that a model wrote. It is set for checks, replacements and titles.
-	Summary string
 }
 
 // Workspace holds what the application knows of the work besides the messages. Empty fields are left out.

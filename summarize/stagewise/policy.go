@@ -18,10 +18,10 @@ const Name = "stagewise"
 // events report it and the agent goes on.
 func Policy() policy.Policy {
 	return policy.Policy{
-		Name:    Name,
+		Name:     Name,
 		Counting: policy.Counting{By: policy.ByReport},
-		Trigger: policy.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
-		Cut:     history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
+		Trigger:  policy.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
+		Cut:      history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
 		Ask: policy.Ask{
 			Prompts: []policy.Prompt{Briefing{}.Prompt()},
 			Names:   []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"},

@@ -342,7 +342,7 @@ func TestSpansOfTheApplicationAreNotWrittenTo(t *testing.T) {
 	ctx := c.Start(t.Context(), summarize.Work{Kind: summarize.WorkRender})
 	mine := trace.SpanFromContext(ctx)
 	foreign := trace.ContextWithSpan(context.Background(), mine)
-	c.Event(foreign, event.Event{Kind: event.Titled, Title: "x"})
+	c.Event(foreign, event.Event{Kind: event.Titled, Written: event.Written{Title: "x"}})
 	c.End(foreign, nil, nil)
 	c.End(ctx, nil, nil)
 	require.Empty(t, l.span("promptree.render").Events)

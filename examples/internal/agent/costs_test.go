@@ -40,11 +40,11 @@ func TestWithoutACompactionBothCostsAreEqual(t *testing.T) {
 
 func TestACompactedSessionCostsItsSummariesToo(t *testing.T) {
 	meter := Meter{Prices: sizing.Prices{Rates: sizing.Rates{Input: 5, Output: 25}}}
-	meter.AddEvent(event.Event{Kind: event.Done, Usage: chat.Usage{Input: 1_000_000, Output: 100_000}}, tokenizer(t))
+	meter.AddEvent(event.Event{Kind: event.Done, Asked: event.Asked{Usage: chat.Usage{Input: 1_000_000, Output: 100_000}}}, tokenizer(t))
 	require.Equal(t, Costs{Spent: 7.5, Summaries: 7.5}, meter.Costs())
-	meter.AddEvent(event.Event{Kind: event.Done, TokensBefore: 1_000_000, Summary: "ten"}, tokenizer(t))
+	meter.AddEvent(event.Event{Kind: event.Done, Size: event.Size{TokensBefore: 1_000_000}, Written: event.Written{Summary: "ten"}}, tokenizer(t))
 	require.InDelta(t, 12.5+25e-6, meter.Costs().Summaries, 1e-9, "without usage by our own count")
-	meter.AddEvent(event.Event{Kind: event.Started, Usage: chat.Usage{Input: 5}}, tokenizer(t))
+	meter.AddEvent(event.Event{Kind: event.Started, Asked: event.Asked{Usage: chat.Usage{Input: 5}}}, tokenizer(t))
 	require.InDelta(t, 12.5+25e-6, meter.Costs().Spent, 1e-9)
 }
 

@@ -26,7 +26,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (histor
 	}
 	j, m := d.Attempt, d.Attempt.Whole()
 	compaction := history.Compaction{
-		Plan: j.Id, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
+		Plan: j.ID, Messages: d.Messages, FirstKept: j.Plan.FirstKept, Thinking: j.Plan.Thinking, TokensBefore: j.Plan.TokensBefore,
 		Mode: string(d.Prompt.Mode), Model: d.Model, Answers: d.Answers, Asked: d.Asked, Unseen: d.Unseen, Title: plaintext.Title(d.Text), Summary: history.Summary{Text: d.Text, Files: m.Files, Data: j.Supplied.Data},
 	}
 	if h := j.Supplied; h.Summary != nil {
@@ -49,7 +49,7 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (histor
 	}
 	if l, err := p.Journal.Read(ctx); err != nil {
 		return none, err
-	} else if l.Pending == nil || l.Pending.ID != j.Id {
+	} else if l.Pending == nil || l.Pending.ID != j.ID {
 		return none, failure.ErrPlanEnded
 	}
 	var result *render.Result

@@ -153,7 +153,9 @@ func (p *Planner) thinking(point history.CutPoint) []chat.Thinking {
 
 // frame returns the least tokens that a replacement takes without the summary's words.
 func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
-	m := policy.Material{Tokenizer: p.Target.Tokenizer, Tools: s.PromptTools(p.Target)}
+	m := policy.Material{
+		Sizes: policy.Sizes{Tokenizer: p.Target.Tokenizer}, AgentRequest: policy.AgentRequest{Tools: s.PromptTools(p.Target)},
+	}
 	var err error
 	if m.Breadcrumb, err = Transcript(ctx, p.Session, p.Policy, m.Tools); err != nil {
 		return 0, err

@@ -27,7 +27,7 @@ import (
 // Attempt is a plan that is carried out. It reads everything that it needs from the session, so that any process may carry
 // out the plan.
 type Attempt struct {
-	Id        string // the plan's entry
+	ID        string // the plan's entry
 	Plan      history.Plan
 	Policy    policy.Policy // with defaults
 	Target    policy.Target
@@ -72,7 +72,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	if err != nil {
 		return nil, err
 	}
-	j := &Attempt{Id: id, Plan: pl, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
+	j := &Attempt{ID: id, Plan: pl, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
 	point, err := cutAt(ctx, p, view, pl.FirstKept, by)
 	if err != nil {
 		return nil, err
@@ -90,8 +90,9 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	}
 	m := &j.Material
 	*m = policy.Material{
-		Previous: view.Compacted, Kept: history.UnitMessages(point.Kept()), Instructions: pl.Instructions, Tools: t.Tools,
-		Tokenizer: t.Tokenizer, Room: pl.Room, Words: pl.Words, ResultTokens: p.Ask.SimpleResult,
+		Before: policy.Before{Previous: view.Compacted}, Staying: policy.Staying{Kept: history.UnitMessages(point.Kept())},
+		Wishes: policy.Wishes{Instructions: pl.Instructions}, AgentRequest: policy.AgentRequest{Tools: t.Tools},
+		Sizes: policy.Sizes{Tokenizer: t.Tokenizer, Room: pl.Room, Words: pl.Words, ResultTokens: p.Ask.SimpleResult},
 	}
 	if ref := l.Preambles[pl.Preamble]; ref.ID != "" {
 		stored, err := s.Resolve(ctx, ref)
@@ -155,7 +156,7 @@ func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.M
 // summary, and the files.
 func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
 	m := &j.Material
-	carried, err := s.Carry(ctx, j.Id)
+	carried, err := s.Carry(ctx, j.ID)
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[st
 func (j *Attempt) files(ctx context.Context, s *history.Session) (history.Files, error) {
 	var entries []history.Entry // the newest first
 	kept, first := true, ""
-	for e, err := range s.Back(ctx, j.Id) {
+	for e, err := range s.Back(ctx, j.ID) {
 		if err != nil {
 			return history.Files{}, err
 		}
@@ -231,7 +232,7 @@ func (j *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by ele
 	if j.Supplied.FirstKept == "" {
 		return nil
 	}
-	view, err := s.ViewAt(ctx, j.Id)
+	view, err := s.ViewAt(ctx, j.ID)
 	if err != nil {
 		return err
 	}
@@ -249,8 +250,9 @@ func (j *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by ele
 // Event returns an event about the job.
 func (j *Attempt) Event(kind event.Kind) event.Event {
 	e := event.Event{
-		Kind: kind, Plan: j.Id, Reason: policy.Occasion(j.Plan.Occasion), Background: j.Plan.Background, Base: j.Plan.Base,
-		TokensBefore: j.Plan.TokensBefore, Covered: len(j.covered), Kept: j.kept, WillRetry: j.WillRetry,
+		Kind: kind, Plan: j.ID, Reason: policy.Occasion(j.Plan.Occasion), Background: j.Plan.Background,
+		Size: event.Size{Base: j.Plan.Base, TokensBefore: j.Plan.TokensBefore},
+		Cut:  event.Cut{Covered: len(j.covered), Kept: j.kept}, WillRetry: j.WillRetry,
 	}
 	e.Duration = time.Since(j.begun)
 	e.Calls, e.Usage = j.meter.read()

@@ -52,7 +52,7 @@ func (b Branch) Summarise(ctx context.Context) (*history.Summary, []error) {
 	}
 	room := max(policy.MinWords, min(reserve/2, b.Policy.Replace.Max))
 	j := &Attempt{
-		Id: "branch", Policy: b.Policy, Target: b.Target, meter: &meter{}, begun: time.Now(), Material: b.Material,
+		ID: "branch", Policy: b.Policy, Target: b.Target, meter: &meter{}, begun: time.Now(), Material: b.Material,
 		Plan: history.Plan{Room: room, Words: room, Model: b.Target.Name, Occasion: "branch"},
 	}
 	m := &j.Material

@@ -144,7 +144,10 @@ func Candidates(ctx context.Context, models map[string]policy.Target, t policy.T
 			other.Name = name
 			add(other, t, false)
 		} else if len(models) > 0 {
-			emit(ctx, event.Event{Kind: event.ModelUnknown, Model: name, Err: fmt.Errorf("summarize: Policy.Ask names the model %q, which is not in Compactor.Models", name)})
+			emit(ctx, event.Event{
+				Kind: event.ModelUnknown, Asked: event.Asked{Model: name},
+				Err: fmt.Errorf("summarize: Policy.Ask names the model %q, which is not in Compactor.Models", name),
+			})
 		}
 	}
 	if p.Ask.Cheapest {

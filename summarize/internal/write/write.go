@@ -451,7 +451,7 @@ func (w *Writer) generate(ctx context.Context, c *Candidate, req chat.Request) (
 		err = w.Session.Redacted(ctx, err)
 		w.Attempt.meter.add(response.Usage)
 		w.Emit(event.Answered, func(e *event.Event) {
-			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.Id, n), response.Usage, 1, err
+			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.Attempt.ID, n), response.Usage, 1, err
 		})
 		return response, err
 	})
