@@ -91,6 +91,28 @@ func TestImportsRunOneWay(t *testing.T) {
 	require.Len(t, seen, len(imports))
 }
 
+func TestOnlyTheJournalOfTheEngineOfCompactionWritesToASession(t *testing.T) {
+	writes := regexp.MustCompile(`\b\w*[sS]ession\.(Add|Append|Branch|Erase|Redo|Undo)\(`)
+	engine, seen := stages[1], 0
+	for _, dir := range engine {
+		files, err := filepath.Glob(filepath.FromSlash(dir) + "/*.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "doc.go" {
+				continue
+			}
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if found := writes.FindString(string(source)); strings.HasSuffix(dir, "/journal") {
+				seen += len(found)
+			} else {
+				require.Empty(t, found, file)
+			}
+		}
+	}
+	require.Positive(t, seen)
+}
+
 // ourPath returns the path of a package within the module, and whether it belongs to the module.
 func ourPath(name string) (string, bool) {
 	path, ok := strings.CutPrefix(name, module+"/")

@@ -106,7 +106,7 @@
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
-//		Target:  policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
+//		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
 //		Policy:  copilotchat.Policy(),
 //	}
 //	defer compactor.Close()

@@ -18,7 +18,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // File is a source file of a program.
@@ -215,7 +214,7 @@ func Example_step7Compaction() {
 	)
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
+		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
@@ -252,7 +251,7 @@ func Example_step8Agent() {
 	prompt := el.Prompt(history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session})
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  policy.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
+		Target:  summarize.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()

@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // conversation returns a prompt that shows a session.
@@ -149,8 +148,8 @@ func Example_recipeCheapSummaries() {
 	p.Ask.Names = []string{"small"}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: p,
-		Target: policy.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // never called
-		Models: map[string]policy.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
+		Target: summarize.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // never called
+		Models: map[string]summarize.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
 		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			if e.Kind == event.Done {
 				fmt.Println(e.Covered, "messages summarised by", e.Model)
@@ -169,8 +168,8 @@ func Example_recipeCheapSummaries() {
 func Example_recipeModelSwitch() {
 	session := &history.Session{}
 	talk(session, 30)
-	large := policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "large", Tokenizer: tokenizer, Budget: 4000}
-	small := policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "small", Tokenizer: tokenizer, Budget: 1000}
+	large := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "large", Tokenizer: tokenizer, Budget: 4000}
+	small := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "small", Tokenizer: tokenizer, Budget: 1000}
 	compactor := &summarize.Compactor{Session: session, Target: large, Policy: copilotcli.Policy()}
 	defer compactor.Close()
 	before, err := compactor.Render(ctx, conversation(session))

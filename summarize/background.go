@@ -39,39 +39,39 @@ func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) er
 
 // start starts a summary in the background, and explains the outcome. It covers what has been said until now; later
 // messages stay.
-func (w *walker) start(s *plan.Rendered, d policy.Decision) {
+func (w *walker) start(ctx context.Context, s *plan.Rendered, d policy.Decision) {
 	c := w.c
 	if !w.acquired && !w.tryAcquire() {
 		d.Do, d.Why = policy.ActNothing, "another call compacts"
-		w.explain(d, policy.OutcomeNothing, nil)
+		w.explain(ctx, d, policy.OutcomeNothing, nil)
 		return
 	}
-	l, err := c.read(w.ctx)
+	l, err := c.read(ctx)
 	if err != nil {
-		w.explain(d, policy.OutcomeFailed, err)
+		w.explain(ctx, d, policy.OutcomeFailed, err)
 		return
 	}
-	if pending := c.pending(w.ctx, l); pending != policy.PendingNone {
+	if pending := c.pending(ctx, l); pending != policy.PendingNone {
 		d.Do, d.Why = policy.ActNothing, fmt.Sprintf("a summary is %s", pending)
-		w.explain(d, policy.OutcomeNothing, nil)
+		w.explain(ctx, d, policy.OutcomeNothing, nil)
 		return
 	}
-	id, err := w.writePlan(s, d)
+	id, err := w.writePlan(ctx, s, d)
 	if err != nil {
-		w.explain(d, policy.OutcomeFailed, err)
+		w.explain(ctx, d, policy.OutcomeFailed, err)
 		return
 	}
-	w.explain(d, policy.OutcomeStarted, nil)
+	w.explain(ctx, d, policy.OutcomeStarted, nil)
 	x := c.executor()
 	if c.Runner != nil {
-		_, err := guard.Call(w.ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
+		_, err := guard.Call(ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
 		})
 		if err != nil {
-			outlived, done := callback.Outlive(w.ctx)
+			outlived, done := callback.Outlive(ctx)
 			x.placer.Conclude(outlived, id, write.Written{}, []error{err}, false)
 			done()
-			w.explain(d, policy.OutcomeFailed, err)
+			w.explain(ctx, d, policy.OutcomeFailed, err)
 		}
 		return
 	}
@@ -79,13 +79,13 @@ func (w *walker) start(s *plan.Rendered, d policy.Decision) {
 	if s.Result != nil && s.Shown.Whole() { // a fork covers only what its request shows
 		order.sent = s.Result.Messages
 	}
-	w.launch(order)
+	w.launch(ctx, order)
 }
 
 // launch has a summary written in a goroutine of the compactor, which only Abort and Close end.
-func (w *walker) launch(o execution) *task {
+func (w *walker) launch(ctx context.Context, o execution) *task {
 	work, x := &w.c.inner.work, w.c.executor()
-	ctx, done := work.abortable(context.WithoutCancel(w.ctx))
+	ctx, done := work.abortable(context.WithoutCancel(ctx))
 	t := &task{id: o.id, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	if t.activity = w.activity; o.background { // this call will run something else
@@ -97,7 +97,7 @@ func (w *walker) launch(o execution) *task {
 		defer close(t.done)
 		ctx, end := w.c.inner.observers.start(ctx, Work{Kind: WorkCompaction, Plan: o.id})
 		if t.end = func(*render.Result, error) {}; !o.background {
-			t.ctx, t.end = ctx, end
+			t.within, t.end = func(of context.Context) context.Context { return valuesOf{of, ctx} }, end
 		}
 		if t.err = x.run(ctx, o, t.keep(work, x, o.background)); t.err != nil {
 			work.replace(t, nil)
@@ -221,31 +221,31 @@ func (w *walker) patience() time.Duration {
 }
 
 // wait waits for the pending compaction, at most as long as the policy allows.
-func (w *walker) wait(s *plan.Rendered, d policy.Decision) error {
+func (w *walker) wait(ctx context.Context, s *plan.Rendered, d policy.Decision) error {
 	w.waited = true
-	w.c.emit(w.ctx, event.Event{
+	w.c.emit(ctx, event.Event{
 		Kind: event.Waiting, Reason: s.Occasion, Why: d.Why, Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base},
 	})
-	abortable, done := w.c.inner.work.abortable(w.ctx)
+	abortable, done := w.c.inner.work.abortable(ctx)
 	defer done()
-	ctx, cancel := context.WithTimeout(abortable, w.patience())
+	limited, cancel := context.WithTimeout(abortable, w.patience())
 	defer cancel()
 	if s.Pending == policy.PendingRunning {
-		if w.c.Wait(ctx) != nil && abortable.Err() == nil {
+		if w.c.Wait(limited) != nil && abortable.Err() == nil {
 			t, _ := w.c.inner.work.current()
 			w.failure = w.gaveUp(s, t)
 		}
 		return context.Cause(abortable)
 	}
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second/2) {
-		if err := w.c.Session.Refresh(w.ctx); err != nil {
+		if err := w.c.Session.Refresh(ctx); err != nil {
 			return err
 		}
-		l, err := w.c.read(w.ctx)
+		l, err := w.c.read(ctx)
 		if err != nil {
 			return err
 		}
-		if w.c.pending(ctx, l) != policy.PendingElsewhere || retry.Sleep(ctx, pause) != nil {
+		if w.c.pending(limited, l) != policy.PendingElsewhere || retry.Sleep(limited, pause) != nil {
 			break
 		}
 	}
@@ -265,14 +265,14 @@ func (w *walker) gaveUp(s *plan.Rendered, t *task) error {
 
 // await waits for a summary that this call started. A call that ends ends the summary too. If the time is over, the error
 // is a [*PendingError], and the compactor goes on.
-func (w *walker) await(s *plan.Rendered, t *task, limit time.Duration) error {
-	abortable, done := w.c.inner.work.abortable(w.ctx)
+func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task, limit time.Duration) error {
+	abortable, done := w.c.inner.work.abortable(ctx)
 	defer done()
-	ctx, cancel := context.WithTimeout(abortable, limit)
+	limited, cancel := context.WithTimeout(abortable, limit)
 	defer cancel()
 	select {
 	case <-t.done:
-	case <-ctx.Done():
+	case <-limited.Done():
 		if abortable.Err() == nil {
 			return w.gaveUp(s, t)
 		}
@@ -287,26 +287,26 @@ func (w *walker) await(s *plan.Rendered, t *task, limit time.Duration) error {
 
 // settle ends a task whose summary is ready: the summary is put in place or thrown away. It reports whether it was put
 // in place. If the prompt must fit with the summary and does not, it is not.
-func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
+func (w *walker) settle(ctx context.Context, s *plan.Rendered, pl, mustFit bool) (bool, error) {
 	in, x := &w.c.inner.work, w.c.executor()
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
 	if !pl || w.policy.Background.PerModel && t.written.Attempt.Plan.Model != w.target.Name {
-		x.discard(w.ctx, t, nil)
+		x.discard(ctx, t, nil)
 		return false, nil
 	}
-	ctx := w.ctx
-	if t.ctx != nil {
-		ctx = valuesOf{ctx, t.ctx}
+	within := ctx
+	if t.within != nil {
+		within = t.within(ctx)
 	}
-	m, err := w.measurer()
+	m, err := w.measurer(ctx)
 	if err == nil {
 		var e entry.Entry
 		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Newest: s.Newest, Messages: len(s.PromptMessages()), MustFit: mustFit}
-		if e, err = x.placer.Place(ctx, t.written, at); err == nil {
-			x.afterwards(ctx, t.written, e)
+		if e, err = x.placer.Place(within, t.written, at); err == nil {
+			x.afterwards(within, t.written, e)
 		}
 	}
 	switch {
@@ -314,12 +314,12 @@ func (w *walker) settle(s *plan.Rendered, pl, mustFit bool) (bool, error) {
 		t.end(nil, nil)
 		x.session.Release(t.id)
 		return true, nil
-	case w.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		in.replace(nil, t) // keep it for the next render
-		return false, context.Cause(w.ctx)
+		return false, context.Cause(ctx)
 	}
 	why := &FailedError{Reasons: []error{err}}
-	x.placer.Conclude(ctx, t.id, t.written, why.Reasons, false)
+	x.placer.Conclude(within, t.id, t.written, why.Reasons, false)
 	t.end(nil, why)
 	x.session.Release(t.id)
 	return false, why

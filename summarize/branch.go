@@ -27,14 +27,13 @@ type Navigation struct {
 //
 // If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
 func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*entry.BranchSummary, error) {
-	w, err := c.begin(ctx, nil)
+	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	ctx, done := c.inner.work.abortable(w.ctx)
+	ctx, done := c.inner.work.abortable(ctx)
 	defer done()
-	w.ctx = ctx
-	if err := w.acquire(); err != nil {
+	if err := w.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer w.release()
@@ -56,7 +55,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 			return nil, failure.Within("the summary of a hook", err)
 		}
 	default:
-		if summary, err = w.summariseBranch(from, to, how.Instructions, intervention); err != nil && ctx.Err() == nil {
+		if summary, err = w.summariseBranch(ctx, from, to, how.Instructions, intervention); err != nil && ctx.Err() == nil {
 			return nil, failure.Within("the branch that is left", err)
 		}
 	}
@@ -81,9 +80,9 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*e
 }
 
 // summariseBranch asks for a summary of the branch that is left, nil if the branch is empty.
-func (w *walker) summariseBranch(from, to, instructions string, intervention Intervention) (*entry.BranchSummary, error) {
+func (w *walker) summariseBranch(ctx context.Context, from, to, instructions string, intervention Intervention) (*entry.BranchSummary, error) {
 	c := w.c
-	l, err := c.read(w.ctx)
+	l, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func (w *walker) summariseBranch(from, to, instructions string, intervention Int
 			AgentRequest: policy.AgentRequest{Tools: plan.Declared(w.target, c.toolsSent())},
 		},
 	}
-	summary, reasons := left.Summarise(w.ctx)
+	summary, reasons := left.Summarise(ctx)
 	switch {
 	case len(reasons) > 0:
 		return nil, &FailedError{Reasons: reasons}

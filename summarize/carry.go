@@ -32,10 +32,10 @@ var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is le
 var errSaidMeanwhile = errors.New("summarize: the session was compacted, but the messages said meanwhile do not fit")
 
 // writePlan plans a compaction and writes the plan to the session. It returns the id of the plan's entry.
-func (w *walker) writePlan(s *plan.Rendered, d policy.Decision) (id string, err error) {
+func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decision) (id string, err error) {
 	defer func() {
-		if err != nil && w.ctx.Err() == nil {
-			w.c.emit(w.ctx, event.Event{
+		if err != nil && ctx.Err() == nil {
+			w.c.emit(ctx, event.Event{
 				Kind: event.Failed, Reason: s.Occasion, Background: d.Do == policy.ActStart,
 				Size: event.Size{TokensBefore: s.PromptTokens(), Base: s.Base}, Err: err,
 			})
@@ -44,28 +44,28 @@ func (w *walker) writePlan(s *plan.Rendered, d policy.Decision) (id string, err 
 	if w.c.Session.ReadOnly() {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)
 	}
-	m, err := w.measurer()
+	m, err := w.measurer(ctx)
 	if err != nil {
 		return "", err
 	}
-	plan, err := m.Plan(w.ctx, w.prompt, s, d, w.instructions)
+	plan, err := m.Plan(ctx, w.prompt, s, d, w.instructions)
 	if err != nil {
-		if s.Sendable && w.ctx.Err() == nil && s.Occasion != policy.OnDemand {
-			if addErr := w.c.journal().Unplanned(w.ctx, err); addErr != nil {
+		if s.Sendable && ctx.Err() == nil && s.Occasion != policy.OnDemand {
+			if addErr := w.c.journal().Unplanned(ctx, err); addErr != nil {
 				err = errors.Join(err, addErr)
 			}
 		}
 		return "", err
 	}
-	if id, err = w.c.journal().Plan(w.ctx, m.Ledger.Pending, plan.Preamble, plan.Plan); err != nil {
+	if id, err = w.c.journal().Plan(ctx, m.Ledger.Pending, plan.Preamble, plan.Plan); err != nil {
 		return "", err
 	}
-	w.c.emit(w.ctx, event.Event{
+	w.c.emit(ctx, event.Event{
 		Kind: event.Started, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.willRetry,
 		Cut: event.Cut{Covered: plan.Covered, Kept: plan.Kept, Over: plan.Over},
 		Size: event.Size{
 			MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,
-			Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),
+			Breakdown: w.breakdown(ctx, s.PromptMessages(), s.PromptTools(w.target)),
 		},
 	})
 	return id, nil
@@ -295,12 +295,12 @@ func (x *executor) title(ctx context.Context, d write.Written, id string) error 
 }
 
 // compact makes a compaction before the prompt is returned, for which it waits up to a limit.
-func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duration) error {
+func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decision, limit time.Duration) error {
 	x := w.c.executor()
-	if err := x.abandon(w.ctx, &w.c.inner.work); err != nil {
+	if err := x.abandon(ctx, &w.c.inner.work); err != nil {
 		return err
 	}
-	id, err := w.writePlan(s, d)
+	id, err := w.writePlan(ctx, s, d)
 	if err != nil {
 		return &FailedError{Budget: s.Over, Reasons: []error{err}}
 	}
@@ -311,8 +311,8 @@ func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duratio
 	if w.summarizer != nil {
 		o.agent = *w.summarizer
 	}
-	if err = w.await(s, w.launch(o), limit); err == nil {
-		_, err = w.settle(s, true, true)
+	if err = w.await(ctx, s, w.launch(ctx, o), limit); err == nil {
+		_, err = w.settle(ctx, s, true, true)
 	}
 	if failed, ok := errors.AsType[*FailedError](err); ok {
 		failed.Budget = s.Over
@@ -330,7 +330,7 @@ func (w *walker) compact(s *plan.Rendered, d policy.Decision, limit time.Duratio
 // attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
 // limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
 func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
-	w, err := c.begin(ctx, nil)
+	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -64,16 +64,21 @@ type inner struct {
 	observers  *observers
 	work       work
 
-	mu         sync.Mutex       // guards the fields below
-	prompt     elements.Node    // the last that was rendered
-	target     *policy.Target   // after a switch of model; nil before
-	journal    *journal.Journal // of the session
-	last       policy.Explanation
-	refused    int    // tokens of a prompt that the model refused without words, if the last one is smaller for that
-	sentTokens int    // tokens of the last prompt that was returned, with its tools
-	sentNewest string // the newest entry that it showed
-	rendered   *render.Result
-	renderedAt time.Time // when it was measured
+	mu      sync.Mutex       // guards the fields below
+	prompt  elements.Node    // the last that was rendered
+	target  *policy.Target   // after a switch of model; nil before
+	journal *journal.Journal // of the session
+	last    policy.Explanation
+	sent    sent
+}
+
+// sent is the last prompt that was returned.
+type sent struct {
+	result     *render.Result
+	measuredAt time.Time
+	tokens     int    // with its tools
+	newest     string // the newest entry that it showed
+	refused    int    // tokens of a prompt that the model refused without words, if this one is smaller for that
 }
 
 func (c *Compactor) init() {
@@ -121,34 +126,34 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 // If the context is cancelled, the error is its cause. If one of the caller's functions has not returned, a
 // [*policy.CallbackError] around the cause names it; if Render was waiting for another call, the error says so.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	w, err := c.begin(ctx, prompt)
+	w, ctx, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
 	defer w.release()
-	return w.walk(policy.OnRender)
+	return w.walk(ctx, policy.OnRender)
 }
 
-// begin checks the fields and records the prompt.
-func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, error) {
+// begin checks the fields and records the prompt. It returns the context of the call.
+func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, context.Context, error) {
 	if c.Session == nil {
-		return nil, errors.New("summarize: Compactor.Session is not set: set the session that the prompt shows")
+		return nil, nil, errors.New("summarize: Compactor.Session is not set: set the session that the prompt shows")
 	}
 	c.init()
 	target := c.Current()
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
 	if err := errors.Join(checkTarget(target), c.Policy.Validate()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.inner.work.isClosed() {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	if prompt != nil {
 		c.inner.prompt = prompt
 	}
 	ctx, running := callback.WithActivity(ctx)
-	return &walker{c: c, ctx: ctx, activity: running, prompt: prompt, target: target, policy: plan.Complete(c.Policy)}, nil
+	return &walker{c: c, activity: running, prompt: prompt, target: target, policy: plan.Complete(c.Policy)}, ctx, nil
 }
 
 // Current returns the target that prompts are made for: [Compactor.Target], or that of the newest switch.
@@ -177,8 +182,7 @@ func (c *Compactor) read(ctx context.Context) (*journal.Ledger, error) { return 
 // walker carries one call of the compactor through its steps.
 type walker struct {
 	c            *Compactor
-	ctx          context.Context
-	activity     *callback.Activity // of ctx
+	activity     *callback.Activity // of the call
 	prompt       elements.Node
 	target       policy.Target
 	policy       policy.Policy // with defaults
@@ -203,7 +207,7 @@ type progress struct {
 
 // acquire waits for the compaction that another call makes, if there is one, and keeps other calls from compacting
 // until release.
-func (w *walker) acquire() error {
+func (w *walker) acquire(ctx context.Context) error {
 	if w.acquired || w.tryAcquire() {
 		return nil
 	}
@@ -211,8 +215,8 @@ func (w *walker) acquire() error {
 	case w.c.inner.compacting <- struct{}{}:
 		w.setAcquired()
 		return nil
-	case <-w.ctx.Done():
-		return guard.WaitError(w.ctx, w.c.inner.holder.Load(), "the compaction that another call makes")
+	case <-ctx.Done():
+		return guard.WaitError(ctx, w.c.inner.holder.Load(), "the compaction that another call makes")
 	}
 }
 
@@ -241,12 +245,12 @@ func (w *walker) release() {
 }
 
 // measurer returns a measurer of the session as it is now.
-func (w *walker) measurer() (*plan.Planner, error) {
-	l, err := w.c.read(w.ctx)
+func (w *walker) measurer(ctx context.Context) (*plan.Planner, error) {
+	l, err := w.c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, err := w.c.Session.Now(w.ctx)
+	now, err := w.c.Session.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -284,76 +288,75 @@ func (w *walker) writerPrices() []sizing.Prices {
 	return list
 }
 
-func (w *walker) measure(on policy.Occasion) (*plan.Rendered, error) {
-	m, err := w.measurer()
+func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendered, error) {
+	m, err := w.measurer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.Measure(w.ctx, w.prompt, on)
+	s, err := m.Measure(ctx, w.prompt, on)
 	if err != nil {
 		return nil, err
 	}
-	s.Pending, s.Tried = w.c.pending(w.ctx, m.Ledger), w.tried
+	s.Pending, s.Tried = w.c.pending(ctx, m.Ledger), w.tried
 	s.Waited = w.waited || s.Sendable && w.c.inner.work.hasWaited()
 	return s, nil
 }
 
 // walk repeats the steps until the prompt can be returned.
-func (w *walker) walk(on policy.Occasion) (result *render.Result, err error) {
-	ctx, end := w.c.inner.observers.start(w.ctx, Work{Kind: WorkRender, Reason: on})
+func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.Result, err error) {
+	ctx, end := w.c.inner.observers.start(ctx, Work{Kind: WorkRender, Reason: on})
 	defer func() { err = w.c.Session.Redacted(ctx, err); end(result, err) }()
-	w.ctx = ctx
 	for {
-		s, err := w.measure(on)
+		s, err := w.measure(ctx, on)
 		if err != nil {
 			return nil, err
 		}
 		d := w.policy.Decide(s.Measurement)
 		if d.Do == policy.ActStart {
-			w.start(s, d)
-			return w.finish(s, s.Failure())
+			w.start(ctx, s, d)
+			return w.finish(ctx, s, s.Failure())
 		}
 		if d.Do != policy.ActNothing && !w.acquired { // another call may change what was measured
-			if err := w.acquire(); err != nil {
+			if err := w.acquire(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		switch d.Do {
 		case policy.ActPlace, policy.ActDiscard:
-			placed, err := w.settle(s, d.Do == policy.ActPlace, false)
+			placed, err := w.settle(ctx, s, d.Do == policy.ActPlace, false)
 			w.succeeded = w.succeeded || placed
-			w.explain(d, outcomeOf(placed), err)
+			w.explain(ctx, d, outcomeOf(placed), err)
 		case policy.ActClear:
-			if err := w.clear(s); err != nil {
-				w.explain(d, policy.OutcomeFailed, err)
+			if err := w.clear(ctx, s); err != nil {
+				w.explain(ctx, d, policy.OutcomeFailed, err)
 				w.policy.Clear = policy.Clear{} // go on without clearing
 				continue
 			}
-			w.explain(d, policy.OutcomeCleared, nil)
+			w.explain(ctx, d, policy.OutcomeCleared, nil)
 		case policy.ActWait:
-			w.explain(d, policy.OutcomeWaiting, nil)
-			if err := w.wait(s, d); err != nil {
+			w.explain(ctx, d, policy.OutcomeWaiting, nil)
+			if err := w.wait(ctx, s, d); err != nil {
 				return nil, err
 			}
 		case policy.ActCompact:
 			w.tried, w.waited = true, true
-			if err := w.compact(s, d, w.patience()); err != nil {
-				if w.ctx.Err() != nil {
-					return nil, guard.EndCause(w.ctx, err)
+			if err := w.compact(ctx, s, d, w.patience()); err != nil {
+				if ctx.Err() != nil {
+					return nil, guard.EndCause(ctx, err)
 				}
 				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 					return nil, err
 				}
 				w.failure = err
-				w.explain(d, outcomeOfError(err), err)
+				w.explain(ctx, d, outcomeOfError(err), err)
 				continue
 			}
 			w.succeeded = true
-			w.explain(d, policy.OutcomePlaced, nil)
+			w.explain(ctx, d, policy.OutcomePlaced, nil)
 		default:
 			if !w.explained { // an earlier action explains more than nothing does
-				w.explain(d, policy.OutcomeNothing, nil)
+				w.explain(ctx, d, policy.OutcomeNothing, nil)
 			}
 			why := w.failure
 			if why == nil {
@@ -368,26 +371,26 @@ func (w *walker) walk(on policy.Occasion) (result *render.Result, err error) {
 			case d.Held < 0 && w.policy.Trigger.AtLimit(s.Measurement) && !w.policy.Off:
 				why = &FailedError{Budget: s.Over, Reasons: []error{ErrNothingToCompact}}
 			}
-			return w.finish(s, why)
+			return w.finish(ctx, s, why)
 		}
 	}
 }
 
 // finish returns the prompt, or the result of the last resort if it does not fit. Why is the error to return if that
 // fails.
-func (w *walker) finish(s *plan.Rendered, why error) (result *render.Result, err error) {
+func (w *walker) finish(ctx context.Context, s *plan.Rendered, why error) (result *render.Result, err error) {
 	if !s.Fits {
 		if w.afterTurn {
 			return nil, why
 		}
-		if s.Result, err = w.resort(s, why); err != nil {
+		if s.Result, err = w.resort(ctx, s, why); err != nil {
 			return nil, err
 		}
 	}
 	if s.Fits && !plan.FromUser(s.Result.Messages) && len(s.Result.Report().Dropped()) > 0 {
 		return nil, ErrNoUserMessage
 	}
-	return w.recordSent(s), nil
+	return w.recordSent(ctx, s), nil
 }
 
 func outcomeOfError(err error) policy.Outcome {
@@ -408,21 +411,20 @@ func outcomeOf(placed bool) policy.Outcome {
 }
 
 // recordSent tells listeners the size of a prompt and remembers the prompt as the last one.
-func (w *walker) recordSent(s *plan.Rendered) *render.Result {
+func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
 	if !w.afterTurn {
 		w.c.inner.mu.Lock()
-		w.c.inner.sentTokens, w.c.inner.sentNewest = s.Result.Tokens+s.Size.Tools, s.View.Newest()
-		w.c.inner.rendered, w.c.inner.renderedAt, w.c.inner.refused = s.Result, s.Time, 0
+		w.c.inner.sent = sent{result: s.Result, measuredAt: s.Time, tokens: s.Result.Tokens + s.Size.Tools, newest: s.View.Newest()}
 		w.c.inner.mu.Unlock()
 		if s.Broken != (event.CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
-			w.c.emit(w.ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})
+			w.c.emit(ctx, event.Event{Kind: event.CacheBroken, Reason: s.Occasion, Why: s.Broken.Why(), Break: s.Broken})
 		}
 	}
 	if len(w.c.Observers) > 0 {
-		w.c.emit(w.ctx, event.Event{
+		w.c.emit(ctx, event.Event{
 			Kind: event.Usage, Reason: s.Occasion,
 			Size: event.Size{
-				Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
+				Compacted: len(s.View.Compacted) > 0, Breakdown: w.breakdown(ctx, s.Result.Messages, plan.Declared(w.target, s.Result.Tools)),
 				MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens, Base: s.Base,
 			},
 		})
@@ -431,8 +433,8 @@ func (w *walker) recordSent(s *plan.Rendered) *render.Result {
 }
 
 // breakdown returns the tokens of a request, or the zero value if the tokenizer fails.
-func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) event.Breakdown {
-	b, _ := guard.Value(w.ctx, guard.NameTokenizer, func() event.Breakdown {
+func (w *walker) breakdown(ctx context.Context, messages []chat.Message, tools []chat.Tool) event.Breakdown {
+	b, _ := guard.Value(ctx, guard.NameTokenizer, func() event.Breakdown {
 		b := event.Breakdown{Tools: guard.Counted(w.target.Tokenizer.CountTools(tools))}
 		for _, m := range messages {
 			if m.Role == chat.RoleSystem {
@@ -447,10 +449,10 @@ func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) event.Bre
 }
 
 // explain records a decision with its outcome for [Compactor.Explain].
-func (w *walker) explain(d policy.Decision, o policy.Outcome, err error) {
+func (w *walker) explain(ctx context.Context, d policy.Decision, o policy.Outcome, err error) {
 	w.explained = true
 	e := policy.Explanation{Decision: d, Outcome: o}
-	if err = w.c.Session.Redacted(w.ctx, err); err != nil {
+	if err = w.c.Session.Redacted(ctx, err); err != nil {
 		e.Err = err.Error()
 	}
 	w.c.inner.mu.Lock()
@@ -459,21 +461,21 @@ func (w *walker) explain(d policy.Decision, o policy.Outcome, err error) {
 }
 
 // clear writes a clearing of old tool output to the session.
-func (w *walker) clear(s *plan.Rendered) error {
-	m, err := w.measurer()
+func (w *walker) clear(ctx context.Context, s *plan.Rendered) error {
+	m, err := w.measurer(ctx)
 	if err != nil {
 		return err
 	}
-	clearing, err := m.Clearing(w.ctx, s)
+	clearing, err := m.Clearing(ctx, s)
 	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
 		return err
 	}
-	e, err := w.c.journal().Clear(w.ctx, clearing)
+	e, err := w.c.journal().Clear(ctx, clearing)
 	if err != nil {
-		w.c.emit(w.ctx, event.Event{Kind: event.Failed, Reason: s.Occasion, Err: err})
+		w.c.emit(ctx, event.Event{Kind: event.Failed, Reason: s.Occasion, Err: err})
 		return err
 	}
-	w.c.emit(w.ctx, event.Event{
+	w.c.emit(ctx, event.Event{
 		Kind: event.Cleared, Reason: s.Occasion, Written: event.Written{Entry: e},
 		Size: event.Size{
 			TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
@@ -516,8 +518,8 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	target := c.Current()
 	u := entry.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
 	c.inner.mu.Lock()
-	if c.inner.rendered == result {
-		u.Refused = c.inner.refused
+	if c.inner.sent.result == result {
+		u.Refused = c.inner.sent.refused
 	}
 	c.inner.mu.Unlock()
 	if tools, err := guard.Call(context.Background(), guard.NameTokenizer, usageLimit, func(context.Context) (int, error) { return plan.ToolTokens(target), nil }); err == nil {
@@ -539,16 +541,16 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 func (c *Compactor) toolsSent() []chat.Tool {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	if c.inner.rendered == nil {
+	if c.inner.sent.result == nil {
 		return nil
 	}
-	return c.inner.rendered.Tools
+	return c.inner.sent.result.Tools
 }
 
 // renderTime returns the time at which a prompt was rendered, or the current time if it is not the last prompt.
 func (c *Compactor) renderTime(result *render.Result) (time.Time, error) {
 	c.inner.mu.Lock()
-	rendered, at := c.inner.rendered, c.inner.renderedAt
+	rendered, at := c.inner.sent.result, c.inner.sent.measuredAt
 	c.inner.mu.Unlock()
 	if rendered == result {
 		return at.UTC(), nil

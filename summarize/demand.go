@@ -39,7 +39,7 @@ func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
 }
 
 func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructions string) (Compacted, error) {
-	w, err := c.begin(ctx, nil)
+	w, ctx, err := c.begin(ctx, nil)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -63,7 +63,7 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 		hook(ctx, c.Hooks, c.emit, "Interrupt", noResult(c.Hooks.Interrupt))
 	}
 	w.instructions, w.waited = instructions, true
-	before, err := w.measure(on)
+	before, err := w.measure(ctx, on)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -71,17 +71,17 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 		if err := c.Wait(ctx); err != nil {
 			return Compacted{}, err
 		}
-		placed, err := w.settle(before, true, false)
+		placed, err := w.settle(ctx, before, true, false)
 		if err != nil && ctx.Err() != nil {
 			return Compacted{}, err
 		}
 		if placed {
-			return w.compacted(before, on)
+			return w.compacted(ctx, before, on)
 		}
 	} else if err := c.executor().abandon(ctx, &c.inner.work); err != nil {
 		return Compacted{}, err
 	}
-	now, err := w.measure(on)
+	now, err := w.measure(ctx, on)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -90,7 +90,7 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 	case now.Pending != policy.PendingNone:
 		return Compacted{}, ErrBusy
 	case d.Held < 0:
-		w.explain(d, policy.OutcomeNothing, nil)
+		w.explain(ctx, d, policy.OutcomeNothing, nil)
 		why := "no condition holds"
 		for _, f := range d.Findings {
 			if len(policy.Trigger{f.Condition}.For(on)) > 0 {
@@ -100,20 +100,20 @@ func (c *Compactor) demanded(ctx context.Context, on policy.Occasion, instructio
 		}
 		return Compacted{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
 	}
-	if err := w.compact(now, d, 2*w.policy.Ask.TimeLimit); err != nil { // the user waits for it; its own limit ends it
-		w.explain(d, outcomeOfError(err), err)
+	if err := w.compact(ctx, now, d, 2*w.policy.Ask.TimeLimit); err != nil { // the user waits for it; its own limit ends it
+		w.explain(ctx, d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
 			return Compacted{}, guard.EndCause(ctx, err)
 		}
 		return Compacted{}, err
 	}
-	w.explain(d, policy.OutcomePlaced, nil)
-	return w.compacted(before, on)
+	w.explain(ctx, d, policy.OutcomePlaced, nil)
+	return w.compacted(ctx, before, on)
 }
 
 // compacted returns the result of a compaction.
-func (w *walker) compacted(before *plan.Rendered, on policy.Occasion) (Compacted, error) {
-	after, err := w.measure(on)
+func (w *walker) compacted(ctx context.Context, before *plan.Rendered, on policy.Occasion) (Compacted, error) {
+	after, err := w.measure(ctx, on)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -121,7 +121,7 @@ func (w *walker) compacted(before *plan.Rendered, on policy.Occasion) (Compacted
 		return Compacted{}, after.Failure()
 	}
 	return Compacted{
-		Result: w.recordSent(after), TokensRemoved: before.PromptTokens() - after.Result.Tokens,
+		Result: w.recordSent(ctx, after), TokensRemoved: before.PromptTokens() - after.Result.Tokens,
 		MessagesRemoved: len(before.PromptMessages()) - len(after.Result.Messages),
 	}, nil
 }
@@ -131,14 +131,14 @@ func (w *walker) compacted(before *plan.Rendered, on policy.Occasion) (Compacted
 // the change ([entry.ModelChange]). If the compaction fails, the error says why and nothing changes: keep the old
 // model, or call [Compactor.Retarget].
 func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target policy.Target) (*render.Result, error) {
-	w, err := c.begin(ctx, prompt)
+	w, ctx, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	if err := w.acquire(); err != nil {
+	if err := w.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer w.release()
@@ -147,7 +147,7 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 	}
 	was := w.target
 	w.summarizer, w.target = &was, target
-	result, err := w.walk(policy.OnModelSwitch)
+	result, err := w.walk(ctx, policy.OnModelSwitch)
 	if err != nil {
 		return nil, err
 	}
@@ -191,13 +191,13 @@ func (c *Compactor) abandonFor(ctx context.Context, target policy.Target) error 
 // is made while the user reads. If the session was compacted and [policy.Policy.Continue] is set, AfterTurn adds that text to
 // the session in the user's place, and goOn reports that the agent should go on.
 func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
-	w, err := c.begin(ctx, prompt)
+	w, ctx, err := c.begin(ctx, prompt)
 	if err != nil {
 		return false, err
 	}
 	defer w.release()
 	w.afterTurn, w.waited = true, true // nobody sends the prompt, so it waits for no summary but its own
-	if _, err := w.walk(policy.OnRender); err != nil {
+	if _, err := w.walk(ctx, policy.OnRender); err != nil {
 		return false, err
 	}
 	if !w.succeeded || c.Policy.Continue == "" {

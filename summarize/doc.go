@@ -3,7 +3,7 @@
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
-//		Target: policy.Target{
+//		Target: summarize.Target{
 //			Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: budget, ContextWindow: window, Tools: tools,
 //		},
 //		Policy: copilotchat.Policy(),

@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // work fills a session with a question and steps of an agent, more than 1,000 tokens of them.
@@ -43,7 +42,7 @@ func ExampleCompactor_Render() {
 	)
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target: policy.Target{
+		Target: summarize.Target{
 			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
 			Tokenizer: tokenizer, Budget: 1_000, ContextWindow: 8_000,
 		},
@@ -83,7 +82,7 @@ func ExampleFailedError() {
 		history.TurnRounds{Session: session},
 	)
 	compactor := &summarize.Compactor{
-		Session: session, Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
+		Session: session, Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
 	}
 	_, err := compactor.Render(context.Background(), prompt)
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -120,7 +119,7 @@ func ExampleTarget_toolsInThePrompt() {
 	for _, budget := range []int{8_000, 2_050} {
 		compactor := &summarize.Compactor{
 			Session: session,
-			Target: policy.Target{
+			Target: summarize.Target{
 				Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
 				Tokenizer: tokenizer, Budget: budget, ContextWindow: 8_000,
 			},

@@ -84,7 +84,7 @@ const mostResorts = 6
 // the view; otherwise failed is "". If nothing helps, the error is a [*RecoveryError].
 func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (result *render.Result, err error) {
 	large := refusal.Of(refused)
-	w, err := c.begin(ctx, prompt)
+	w, ctx, err := c.begin(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if large.Kind == refusal.None {
 		return nil, refused
 	}
-	if err := w.acquire(); err != nil {
+	if err := w.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer w.release()
@@ -101,13 +101,13 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 			return nil, err
 		}
 	}
-	before, err := w.measure(policy.OnContextLimit)
+	before, err := w.measure(ctx, policy.OnContextLimit)
 	if err != nil {
 		return nil, err
 	}
 	counted := c.sentSize(before)
 	if large.Kind != refusal.Tokens {
-		return w.unexplained(before, counted, large.Kind == refusal.Opaque, refused)
+		return w.unexplained(ctx, before, counted, large.Kind == refusal.Opaque, refused)
 	}
 	r := entry.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
 	if err := c.journal().Refused(ctx, r); err != nil {
@@ -127,9 +127,9 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, &RecoveryError{Refused: refused, Attempts: ceiling.Attempts - 1, Err: errStillTooLarge}
 	}
 	if own := ceiling.Confirmed(); compacts && own > 0 && own <= w.policy.Overflow.Attempts {
-		result, err = w.walk(policy.OnContextLimit)
+		result, err = w.walk(ctx, policy.OnContextLimit)
 	} else {
-		result, err = w.resized()
+		result, err = w.resized(ctx)
 	}
 	if err != nil && ctx.Err() != nil {
 		return nil, guard.EndCause(ctx, err)
@@ -148,25 +148,25 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 func (c *Compactor) sentSize(now *plan.Rendered) int {
 	c.inner.mu.Lock()
 	defer c.inner.mu.Unlock()
-	if c.inner.sentTokens > 0 && c.inner.sentNewest == now.View.Newest() {
-		return c.inner.sentTokens
+	if c.inner.sent.tokens > 0 && c.inner.sent.newest == now.View.Newest() {
+		return c.inner.sent.tokens
 	}
 	return now.PromptTokens() + now.Size.Tools
 }
 
 // resized returns the prompt within the budget as it is now, without a compaction.
-func (w *walker) resized() (*render.Result, error) {
-	s, err := w.measure(policy.OnContextLimit)
+func (w *walker) resized(ctx context.Context) (*render.Result, error) {
+	s, err := w.measure(ctx, policy.OnContextLimit)
 	if err != nil {
 		return nil, err
 	}
-	return w.finish(s, s.Failure())
+	return w.finish(ctx, s, s.Failure())
 }
 
 // unexplained returns a prompt of half of the budget, if the refused one was larger, and refused itself otherwise. An
 // opaque refusal must also be of a prompt that is larger than any that the model accepted.
-func (w *walker) unexplained(before *plan.Rendered, counted int, opaque bool, refused error) (*render.Result, error) {
-	l, err := w.c.read(w.ctx)
+func (w *walker) unexplained(ctx context.Context, before *plan.Rendered, counted int, opaque bool, refused error) (*render.Result, error) {
+	l, err := w.c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -174,34 +174,34 @@ func (w *walker) unexplained(before *plan.Rendered, counted int, opaque bool, re
 	if counted <= w.most || opaque && counted <= l.Of(w.target.Name).Counted {
 		return nil, refused
 	}
-	result, err := w.resized()
-	if err != nil && w.ctx.Err() != nil {
-		return nil, guard.EndCause(w.ctx, err)
+	result, err := w.resized(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, guard.EndCause(ctx, err)
 	}
 	if err != nil || result.Tokens+before.Size.Tools >= counted {
 		return nil, refused
 	}
 	if opaque {
 		w.c.inner.mu.Lock()
-		w.c.inner.refused = counted
+		w.c.inner.sent.refused = counted
 		w.c.inner.mu.Unlock()
 	}
 	return result, nil
 }
 
 // resort returns the result of the last resort. Why is the error to return if it does not help.
-func (w *walker) resort(s *plan.Rendered, why error) (*render.Result, error) {
+func (w *walker) resort(ctx context.Context, s *plan.Rendered, why error) (*render.Result, error) {
 	result := s.Resort.Result
 	if err := s.Resort.Err; result == nil {
-		if w.ctx.Err() != nil {
-			return nil, guard.EndCause(w.ctx, err)
+		if ctx.Err() != nil {
+			return nil, guard.EndCause(ctx, err)
 		}
 		if wrong, ok := errors.AsType[*policy.CallbackError](err); ok {
 			return nil, errors.Join(why, wrong)
 		}
 		return nil, why
 	}
-	w.c.emit(w.ctx, event.Event{
+	w.c.emit(ctx, event.Event{
 		Kind: s.Resort.Event, Reason: s.Occasion,
 		Size: event.Size{MessagesBefore: len(s.Over.Messages), MessagesAfter: len(result.Messages), TokensBefore: s.Over.Needed, TokensAfter: result.Tokens, Base: s.Base},
 		Err:  why,

@@ -11,6 +11,10 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
+// Target is a model and the limits of its requests. It is the same type as [policy.Target], so that who uses a ready policy
+// imports no more than this package.
+type Target = policy.Target
+
 // checkTarget returns an error if a field that the agent's target needs is missing or out of range.
 func checkTarget(t policy.Target) error {
 	switch {

@@ -11,15 +11,13 @@ import (
 
 // work holds a compactor's own goroutines, and the contexts that [Compactor.Abort] ends.
 type work struct {
-	life       context.Context
-	end        context.CancelCauseFunc
 	goroutines sync.WaitGroup // the goroutines
 
 	mu     sync.Mutex
 	closed bool
-	aborts map[*context.CancelCauseFunc]bool
-	task   *task  // the summary that is being made or ready, if any
-	waited string // the plan for which a render has waited as long as it may
+	ends   map[*context.CancelCauseFunc]bool // the contexts that close ends; true if abort does too
+	task   *task                             // the summary that is being made or ready, if any
+	waited string                            // the plan for which a render has waited as long as it may
 }
 
 // task is a summary that a goroutine of the compactor makes. Only a render puts it in place, the one that waits for it or a
@@ -28,33 +26,36 @@ type task struct {
 	id       string // the plan's entry
 	cancel   context.CancelCauseFunc
 	activity *callback.Activity
-	done     chan struct{}               // closed once the fields below are set
-	ctx      context.Context             // that the summary was written in, nil if no prompt waited for it
-	end      func(*render.Result, error) // ends the work for the tracer, unless it has ended
-	err      error                       // why there is no summary
+	done     chan struct{}                         // closed once the fields below are set
+	within   func(context.Context) context.Context // returns a context in which the summary was written; nil if no prompt waited for it
+	end      func(*render.Result, error)           // ends the work for the tracer, unless it has ended
+	err      error                                 // why there is no summary
 	ready    bool
 	written  write.Written
 }
 
 func (w *work) init() {
-	w.life, w.end = context.WithCancelCause(context.Background())
-	w.aborts = map[*context.CancelCauseFunc]bool{}
+	w.ends = map[*context.CancelCauseFunc]bool{}
 }
 
 // abortable returns a context that also ends with [Compactor.Abort] and when the compactor is closed.
 func (w *work) abortable(ctx context.Context) (context.Context, func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ending(ctx, true)
+}
+
+// ending returns a context that close ends too, and abort if it is abortable. The lock is held.
+func (w *work) ending(ctx context.Context, abortable bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	key := new(cancel)
-	w.mu.Lock()
-	w.aborts[key] = true
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
+	w.ends[key] = abortable
+	if w.closed {
 		cancel(ErrClosed)
 	}
 	return ctx, func() {
 		w.mu.Lock()
-		delete(w.aborts, key)
+		delete(w.ends, key)
 		w.mu.Unlock()
 		cancel(context.Canceled)
 	}
@@ -64,8 +65,10 @@ func (w *work) abortable(ctx context.Context) (context.Context, func()) {
 func (w *work) abort(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for cancel := range w.aborts {
-		(*cancel)(why)
+	for cancel, abortable := range w.ends {
+		if abortable {
+			(*cancel)(why)
+		}
 	}
 }
 
@@ -77,7 +80,11 @@ func (w *work) spawn(f func(context.Context)) bool {
 	if w.closed {
 		return false
 	}
-	w.goroutines.Go(func() { f(w.life) })
+	ctx, done := w.ending(context.Background(), false)
+	w.goroutines.Go(func() {
+		defer done()
+		f(ctx)
+	})
 	return true
 }
 
@@ -127,8 +134,9 @@ func (w *work) isClosed() bool {
 func (w *work) close() {
 	w.mu.Lock()
 	w.closed = true
+	for cancel := range w.ends {
+		(*cancel)(ErrClosed)
+	}
 	w.mu.Unlock()
-	w.end(ErrClosed)
-	w.abort(ErrClosed)
 	w.goroutines.Wait()
 }

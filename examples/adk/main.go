@@ -36,7 +36,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func main() { program.Main(run) }
@@ -110,7 +109,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	defer func() { err = errors.Join(err, said.Close()) }()
 	compactor := &summarize.Compactor{
 		Session: said, Policy: copilotcli.Policy(),
-		Target: policy.Target{
+		Target: summarize.Target{
 			Model: adkagent.Model(model), Name: o.model, Tokenizer: count.Tokenizer{}, ContextWindow: o.window, Budget: o.window - o.window/8, // less the answer
 		},
 	}

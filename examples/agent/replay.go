@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -32,7 +31,7 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 	var compacted []event.Event
 	compactor := &summarize.Compactor{
 		Session: session, Policy: o.compactBy(),
-		Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
+		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
 		Observers: []summarize.Observer{summarize.OnEvent(func(e event.Event) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -32,7 +32,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 func main() { program.Main(run) }
@@ -105,7 +104,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotcli.Policy(),
-		Target: policy.Target{
+		Target: summarize.Target{
 			Model: einoagent.Model(model), Name: o.model, Tokenizer: tokenizer, ContextWindow: o.window, Budget: o.window - o.window/8, // less the answer
 		},
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // serve starts a server, and returns eino's model for it.
@@ -43,7 +42,7 @@ func handlers(t *testing.T, model *openai.ChatModel) (*history.Session, []adk.Ch
 	session := &history.Session{}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotcli.Policy(),
-		Target: policy.Target{Model: einoagent.Model(model), Name: "gpt-4o", Tokenizer: tokenizer, ContextWindow: 8000, Budget: 7000},
+		Target: summarize.Target{Model: einoagent.Model(model), Name: "gpt-4o", Tokenizer: tokenizer, ContextWindow: 8000, Budget: 7000},
 	}
 	t.Cleanup(func() { require.NoError(t, compactor.Close()) })
 	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor})

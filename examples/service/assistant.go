@@ -27,7 +27,7 @@ import (
 
 // assistant is shared by all conversations: the model, the budget of its prompts, and the policy of compaction.
 type assistant struct {
-	target policy.Target
+	target summarize.Target
 	policy policy.Policy
 	answer int // maximum tokens of an answer
 	log    *slog.Logger
@@ -51,7 +51,7 @@ func newAssistant(o options, log *slog.Logger) (*assistant, error) {
 	a := &assistant{policy: copilotchat.Policy(), answer: min(1024, o.window/8), log: log}
 	a.policy.Ask.TimeLimit = o.compaction
 	a.policy.Ask.Timeout = min(a.policy.Ask.Timeout, o.compaction)
-	a.target = policy.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
+	a.target = summarize.Target{Model: offline{tokenizer, o.think}, Name: "offline", Tokenizer: tokenizer, Tools: tools}
 	var err error
 	if a.target.Budget, err = (sizing.Window{Tokens: o.window, Answer: a.answer}).Budget(tokenizer.CountTools(tools)); err != nil {
 		return nil, fmt.Errorf("-window: %w", err)

@@ -23,7 +23,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // An agent with one tool and a scripted model. It is asked twice, and has the first question from promptree's session.
@@ -64,7 +63,7 @@ func Example() {
 	defer said.Close()
 	compactor := &summarize.Compactor{
 		Session: said, Policy: copilotcli.Policy(),
-		Target: policy.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 100_000},
+		Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 100_000},
 	}
 	defer compactor.Close()
 	promptree, err := adkagent.New(adkagent.Options{Agent: "weather", Compactor: compactor})
@@ -100,7 +99,7 @@ func ExampleNew_prompt() {
 	said := &history.Session{}
 	compactor := &summarize.Compactor{
 		Session: said, Policy: copilotcli.Policy(),
-		Target: policy.Target{Model: adkagent.Model(&scripted{}), Tokenizer: gemini.Tokenizer{}, Budget: 100_000},
+		Target: summarize.Target{Model: adkagent.Model(&scripted{}), Tokenizer: gemini.Tokenizer{}, Budget: 100_000},
 	}
 	defer compactor.Close()
 	promptree, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: el.Prompt(

@@ -60,11 +60,11 @@ func newAgent(t *testing.T, budget int, p policy.Policy, model ...func(context.C
 	list := answers(model)
 	compactor := &summarize.Compactor{
 		Session: session, Policy: p,
-		Target: policy.Target{
+		Target: summarize.Target{
 			Model: &list, Name: "harbour-1", Tokenizer: sizing.Estimator{}, Budget: budget,
 			Tools: []chat.Tool{{Name: "look"}},
 		},
-		Models: map[string]policy.Target{"offline": {Model: models.Offline{Tokenizer: sizing.Estimator{}}}},
+		Models: map[string]summarize.Target{"offline": {Model: models.Offline{Tokenizer: sizing.Estimator{}}}},
 	}
 	t.Cleanup(func() {
 		require.NoError(t, compactor.Close())

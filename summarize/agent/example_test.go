@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // An agent with one tool and a scripted model.
@@ -29,7 +28,7 @@ func Example() {
 	session := &history.Session{}
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target: policy.Target{
+		Target: summarize.Target{
 			Model: model, Tokenizer: sizing.Estimator{}, Budget: 8000,
 			Tools: []chat.Tool{{Name: "where", Description: "Where the user is."}},
 		},

@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // prompt returns the prompt of Copilot Chat. The current turn stays longer than the turns before it, and has the first
@@ -83,7 +82,7 @@ func Example() {
 	p.Replace.ReadTool = "view"
 	compactor := &summarize.Compactor{
 		Session: session, Policy: p,
-		Target: policy.Target{
+		Target: summarize.Target{
 			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Two files were read.")}},
 			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
 			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},

@@ -550,7 +550,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(policyFile, "Background: true, ", ""),
-				statements.Change(engine+"recover.go", "result, err = w.walk(policy.OnContextLimit)", "result, err = w.resized()"),
+				statements.Change(engine+"recover.go", "result, err = w.walk(ctx, policy.OnContextLimit)", "result, err = w.resized()"),
 			},
 		},
 		{
@@ -1283,10 +1283,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"compactor.go", "Breakdown: w.breakdown(s.Result.Messages, plan.Declared(w.target, s.Result.Tools))", "Breakdown: w.breakdown(s.Result.Messages, plan.Declared(policy.Target{}, nil))"),
+				statements.Change(engine+"compactor.go", "Breakdown: w.breakdown(ctx, s.Result.Messages, plan.Declared(w.target, s.Result.Tools))", "Breakdown: w.breakdown(ctx, s.Result.Messages, plan.Declared(policy.Target{}, nil))"),
 				statements.Change(engine+"compactor.go", "\t\t\t\tb.System += guard.Counted(", "\t\t\t\tb.Conversation += guard.Counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.Result.Messages), TokensAfter: s.Result.Tokens,", "MessagesAfter: len(s.Result.Messages),"),
-				statements.Change(engine+"compactor.go", "	return w.recordSent(s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError"),
+				statements.Change(engine+"compactor.go", "	return w.recordSent(ctx, s), nil\n}\n\nfunc outcomeOfError", "	return s.Result, nil\n}\n\nfunc outcomeOfError"),
 			},
 		},
 		{
@@ -1320,7 +1320,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
-				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.PromptMessages(), s.PromptTools(w.target)),", ""),
+				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(ctx, s.PromptMessages(), s.PromptTools(w.target)),", ""),
 				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,\n", "TokensBefore: s.PromptTokens(), Base: s.Base,\n"),
 			},
 		},

@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // An agent with one tool and a scripted model. It is asked twice, and has the first question from promptree's session.
@@ -56,7 +55,7 @@ func Example() {
 	defer session.Close()
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotcli.Policy(),
-		Target: policy.Target{Model: einoagent.Model(chatModel), Tokenizer: sizing.Estimator{}, Budget: 100_000},
+		Target: summarize.Target{Model: einoagent.Model(chatModel), Tokenizer: sizing.Estimator{}, Budget: 100_000},
 	}
 	defer compactor.Close()
 	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor})
@@ -102,7 +101,7 @@ func ExampleNew_prompt() {
 	session := &history.Session{}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotcli.Policy(),
-		Target: policy.Target{Model: einoagent.Model(&scripted{}), Tokenizer: sizing.Estimator{}, Budget: 100_000},
+		Target: summarize.Target{Model: einoagent.Model(&scripted{}), Tokenizer: sizing.Estimator{}, Budget: 100_000},
 	}
 	defer compactor.Close()
 	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: el.Prompt(

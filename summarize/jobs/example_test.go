@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/jobs"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // A process that answers requests and carries out plans. Any number of such processes may share a database.
@@ -47,7 +46,7 @@ func Example() {
 	newCompactor := func(s *history.Session) *summarize.Compactor {
 		return &summarize.Compactor{
 			Session: s, Policy: copilotchat.Policy(), Runner: queue,
-			Target: policy.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 100_000},
+			Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 100_000},
 		}
 	}
 

@@ -347,7 +347,7 @@ var triggers = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: policyFile, Old: "{Reserve: 16_384, Above: true}", New: "{On: policy.OnBudgetExceeded}"},
-			{File: engine + "demand.go", Old: "w.walk(policy.OnRender)", New: "w.measure(policy.OnRender)"},
+			{File: engine + "demand.go", Old: "w.walk(ctx, policy.OnRender)", New: "w.measure(policy.OnRender)"},
 		},
 	},
 	{
@@ -1397,7 +1397,7 @@ var failures = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: engine + "compactor.go", Old: "c.inner.work.abort(ErrAborted)", New: "_ = ErrAborted"},
-			{File: engine + "branch.go", Old: "ctx, done := c.inner.work.abortable(w.ctx)\n\tdefer done()\n", New: ""},
+			{File: engine + "branch.go", Old: "ctx, done := c.inner.work.abortable(ctx)\n\tdefer done()\n", New: ""},
 		},
 	},
 }

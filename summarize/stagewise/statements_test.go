@@ -344,7 +344,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policyFile, "{{Ratio: 0.65", "{{On: policy.OnContextLimit, Ratio: 0.65"),
-				statements.Change(engine+"demand.go", "if _, err := w.walk(policy.OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
+				statements.Change(engine+"demand.go", "if _, err := w.walk(ctx, policy.OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
 			},
 		},
 		{

@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/tracing"
 )
 
@@ -36,7 +35,7 @@ func Example() {
 	})
 	compactor := &summarize.Compactor{
 		Session: session, Policy: copilotchat.Policy(),
-		Target: policy.Target{Model: model, Name: "gpt-5.4", Tokenizer: sizing.Estimator{}, Budget: 8000},
+		Target: summarize.Target{Model: model, Name: "gpt-5.4", Tokenizer: sizing.Estimator{}, Budget: 8000},
 	}
 	defer compactor.Close()
 	tracer.Attach(compactor)

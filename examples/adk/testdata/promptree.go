@@ -19,7 +19,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // promptree gives each agent a session in a file of its own.
@@ -41,7 +40,7 @@ func promptree() runner.PluginConfig {
 			}
 			compactors[name] = &summarize.Compactor{
 				Session: said, Policy: copilotcli.Policy(),
-				Target: policy.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: count.Tokenizer{}, ContextWindow: 4000, Budget: 3500},
+				Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: count.Tokenizer{}, ContextWindow: 4000, Budget: 3500},
 			}
 		}
 		return adkagent.Conversation{Compactor: compactors[name]}, nil

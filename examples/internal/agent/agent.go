@@ -168,7 +168,7 @@ func (a *Agent) Close() error {
 // retarget sets the budget of the next prompt. It is computed before each round, because the counts of a calibrated
 // counter change from one round to the next.
 func (a *Agent) retarget(ctx context.Context) error {
-	target := policy.Target{
+	target := summarize.Target{
 		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
 		Prices: a.Prices,
 	}
@@ -184,7 +184,7 @@ func (a *Agent) retarget(ctx context.Context) error {
 		a.compactor.Observers = append(a.compactor.Observers, a.Recorder)
 	}
 	if a.Summarizer != nil {
-		a.compactor.Models = map[string]policy.Target{summarizer: {Model: a.Summarizer}}
+		a.compactor.Models = map[string]summarize.Target{summarizer: {Model: a.Summarizer}}
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		}
 		point = later
 	}
-	chosen := Planned{plan, nil, len(Covered(point)), len(point.Kept()), point.Over}
+	chosen := Planned{Plan: plan, Covered: len(Covered(point)), Kept: len(point.Kept()), Over: point.Over}
 	if preamble.Digest != "" && p.Ledger.Preambles[preamble.Digest].ID == "" {
 		chosen.Preamble = &preamble
 	}
