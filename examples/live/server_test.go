@@ -217,6 +217,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if streamed {
 		s.streamed++
 	}
+	if last := a.turns[len(a.turns)-1]; last.role == "user" && strings.Contains(last.text, "<summary>") {
+		a.mayCall = false // a fork of the agent's request, which allows what that did
+	}
 	if !a.mayCall {
 		s.summaries++
 	}

@@ -78,6 +78,8 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const rounds = 14
+			foreground := copilotchat.Policy()
+			foreground.Trigger = foreground.Trigger[1:] // a fork would be a request of the agent
 			refused := 0
 			respond := binding(claude(rounds))
 			s := newServer(t, func(n int, r request) answer {
@@ -92,7 +94,7 @@ func TestThinkingAfterASummaryIsDroppedIfTheModelRefusesIt(t *testing.T) {
 			require.NoError(t, err)
 			defer session.Close()
 			compactor := &summarize.Compactor{
-				Session: session, Policy: copilotchat.Policy(),
+				Session: session, Policy: foreground,
 				Target: policy.Target{Model: model, Name: "claude-test", Tokenizer: quarter{}, Budget: 1500, ContextWindow: 3000, Tools: counting},
 			}
 			defer compactor.Close()
