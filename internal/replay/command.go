@@ -60,7 +60,7 @@ is 1 if a policy did not reach the end of a session. The flags:
 	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
 	flags.StringVar(&o.modelName, "model-name", "",
 		"name of the answering model, because some policies treat some models differently (default the last that the session names)")
-	flags.StringVar(&o.format, "format", formatText, "text, json (an object for each session, window and policy) or csv (a row for each)")
+	flags.StringVar(&o.format, "format", formatText, "text, or json (an object for each session, window and policy)")
 	flags.StringVar(&o.page, "page", "", "file for a page that shows each step of one session, policy and window")
 	flags.StringVar(&o.bundles, "bundles", "", "new or empty folder for the requests made at each compaction")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
@@ -102,8 +102,8 @@ is 1 if a policy did not reach the end of a session. The flags:
 	switch {
 	case *summary != 0 && *summary < 100:
 		return o, fmt.Errorf("-summary is %d: set 100 tokens or more", *summary)
-	case o.format != formatText && o.format != formatJSON && o.format != formatCSV:
-		return o, fmt.Errorf("-format: unknown format %q: name %s, %s or %s", o.format, formatText, formatJSON, formatCSV)
+	case o.format != formatText && o.format != formatJSON:
+		return o, fmt.Errorf("-format: unknown format %q: name %s or %s", o.format, formatText, formatJSON)
 	case *carry != 0 && o.biller == nil:
 		return o, errors.New("-carry needs prices: set -prices")
 	case !(*carry >= 0 && *carry <= math.MaxFloat64):

@@ -272,7 +272,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a negative factor of the carry rule", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
 		{"a check without prices", []string{"-check", good}, "-check needs prices: set -prices"},
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
-		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text, json or csv`},
+		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text or json`},
 		{"a summary that is too short", []string{"-summary", "99", good}, "-summary is 99: set 100 tokens or more"},
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
 		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles takes one window"},
