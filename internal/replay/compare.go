@@ -29,7 +29,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 			return err
 		}
 	}
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, progress: progress, biller: o.biller}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller}
 	if o.check {
 		b, err := checkAll(sources, o)
 		if err == nil {

@@ -68,7 +68,7 @@ func TestASessionWithoutCompactionsCostsWhatItsReplayDoes(t *testing.T) {
 	s := opened(t, generatedSession)
 	b, err := billerFor("claude-opus-4-5", "", 600e9)
 	require.NoError(t, err)
-	r, err := (&replayer{tokenizer: counter(t), model: modelOffline, biller: b}).priced(t.Context(), s)
+	r, err := (&replayer{tokenizer: counter(t), biller: b}).priced(t.Context(), s)
 	require.NoError(t, err)
 	r, err = r.inWindow(2_000_000, s)
 	require.NoError(t, err)
