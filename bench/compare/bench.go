@@ -15,9 +15,7 @@ import (
 
 // sizes of the jobs, so that a test can run all of them in a moment.
 type sizes struct {
-	hostile     int    // bytes of a hostile input; another has twice as many
 	growth      [3]int // chunks of the growth trees
-	tsxGrowth   [2]int // chunks of the growth trees for prompt-tsx
 	rounds      int    // rounds of the conversation that an agent's step adds to
 	roundTokens int    // approximate tokens of each
 	session     int    // maximum bytes of the session's text; 0 means all
@@ -25,8 +23,7 @@ type sizes struct {
 }
 
 var fullSizes = sizes{
-	hostile: 1 << 20, growth: [3]int{1_000, 10_000, 100_000}, tsxGrowth: [2]int{1_000, 4_000}, rounds: 1_000, roundTokens: 200,
-	chunks: sampleLines,
+	growth: [3]int{1_000, 10_000, 100_000}, rounds: 1_000, roundTokens: 200, chunks: sampleLines,
 }
 
 // bench is the state shared by the comparisons of a run.

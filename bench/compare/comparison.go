@@ -16,8 +16,6 @@ func plans() []plan {
 	return []plan{
 		countPlan("o200k_base"),
 		countPlan("cl100k_base"),
-		startUpPlan(),
-		hostilePlan(),
 		promptTSXPlan(),
 		growthPlan(flatTree),
 		growthPlan(nestedTree),

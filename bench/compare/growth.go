@@ -33,36 +33,9 @@ func growthPlan(kind treeKind) plan {
 				}, contestant{name: count, lap: p.countLap(), pieces: n})
 				c.targets = append(c.targets, within(ours, kind.counts, count))
 			}
-			if kind.chunks == nil {
-				return c, nil
-			}
-			theirs, err := b.growthInJS(ctx, kind)
-			c.contestants = append(c.contestants, theirs...)
-			return c, err
+			return c, nil
 		},
 	}
-}
-
-// growthInJS measures how prompt-tsx grows, on smaller trees because its time is quadratic.
-func (b *bench) growthInJS(ctx context.Context, kind treeKind) ([]contestant, error) {
-	var contestants []contestant
-	for _, n := range b.sizes.tsxGrowth {
-		p, err := newPruning(ctx, "o200k_base", kind.make(n), 0.1)
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprintf("prompt-tsx, %d chunks", n)
-		lap, kept, err := b.promptTSXInJS(ctx, name, p.encoding, kind.chunks(n), p.budget)
-		if err != nil {
-			return nil, err
-		}
-		who := contestant{name: name, lap: lap, skipped: b.skipped(), pieces: n, warmUp: jsWarmUp}
-		if lap != nil {
-			who.note = says(fmt.Sprintf("pruned from %d tokens to %d of %d", p.whole, kept.Tokens, p.budget))
-		}
-		contestants = append(contestants, who)
-	}
-	return contestants, nil
 }
 
 // pruning is a tree with a budget that it exceeds.

@@ -19,7 +19,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -38,9 +37,6 @@ const (
 )
 
 func main() {
-	if isStartUp(os.Args) {
-		os.Exit(startUpMain(os.Args, os.Stdout, os.Stderr))
-	}
 	program.Main(run)
 }
 

@@ -7,16 +7,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // The test binary also serves as the program's child processes.
 func TestMain(m *testing.M) {
-	if isStartUp(os.Args) {
-		os.Exit(startUpMain(os.Args, os.Stdout, os.Stderr))
-	}
 	if isFakeWorker(os.Args) {
 		fakeWorker()
 		return
@@ -31,8 +27,8 @@ func TestMain(m *testing.M) {
 // tiny returns options with which everything runs quickly and without Node.
 func tiny(only string) options {
 	return options{
-		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1, slow: time.Hour, limit: time.Hour},
-		sizes: sizes{hostile: 300, growth: [3]int{5, 10, 100}, tsxGrowth: [2]int{5, 10}, rounds: 30, roundTokens: 100, session: 2000, chunks: 100},
+		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1},
+		sizes: sizes{growth: [3]int{5, 10, 100}, rounds: 30, roundTokens: 100, session: 2000, chunks: 100},
 	}
 }
 

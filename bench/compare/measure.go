@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -14,14 +13,10 @@ type pace struct {
 	rounds int
 	// warmUp is how long a contestant runs unmeasured, lap the minimum time of a round's jobs.
 	warmUp, lap time.Duration
-	// slow is the time from which a single job is enough: its first run is the only one.
-	slow time.Duration
-	// limit is the time after which a first job is cancelled and counts as having taken that long.
-	limit time.Duration
 }
 
 // defaultPace is steady enough for comparisons, and takes some minutes for all of them.
-var defaultPace = pace{rounds: 7, warmUp: 100 * time.Millisecond, lap: 50 * time.Millisecond, slow: 5 * time.Second, limit: time.Minute}
+var defaultPace = pace{rounds: 7, warmUp: 100 * time.Millisecond, lap: 50 * time.Millisecond}
 
 // maxTimes is the maximum number of jobs in a round, so that a job that takes no time ends.
 const maxTimes = 1 << 20
@@ -32,8 +27,6 @@ type measurement struct {
 	times []time.Duration
 	// allocs of one job, those of the round with the fewest; below 0 if they are not known.
 	allocs float64
-	// once reports whether a single job was enough, over whether it was cancelled and would have taken longer.
-	once, over bool
 }
 
 // measure lets the contestants of a comparison run in turns: each is warmed up, then all are measured once in each
@@ -46,11 +39,10 @@ func measure(ctx context.Context, c comparison, p pace) (results, error) {
 		if who.lap == nil {
 			continue
 		}
-		m, n, err := warm(ctx, who, p)
-		if err != nil {
+		var err error
+		if times[i], err = warm(ctx, who, p); err != nil {
 			return nil, fmt.Errorf("%s: %w", who.name, err)
 		}
-		r[who.name], times[i] = m, n
 	}
 	for round := range p.rounds {
 		for i := range c.contestants {
@@ -72,29 +64,20 @@ func measure(ctx context.Context, c comparison, p pace) (results, error) {
 	return r, nil
 }
 
-// warm runs a contestant until it is warm and determines its jobs per round. For a slow one this is the measurement.
-func warm(ctx context.Context, who contestant, p pace) (m measurement, times int, err error) {
+// warm runs a contestant until it is warm, and returns its jobs per round.
+func warm(ctx context.Context, who contestant, p pace) (times int, err error) {
 	atLeast := max(p.warmUp, who.warmUp)
 	times = 1
-	limited, stop := context.WithTimeout(ctx, p.limit)
-	defer stop()
 	for total := time.Duration(0); ; {
-		spent, err := who.lap(limited, times)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return measurement{times: []time.Duration{p.limit}, allocs: -1, once: true, over: true}, 0, nil
-		}
+		spent, err := who.lap(ctx, times)
 		if err != nil {
-			return m, 0, err
+			return 0, err
 		}
-		if total += spent.time; spent.time >= p.slow && times == 1 {
-			m.add(spent, 1)
-			m.once = true
-			return m, 0, nil
-		}
+		total += spent.time
 		one := max(spent.time/time.Duration(times), 1)
 		times = int(min(max((p.lap+one-1)/one, 1), maxTimes))
 		if total >= atLeast {
-			return m, times, nil
+			return times, nil
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestContestantsTakeTurns(t *testing.T) {
 	var r recorder
 	got, err := measure(t.Context(), comparison{contestants: []contestant{
 		r.contestant("a", 10), r.contestant("b", 25), {name: "none", skipped: "it cannot run"}, r.contestant("c", 100),
-	}}, pace{rounds: 3, warmUp: 60, lap: 50, slow: 1000, limit: time.Hour})
+	}}, pace{rounds: 3, warmUp: 60, lap: 50})
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"a×1", "a×5", // warmed up for 60 and fitted to laps of 50
@@ -44,43 +44,14 @@ func TestContestantsTakeTurns(t *testing.T) {
 func TestARoundCanBeStretched(t *testing.T) {
 	var r recorder
 	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("a", 10)}, stretch: 3},
-		pace{rounds: 1, warmUp: 1, lap: 50, slow: 1000, limit: time.Hour})
+		pace{rounds: 1, warmUp: 1, lap: 50})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a×1", "a×15"}, r.laps)
 }
 
-func TestASlowContestantIsMeasuredOnce(t *testing.T) {
-	var r recorder
-	got, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("slow", 1000), r.contestant("fast", 1)}},
-		pace{rounds: 2, warmUp: 1, lap: 1, slow: 1000, limit: time.Hour})
-	require.NoError(t, err)
-	require.Equal(t, []string{"slow×1", "fast×1", "fast×1", "fast×1"}, r.laps)
-	require.Equal(t, []time.Duration{1000}, got["slow"].times)
-	require.True(t, got["slow"].once)
-	require.False(t, got["fast"].once)
-}
-
-func TestJobsEndAtTheLimit(t *testing.T) {
-	endless := contestant{name: "endless", lap: afresh(
-		func(context.Context) (int, error) { return 0, nil },
-		func(ctx context.Context, _ int) error { <-ctx.Done(); return context.Cause(ctx) },
-	)}
-	var r recorder
-	p := pace{rounds: 2, lap: 1, slow: time.Hour, limit: time.Millisecond}
-	got, err := measure(t.Context(), comparison{contestants: []contestant{endless, r.contestant("next", 1)}}, p)
-	require.NoError(t, err)
-	require.Equal(t, measurement{times: []time.Duration{p.limit}, allocs: -1, once: true, over: true}, got["endless"])
-	require.Len(t, got["next"].times, 2, "the other contestants continue")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = measure(ctx, comparison{contestants: []contestant{endless}}, p)
-	require.ErrorIs(t, err, context.Canceled, "an interrupt does not count as the limit")
-}
-
 func TestAJobThatTakesNoTimeEnds(t *testing.T) {
 	var r recorder
-	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("none", 0)}}, pace{rounds: 1, lap: time.Hour, slow: time.Hour, limit: time.Hour})
+	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("none", 0)}}, pace{rounds: 1, lap: time.Hour})
 	require.NoError(t, err)
 	require.Equal(t, []string{"none×1", fmt.Sprintf("none×%d", maxTimes)}, r.laps)
 }
@@ -92,7 +63,7 @@ func TestErrorsNameTheContestant(t *testing.T) {
 		"a set-up":             afresh(func(context.Context) (int, error) { return 0, broken }, func(context.Context, int) error { return nil }),
 		"a job after a set-up": afresh(func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { return broken }),
 	} {
-		_, err := measure(t.Context(), comparison{contestants: []contestant{{name: name, lap: lap}}}, pace{rounds: 1, slow: 1 << 62, limit: time.Hour})
+		_, err := measure(t.Context(), comparison{contestants: []contestant{{name: name, lap: lap}}}, pace{rounds: 1})
 		require.ErrorIs(t, err, broken)
 		require.ErrorContains(t, err, name)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
@@ -18,7 +17,7 @@ func stepPlan() plan {
 	return plan{
 		name: "step", about: "an agent's step: a long conversation rendered, two rounds added, rendered again, in o200k_base",
 		prepare: func(ctx context.Context, b *bench) (comparison, error) {
-			const first, step, learnt, same = "first render", "two rounds later", "two rounds later, counts learnt", "nothing new"
+			const first, step, same = "first render", "two rounds later", "nothing new"
 			a := agentStep{rounds: b.sizes.rounds, tokens: b.sizes.roundTokens}
 			begun, err := a.begin(ctx)
 			if err != nil {
@@ -34,7 +33,6 @@ func stepPlan() plan {
 				contestants: []contestant{
 					{name: first, lap: afresh(a.unrendered, rendered)},
 					{name: step, lap: afresh(a.stepped, rendered)},
-					{name: learnt, lap: afresh(a.learnt, rendered), note: says("a sizing.Calibrated on our counter, which learnt between the two renders")},
 					{name: same, lap: repeated(func() error { return rendered(ctx, begun) })},
 				},
 			}
@@ -55,14 +53,13 @@ const roundsInTurn = 20
 // running is an agent between two steps.
 type running struct {
 	session   *history.Session
-	tokenizer chat.Tokenizer
+	tokenizer *tiktoken.Counter
 	tokens    int // of the last render
 }
 
 // unrendered returns a new conversation.
 func (a agentStep) unrendered(context.Context) (*running, error) {
-	c := tiktoken.O200k()
-	r := &running{session: numbered.Session(), tokenizer: c}
+	r := &running{session: numbered.Session(), tokenizer: tiktoken.O200k()}
 	return r, a.add(context.Background(), r.session, 0, a.rounds)
 }
 
@@ -81,25 +78,6 @@ func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, a.add(ctx, r.session, a.rounds, a.rounds+2)
-}
-
-// learnt returns a conversation like stepped, with a counter that has learnt since the render.
-func (a agentStep) learnt(ctx context.Context) (*running, error) {
-	r, err := a.unrendered(ctx)
-	if err != nil {
-		return nil, err
-	}
-	counter := &sizing.Calibrated{Base: r.tokenizer}
-	r.tokenizer = counter.Safe()
-	if err := rendered(ctx, r); err != nil {
-		return nil, err
-	}
-	question, answer := chat.UserMessage(words(0, 20)), chat.AssistantMessage(words(1, 20))
-	counter.Observe(chat.Request{Messages: []chat.Message{question}}, chat.Response{
-		Message: answer, Usage: chat.Usage{Input: counter.CountMessage(question), Output: counter.CountMessage(answer)},
-	})
-	r.tokenizer = counter.Safe()
 	return r, a.add(ctx, r.session, a.rounds, a.rounds+2)
 }
 

@@ -34,12 +34,8 @@ type row struct {
 	BytesPerSecond *float64
 	Allocs         *float64
 	AllocsPerPiece *float64
-	// Once reports whether the contestant is so slow that it was measured only once.
-	Once bool
-	// Over reports whether the contestant was cancelled after the time in Rounds.
-	Over    bool
-	Note    string
-	Targets []verdict
+	Note           string
+	Targets        []verdict
 }
 
 // outcomeOf assembles the outcome of a comparison.
@@ -49,7 +45,6 @@ func outcomeOf(p plan, c comparison, r results) outcome {
 		line := row{Name: who.name, Skipped: who.skipped}
 		if m := r[who.name]; len(m.times) > 0 {
 			line.Rounds, line.Median = m.times, median(m.times)
-			line.Once, line.Over = m.once, m.over
 			line.Min, line.Max = slices.Min(m.times), slices.Max(m.times)
 			line.Against = who.against
 			if line.Against == "" {
@@ -65,7 +60,7 @@ func outcomeOf(p plan, c comparison, r results) outcome {
 					line.AllocsPerPiece = new(m.allocs / float64(who.pieces))
 				}
 			}
-			if who.note != nil && !m.over {
+			if who.note != nil {
 				line.Note = who.note()
 			}
 		}
@@ -136,12 +131,6 @@ func (o outcome) notes() []string {
 		if line.Note != "" {
 			notes = append(notes, line.Name+": "+line.Note)
 		}
-		switch {
-		case line.Over:
-			notes = append(notes, line.Name+": cancelled, it takes longer than that")
-		case line.Once:
-			notes = append(notes, line.Name+": measured once, it takes so long")
-		}
 	}
 	return notes
 }
@@ -163,9 +152,6 @@ func (line row) cells() [][]string {
 		cells[0] = []string{
 			line.Name, duration(line.Median), duration(line.Min) + " – " + duration(line.Max), factor(line.Ratio), speed, allocs, "",
 		}
-	}
-	if line.Over {
-		cells[0][1], cells[0][2], cells[0][3] = ">"+cells[0][1], "", ">"+cells[0][3]
 	}
 	for i, v := range line.Targets {
 		if i > 0 {

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // target is a requirement for a contestant.
 type target struct {
@@ -47,13 +44,6 @@ func (t target) judge(r results) verdict {
 	if t.least && value >= t.bound || !t.least && value <= t.bound {
 		v.State = met
 	}
-	// A cancelled contestant would have done worse.
-	if r[t.of].over {
-		if v.State == met {
-			v.State = notMeasured
-		}
-		v.Shown = map[bool]string{true: "<", false: ">"}[t.least] + v.Shown
-	}
 	return v
 }
 
@@ -75,17 +65,6 @@ func within(of string, times float64, to string) target {
 		value: func(r results) (float64, string, bool) {
 			v, ok := r.ratio(of, to)
 			return v, factor(v), ok
-		},
-	}
-}
-
-// under requires that a contestant takes at most a time.
-func under(of string, limit time.Duration) target {
-	return target{
-		of: of, asks: "≤" + duration(limit), bound: float64(limit),
-		value: func(r results) (float64, string, bool) {
-			v, ok := r.median(of)
-			return float64(v), duration(v), ok
 		},
 	}
 }

@@ -13,29 +13,21 @@ type treeKind struct {
 	counts float64
 	// make builds a tree of n chunks of some ten tokens each, each of which can be pruned.
 	make func(n int) elements.Node
-	// chunks returns the same tree for prompt-tsx. May be nil.
-	chunks func(n int) []tsxChunk
 }
 
 var (
 	flatTree = treeKind{"flat", "one message, each chunk with a priority of its own", 2, func(n int) elements.Node {
 		var m elements.UserMessage
-		for i, priority := range flatPriorities(n) {
+		for i, priority := range rand.New(rand.NewPCG(1, uint64(n))).Perm(n) {
 			m.Children = append(m.Children, chunk(i, new(priority)))
 		}
 		return m
-	}, func(n int) []tsxChunk {
-		var chunks []tsxChunk
-		for i, priority := range flatPriorities(n) {
-			chunks = append(chunks, tsxChunk{chunkText(i), new(priority)})
-		}
-		return chunks
 	}}
 	nestedTree = treeKind{"nested", "ten in each of ten in each of ten …, each with a priority among its siblings", 2, func(n int) elements.Node {
 		r := rand.New(rand.NewPCG(2, uint64(n)))
 		next := 0
 		return elements.UserMessage{Children: nest(r, n, &next)}
-	}, nil}
+	}}
 	equalTree = treeKind{"equal", "one message, all chunks of one priority", 2, func(n int) elements.Node {
 		var m elements.UserMessage
 		priority := new(1)
@@ -43,7 +35,7 @@ var (
 			m.Children = append(m.Children, chunk(i, priority))
 		}
 		return m
-	}, nil}
+	}}
 	keepWithTree = treeKind{"keepWith", "one message, four chunks in a group, far from each other", 4, func(n int) elements.Node {
 		groups := make([]*elements.Group, (n+3)/4)
 		for i := range groups {
@@ -57,7 +49,7 @@ var (
 			})
 		}
 		return m
-	}, nil}
+	}}
 	legacyTree = treeKind{"legacy", "wrappers of ten chunks, whose priorities count across all", 4, func(n int) elements.Node {
 		r := rand.New(rand.NewPCG(4, uint64(n)))
 		priorities := r.Perm(n)
@@ -70,17 +62,12 @@ var (
 			l.Children = append(l.Children, w)
 		}
 		return elements.UserMessage{Children: elements.Nodes{l}}
-	}, nil}
+	}}
 )
 
-// flatPriorities returns the priorities of the flat tree's chunks.
-func flatPriorities(n int) []int { return rand.New(rand.NewPCG(1, uint64(n))).Perm(n) }
-
-// chunkText returns a text that differs from chunk to chunk.
-func chunkText(i int) string { return words(i, 8) }
-
+// chunk returns a chunk whose text differs from that of others.
 func chunk(i int, priority *int) elements.TextChunk {
-	return elements.TextChunk{Props: elements.Props{Priority: priority}, Children: elements.Nodes{elements.Text(chunkText(i))}}
+	return elements.TextChunk{Props: elements.Props{Priority: priority}, Children: elements.Nodes{elements.Text(words(i, 8))}}
 }
 
 // nest returns n chunks, at most ten of them siblings, counted by next.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -88,25 +87,4 @@ func TestTurnedTextsAreTheSameTextRotatedByLines(t *testing.T) {
 	turned := newTurned("one\ntwo\nthree\n")
 	require.Equal(t, []string{"two\nthree\none\n", "three\none\ntwo\n", "one\ntwo\nthree\n", "two\nthree\none\n"},
 		[]string{turned.next(), turned.next(), turned.next(), turned.next()})
-}
-
-func TestHostileInputsHaveTheirSize(t *testing.T) {
-	for _, input := range hostileInputs {
-		for _, n := range []int{1000, 1001, 1002, 1003} {
-			require.InDelta(t, n, len(input.make(n)), 3, input.name)
-		}
-		require.Equal(t, input.make(1000), input.make(1000), "the same each time")
-	}
-}
-
-func TestTheNoteSaysHowTheKeptTextsDiffer(t *testing.T) {
-	ours := []chat.Message{chat.UserMessage("b\nc\nd")}
-	for theirs, want := range map[string]string{
-		"b\nc\nd":    "both keep the same",
-		"d":          "it keeps the end of our text, 2 lines less, because it prunes in estimated batches",
-		"a\nb\nc\nd": "it keeps 1 lines more",
-		"b\nd":       "they keep different texts",
-	} {
-		require.Equal(t, want, keptTexts{Texts: []string{theirs}}.differ(ours))
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -69,7 +68,7 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	}
 	tsx := contestant{name: theirs, lap: lap, skipped: b.skipped(), pieces: len(lines), warmUp: 2 * jsWarmUp}
 	if lap != nil {
-		tsx.note = says(fmt.Sprintf("keeps %d tokens, ours %d; %s", kept.Tokens, r.Tokens, kept.differ(r.Messages)))
+		tsx.note = says(fmt.Sprintf("keeps %d tokens, ours %d", kept, r.Tokens))
 	}
 	return comparison{
 		notes: []string{
@@ -92,24 +91,23 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 
 // tsxChunk is a chunk for prompt-tsx.
 type tsxChunk struct {
-	Text     string `json:"text"`
-	Priority *int   `json:"priority,omitempty"`
+	Text string `json:"text"`
 }
 
-// promptTSXInJS returns the lap of prompt-tsx rendering one message with chunks, and the texts that it keeps.
-func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, keptTexts, error) {
-	var kept keptTexts
+// promptTSXInJS returns the lap of prompt-tsx rendering one message with chunks, and the tokens that it keeps.
+func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, int, error) {
+	var kept int
 	ranks, err := b.tableOf(encoding)
 	if err != nil {
-		return nil, kept, err
+		return nil, 0, err
 	}
 	data, err := json.Marshal(chunks)
 	if err != nil {
-		return nil, kept, err
+		return nil, 0, err
 	}
 	path, err := b.file(fmt.Sprintf("chunks-%d.json", len(chunks)), data)
 	if err != nil {
-		return nil, kept, err
+		return nil, 0, err
 	}
 	lap, err := b.javascript(ctx, name, "promptTSX", struct {
 		table
@@ -117,31 +115,4 @@ func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks
 		Budget int    `json:"budget"`
 	}{ranks, path, budget}, &kept)
 	return lap, kept, err
-}
-
-// keptTexts holds the messages that a contestant in JavaScript kept.
-type keptTexts struct {
-	Tokens int      `json:"tokens"`
-	Texts  []string `json:"texts"`
-}
-
-// differ describes how the messages differ from those that we keep.
-func (k keptTexts) differ(ours []chat.Message) string {
-	same := len(k.Texts) == len(ours)
-	theirs := strings.Join(k.Texts, "\n")
-	var all []string
-	for i, m := range ours {
-		all = append(all, m.Text())
-		same = same && m.Text() == k.Texts[i]
-	}
-	switch mine := strings.Join(all, "\n"); {
-	case same:
-		return "both keep the same"
-	case strings.HasSuffix(mine, theirs):
-		return fmt.Sprintf("it keeps the end of our text, %d lines less, because it prunes in estimated batches", strings.Count(mine, "\n")-strings.Count(theirs, "\n"))
-	case strings.HasSuffix(theirs, mine):
-		return fmt.Sprintf("it keeps %d lines more", strings.Count(theirs, "\n")-strings.Count(mine, "\n"))
-	default:
-		return "they keep different texts"
-	}
 }

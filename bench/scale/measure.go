@@ -57,19 +57,6 @@ type row struct {
 	Compaction time.Duration
 	// Shown is the maximum number of messages in a prompt, the system message included.
 	Shown int
-	// The traffic of a step that did not compact.
-	Trips    float64
-	Received float64
-	Sent     float64
-	// The database's work for a step, including those that compacted.
-	Rows  float64
-	Pages float64
-	WAL   float64
-	// Dead is the number of rows that updates left behind, Moved that of those for which all indexes were written too.
-	Dead  float64
-	Moved float64
-	// Stored is the size of tables and indexes for each round before the steps, in bytes.
-	Stored float64
 	// ClientSteps is the number of steps made by several clients at once, followed by their rate and the program's
 	// processor time for each.
 	ClientSteps int
@@ -108,17 +95,8 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 				return fmt.Errorf("making sessions: %w", err)
 			}
 			r := row{Part: p.kind, Name: p.of.name(), Size: size}
-			bytes, err := place.stored(ctx)
-			if err != nil {
-				return err
-			}
-			added := 0 // rounds, one by each step at a smaller size
-			for _, r := range rows {
-				added += r.Steps + r.Compacted + r.ClientSteps + warmUp
-			}
-			r.Stored = float64(bytes) / float64(size*rounds+added)
 			stop := watchMemory()
-			err = p.oneAfterTheOther(ctx, o, place, &r, have+1, size, 2*rounds)
+			err := p.oneAfterTheOther(ctx, o, place, &r, have+1, size, 2*rounds)
 			if err == nil {
 				err = p.atOnce(ctx, o, place, &r)
 			}
@@ -143,13 +121,8 @@ func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, 
 				return fmt.Errorf("making a session of %d messages: %w", size, err)
 			}
 			r := row{Part: p.kind, Name: p.of.name(), Size: size}
-			bytes, err := place.stored(ctx)
-			if err != nil {
-				return err
-			}
-			r.Stored = float64(bytes) / float64(sessions*size/2)
 			stop := watchMemory()
-			err = p.oneAfterTheOther(ctx, o, place, &r, 1, sessions, size)
+			err := p.oneAfterTheOther(ctx, o, place, &r, 1, sessions, size)
 			r.Memory = stop()
 			rows = append(rows, r)
 			return err
@@ -167,20 +140,14 @@ const warmUp = 10
 // oneAfterTheOther makes steps of sessions in turns, with a single client. untouched is the number of a session without
 // steps.
 func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *row, untouched, sessions, messages int) (err error) {
-	if err := place.settle(ctx); err != nil {
+	if _, err := place.Exec(ctx, "VACUUM ANALYZE promptree_sessions, promptree_lines"); err != nil {
 		return err
 	}
-	w := &wire{}
-	steps, err := p.of.open(ctx, place, o.clients, w)
+	steps, err := p.of.open(ctx, place, o.clients)
 	if err != nil {
 		return err
 	}
-	closed := false
-	defer func() {
-		if !closed {
-			err = errors.Join(err, steps.close())
-		}
-	}()
+	defer func() { err = errors.Join(err, steps.close()) }()
 	for _, n := range []int{untouched, sessions} {
 		got, first, err := steps.check(ctx, sessionName(n))
 		if err != nil {
@@ -190,30 +157,15 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 			return fmt.Errorf("session %s has %d messages, and begins with %.20q: it should have %d", sessionName(n), got, first, messages)
 		}
 	}
-	var before counters
 	var took, compacting []time.Duration
-	var trips, received, sent int64
 	begun := time.Now()
 	for i := range warmUp + o.steps {
 		if i == warmUp {
-			if err := steps.close(); err != nil { // so that the database reports the work of its connections
-				return err
-			}
-			if before, err = place.counters(ctx); err != nil {
-				return err
-			}
-			if steps, err = p.of.open(ctx, place, o.clients, w); err != nil {
-				return err
-			}
-			if _, _, err := steps.check(ctx, sessionName(1)); err != nil { // connects
-				return err
-			}
 			begun = time.Now()
 		}
 		if i > warmUp && time.Since(begun) > o.limit {
 			break
 		}
-		t, b, s := w.trips.Load(), w.received.Load(), w.sent.Load()
 		at := time.Now()
 		d, err := steps.step(ctx, sessionName(1+i%sessions))
 		passed := time.Since(at)
@@ -226,36 +178,21 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 			compacting = append(compacting, passed)
 		default:
 			took = append(took, passed)
-			trips, received, sent = trips+w.trips.Load()-t, received+w.received.Load()-b, sent+w.sent.Load()-s
 		}
 		r.Shown = max(r.Shown, d.shown)
 	}
-	closed = true
-	if err := steps.close(); err != nil {
-		return err
-	}
-	after, err := place.counters(ctx)
-	if err != nil {
-		return err
-	}
-	did := after.minus(before)
-	each := func(n int64, of int) float64 { return float64(n) / float64(max(1, of)) }
-	all := len(took) + len(compacting)
 	r.Steps, r.P50, r.P99 = len(took), quantile(took, 0.5), quantile(took, 0.99)
 	r.Compacted, r.Compaction = len(compacting), quantile(compacting, 0.5)
 	if len(took) < 100 {
 		r.P99 = 0
 	}
-	r.Trips, r.Received, r.Sent = each(trips, len(took)), each(received, len(took)), each(sent, len(took))
-	r.Rows, r.Pages, r.WAL = each(did.rows, all), each(did.pages, all), each(did.wal, all)
-	r.Dead, r.Moved = each(did.dead, all), each(did.moved, all)
 	return nil
 }
 
 // atOnce lets several clients make steps, each with its own sessions: at least one for each session, and at least as
 // many as oneAfterTheOther.
 func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
-	steps, err := p.of.open(ctx, place, o.clients, &wire{})
+	steps, err := p.of.open(ctx, place, o.clients)
 	if err != nil {
 		return err
 	}

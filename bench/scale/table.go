@@ -42,10 +42,9 @@ func (d document) print(w io.Writer) error {
 	return err
 }
 
-// steps writes the two tables of a part.
+// steps writes the table of a part.
 func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
-	took := table{{"measured", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "stored/round", "memory"}}
-	did := table{{"measured", "size", "round trips", "received", "sent", "rows", "pages", "WAL", "dead rows", "not HOT"}}
+	took := table{{"measured", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "memory"}}
 	if clients {
 		took[0] = append(took[0], fmt.Sprintf("%d clients", d.Clients), "client CPU")
 	}
@@ -65,23 +64,18 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 		}
 		line := []string{
 			r.Name, fmt.Sprint(r.Size), fmt.Sprint(r.Steps), milli(r.P50), p99, ratio, fmt.Sprint(r.Shown), fmt.Sprint(r.Compacted), compaction,
-			fmt.Sprintf("%.0f B", r.Stored), mega(r.Memory),
+			mega(r.Memory),
 		}
 		if clients {
 			line = append(line, fmt.Sprintf("%.3g/s", r.PerSecond), milli(r.CPU))
 		}
 		took = append(took, line)
-		did = append(did, []string{
-			r.Name, fmt.Sprint(r.Size), fmt.Sprintf("%.1f", r.Trips), kilo(r.Received), kilo(r.Sent), fmt.Sprintf("%.0f", r.Rows), fmt.Sprintf("%.0f", r.Pages), kilo(r.WAL), fmt.Sprintf("%.1f", r.Dead), fmt.Sprintf("%.1f", r.Moved),
-		})
 	}
 	if len(took) == 1 {
 		return
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
 	took.write(b)
-	b.WriteString("\nwork of a step\n")
-	did.write(b)
 }
 
 // smallest returns the row of the same kind of views at the smallest size.
@@ -114,5 +108,4 @@ func (t table) write(w io.Writer) {
 func milli(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
-func mega(bytes int64) string   { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
-func kilo(bytes float64) string { return fmt.Sprintf("%.1f KiB", bytes/(1<<10)) }
+func mega(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }

@@ -239,7 +239,7 @@ func say(ctx context.Context, s *history.Session, messages ...chat.Message) erro
 	}
 }
 
-// twoTalk lets two sessions append messages, each refreshing after a conflict. In the end all are on one path, those of
+// twoTalk lets two sessions append messages, record usage and compact, each refreshing after a conflict. In the end all are on one path, those of
 // each session in order.
 func twoTalk(t *testing.T, store, other storage.Store) {
 	t.Helper()
@@ -299,92 +299,4 @@ func twoTalk(t *testing.T, store, other storage.Store) {
 	same, err := again.View(ctx)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(v.Messages(), same.Messages()))
-}
-
-func threeWriters(t *testing.T, opener opener) {
-	store := open(t, opener)
-	threeTalk(t, store, store, store)
-}
-
-func threeWritersApart(t *testing.T, opener opener) {
-	threeTalk(t, open(t, opener), open(t, opener), open(t, opener))
-}
-
-// threeTalk lets one session append messages, one compact, and one record usage, as the parts of an agent do in
-// separate processes. No append of messages conflicts with the others.
-func threeTalk(t *testing.T, agents, compactors, counters storage.Store) {
-	t.Helper()
-	const rounds, others = 60, 30
-	ctx := context.Background()
-	agent := sessionIn(t, agents, history.Options{})
-	require.NoError(t, agent.Append(ctx, chat.UserMessage("go")))
-	compactor, counter := sessionIn(t, compactors, history.Options{}), sessionIn(t, counters, history.Options{})
-	var all sync.WaitGroup
-	all.Go(func() {
-		for i := range rounds {
-			id := strconv.Itoa(i)
-			call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}}
-			if err := errors.Join(agent.Append(ctx, call), agent.Append(ctx, chat.ToolResult(id, "fine"))); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	all.Go(func() {
-		for i := range others {
-			err := compactor.Refresh(ctx)
-			var v history.View
-			if err == nil {
-				v, err = compactor.View(ctx)
-			}
-			if last := v.Turns; err == nil && len(last) > 0 && len(last[len(last)-1].Rounds) > 0 {
-				newest := last[len(last)-1].Rounds
-				err = compactor.Compact(ctx, entry.Compaction{
-					Messages: []chat.Message{chat.UserMessage(fmt.Sprint("so far ", i))}, FirstKept: newest[len(newest)-1].Assistant.ID,
-				})
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	all.Go(func() {
-		for i := range others {
-			if _, err := counter.Add(ctx, entry.Entry{Body: entry.Usage{Model: strconv.Itoa(i)}}); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	all.Wait()
-	var want []chat.Message
-	for _, s := range []*history.Session{agent, compactor, counter} {
-		require.NoError(t, s.Refresh(ctx))
-		require.Equal(t, agent.Leaf(), s.Leaf())
-		next, usages := 0, 0
-		for e, err := range s.PathTo(ctx, "") {
-			require.NoError(t, err)
-			switch m := e.Message(); {
-			case e.Type() == entry.TypeUsage:
-				require.Equal(t, strconv.Itoa(usages), e.Body.(entry.Usage).Model)
-				usages++
-			case m.Role == chat.RoleTool:
-				require.Equal(t, strconv.Itoa(next), m.ToolCallID)
-				next++
-			}
-		}
-		require.Equal(t, rounds, next, "nothing was lost, and nothing is on another branch")
-		require.Equal(t, others, usages)
-		v, err := s.View(ctx)
-		require.NoError(t, err)
-		require.NoError(t, chat.Validate(v.Messages()))
-		if want == nil {
-			want = v.Messages()
-		}
-		require.Empty(t, cmp.Diff(want, v.Messages()))
-	}
-	wrong, err := history.Verify(ctx, counters)
-	require.NoError(t, err)
-	require.Empty(t, wrong)
 }

@@ -63,9 +63,7 @@ func Run(t *testing.T, s Suite) {
 		{"labels, usage and plans are added after what was appended meanwhile", addsAfterOthers, ""},
 		{"a compaction is added after what was appended meanwhile, or dropped", compactionRefreshes, ""},
 		{"two sessions on one store lose nothing under load", twoSessions, ""},
-		{"an agent, a compactor and a counter of usage on one store lose nothing under load", threeWriters, ""},
 		{"two sessions lose nothing under load, each with its own open store", twoSessionsApart, s.twoWriters()},
-		{"an agent, a compactor and a counter of usage lose nothing, each with its own open store", threeWritersApart, s.twoWriters()},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			if rule.skipped != "" {

@@ -151,8 +151,8 @@ func (c *Check) text() string {
 	return b.String()
 }
 
-// sheet returns a sheet with a row for each request.
-func (c *Check) sheet(session string) sheet {
+// sheet returns a sheet with a row for each request. Its first column is the session, nil for none.
+func (c *Check) sheet(session any) sheet {
 	s := sheet{columns: []column{
 		{"session", "session", ""}, {"request", "request", ""}, {"line", "line", ""}, {"time", "time", ""}, {"inputTokens", "input", ""}, {"outputTokens", "output", ""},
 		{"readTokens", "read", ""}, {"foretoldTokens", "foretold", ""}, {"outcome", "outcome", ""},

@@ -30,7 +30,6 @@ const encoding = "o200k_base"
 type options struct {
 	policies    []policy.Policy
 	windows     []int
-	model       string
 	modelName   string
 	format      string
 	page        string
@@ -57,10 +56,9 @@ is 1 if a policy did not reach the end of a session. The flags:
 `)
 	names := flags.String("policy", all, "policies to compare, separated by commas, or all")
 	windows := flags.String("window", strconv.Itoa(sizing.DefaultTokens), "context windows in tokens, separated by commas")
-	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
 	flags.StringVar(&o.modelName, "model-name", "",
 		"name of the answering model, because some policies treat some models differently (default the last that the session names)")
-	flags.StringVar(&o.format, "format", formatText, "text, json (an object for each session, window and policy) or csv (a row for each)")
+	flags.StringVar(&o.format, "format", formatText, "text, or json (an object for each session, window and policy)")
 	flags.StringVar(&o.page, "page", "", "file for a page that shows each step of one session, policy and window")
 	flags.StringVar(&o.bundles, "bundles", "", "new or empty folder for the requests made at each compaction")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
@@ -102,14 +100,12 @@ is 1 if a policy did not reach the end of a session. The flags:
 	switch {
 	case *summary != 0 && *summary < 100:
 		return o, fmt.Errorf("-summary is %d: set 100 tokens or more", *summary)
-	case o.format != formatText && o.format != formatJSON && o.format != formatCSV:
-		return o, fmt.Errorf("-format: unknown format %q: name %s, %s or %s", o.format, formatText, formatJSON, formatCSV)
+	case o.format != formatText && o.format != formatJSON:
+		return o, fmt.Errorf("-format: unknown format %q: name %s or %s", o.format, formatText, formatJSON)
 	case *carry != 0 && o.biller == nil:
 		return o, errors.New("-carry needs prices: set -prices")
 	case !(*carry >= 0 && *carry <= math.MaxFloat64):
 		return o, fmt.Errorf("-carry is %v: set 0 or more", *carry)
-	case o.model != modelOffline && o.model != modelScript:
-		return o, fmt.Errorf("-model: unknown model %q: name %s or %s", o.model, modelOffline, modelScript)
 	case o.minMessages < 0:
 		return o, fmt.Errorf("-min-messages is %d: set 0 or more", o.minMessages)
 	case o.minMessages > 0 && o.bundles == "":

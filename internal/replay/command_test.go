@@ -259,7 +259,6 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a window too large for an int", []string{"-window", "99999999999999999999", good}, "-window"},
 		{"an unknown policy", []string{"-policy", "best", good}, `-policy: unknown policy "best": name some of a3s, copilot-chat`},
 		{"no policy", []string{"-policy", "", good}, `-policy: unknown policy ""`},
-		{"an unknown model", []string{"-model", "gpt", good}, `-model: unknown model "gpt": name offline or script`},
 		{"a negative limit on bundles", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-min-messages=-1", good}, "-min-messages is -1"},
 		{"a limit on bundles without bundles", []string{"-min-messages", "1", good}, "-min-messages is set without -bundles"},
 		{"bundles in a folder that is a file", []string{"-bundles", notes, good}, "notes.txt"},
@@ -272,7 +271,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a negative factor of the carry rule", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
 		{"a check without prices", []string{"-check", good}, "-check needs prices: set -prices"},
 		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check needs recorded usage"},
-		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text, json or csv`},
+		{"an unknown format", []string{"-format", "xml", good}, `-format: unknown format "xml": name text or json`},
 		{"a summary that is too short", []string{"-summary", "99", good}, "-summary is 99: set 100 tokens or more"},
 		{"one bad window of two", []string{"-window", "64000,", good}, `-window: "" is not a number`},
 		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles takes one window"},
@@ -315,7 +314,7 @@ func TestASessionWithoutMessagesHasARunWithoutRequests(t *testing.T) {
 func TestHelpListsTheFlagsOnStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
-	for _, flag := range []string{"-policy", "-window", "-model", "-format", "-check", "-bundles", "-min-messages"} {
+	for _, flag := range []string{"-policy", "-window", "-model-name", "-format", "-check", "-bundles", "-min-messages"} {
 		require.Contains(t, stdout.String(), flag)
 	}
 	require.Empty(t, stderr.String())

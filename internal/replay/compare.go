@@ -29,7 +29,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 			return err
 		}
 	}
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, progress: progress, biller: o.biller}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, modelName: o.modelName, progress: progress, biller: o.biller}
 	if o.check {
 		b, err := checkAll(sources, o)
 		if err == nil {
@@ -69,17 +69,17 @@ func checkAll(sources []source, o options) (*bytes.Buffer, error) {
 		if len(c.checked) == 0 {
 			return nil, program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
 		}
-		sheet := c.sheet(s.path)
-		if o.format == formatText {
-			if i > 0 {
-				b.WriteByte('\n')
+		if o.format == formatJSON {
+			if err := c.sheet(s.path).writeJSON(&b); err != nil {
+				return nil, err
 			}
-			fmt.Fprintf(&b, "%s: %s\n", s.path, c.text())
-			sheet = sheet.without("session")
+			continue
 		}
-		if err := sheet.write(&b, o.format, i == 0); err != nil {
-			return nil, err
+		if i > 0 {
+			b.WriteByte('\n')
 		}
+		fmt.Fprintf(&b, "%s: %s\n", s.path, c.text())
+		c.sheet(nil).grid().write(&b)
 	}
 	return &b, nil
 }
@@ -191,8 +191,6 @@ func (p *printer) window(runs []*Run) error {
 // session prints the runs of a session in all windows.
 func (p *printer) session(runs []*Run) error {
 	switch {
-	case p.format == formatCSV:
-		return p.cells(cellsOf(runs))
 	case p.format == formatJSON:
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
@@ -204,27 +202,24 @@ func (p *printer) session(runs []*Run) error {
 		}
 		return p.write(&b)
 	case len(runs) > 0:
-		return p.front(runs[0].Session, cellsOf(runs))
+		return p.front(runs[0].Session, runs)
 	}
 	return nil
 }
 
 // sums prints the sums over all sessions, except in JSON, in which each object is a run.
-func (p *printer) sums(sessions int, cells []cell) error {
-	switch p.format {
-	case formatText:
-		return p.front(fmt.Sprintf("all %s sessions", number(sessions)), cells)
-	case formatCSV:
-		return p.cells(cells)
+func (p *printer) sums(sessions int, runs []*Run) error {
+	if p.format == formatText {
+		return p.front(fmt.Sprintf("all %s sessions", number(sessions)), runs)
 	}
 	return nil
 }
 
-// front prints a table that compares the cells, if there are at least two to compare.
-func (p *printer) front(title string, cells []cell) error {
+// front prints a table that compares runs, if there are at least two to compare.
+func (p *printer) front(title string, runs []*Run) error {
 	n := 0
-	for _, c := range cells {
-		if ranked(c.Run) {
+	for _, r := range runs {
+		if ranked(r) {
 			n++
 		}
 	}
@@ -233,7 +228,7 @@ func (p *printer) front(title string, cells []cell) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: dollars with look-backs; * none is as cheap with as few edit look-backs\n\n", title)
-	cellSheet(cells).without(notInText...).grid().write(&b)
+	frontSheet(runs).grid().write(&b)
 	return p.text(b.String())
 }
 
@@ -247,15 +242,6 @@ func (p *printer) text(piece string) error {
 		b.WriteByte('\n')
 	}
 	b.WriteString(piece)
-	return p.write(&b)
-}
-
-// cells prints a row of CSV for each cell.
-func (p *printer) cells(cells []cell) error {
-	var b bytes.Buffer
-	if err := cellSheet(cells).write(&b, formatCSV, !p.begun); err != nil {
-		return err
-	}
 	return p.write(&b)
 }
 

@@ -130,16 +130,12 @@ func (r *replayer) wouldAsk(ctx context.Context, p policy.Policy, name string, s
 	if err != nil {
 		return nil, err
 	}
-	model, err := modelNamed(modelOffline, nil, r.tokenizer)
-	if err != nil {
-		return nil, err
-	}
 	prompt := stepping.Prompt(upTo)
 	rendered, err := unlimited{r.tokenizer, prompt}.request(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := r.meter(model)
+	m := r.meter()
 	budget := max(r.budget, rendered.Tokens)
 	c := &summarize.Compactor{
 		Session: upTo, Policy: p,

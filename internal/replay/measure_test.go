@@ -32,7 +32,7 @@ func opened(t testing.TB, path string) source {
 }
 
 func replayerOf(t testing.TB, budget int) *replayer {
-	return &replayer{tokenizer: counter(t), model: modelOffline, wholeWindow: budget, window: budget, budget: budget}
+	return &replayer{tokenizer: counter(t), wholeWindow: budget, window: budget, budget: budget}
 }
 
 // Tokens of messages.

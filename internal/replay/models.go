@@ -2,76 +2,14 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/replay/prefix"
-	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// The models that write summaries, by their names on the command line.
-const (
-	modelOffline = "offline"
-	modelScript  = "script"
-)
-
-// modelNamed returns a model for one replay of a recording. A script answers with the summaries of the recording in
-// order, and repeats the last, so that policies do not differ in the words of their summaries.
-func modelNamed(name string, r *importer.Recording, t chat.Tokenizer) (chat.Model, error) {
-	switch name {
-	case modelOffline:
-		return models.Offline{Tokenizer: t}, nil
-	case modelScript:
-		return &script{tokenizer: t, summaries: recordedSummaries(r)}, nil
-	}
-	return nil, fmt.Errorf("-model: unknown model %q: name %s or %s", name, modelOffline, modelScript)
-}
-
-// recordedSummaries returns the summaries of the recorded compactions.
-func recordedSummaries(r *importer.Recording) []string {
-	var list []string
-	for _, rec := range r.Path(r.Leaf) {
-		if text := rec.Compaction().Text; text != "" {
-			list = append(list, text)
-		}
-	}
-	return list
-}
-
-// script answers each request with a recorded summary.
-type script struct {
-	tokenizer chat.Tokenizer
-	summaries []string
-
-	mu   sync.Mutex
-	next int
-}
-
-// noSummary is the answer of a script if the recording has no summary.
-const noSummary = "## Summary\n\nThis stands where a model would have summarised the conversation."
-
-// frame is the number of tokens that tags around a summary may take.
-const frame = 64
-
-func (s *script) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	if ctx.Err() != nil {
-		return chat.Response{}, context.Cause(ctx)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text := noSummary
-	if len(s.summaries) > 0 {
-		text = s.summaries[s.next]
-		s.next = min(s.next+1, len(s.summaries)-1)
-	}
-	if room := req.MaxTokens/2 - frame; req.MaxTokens > 0 { // the other half is for thinking
-		text = history.Clip(s.tokenizer, text, max(1, room), 1)
-	}
-	return models.SaySummary(text)(ctx, req)
-}
+// modelOffline is the name of the model that writes summaries: a digest, which needs no network.
+const modelOffline = "offline"
 
 // exchange is a request for a summary and its response or error.
 type exchange struct {

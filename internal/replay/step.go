@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/replay/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
 )
@@ -72,7 +73,6 @@ func (s source) compacted() bool {
 type replayer struct {
 	tokenizer   chat.Tokenizer
 	policies    []policy.Policy
-	model       string   // the name of the model that writes summaries
 	modelName   string   // of the model that answers, "" for the recorded one
 	wholeWindow int      // the window that was asked for
 	window      int      // wholeWindow without the tokens that the recording does not have
@@ -95,15 +95,11 @@ func (r *replayer) answeredBy(s source) string {
 
 // replay replays a session under a policy.
 func (r *replayer) replay(ctx context.Context, s source, p policy.Policy) (run *Run, err error) {
-	model, err := modelNamed(r.model, s.recording, r.tokenizer)
-	if err != nil {
-		return nil, err
-	}
 	run = r.begin(s, p.Name)
-	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
+	run.Model, run.AnsweredBy = modelOffline, r.answeredBy(s)
 	clock := numbered.NewClock(s.recording.Header.Time)
 	session := numbered.Replay(clock)
-	m := r.meter(model)
+	m := r.meter()
 	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
 	l.page = r.page
 	if r.biller != nil {
@@ -141,7 +137,7 @@ func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 	clock := numbered.NewClock(s.recording.Header.Time)
 	session := numbered.Replay(clock)
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
-	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
+	measure := measuring{meter: r.meter(), taken: func() []finished { return nil }}
 	err := r.steps(ctx, s, run, session, clock, measure, a, stepping.Options{Compactions: true})
 	return run, err
 }
@@ -197,8 +193,8 @@ func (r *replayer) inWindow(window int, s source) (*replayer, error) {
 	return &p, nil
 }
 
-func (r *replayer) meter(m chat.Model) *meter {
-	return &meter{Model: m, tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
+func (r *replayer) meter() *meter {
+	return &meter{Model: models.Offline{Tokenizer: r.tokenizer}, tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
 }
 
 func (r *replayer) begin(s source, policy string) *Run {

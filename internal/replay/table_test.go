@@ -17,7 +17,7 @@ const generatedSession = "../../history/importer/testdata/generated.jsonl"
 func TestTablesForPeople(t *testing.T) {
 	for name, args := range map[string][]string{
 		"48000":   {"-window", "48000"},
-		"64000":   {"-window", "64000", "-model", modelScript, "-policy", "stagewise"},
+		"64000":   {"-window", "64000", "-policy", "stagewise"},
 		"dollars": {"-window", "64000", "-policy", "copilot-chat", "-prices", "claude-opus-4-5", "-ttl", "10m", "-summary-prices", "claude-haiku-4-5"},
 		"carry":   {"-window", "64000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-ttl", "10m", "-carry", "0.5"},
 	} {

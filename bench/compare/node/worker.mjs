@@ -46,11 +46,6 @@ const jobs = {
 		};
 	},
 
-	// Reads an encoding's table.
-	load(table) {
-		return { result: 0, run: times => timed(times, () => tokenizerOf(table)) };
-	},
-
 	// Renders one user message of chunks with prompt-tsx.
 	async promptTSX({ chunks, budget, ...table }) {
 		const tsx = require('@vscode/prompt-tsx');
@@ -64,12 +59,12 @@ const jobs = {
 		const list = JSON.parse(readFileSync(chunks, 'utf8'));
 		class Prompt extends tsx.PromptElement {
 			render() {
-				return vscpp(tsx.UserMessage, null, ...list.map(({ text, priority }) => vscpp(tsx.TextChunk, { priority }, text)));
+				return vscpp(tsx.UserMessage, null, ...list.map(({ text }) => vscpp(tsx.TextChunk, null, text)));
 			}
 		}
 		const render = () => new tsx.PromptRenderer({ modelMaxPromptTokens: budget }, Prompt, {}, adapter).render();
-		const { messages, tokenCount } = await render();
-		return { result: { tokens: tokenCount, texts: messages.map(m => m.content) }, run: times => timed(times, render) };
+		const { tokenCount } = await render();
+		return { result: tokenCount, run: times => timed(times, render) };
 	},
 };
 
