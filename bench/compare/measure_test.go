@@ -41,25 +41,6 @@ func TestContestantsTakeTurns(t *testing.T) {
 	}, got)
 }
 
-func TestARoundCanBeStretched(t *testing.T) {
-	var r recorder
-	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("a", 10)}, stretch: 3},
-		pace{rounds: 1, warmUp: 1, lap: 50, slow: 1000, limit: time.Hour})
-	require.NoError(t, err)
-	require.Equal(t, []string{"a×1", "a×15"}, r.laps)
-}
-
-func TestASlowContestantIsMeasuredOnce(t *testing.T) {
-	var r recorder
-	got, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("slow", 1000), r.contestant("fast", 1)}},
-		pace{rounds: 2, warmUp: 1, lap: 1, slow: 1000, limit: time.Hour})
-	require.NoError(t, err)
-	require.Equal(t, []string{"slow×1", "fast×1", "fast×1", "fast×1"}, r.laps)
-	require.Equal(t, []time.Duration{1000}, got["slow"].times)
-	require.True(t, got["slow"].once)
-	require.False(t, got["fast"].once)
-}
-
 func TestJobsEndAtTheLimit(t *testing.T) {
 	endless := contestant{name: "endless", lap: afresh(
 		func(context.Context) (int, error) { return 0, nil },
@@ -76,13 +57,6 @@ func TestJobsEndAtTheLimit(t *testing.T) {
 	cancel()
 	_, err = measure(ctx, comparison{contestants: []contestant{endless}}, p)
 	require.ErrorIs(t, err, context.Canceled, "an interrupt does not count as the limit")
-}
-
-func TestAJobThatTakesNoTimeEnds(t *testing.T) {
-	var r recorder
-	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("none", 0)}}, pace{rounds: 1, lap: time.Hour, slow: time.Hour, limit: time.Hour})
-	require.NoError(t, err)
-	require.Equal(t, []string{"none×1", fmt.Sprintf("none×%d", maxTimes)}, r.laps)
 }
 
 func TestErrorsNameTheContestant(t *testing.T) {
@@ -112,21 +86,4 @@ func TestCancelledLapsEnd(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 		})
 	}
-}
-
-// Allocations show it without a clock.
-func TestTheSetUpIsNotCounted(t *testing.T) {
-	var kept [][]byte
-	spent, err := afresh(
-		func(context.Context) (int, error) {
-			for range 1000 {
-				kept = append(kept, make([]byte, 64))
-			}
-			return len(kept), nil
-		},
-		func(context.Context, int) error { return nil },
-	)(t.Context(), 10)
-	require.NoError(t, err)
-	require.Len(t, kept, 10_000)
-	require.Less(t, spent.allocs, int64(1000))
 }
