@@ -207,30 +207,6 @@ func TestRepeatedCutsAndCompactionsEndWithANonEmptyView(t *testing.T) {
 	}
 }
 
-func BenchmarkCut(b *testing.B) {
-	v := viewOf(b, long(b, numbered.Session(), 10_000))
-	s := elements.Sizing{PromptBudget: 200_000, Tokenizer: quarter{}}
-	for name, rule := range theFive() {
-		b.Run(name+" at 10000 entries", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := rule.Find(b.Context(), v, s); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("all but the first turn at 10000 entries", func(b *testing.B) {
-		rule := history.Cut{Messages: 9_990}
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := rule.Find(b.Context(), v, s); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 func TestASessionWithAllTypesOfEntriesCanBeCompactedAtAnyCut(t *testing.T) {
 	t.Parallel()
 	compacted, betweenUnits := 0, 0
