@@ -312,23 +312,3 @@ func TestThePagesAreAccessible(t *testing.T) {
 		}
 	}
 }
-
-// frames moves the slider from one end to the other, and reports the time between frames.
-func (p tab) frames(b *testing.B) {
-	b.Helper()
-	frames := eval[[]float64](p, `(async () => {
-		const slider = document.getElementById("slider");
-		const times = [];
-		let last = await new Promise(requestAnimationFrame);
-		for (let i = 0; i < 120; i++) {
-			slider.value = Number(slider.min) + (slider.max - slider.min) * (i / 120);
-			slider.dispatchEvent(new Event("input", { bubbles: true }));
-			const now = await new Promise(requestAnimationFrame);
-			times.push(now - last);
-			last = now;
-		}
-		return times.sort((a, b) => a - b);
-	})()`)
-	b.ReportMetric(frames[len(frames)/2], "ms/frame")
-	b.ReportMetric(frames[len(frames)*95/100], "ms/frame95")
-}
