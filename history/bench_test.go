@@ -6,10 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
@@ -119,83 +117,5 @@ func BenchmarkRenderConversation(b *testing.B) {
 		if _, err := render.Render(b.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-func BenchmarkClip(b *testing.B) {
-	text := numberedLines(100_000)
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if history.Clip(words{}, text, 10_000, 0.4) == text {
-			b.Fatal("the text is not clipped")
-		}
-	}
-}
-
-// BenchmarkStep measures what an agent's step costs before the layout: two rounds are appended to a session of 1,000,
-// and the three elements are rendered.
-func BenchmarkStep(b *testing.B) {
-	const rounds = 1_000
-	s := elements.Sizing{TokenBudget: 1 << 20, PromptBudget: 1 << 20, Tokenizer: words{}}
-	session := func(b *testing.B, turns int) *history.Session {
-		session := numbered.Session()
-		for i := range rounds {
-			if i%(rounds/turns) == 0 {
-				require.NoError(b, session.Append(b.Context(), chat.UserMessage("Why does the build fail?")))
-			}
-			require.NoError(b, session.Append(b.Context(), agentCalls("Let me look.", fmt.Sprint("c", i)), chat.ToolResult(fmt.Sprint("c", i), numberedLines(40))))
-		}
-		return session
-	}
-	step := func(b *testing.B, turns int, render func(*history.Session) error) {
-		s := session(b, turns)
-		require.NoError(b, render(s))
-		b.ReportAllocs()
-		n := 0
-		for b.Loop() {
-			b.StopTimer()
-			if n++; n%100 == 0 { // so that the session stays at about 1,000 rounds
-				s = session(b, turns)
-				require.NoError(b, render(s))
-			}
-			for i := range 2 {
-				id := fmt.Sprint("n", n, ".", i)
-				require.NoError(b, s.Append(b.Context(), agentCalls("Let me look.", id), chat.ToolResult(id, numberedLines(40))))
-			}
-			b.StartTimer()
-			if err := render(s); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	elements := func(session *history.Session) error {
-		for _, e := range []elements.Node{
-			history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-		} {
-			if _, err := e.Render(b.Context(), s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	clearing := func(session *history.Session) error {
-		view, err := session.View(b.Context())
-		if err != nil {
-			return err
-		}
-		if c, ok := savingRule().Find(view, s); ok {
-			if _, err := session.Add(b.Context(), entry.Entry{Body: c}); err != nil {
-				return err
-			}
-		}
-		return elements(session)
-	}
-	for _, turns := range []int{1, 50, 1_000} {
-		b.Run(fmt.Sprint("view of ", turns, " turns"), func(b *testing.B) {
-			step(b, turns, func(s *history.Session) error { _, err := s.View(b.Context()); return err })
-		})
-		b.Run(fmt.Sprint("elements of ", turns, " turns"), func(b *testing.B) { step(b, turns, elements) })
-		b.Run(fmt.Sprint("elements of ", turns, " turns, cleared"), func(b *testing.B) { step(b, turns, clearing) })
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -367,25 +366,6 @@ func TestAnyClearingKeepsTheNewestOutputAndSavesEnough(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestASessionClearedAtEveryLeafObeysTheProvidersRules(t *testing.T) {
-	t.Parallel()
-	messages := recording(t, "importer/testdata/generated.jsonl")
-	session := numbered.Session()
-	rule := savingRule()
-	rule.Keep, rule.Saves = 10_000, 5_000
-	gone := 0
-	for i, m := range messages {
-		require.NoError(t, session.Append(t.Context(), m))
-		if !extremes.All() && i%4 != 0 {
-			continue
-		}
-		c, _ := cleared(t, session, rule)
-		gone += len(c.Results)
-		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
-	}
-	require.Greater(t, gone, 50)
 }
 
 func TestTagsAndLineBreaksInTheTranscriptsPathAreEscaped(t *testing.T) {

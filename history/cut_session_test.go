@@ -1,8 +1,6 @@
 package history_test
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -14,17 +12,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 )
-
-// theFive returns the rules of five policies.
-func theFive() map[string]history.Cut {
-	return map[string]history.Cut{
-		"newest round": newestRound, "tool boundary": toolBoundary, "newest tokens": newestTokens,
-		"first and newest": firstAndNewest, "share or messages": shareOrMessages,
-	}
-}
 
 // recorded reads the entries of a recorded session. The test is skipped if the file is missing.
 func recorded(t testing.TB, path string) []entry.Entry {
@@ -111,72 +100,6 @@ func requireCutShown(t testing.TB, session *history.Session, path []entry.Entry,
 	require.Equal(t, p.Messages, len(messages)-1, "p.Messages is the number of messages shown")
 }
 
-// At every fiftieth entry the session is compacted there too, and cut once more.
-func TestACutAtAnyEntryOfASessionObeysTheRules(t *testing.T) {
-	t.Parallel()
-	paths := map[string]string{"generated": "importer/testdata/generated.jsonl"}
-	if extremes.All() {
-		paths["recorded"] = "../../shared/sessions/pi-before-compaction.jsonl"
-	}
-	for name, path := range paths {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			entries := recorded(t, path)
-			for product, rule := range theFive() {
-				t.Run(product, func(t *testing.T) {
-					t.Parallel()
-					cutAtEveryLeaf(t, entries, rule)
-				})
-			}
-		})
-	}
-}
-
-// cutAtEveryLeaf adds entries to a session again, and cuts after each.
-func cutAtEveryLeaf(t testing.TB, said []entry.Entry, rule history.Cut) {
-	t.Helper()
-	s := elements.Sizing{PromptBudget: 100_000, Tokenizer: quarter{}}
-	session := numbered.Session()
-	leaves, cuts := 0, 0
-	last := ""
-	for i, e := range said {
-		require.Equal(t, last, e.Parent, "the recording is a single branch")
-		last, e.Parent = e.ID, "" // a compaction may come between
-		_, err := session.Add(t.Context(), e)
-		if boundary, ok := errors.AsType[*entry.BoundaryError](err); ok {
-			require.Equal(t, entry.BoundaryCovered, boundary.Reason)
-			continue // the test's own compaction covers more than the recording's
-		}
-		require.NoError(t, err)
-		if !extremes.All() && i%5 != 0 {
-			continue
-		}
-		leaves++
-		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
-		path := list(t, session.PathTo(t.Context(), ""))
-		p, err := rule.Find(t.Context(), viewOf(t, session), s)
-		if errors.Is(err, history.ErrNoCut) {
-			continue
-		}
-		require.NoError(t, err)
-		cuts++
-		requireCut(t, rule, path, p, nil)
-		requireCutShown(t, session, path, p, s)
-		if i%50 != 0 {
-			continue
-		}
-		require.NoError(t, session.Compact(t.Context(), summary(fmt.Sprint("summary ", i), p.FirstKept)))
-		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
-		path = list(t, session.PathTo(t.Context(), ""))
-		if p, err = rule.Find(t.Context(), viewOf(t, session), s); err == nil { // less may fit, because the whole turn counts now
-			requireCut(t, rule, path, p, nil)
-			requireCutShown(t, session, path, p, s)
-		}
-	}
-	require.Greater(t, cuts, leaves/20)
-	equal(t, messagesOf(said), messagesOf(all(t, session)))
-}
-
 func TestRepeatedCutsAndCompactionsEndWithANonEmptyView(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(cases(300)) {
@@ -205,30 +128,6 @@ func TestRepeatedCutsAndCompactionsEndWithANonEmptyView(t *testing.T) {
 		equal(t, said, all(t, session)[:len(said)])
 		require.NotEmpty(t, viewOf(t, session).Turns)
 	}
-}
-
-func BenchmarkCut(b *testing.B) {
-	v := viewOf(b, long(b, numbered.Session(), 10_000))
-	s := elements.Sizing{PromptBudget: 200_000, Tokenizer: quarter{}}
-	for name, rule := range theFive() {
-		b.Run(name+" at 10000 entries", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := rule.Find(b.Context(), v, s); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("all but the first turn at 10000 entries", func(b *testing.B) {
-		rule := history.Cut{Messages: 9_990}
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := rule.Find(b.Context(), v, s); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 func TestASessionWithAllTypesOfEntriesCanBeCompactedAtAnyCut(t *testing.T) {

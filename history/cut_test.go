@@ -294,51 +294,6 @@ func TestACutKeepsWhatItsFieldsSay(t *testing.T) {
 	}
 }
 
-// The path has turns of a user message and two rounds of one call. A message costs 200 tokens.
-func TestTheCutsOfTheFivePolicies(t *testing.T) {
-	long := pathOf(strings.Repeat("u c r c r ", 200))
-	running := pathOf(strings.Repeat("u c r c r ", 200) + "u c u")
-	s := elements.Sizing{PromptBudget: 200_000, Tokenizer: hundreds{}}
-	small := s
-	small.PromptBudget = 10_000
-	for _, tt := range []struct {
-		rule   string
-		cut    history.Cut
-		path   []entry.Entry
-		sizing elements.Sizing
-		at     string
-		kept   int // messages
-		split  string
-	}{
-		{"the newest round is kept", newestRound, long, s, "c998", 2, "u995"},
-		{"at a tool boundary the newest round is kept", toolBoundary, long, s, "c998", 2, "u995"},
-		{"at a tool boundary a call that may be running is kept", toolBoundary, running, s, "u1000", 4, ""},
-		{"20,000 tokens are kept", newestTokens, long, s, "u900", 100, ""},
-		{"the first 2 and the newest 20 messages are kept", firstAndNewest, long, s, "u980", 20, ""},
-		{"10 messages are kept", shareOrMessages, long, s, "u990", 10, ""},
-		{"10 messages are kept, if they fit a fifth of the window", shareOrMessages, long, small, "u990", 10, ""},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			p, err := tt.cut.Find(t.Context(), viewOf(t, sessionOf(t, tt.path, false)), tt.sizing)
-			require.NoError(t, err)
-			require.Equal(t, tt.at, p.Units[p.At].ID)
-			require.Len(t, messagesIn(p.Kept()), tt.kept)
-			split := ""
-			if prefix := p.TurnPrefix(); len(prefix) > 0 {
-				split = prefix[0].ID
-			}
-			require.Equal(t, tt.split, split)
-			require.Equal(t, tt.cut.First > 0, len(p.Head) > 0)
-			requireCut(t, tt.cut, tt.path, p, err)
-		})
-	}
-}
-
-// hundreds counts 200 tokens for each message.
-type hundreds struct{ quarter }
-
-func (hundreds) CountMessage(chat.Message) int { return 200 }
-
 func TestAShareWithMessagesAtItsLimits(t *testing.T) {
 	rule := shareOrMessages
 	for _, tt := range []struct {

@@ -185,14 +185,3 @@ func TestAResultIsAcceptedIfItsPathHasTheOpenCall(t *testing.T) {
 	require.Greater(t, accepted, cases(500))
 	require.Greater(t, refused, cases(500))
 }
-
-// A result without a call is refused without a search of the path.
-func BenchmarkResultsOfNoCall(b *testing.B) {
-	s := long(b, numbered.Session(), 10_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.Append(b.Context(), chat.ToolResult("none", "x")); err == nil {
-			b.Fatal("the result was accepted")
-		}
-	}
-}

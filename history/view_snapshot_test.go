@@ -2,9 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -141,66 +138,4 @@ func TestRoundsAreClippedAgainIfTheTokenizerCountsDifferently(t *testing.T) {
 		require.NotEqual(t, count, c.CountText(text), "the tokenizer has learned")
 		require.NotEqual(t, before, show(c))
 	})
-}
-
-// Several goroutines render a session with different sizings while it grows and branches.
-func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
-	t.Parallel()
-	s := numbered.Session()
-	require.NoError(t, s.Append(t.Context(), user, answer))
-	var writing, reading sync.WaitGroup
-	stop := make(chan struct{})
-	for i := range 3 {
-		reading.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				for _, e := range []elements.Node{
-					history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
-				} {
-					if _, err := e.Render(t.Context(), in(100+i%2)); err != nil {
-						t.Error(err)
-					}
-				}
-				if _, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
-					t.Error(err)
-				}
-				if v, err := s.View(t.Context()); err != nil || chat.Validate(append(v.Messages(), user)) != nil {
-					t.Error(err, shape(v))
-				}
-			}
-		})
-	}
-	writing.Go(func() {
-		for i := range 150 {
-			a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
-			err := s.Append(t.Context(), agentCalls("both", a, b), chat.ToolResult(b, numberedLines(30)))
-			if err == nil {
-				err = s.Append(t.Context(), chat.ToolResult(a, numberedLines(40)))
-			}
-			if err == nil && i%10 == 9 {
-				var v history.View
-				if v, err = s.View(t.Context()); err == nil {
-					if c, ok := (history.ClearRule{Keep: 500}).Find(v, quarter{}); ok {
-						_, err = s.Add(t.Context(), entry.Entry{Body: c})
-					}
-				}
-			}
-			if err == nil && i%20 == 7 {
-				err = s.Append(t.Context(), user)
-			}
-			if err == nil && i%50 == 30 {
-				err = s.Branch(t.Context(), "e2")
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	writing.Wait()
-	close(stop)
-	reading.Wait()
 }

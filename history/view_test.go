@@ -218,38 +218,6 @@ func TestACutBeforeACompactionOfEverythingIsRefused(t *testing.T) {
 	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e10")), "covered")
 }
 
-func TestViewWithShowsTheSameAsAfterTheCompaction(t *testing.T) {
-	for _, firstKept := range []string{"e1", "e2", "e4", "e5", "e6", "e9", "e10", "e11", "e13", ""} {
-		t.Run("first kept "+firstKept, func(t *testing.T) {
-			s := talk(t, said3()...)
-			other := talk(t, user, answer)
-			c := entry.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
-			entries := all(t, s)
-			before := renderedIn(t, t.Context(), prompt(s))
-			ctx := trying(t, s, c)
-			preview := renderedIn(t, ctx, prompt(s))
-			require.NotEqual(t, before, preview)
-			require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is not affected")
-			equal(t, entries, all(t, s))
-			require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "ViewWith changes nothing")
-
-			require.NoError(t, s.Compact(ctx, c))
-			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
-			require.Equal(t, preview, renderedIn(t, ctx, prompt(s)))
-		})
-	}
-}
-
-func TestViewWithASecondCompactionReplacesTheFirst(t *testing.T) {
-	s := talk(t, said3()...)
-	require.NoError(t, s.Compact(t.Context(), summary("first", "e6")))
-	c := summary("second", "e11")
-	preview := renderedIn(t, history.WithView(trying(t, s, summary("no", "")), s, viewWith(t, s, c)), prompt(s))
-	require.NotContains(t, preview, "first")
-	require.NoError(t, s.Compact(t.Context(), c))
-	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
-}
-
 func TestWithViewSetsTheViewThatElementsShow(t *testing.T) {
 	s, other := talk(t, said3()...), talk(t, user)
 	before := viewOf(t, s)

@@ -249,19 +249,6 @@ func TestATransientFailureIsRetriedByTheNextRender(t *testing.T) {
 	}
 }
 
-func TestIfThePolicyNamesAModeTheOtherIsNotTried(t *testing.T) {
-	for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
-		t.Run(string(mode), func(t *testing.T) {
-			d := newFixture(t, overflowing()...)
-			d.Policy.Ask.Mode = mode
-			d.Answers(models.Say("no"), models.SaySummary("never asked for"))
-			require.Len(t, d.Fails().Reasons, 1)
-			require.Len(t, d.Requests(), 1)
-			require.Equal(t, "started refused/"+string(mode)+" failed", kinds(*d.Heard))
-		})
-	}
-}
-
 // simple returns a fixture that asks in simple mode only.
 func simple(t testing.TB, messages ...chat.Message) fixture {
 	d := newFixture(t, messages...)
@@ -527,45 +514,6 @@ func TestTheModelsErrorIsFoundInTheErrorOfTheRender(t *testing.T) {
 	d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
 	_, ok = errors.AsType[*chat.TransientError](error(d.Fails()))
 	require.True(t, ok)
-}
-
-func TestMessagesAppendedWhileTheModelAnswersStay(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		late   []chat.Message
-		newest []chat.Message // must be shown before the late ones
-	}{
-		{"a round", round(50, 100), []chat.Message{chat.UserMessage(task)}},
-		{"a user message, which starts a turn", []chat.Message{chat.UserMessage("Wait!")}, []chat.Message{chat.UserMessage(task)}},
-		{"a turn and rounds", append([]chat.Message{chat.UserMessage("Wait!")}, rounds(50, 52, 100)...), []chat.Message{chat.UserMessage(task)}},
-	} {
-		for _, mode := range []policy.Mode{policy.ModeFull, policy.ModeSimple} {
-			t.Run(c.name+", "+string(mode), func(t *testing.T) {
-				d := newFileFixture(t, overflowing()...)
-				d.Policy.Ask.Mode = mode
-				before := said(d.Session)
-				d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-					done := make(chan error)
-					go func() { done <- d.Session.Append(ctx, c.late...) }()
-					if err := <-done; err != nil {
-						return chat.Response{}, err
-					}
-					return models.SaySummary("Made before it was said.")(ctx, r)
-				})
-				got := d.Messages()
-				equal(t, append(before, c.late...), said(d.Session))
-				require.NotContains(t, text(d.Request().Messages), c.late[0].Text())
-				want := append(append(c.newest, before[11:]...), c.late...)
-				equal(t, want, got[2:])
-				require.Equal(t, "e12", compactions(d.Session)[0].FirstKept)
-
-				again, err := history.Read(d.Session.Path(), history.Options{})
-				require.NoError(t, err)
-				defer again.Close()
-				equal(t, got, fixtureOf(t, again).Messages())
-			})
-		}
-	}
 }
 
 func TestMessagesAppendedWhileTheModelAnswersMayNotFit(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
-	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
 // slowly returns a step that answers after a time, or fails if the request is cancelled first.
@@ -41,65 +40,6 @@ func backgroundFixture(t testing.TB, tokens int) fixture {
 	d.Policy.Background = policy.Background{Wait: 0.95, Apply: 0.65}
 	d.Policy.Ask.Prompts = nil // full and simple mode
 	return d
-}
-
-func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := backgroundFixture(t, 3400)
-		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
-		require.Equal(t, policy.PendingNone, d.PendingNow())
-		before := d.Messages() // does not wait
-		equal(t, said(d.Session), before[1:])
-		require.Equal(t, policy.PendingRunning, d.PendingNow())
-
-		d.Say(round(5, 100)...)
-		equal(t, said(d.Session), d.Messages()[1:])
-		require.Equal(t, "a summary is running", d.Explain(t.Context()).Why)
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		require.Equal(t, policy.PendingReady, d.PendingNow())
-		require.Empty(t, compactions(d.Session), "nothing changes before the next render")
-
-		d.Say(round(6, 100)...)
-		all := said(d.Session)
-		got := d.Messages()
-		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
-		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // messages appended meanwhile stay
-		require.NotContains(t, text(d.Request().Messages), "Step 5.", "messages appended meanwhile are not summarised")
-		require.Equal(t, policy.PendingNone, d.PendingNow())
-		require.Equal(t, "started ready/full done/full", kinds(*d.Heard))
-		for _, e := range *d.Heard {
-			require.True(t, e.Background)
-		}
-		equal(t, got, d.Messages())
-		require.Len(t, d.Requests(), 1)
-	})
-}
-
-func TestARenderWaitsForABackgroundSummaryOnlyNearTheLimit(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		more int // tokens said meanwhile
-		wait bool
-	}{
-		{"not while there is room", 200, false},
-		{"near the limit", 450, true},
-		{"if the prompt does not fit", 900, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := backgroundFixture(t, 3400)
-				d.Answers(slowly(30*time.Second, models.SaySummary("Made meanwhile.")))
-				d.Messages()
-				d.Say(round(5, c.more)...)
-				start := time.Now()
-				got := d.Messages()
-				require.Equal(t, c.wait, time.Since(start) >= 30*time.Second)
-				require.Equal(t, c.wait, len(compactions(d.Session)) == 1)
-				require.Equal(t, []int{5}, outputs(text(got))[len(outputs(text(got)))-1:])
-			})
-		})
-	}
 }
 
 func TestWaitReturnsOnceTheSummaryIsReadyOrItsContextEnds(t *testing.T) {
@@ -230,31 +170,6 @@ func failure(d fixture) error {
 	return err
 }
 
-func TestAPromptThatDoesNotFitWaitsUntilTheTimeoutWhileTheSummaryIsMade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, background := range []bool{true, false} {
-			d := backgroundFixture(t, 3400)
-			d.Policy.Background.Timeout = 10 * time.Second
-			d.Answers(slowly(time.Minute, models.SaySummary("At last.")))
-			if background {
-				d.Messages()
-			}
-			d.Say(round(5, 900)...)
-			for range 2 {
-				start := time.Now()
-				pending, ok := errors.AsType[*summarize.PendingError](failure(d))
-				require.True(t, ok)
-				require.Equal(t, 10*time.Second, time.Since(start))
-				require.NotNil(t, pending.Budget)
-				require.Equal(t, "the model", pending.Running)
-			}
-			require.NoError(t, d.Wait(t.Context()))
-			require.Contains(t, d.Messages()[1].Text(), "At last.")
-			require.Len(t, d.Requests(), 1)
-		}
-	})
-}
-
 func TestAPromptThatCanBeSentWaitsOnceForASummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)
@@ -361,50 +276,5 @@ func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 		require.Equal(t, policy.PendingNone, d.PendingNow())
 		d.Policy.Ask.Checks = nil
 		d.Messages()
-	})
-}
-
-func TestWithBackgroundAlwaysTheFirstPromptThatDoesNotFitTakesTheLastResort(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		resort policy.LastResort
-		first  string
-	}{
-		{"truncated", policy.ResortTruncate, "started truncated"},
-		{"droppable", policy.ResortDrop, "started let go"},
-		{"if the last resort is the error the prompt is compacted at once", policy.ResortError, "started done/full"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newFixture(t, overflowing()...)
-				d.Policy.Trigger = policy.Trigger{{Ratio: 0.8, Background: true}}
-				d.Policy.Background.Always, d.Policy.Overflow.LastResort = true, c.resort
-				d.Target.Model = &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
-					time.Sleep(time.Second)
-					return models.SaySummary("Done.")(ctx, r)
-				}}
-				d.Messages()
-				require.Equal(t, c.first, kinds(*d.Heard))
-				d.Say(round(7, 100)...)
-				require.Contains(t, text(d.Messages()), "Done.", "the next render waits")
-			})
-		})
-	}
-}
-
-func TestAForcedModeStillForksInTheBackground(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := copilotFixture(t)
-		fork := prompts.ForkPrompt()
-		fork.Background = true
-		d.Policy.Ask.Prompts = []policy.Prompt{fork, prompts.FullPrompt(), prompts.SimplePrompt()}
-		d.Policy.Ask.Mode = policy.ModeSimple
-		d.Answers(models.Fail(errDown), models.SaySummary("Simple."))
-		sent := d.Messages()
-		synctest.Wait()
-		equal(t, sent, d.Request().Messages[:len(sent)])
-		d.Say(rounds(20, 23, roundTokens)...)
-		require.Contains(t, text(d.Messages()), "Simple.")
-		require.Empty(t, d.Requests()[1].Tools, "not full mode")
 	})
 }

@@ -1,12 +1,9 @@
 package summarize_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -142,35 +138,6 @@ func TestTheNewestRoundsAreKeptWordForWord(t *testing.T) {
 	}
 }
 
-func TestFullModeSendsTheConversationWithItsToolsAndAsksForEightSections(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	d.Answers(models.SaySummary("short"))
-	d.Messages()
-
-	r := d.Request()
-	require.NoError(t, chat.Validate(r.Messages))
-	equal(t, d.Target.Tools, r.Tools)
-	require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
-	require.NotNil(t, r.Temperature)
-	require.Zero(t, *r.Temperature)
-	require.LessOrEqual(t, count(quarter{}, r.Messages), budget, "the window defaults to the budget")
-	require.Equal(t, chat.RoleSystem, r.Messages[0].Role)
-
-	last := r.Messages[len(r.Messages)-1]
-	require.Equal(t, chat.RoleUser, last.Role)
-	for i, title := range []string{
-		"Conversation Overview", "Technical Foundation", "Codebase Status", "Problem Resolution",
-		"Progress Tracking", "Active Work State", "Recent Operations", "Continuation Plan",
-	} {
-		require.Contains(t, last.Text(), fmt.Sprintf("\n%d. %s: ", i+1, title))
-	}
-	require.Contains(t, last.Text(), "Do not call tools")
-	room := hint(t, last.Text())
-	require.Less(t, room, budget/5)
-	require.GreaterOrEqual(t, r.MaxTokens, 3*room/2, "the analysis needs room too")
-}
-
 // hint returns the tokens that a request allows for the summary.
 func hint(t testing.TB, request string) int {
 	t.Helper()
@@ -228,27 +195,6 @@ func TestARequestIsValidThoughTheHistoryHasMissingResultsAndBlankMessages(t *tes
 	require.NoError(t, chat.Validate(d.Request().Messages))
 }
 
-func TestTheSecondSummaryCoversTheFirst(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	d.Answers(models.SaySummary("The first summary."), models.SaySummary("The second summary."))
-	d.Messages()
-	d.Say(rounds(7, 11, roundTokens)...)
-	all := said(d.Session)
-	got := d.Messages()
-
-	require.Len(t, d.Requests(), 2)
-	second := d.Requests()[1].Messages
-	equal(t, chat.UserMessage("<conversation-summary>\nThe first summary.\n</conversation-summary>"), second[1])
-	equal(t, append([]chat.Message{chat.UserMessage(task)}, all[11:21]...), second[2:len(second)-1])
-	require.NoError(t, chat.Validate(second))
-
-	require.Equal(t, "<conversation-summary>\nThe second summary.\n</conversation-summary>", got[1].Text())
-	require.NotContains(t, text(got), "The first summary.")
-	equal(t, []chat.Message{chat.UserMessage(task), all[21], all[22]}, got[2:])
-	equal(t, all, said(d.Session))
-	require.Equal(t, []string{"e12", "e25"}, []string{compactions(d.Session)[0].FirstKept, compactions(d.Session)[1].FirstKept})
-}
-
 func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("one"), models.SaySummary("two"))
@@ -268,38 +214,6 @@ func TestASummaryIsOneUserMessageInWhichOnlyOurTagsAreEscaped(t *testing.T) {
 	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.Messages()[1].Text())
 }
 
-func TestTheBreadcrumbNamesTheTranscriptItsLinesAndACallThatReadsIt(t *testing.T) {
-	t.Chdir(t.TempDir())
-	d := fixtureOf(t, opened(t, "session.jsonl"), overflowing()...)
-	d.Say(rounds(7, 12, 200)...)
-	d.Target.ContextWindow = 2 * budget
-	d.Policy.Replace.ReadTool = "view"
-	d.Target.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
-	d.Answers(models.SaySummary("short"))
-	got := d.Messages()[1].Text()
-
-	path := d.Session.Path()
-	require.True(t, filepath.IsAbs(path))
-	body, ok := strings.CutPrefix(got, "<conversation-summary>\nshort\n\n<transcript ")
-	require.True(t, ok, got)
-	require.True(t, strings.HasSuffix(body, "\n</transcript>\n</conversation-summary>"), got)
-	// The lines of the file when the summary was made: the header, the user message, two for each of the twelve rounds,
-	// and the plan with its preamble.
-	require.True(t, strings.HasPrefix(body, fmt.Sprintf("path=%q lines=%q>\n", path, "28")), got)
-	require.Contains(t, body, "with the tool view")
-	call := regexp.MustCompile(`\nview\((\{.*\})\)\n`).FindStringSubmatch(body)
-	require.NotNil(t, call, got)
-	var arguments struct {
-		Path          string
-		Offset, Limit int
-	}
-	require.NoError(t, json.Unmarshal([]byte(call[1]), &arguments))
-	require.Equal(t, path, arguments.Path)
-	require.Equal(t, 8, arguments.Offset)
-	require.Equal(t, 20, arguments.Limit)
-	require.Equal(t, 28+1, strings.Count(content(t, path), "\n"), "the lines of the breadcrumb, and the compaction")
-}
-
 func TestASummaryCanLackABreadcrumb(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -316,60 +230,6 @@ func TestASummaryCanLackABreadcrumb(t *testing.T) {
 			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.Messages()[1].Text())
 		})
 	}
-}
-
-func TestSummaryIsWrittenOnce(t *testing.T) {
-	d := newFileFixture(t, overflowing()...)
-	d.Answers(models.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
-	first := d.Messages()
-	for n := 7; n < 10; n++ {
-		d.Say(round(n, 500)...)
-		equal(t, first, d.Messages()[:len(first)]) // the next prompt begins with the one before
-	}
-	require.Len(t, d.Requests(), 1)
-	want := d.Messages()
-	path := d.Session.Path()
-	read, err := history.Read(path, history.Options{})
-	require.NoError(t, err)
-	equal(t, want, fixtureOf(t, read).Messages())
-	require.NoError(t, d.Session.Close())
-
-	again := fixtureOf(t, opened(t, path))
-	equal(t, want, again.Messages())
-	require.Empty(t, again.Requests())
-	again.Say(chat.UserMessage("Thanks."))
-	require.Equal(t, first[1], again.Messages()[1])
-}
-
-func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
-	d := newFileFixture(t, overflowing()...)
-	d.Target.ContextWindow = 2 * budget
-	d.Answers(models.SaySummary("one"), models.SaySummary("two"))
-	d.Messages()
-	d.Say(rounds(7, 11, roundTokens)...)
-	got := d.Messages()[1].Text()
-	require.Contains(t, d.Requests()[1].Messages[1].Text(), `lines="16"`)
-	require.Equal(t, 1, strings.Count(got, "<transcript "))
-	require.Contains(t, got, `lines="28"`)
-}
-
-func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 5, roundTokens)...)
-	context := elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(words(1000))}}
-	r, err := d.Render(t.Context(), prompt(d.Session, context))
-	require.NoError(t, err)
-	equal(t, said(d.Session), r.Messages[1:])
-	require.Len(t, r.Report().Dropped(), 1)
-	require.Empty(t, d.Requests())
-
-	d.Say(round(6, roundTokens)...)
-	d.Answers(models.SaySummary("short"))
-	r, err = d.Render(t.Context(), prompt(d.Session, context))
-	require.NoError(t, err)
-	require.Len(t, d.Requests(), 1)
-	require.NotContains(t, text(d.Request().Messages), "abc abc", "only history is summarised")
-	require.Contains(t, text(r.Messages), "abc abc", "a compaction makes room for it again")
 }
 
 func TestNoModelIsAskedIfTheRequiredPiecesAreTooLarge(t *testing.T) {
@@ -503,16 +363,4 @@ func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 		require.Equal(t, event.Started, (*d.Heard)[0].Kind)
 		require.Equal(t, c.over, (*d.Heard)[0].Over)
 	}
-}
-
-func TestOnlyTheFilesOfCoveredRoundsAreListed(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 8, roundTokens)...)
-	d.Policy.Cut.Rounds = 2
-	d.Policy.Replace.With = ohmypi.Replacement
-	d.Always(models.SaySummary("Done."))
-	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-2.go\nfile-3.go\nfile-4.go\nfile-5.go\nfile-6.go\n</read-files>")
-	d.Say(rounds(9, 12, roundTokens)...)
-	require.Contains(t, text(d.Messages()), "\nfile-1.go\n", "files of the earlier summary stay listed")
-	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-10.go\nfile-2.go\n")
 }

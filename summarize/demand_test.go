@@ -12,10 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
@@ -26,66 +24,6 @@ func roomy(t testing.TB) fixture {
 	d := newFixture(t, chat.UserMessage(task))
 	d.Say(rounds(1, 4, 400)...)
 	return d
-}
-
-func TestCompactFollowsItsInstructionsAndSaysWhatItRemoved(t *testing.T) {
-	d := roomy(t)
-	before := d.Messages()
-	d.Answers(models.SaySummary("As asked."))
-	got, err := d.Compact(t.Context(), "Mind the tests.")
-	require.NoError(t, err)
-	require.Contains(t, text(d.Request().Messages), "The user asks of the summary: Mind the tests.")
-	equal(t, d.Messages(), got.Result.Messages)
-	require.Equal(t, len(before)-len(got.Result.Messages), got.MessagesRemoved)
-	require.Equal(t, count(quarter{}, before)-count(quarter{}, got.Result.Messages), got.TokensRemoved)
-	require.Equal(t, policy.OnDemand, (*d.Heard)[1].Reason)
-}
-
-func TestCompactIsRefused(t *testing.T) {
-	t.Run("before any prompt was rendered", func(t *testing.T) {
-		_, err := roomy(t).Compact(t.Context(), "")
-		require.ErrorIs(t, err, summarize.ErrNoPrompt)
-	})
-	t.Run("with fewer messages than the policy requires", func(t *testing.T) {
-		d := newFixture(t, chat.UserMessage(task))
-		d.Policy.Trigger = copilotcli.Policy().Trigger
-		d.Messages()
-		_, err := d.Compact(t.Context(), "")
-		require.ErrorIs(t, err, summarize.ErrNothingToCompact)
-		require.ErrorContains(t, err, "1 messages, fewer than 2")
-	})
-	t.Run("without a model", func(t *testing.T) {
-		d := roomy(t)
-		d.Messages()
-		d.Target.Model = nil
-		_, err := d.Compact(t.Context(), "")
-		require.ErrorContains(t, err, "Model is not set")
-	})
-	t.Run("while another compaction is made", func(t *testing.T) {
-		d := roomy(t)
-		d.Messages()
-		var second error
-		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-			_, second = d.Compact(t.Context(), "")
-			return models.SaySummary("one")(ctx, r)
-		})
-		_, err := d.Compact(t.Context(), "")
-		require.NoError(t, err)
-		require.ErrorIs(t, second, summarize.ErrBusy)
-		require.Len(t, d.Requests(), 1)
-	})
-	t.Run("if it is aborted", func(t *testing.T) {
-		d := roomy(t)
-		d.Messages()
-		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-			d.Abort()
-			return models.SaySummary("too late")(ctx, r)
-		})
-		_, err := d.Compact(t.Context(), "")
-		require.ErrorIs(t, err, summarize.ErrAborted)
-		require.Empty(t, compactions(d.Session))
-		require.Contains(t, kinds(*d.Heard), "cancelled")
-	})
 }
 
 func TestCompactInterruptsBackgroundWork(t *testing.T) {
@@ -317,14 +255,6 @@ func TestRecoverUsesTheProvidersCount(t *testing.T) {
 	require.LessOrEqual(t, 2*r.Tokens, 4000)
 }
 
-func TestRecoverPassesOtherErrorsOn(t *testing.T) {
-	d := roomy(t)
-	d.Policy.Trigger = policy.Trigger{{On: policy.OnContextLimit}}
-	other := errors.New("the key is wrong")
-	_, err := d.Recover(t.Context(), prompt(d.Session), other, "")
-	require.Same(t, other, err)
-}
-
 func TestARefusalIsAnsweredUnderAnyPolicy(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p policy.Policy) {
 		for _, off := range []bool{false, true} {
@@ -347,21 +277,6 @@ type status int
 func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
 func (s status) StatusCode() int { return int(s) }
 
-func TestTruncationIsTheLastGuard(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	d.Policy.Overflow.LastResort = policy.ResortTruncate
-	d.Answers(models.Say("no"), models.Say("no"))
-	got := d.Messages()
-	require.Equal(t, "You are a coding agent.", got[0].Text())
-	equal(t, chat.UserMessage(task), got[1])
-	require.Equal(t, []int{6}, outputs(text(got))[len(outputs(text(got)))-1:])
-	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.Heard))
-	truncated := (*d.Heard)[4]
-	require.Equal(t, count(quarter{}, got), truncated.TokensAfter)
-	require.Empty(t, compactions(d.Session))
-	require.Len(t, said(d.Session), 13, "the session keeps everything")
-}
-
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	d := newFixture(t, overflowing()...)
 	d.Policy.Overflow.LastResort = policy.ResortTruncate
@@ -374,23 +289,4 @@ func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	require.Contains(t, kinds(*d.Heard), "truncated")
 	require.Contains(t, got[1].Text(), "What went before.")
 	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
-}
-
-func TestNothingIsCompactedIfClearingSuffices(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 4, 850)...)
-	d.Policy.Trigger = policy.Trigger{{Ratio: 0.8}}
-	d.Policy.Clear.Rule = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}
-	got := d.Messages()
-	require.Equal(t, []int{3, 4}, outputs(text(got)))
-	require.Equal(t, 2, strings.Count(text(got), "[gone]"))
-	require.Equal(t, "cleared", kinds(*d.Heard))
-	require.Less(t, (*d.Heard)[0].TokensAfter, (*d.Heard)[0].TokensBefore)
-	require.Empty(t, d.Requests())
-	equal(t, got, d.Messages())
-
-	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // clearing no longer suffices
-	d.Answers(models.SaySummary("short"))
-	require.Contains(t, d.Messages()[1].Text(), "short")
-	require.NotContains(t, text(d.Request().Messages), "[output 001]", "cleared output is not summarised")
 }

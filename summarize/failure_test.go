@@ -73,12 +73,6 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 	})
 }
 
-func TestABadRequestIsRetriedInSimpleMode(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	d.Answers(models.Fail(status(400)), models.SaySummary("Simple."))
-	require.Contains(t, text(d.Messages()), "Simple.")
-}
-
 func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.T) {
 	for _, err := range []error{errDown, status(401), status(404), status(400), &chat.TransientError{Err: errDown}, context.DeadlineExceeded} {
 		first, second := down(err), down(err)

@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,54 +48,6 @@ func (s *fullStore) fill(full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.full = full
-}
-
-func TestAFaultOfTheModelLosesNothingAndTheNextRenderWorks(t *testing.T) {
-	for _, f := range []struct {
-		name string
-		step models.Step
-	}{
-		{"the model returns an error", models.Fail(errors.New("down"))},
-		{"the model times out", func(ctx context.Context, _ chat.Request) (chat.Response, error) {
-			ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-			defer cancel()
-			<-ctx.Done()
-			return chat.Response{}, ctx.Err()
-		}},
-		{"the model answers nothing", models.Say("")},
-		{"the model answers junk", models.Say("\x00\xff{}")},
-		{"the model panics", func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }},
-	} {
-		t.Run(f.name+", in the foreground", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := newFixture(t, overflowing()...)
-				d.Answers(f.step, f.step)
-				d.Fails()
-				equal(t, overflowing(), said(d.Session))
-				require.Empty(t, compactions(d.Session))
-				d.Say(chat.UserMessage("Try again."))
-				d.Target.ContextWindow = 2 * budget
-				d.Answers(models.SaySummary("Good."))
-				require.Contains(t, d.Messages()[1].Text(), "Good.")
-			})
-		})
-		t.Run(f.name+", in the background", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d := backgroundFixture(t, 3400)
-				d.Answers(f.step, f.step)
-				before := d.Messages()
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				require.Equal(t, policy.PendingNone, d.PendingNow())
-				equal(t, before[1:], said(d.Session))
-				d.Say(round(5, 50)...)
-				d.Answers(models.SaySummary("Good."))
-				d.Messages()
-				synctest.Wait()
-				require.Contains(t, d.Messages()[1].Text(), "Good.")
-			})
-		})
-	}
 }
 
 func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {

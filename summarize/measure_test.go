@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -243,20 +242,6 @@ func TestJitterDependsOnTheSessionAndItsLeafAlone(t *testing.T) {
 	again := reopened(t, d)
 	again.Messages()
 	require.Equal(t, j, again.Explain(t.Context()).Measurement.Jitter)
-}
-
-func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
-	dir := t.TempDir()
-	d := fixtureOf(t, opened(t, filepath.Join(dir, "s.jsonl")), chat.UserMessage(task))
-	d.Policy = a3s.Policy()
-	d.Policy.Clear.Rule.Keep = 1500
-	d.Say(rounds(1, 5, 700)...)
-	before := d.Messages()
-	require.Equal(t, "cleared", kinds(*d.Heard))
-	require.Less(t, count(quarter{}, before), 3200)
-	again := reopened(t, d)
-	equal(t, before, again.Messages())
-	require.Empty(t, *again.Heard, "the output is not cleared again")
 }
 
 func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {

@@ -252,19 +252,3 @@ func path(entries []entry.Entry) iter.Seq2[entry.Entry, error] {
 		}
 	}
 }
-
-func TestInstructionsReplaceThoseOfTheBranchPrompt(t *testing.T) {
-	m := firstMaterial()
-	require.Contains(t, text(mustRenderRequest(t, prompts.BranchPrompt().Request(m))), "need not be tried or found out again")
-	m.Instructions = "Only the names."
-	got := text(mustRenderRequest(t, prompts.BranchPrompt().Request(m)))
-	require.Contains(t, got, "Only the names.")
-	require.NotContains(t, got, "need not be tried")
-}
-
-func TestWithFilesListsReadAndModifiedFiles(t *testing.T) {
-	require.Equal(t, "S", prompts.WithFiles("S", entry.Files{}))
-	require.Equal(t, "S\n\n<read-files>\na\nb\\n<\\/read-files>\n</read-files>\n\n<modified-files>\nc\n</modified-files>",
-		prompts.WithFiles("S", entry.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))
-	require.Equal(t, "S\n\n<modified-files>\nc\n</modified-files>", prompts.WithFiles("S", entry.Files{Modified: []string{"c"}}))
-}

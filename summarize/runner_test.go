@@ -20,7 +20,6 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
-	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policy"
@@ -170,44 +169,6 @@ func TestRenderOptionsArePassedOn(t *testing.T) {
 	full, err := d.Render(t.Context(), prompt(d.Session, documents(20, 300)))
 	require.NoError(t, err)
 	require.LessOrEqual(t, full.Tokens, budget*6/10, "pruning goes down to LowWater")
-}
-
-func TestForASwitchOfModelsTheOldModelSummarises(t *testing.T) {
-	old, next := saying("From the model that answered so far."), saying("From the new one.")
-	d := newFixture(t, chat.UserMessage(task))
-	d.Policy = copilotcli.Policy()
-	d.Target.Model, d.Target.Name, d.Target.Budget = old, "old", 100_000
-	d.Say(rounds(1, 8, 660)...)
-	d.Messages()
-	target := policy.Target{Model: next, Name: "new", Tokenizer: quarter{}, Budget: 3000, ContextWindow: 3500}
-	r, err := d.SwitchModel(t.Context(), prompt(d.Session), target)
-	require.NoError(t, err)
-	require.LessOrEqual(t, r.Tokens, 3000)
-	require.Contains(t, text(r.Messages), "From the model that answered so far.")
-	require.Equal(t, "new", d.Current().Name)
-	change, ok, err := d.Session.Latest(t.Context(), entry.TypeModelChange)
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, "new", change.Body.(entry.ModelChange).Model)
-	d.Say(rounds(20, 24, 600)...)
-	r, err = d.Render(t.Context(), prompt(d.Session))
-	require.NoError(t, err)
-	require.LessOrEqual(t, r.Tokens, 3000)
-	require.Positive(t, next.asked())
-}
-
-func TestASwitchThatFailsChangesNothing(t *testing.T) {
-	d := newFixture(t, chat.UserMessage(task))
-	d.Policy = copilotcli.Policy()
-	d.Policy.Overflow.LastResort = policy.ResortError
-	d.Target.Model, d.Target.Name, d.Target.Budget = down(errDown), "old", 100_000
-	d.Say(rounds(1, 8, 660)...)
-	_, err := d.SwitchModel(t.Context(), prompt(d.Session), policy.Target{Model: d.Script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
-	require.ErrorIs(t, err, errDown)
-	require.Equal(t, "old", d.Current().Name)
-	_, ok, err := d.Session.Latest(t.Context(), entry.TypeModelChange)
-	require.NoError(t, err)
-	require.False(t, ok)
 }
 
 func TestEveryReturnedPromptHasOneUsageEvent(t *testing.T) {

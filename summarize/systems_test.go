@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,66 +17,12 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
-
-func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
-	for _, c := range []struct {
-		threshold float64
-		compacts  bool
-	}{{0, false}, {1, false}, {0.4, true}, {1500, true}, {100_000, false}} {
-		d := roomy(t)
-		d.Policy.Counting.Threshold = c.threshold
-		d.Answers(models.SaySummary("short"))
-		d.Messages()
-		require.Equal(t, c.compacts, len(d.Requests()) == 1, "%v", c.threshold)
-	}
-	for _, bad := range []float64{-1, 1.5, 99} {
-		d := roomy(t)
-		d.Policy.Counting.Threshold = bad
-		_, err := d.Render(t.Context(), prompt(d.Session))
-		_, ok := errors.AsType[*sizing.ThresholdError](err)
-		require.True(t, ok, "%v", bad)
-	}
-}
-
-func TestAPolicyThatIsOffCompactsOnlyOnDemand(t *testing.T) {
-	d := newFixture(t, overflowing()...)
-	d.Policy.Off = true
-	_, err := d.Render(t.Context(), prompt(d.Session))
-	_, over := errors.AsType[*render.BudgetExceededError](err)
-	require.True(t, over)
-	require.Contains(t, d.Explain(t.Context()).String(), "the policy is off")
-	require.Empty(t, d.Requests())
-	d.Answers(models.SaySummary("by hand"))
-	_, err = d.Compact(t.Context(), "")
-	require.NoError(t, err)
-}
-
-func TestAForkBeginsWithTheRequestBeforeIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newFixture(t, chat.UserMessage(task))
-		d.Say(rounds(1, 4, 820)...)
-		d.Target.Tools = []chat.Tool{{Name: "read"}}
-		d.Policy = copilotchat.Policy()
-		d.Answers(models.SaySummary("Forked."))
-		sent := d.Messages()
-		synctest.Wait()
-		r := d.Request()
-		equal(t, sent, r.Messages[:len(sent)])
-		require.Len(t, r.Messages, len(sent)+1)
-		equal(t, d.Target.Tools, r.Tools)
-		require.Equal(t, chat.ToolChoiceAuto, r.ToolChoice, "as in the agent's request: the cache depends on it")
-		require.NotNil(t, r.Stream)
-		require.Contains(t, d.Messages()[1].Text(), "Forked.")
-	})
-}
 
 func TestRequestsFollowTheQuirksOfTheModel(t *testing.T) {
 	search := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s", Name: "tool_search", Arguments: "{}"}}}
@@ -108,27 +53,6 @@ func TestRequestsFollowTheQuirksOfTheModel(t *testing.T) {
 			}
 			require.Equal(t, c.stripped, !calls)
 			require.Equal(t, c.reminded, strings.Contains(got[1].Text(), "Keep going"))
-		})
-	}
-}
-
-func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
-	for _, c := range []struct {
-		name, agent string
-		other       models.Step
-		want        string
-	}{
-		{"an agent that the route names", "gpt-5", models.SaySummary("of the other"), "of the other"},
-		{"an agent that the route does not name", "claude", models.SaySummary("of the other"), "of its own"},
-		{"a routed model that fails", "gpt-5", models.Fail(errors.New("down")), "of its own"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newFixture(t, overflowing()...)
-			d.Target.Name = c.agent
-			d.Policy.Ask.Routes = []policy.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-			d.Models = map[string]policy.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
-			d.Answers(models.SaySummary("of its own"))
-			require.Contains(t, d.Messages()[1].Text(), c.want)
 		})
 	}
 }

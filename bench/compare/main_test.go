@@ -84,14 +84,6 @@ func TestListAndHelpPrintToStdout(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-func TestNamesOfComparisonsAreUnique(t *testing.T) {
-	names := map[string]bool{}
-	for _, p := range plans() {
-		require.False(t, names[p.name], p.name)
-		names[p.name] = true
-	}
-}
-
 func TestAnInterruptIsReportedInOneLine(t *testing.T) {
 	t.Chdir("../..")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,13 +91,4 @@ func TestAnInterruptIsReportedInOneLine(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitInterrupted, runWith(ctx, tiny("step"), &stdout, &stderr))
 	require.Contains(t, stderr.String(), "compare: interrupted\n")
-}
-
-func TestControlCharactersInArgumentsAreEscaped(t *testing.T) {
-	for _, args := range [][]string{{"-no\x1b[2J"}, {"-run", "(\x1b[2J\u202e"}} {
-		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitCannot, run(t.Context(), args, &stdout, &stderr))
-		require.Contains(t, stderr.String(), `\u`)
-		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
-	}
 }

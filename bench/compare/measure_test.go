@@ -41,21 +41,6 @@ func TestContestantsTakeTurns(t *testing.T) {
 	}, got)
 }
 
-func TestARoundCanBeStretched(t *testing.T) {
-	var r recorder
-	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("a", 10)}, stretch: 3},
-		pace{rounds: 1, warmUp: 1, lap: 50})
-	require.NoError(t, err)
-	require.Equal(t, []string{"a×1", "a×15"}, r.laps)
-}
-
-func TestAJobThatTakesNoTimeEnds(t *testing.T) {
-	var r recorder
-	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("none", 0)}}, pace{rounds: 1, lap: time.Hour})
-	require.NoError(t, err)
-	require.Equal(t, []string{"none×1", fmt.Sprintf("none×%d", maxTimes)}, r.laps)
-}
-
 func TestErrorsNameTheContestant(t *testing.T) {
 	broken := errors.New("broken")
 	for name, lap := range map[string]lap{
@@ -83,21 +68,4 @@ func TestCancelledLapsEnd(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 		})
 	}
-}
-
-// Allocations show it without a clock.
-func TestTheSetUpIsNotCounted(t *testing.T) {
-	var kept [][]byte
-	spent, err := afresh(
-		func(context.Context) (int, error) {
-			for range 1000 {
-				kept = append(kept, make([]byte, 64))
-			}
-			return len(kept), nil
-		},
-		func(context.Context, int) error { return nil },
-	)(t.Context(), 10)
-	require.NoError(t, err)
-	require.Len(t, kept, 10_000)
-	require.Less(t, spent.allocs, int64(1000))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,29 +44,5 @@ func TestATableShowsMediansRatiosAndTargets(t *testing.T) {
 	require.Equal(t, map[state]int{met: 1, missed: 2, notMeasured: 1}, tally([]outcome{o}))
 	for line := range strings.Lines(out.String()) {
 		require.Equal(t, strings.TrimRight(line, " \n")+"\n", line, "no white space at the end")
-	}
-}
-
-func TestUnsteadyRowsAreCounted(t *testing.T) {
-	made := func(times ...time.Duration) row {
-		r := row{Rounds: times}
-		if len(times) > 0 {
-			r.Min, r.Max = slices.Min(times), slices.Max(times)
-		}
-		return r
-	}
-	n, of := unsteady([]outcome{{Contestants: []row{made(10, 21), made(10, 20), made(10)}}, {Contestants: []row{made(5, 1, 3), made()}}})
-	require.Equal(t, []int{2, 3}, []int{n, of})
-}
-
-func TestNumbersHaveThreeDigits(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0 ns", 999: "999 ns", 1_000: "1.00 µs", 12_345: "12.3 µs", 999_400: "999 µs", 25 * time.Millisecond: "25.0 ms",
-		1234 * time.Millisecond: "1.23 s", 90 * time.Second: "90.0 s", time.Hour: "3600 s",
-	} {
-		require.Equal(t, want, duration(d))
-	}
-	for v, want := range map[float64]string{0: "0.00×", 0.0123: "0.01×", 0.001: "0.001×", 1: "1.00×", 99.94: "99.9×", 312.5: "312×"} {
-		require.Equal(t, want, factor(v))
 	}
 }

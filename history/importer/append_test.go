@@ -3,7 +3,6 @@ package importer_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -366,33 +365,6 @@ func TestAppendToReturnsTheStoresError(t *testing.T) {
 	require.NoError(t, session.Close())
 	_, err = recording.AppendTo(t.Context(), session)
 	require.ErrorIs(t, err, storage.ErrClosed)
-}
-
-// The recording has many compactions whose cuts are within one long run of results without calls.
-func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
-	for _, n := range []int{1_000, 4_000} {
-		b.Run(fmt.Sprint(n, " results"), func(b *testing.B) {
-			r := &importer.Recording{}
-			add := func(id string, body entry.Body) {
-				parent := r.Leaf
-				r.Records = append(r.Records, importer.Record{Entry: entry.Entry{ID: id, Parent: parent, Body: body}, Line: len(r.Records) + 1})
-				r.Leaf = id
-			}
-			add("first", entry.Message{Message: chat.UserMessage("go")})
-			for i := range n {
-				add(fmt.Sprint("t", i), entry.Message{Message: chat.ToolResult(fmt.Sprint("c", i), "x")})
-			}
-			for i := range n / 4 {
-				add(fmt.Sprint("k", i), entry.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: fmt.Sprint("t", n-1-i)})
-			}
-			for b.Loop() {
-				if _, err := r.AppendTo(b.Context(), numbered.Session()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/result")
-		})
-	}
 }
 
 func TestOnlyTheEntryThatIsNestedTooDeepIsRefused(t *testing.T) {

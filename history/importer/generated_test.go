@@ -66,13 +66,3 @@ func TestTheGeneratedSessionHasNoDuplicateIDs(t *testing.T) {
 		ids[e.ID] = true
 	}
 }
-
-func BenchmarkRead(b *testing.B) {
-	raw, err := os.ReadFile(generated)
-	require.NoError(b, err)
-	b.SetBytes(int64(len(raw)))
-	for b.Loop() {
-		_, err := importer.Read(bytes.NewReader(raw))
-		require.NoError(b, err)
-	}
-}

@@ -9,9 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/golden"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // printed runs the program and returns its output.
@@ -58,62 +56,6 @@ func TestACheckShowsEachRequest(t *testing.T) {
 	require.InDelta(t, c.Kept-c.Recorded, off, 1e-9, "the errors of the requests add up")
 	require.Len(t, c.checked, len(lines)-1)
 	require.LessOrEqual(t, c.MeanError, c.LargestError)
-}
-
-func TestASessionWithoutCompactionsCostsWhatItsReplayDoes(t *testing.T) {
-	if !extremes.All() {
-		t.Skip("takes too long")
-	}
-	t.Parallel()
-	s := opened(t, generatedSession)
-	b, err := billerFor("claude-opus-4-5", "", 600e9)
-	require.NoError(t, err)
-	r, err := (&replayer{tokenizer: counter(t), biller: b}).priced(t.Context(), s)
-	require.NoError(t, err)
-	r, err = r.inWindow(2_000_000, s)
-	require.NoError(t, err)
-	run, err := r.replay(t.Context(), s, policy.Policy{Name: "never"})
-	require.NoError(t, err)
-	require.Empty(t, run.Compactions)
-	r.setUncompacted(s, run)
-	require.InEpsilon(t, run.Bill.Kept, run.Bill.Uncompacted, 0.02)
-	require.InEpsilon(t, run.Bill.Pinned, run.Bill.PinnedUncompacted, 0.02)
-}
-
-func TestARunIsOnTheFrontIfNoOtherBeatsIt(t *testing.T) {
-	run := func(policy string, dollars float64, edits int) *Run {
-		return &Run{Policy: policy, Bill: &Bill{Kept: dollars - 1}, Lookbacks: &Lookbacks{Edits: edits, Dollars: 1}}
-	}
-	runs := []*Run{run("a", 10, 3), run("b", 12, 3), run("c", 12, 2), run("d", 9, 7), run("e", 12, 2), run(recorded, 1, 0), run("f", 1, 0), {Policy: "g"}}
-	runs[6].Ended = "at request 1"
-	markFront(runs)
-	var front []string
-	for _, r := range runs {
-		if r.Front {
-			front = append(front, r.Policy)
-		}
-	}
-	require.Equal(t, []string{"a", "c", "d", "e"}, front)
-}
-
-func TestRunsAreSummedByPolicyAndWindow(t *testing.T) {
-	run := func(policy string, window int, dollars float64) *Run {
-		return &Run{Policy: policy, Window: window, Requests: 2, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{Edits: 1}}
-	}
-	sums := sumOf([]*Run{run("a", 1, 1), run("a", 2, 2), run("a", 1, 4), run("b", 1, 8)})
-	require.Len(t, sums, 3)
-	require.InDelta(t, 5, sums[0].Bill.Kept, 1e-9)
-	require.Equal(t, 2, sums[0].Lookbacks.Edits)
-	require.InDelta(t, 2, sums[1].Bill.Kept, 1e-9)
-}
-
-func TestTheCheapestOtherIsNotTheSamePolicyWithAnotherLoss(t *testing.T) {
-	run := func(policy string, dollars float64) *Run {
-		return &Run{Policy: policy, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{}}
-	}
-	runs := []*Run{run("frugal 0", 1), run("frugal 0.3", 2), run("a3s", 4)}
-	require.InDelta(t, 0.5, runs[1].toCheapestOther(runs), 1e-9)
-	require.InDelta(t, 4, runs[2].toCheapestOther(runs), 1e-9)
 }
 
 func TestASheetSaysTheSameInEachFormat(t *testing.T) {

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,25 +28,4 @@ func TestTablesForPeople(t *testing.T) {
 			golden.Equal(t, "generated-"+name+".golden", stdout.String())
 		})
 	}
-}
-
-func TestANumberHasCommasBetweenItsThousands(t *testing.T) {
-	for give, want := range map[int]string{
-		0: "0", 7: "7", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -1: "-1", -999: "-999", -1000: "-1,000", -123456: "-123,456",
-	} {
-		require.Equal(t, want, number(give))
-	}
-}
-
-func TestAShareIsInPerCent(t *testing.T) {
-	require.Equal(t, "-", share(0, 0))
-	require.Equal(t, "0.0%", share(0, 5))
-	require.Equal(t, "33.3%", share(1, 3))
-	require.Equal(t, "100.0%", share(5, 5))
-}
-
-func TestAGridAlignsWordsLeftAndNumbersRight(t *testing.T) {
-	var b strings.Builder
-	grid{{"name", "count", "how"}, {"größe", "1,000", "full"}, {"b", "-", ""}}.write(&b)
-	require.Equal(t, "name   count  how\ngröße  1,000  full\nb          -\n", b.String())
 }

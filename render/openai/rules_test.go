@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/openai"
@@ -195,95 +192,6 @@ func TestRepairReturnsAValidRequestAsItWas(t *testing.T) {
 		if diff := cmp.Diff(req, got); diff != "" {
 			t.Errorf("%s: the messages differ (-want +got):\n%s", api, diff)
 		}
-	}
-}
-
-// There is a request for each of the test server's rules, so that a request which it accepts is known to break none.
-func TestTheTestServerRefusesWhatTheAPIRefuses(t *testing.T) {
-	const user = `{"role":"user","content":"a"}`
-	const chatPath, itemsPath = "/v1/chat/completions", "/v1/responses"
-	chatCall := func(id, name string) string {
-		return `{"role":"assistant","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":"{}"}}]}`
-	}
-	itemCall := func(more string) string {
-		return `{"type":"function_call","call_id":"c","name":"n","arguments":"{}"` + more + `}`
-	}
-	const itemOutput = `{"type":"function_call_output","call_id":"c","output":"1"}`
-	const thinks = `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"g"}`
-	for _, tt := range []struct{ path, rule, model, messages, more, want string }{
-		{chatPath, "no model", "", user, "", "must provide a model"},
-		{chatPath, "no messages", "gpt-4o", "", "", "empty array"},
-		{chatPath, "an unknown role", "gpt-4o", `{"role":"bot","content":"a"}`, "", "Invalid value: 'bot'"},
-		{chatPath, "no content", "gpt-4o", `{"role":"user"}`, "", "Invalid value for 'content'"},
-		{chatPath, "an empty list of content", "gpt-4o", `{"role":"user","content":[]}`, "", "Invalid value for 'content'"},
-		{chatPath, "an assistant with neither content nor calls", "gpt-4o", `{"role":"assistant"}`, "", "Invalid value for 'content'"},
-		{chatPath, "an image in a system message", "gpt-4o", `{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://x"}}]}`, "", "Invalid value: 'image_url'"},
-		{chatPath, "an image in a tool message", "gpt-4o", user + "," + chatCall("c", "n") + `,{"role":"tool","tool_call_id":"c","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
-		{chatPath, "an image in an assistant message", "gpt-4o", `{"role":"assistant","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
-		{chatPath, "a text part without text", "gpt-4o", `{"role":"user","content":[{"type":"text"}]}`, "", "Missing required parameter"},
-		{chatPath, "an image without a URL", "gpt-4o", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"a.png"}}]}`, "", "Invalid 'image_url'"},
-		{chatPath, "a file without a name", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}`, "", "file.filename"},
-		{chatPath, "a file that is not a data URL", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"AAAA","filename":"a"}}]}`, "", "Invalid 'file_data'"},
-		{chatPath, "a name with a space", "gpt-4o", `{"role":"user","name":"a b","content":"a"}`, "", "messages[0].name"},
-		{chatPath, "calls in a user message", "gpt-4o", `{"role":"user","content":"a","tool_calls":[]}`, "", "Unknown parameter"},
-		{chatPath, "an empty list of calls", "gpt-4o", `{"role":"assistant","content":"a","tool_calls":[]}`, "", "tool_calls': empty array"},
-		{chatPath, "a call without a result", "gpt-4o", user + "," + chatCall("c", "n"), "", "must be followed by tool messages"},
-		{chatPath, "a user between call and result", "gpt-4o", chatCall("c", "n") + "," + user + `,{"role":"tool","tool_call_id":"c","content":"1"}`, "", "must be followed by tool messages"},
-		{chatPath, "a result without its call", "gpt-4o", `{"role":"tool","tool_call_id":"c","content":"1"}`, "", "must be a response to a preceeding message"},
-		{chatPath, "an id that is too long", "gpt-4o", chatCall(strings.Repeat("c", 41), "n"), "", "maximum length 40"},
-		{chatPath, "a call named wrongly", "gpt-4o", chatCall("c", "a.b"), "", "function.name"},
-		{chatPath, "a tool named wrongly", "gpt-4o", user, `,"tools":[{"type":"function","function":{"name":"a.b"}}]`, "tools[0].function.name"},
-		{chatPath, "a tool choice without tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
-		{chatPath, "a temperature for a reasoning model", "o3", user, `,"temperature":0`, "'temperature' is not supported"},
-		{chatPath, "the old limit for a reasoning model", "o3", user, `,"max_tokens":5`, "'max_tokens' is not supported"},
-		{chatPath, "stream options without a stream", "gpt-4o", user, `,"stream_options":{}`, "'stream_options'"},
-		{chatPath, "a breakpoint for an older model", "gpt-5.5", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "not supported with this model"},
-		{chatPath, "a breakpoint in an assistant message", "gpt-5.6", `{"role":"assistant","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "on this content block"},
-		{chatPath, "a breakpoint of another lifetime", "gpt-5.6", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit","ttl":"1h"}}]}`, "", "Invalid prompt_cache_breakpoint"},
-		{itemsPath, "no input", "gpt-4o", "", "", "must be provided"},
-		{itemsPath, "an unknown role", "gpt-4o", `{"role":"tool","content":"a"}`, "", "Invalid value: 'tool'"},
-		{itemsPath, "a name", "gpt-4o", `{"role":"user","name":"a","content":"a"}`, "", "Unknown parameter"},
-		{itemsPath, "no content", "gpt-4o", `{"role":"user","content":[]}`, "", "Invalid type"},
-		{itemsPath, "output text in a user message", "gpt-4o", `{"role":"user","content":[{"type":"output_text","text":"a"}]}`, "", "Invalid value: 'output_text'"},
-		{itemsPath, "input text in an assistant message", "gpt-4o", `{"role":"assistant","content":[{"type":"input_text","text":"a"}]}`, "", "Invalid value: 'input_text'"},
-		{itemsPath, "a text part without text", "gpt-4o", `{"role":"user","content":[{"type":"input_text"}]}`, "", "Missing required parameter"},
-		{itemsPath, "an unknown item", "gpt-4o", `{"type":"redacted_thinking"}`, "", "Invalid value: 'redacted_thinking'"},
-		{itemsPath, "a call without output", "gpt-4o", itemCall(""), "", "No tool output found for function call c."},
-		{itemsPath, "output without a call", "gpt-4o", itemOutput, "", "No tool call found"},
-		{itemsPath, "output of another kind", "gpt-4o", itemCall("") + `,{"type":"custom_tool_call_output","call_id":"c","output":"1"}`, "", "No tool call found"},
-		{itemsPath, "two outputs", "gpt-4o", itemCall("") + "," + itemOutput + "," + itemOutput, "", "Duplicate function call output"},
-		{itemsPath, "two calls with the same id", "gpt-4o", itemCall("") + "," + itemCall("") + "," + itemOutput, "", "Duplicate call_id"},
-		{itemsPath, "an id of a call of another kind", "gpt-4o", itemCall(`,"id":"msg_1"`) + "," + itemOutput, "", "Expected an ID that begins with 'fc'"},
-		{itemsPath, "two items with the same id", "gpt-4o", thinks + "," + `{"role":"assistant","content":"a"},` + thinks, "", "Duplicate item found"},
-		{itemsPath, "reasoning at the end", "gpt-4o", user + "," + thinks, "", "without its required following item"},
-		{itemsPath, "reasoning before a user", "gpt-4o", thinks + "," + user, "", "without its required following item"},
-		{itemsPath, "reasoning before an output", "gpt-4o", itemCall("") + "," + thinks + "," + itemOutput, "", "without its required following item"},
-		{itemsPath, "reasoning without a summary", "gpt-4o", `{"type":"reasoning","id":"rs_1","encrypted_content":"g"}`, "", "summary"},
-		{itemsPath, "reasoning without content", "gpt-4o", `{"type":"reasoning","id":"rs_1","summary":[]}`, "", "not found"},
-		{itemsPath, "reasoning that was changed", "gpt-4o", `{"type":"reasoning","id":"rs_given","summary":[],"encrypted_content":"x"}`, "", "could not be verified"},
-		{itemsPath, "reasoning before another item than its own", "gpt-4o", `{"type":"reasoning","id":"rs_given","summary":[],"encrypted_content":"g"},{"role":"assistant","content":"a"}`, "", "without its required following item"},
-		{itemsPath, "a call without its reasoning", "gpt-4o", itemCall(`,"id":"fc_given"`) + "," + itemOutput, "", "without its required 'reasoning' item: 'rs_given'"},
-		{itemsPath, "encrypted content for a model without reasoning", "gpt-4o", user, `,"include":["reasoning.encrypted_content"]`, "Encrypted content is not supported"},
-		{itemsPath, "a strict tool", "gpt-4o", user, `,"tools":[{"type":"function","name":"n","parameters":{}}]`, "strict mode"},
-		{itemsPath, "a tool named wrongly", "gpt-4o", user, `,"tools":[{"type":"function","name":"a.b","parameters":{},"strict":false}]`, "Invalid 'tools[0]'"},
-		{itemsPath, "a tool choice without tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
-	} {
-		t.Run(tt.path+" "+tt.rule, func(t *testing.T) {
-			s := newServer(t, always(reply{}))
-			s.memory.issue([]item{reasoning("rs_given", "", "g"), call("fc_given", "c", "n", "{}")})
-			list := "messages"
-			if tt.path == itemsPath {
-				list = "input"
-			}
-			body := `{"model":"` + tt.model + `","` + list + `":[` + tt.messages + `]` + tt.more + `}`
-			response, err := http.Post(s.URL+tt.path, "application/json", strings.NewReader(body))
-			require.NoError(t, err)
-			defer response.Body.Close()
-			raw, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			require.Equal(t, http.StatusBadRequest, response.StatusCode, "%s", raw)
-			require.Contains(t, gjson.GetBytes(raw, "error.message").String(), tt.want)
-		})
 	}
 }
 

@@ -82,50 +82,6 @@ func BenchmarkCountText(b *testing.B) {
 	}
 }
 
-func BenchmarkCountShortText(b *testing.B) {
-	for _, name := range []string{"o200k_base", "cl100k_base"} {
-		c := newTestCounter(b, name)
-		for _, text := range []string{"\n", "quick", ", the", "x += 1", " reticulated", "How many Go files are there?"} {
-			b.Run(name+"/"+text, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					c.CountText(text)
-				}
-			})
-		}
-	}
-}
-
-// A step of an agent renders its whole conversation again, which is looked up and not counted.
-func BenchmarkCountSessionAgain(b *testing.B) {
-	texts := sessionTexts(b)
-	c := newTestCounter(b, "o200k_base")
-	size := 0
-	for i, text := range texts {
-		if size += len(text); size > 800_000 {
-			texts = texts[:i]
-			break
-		}
-	}
-	b.Run("one", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			for _, text := range texts {
-				c.CountText(text)
-			}
-		}
-	})
-	b.Run("parallel", func(b *testing.B) {
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				for _, text := range texts {
-					c.CountText(text)
-				}
-			}
-		})
-	})
-}
-
 // megabytes are texts that may be slow to count: hardly a word in them ends, or hardly one is known.
 var megabytes = map[string]func(size int) string{
 	"one letter": func(size int) string { return strings.Repeat("a", size) },

@@ -210,17 +210,3 @@ func TestFramesAddUp(t *testing.T) {
 		require.Equal(t, takes(one, more), takes(many, more), "%+v in %+v and %+v", more.ToolCalls, one, many)
 	}
 }
-
-func BenchmarkSafeCut(b *testing.B) {
-	for _, encoding := range encodings {
-		c := newTestCounter(b, encoding)
-		for name, pair := range map[string][2]rune{"ASCII": {'a', ' '}, "Chinese": {'中', '文'}, "beyond U+FFFF": {'🙂', '𠀀'}} {
-			b.Run(encoding+"/"+name, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					c.SafeCut(pair[0], pair[1])
-				}
-			})
-		}
-	}
-}

@@ -91,14 +91,3 @@ func TestASessionWithHiddenTextsShowsItsNumbers(t *testing.T) {
 	p.click("button", "Open its prompt")
 	require.Contains(t, eval[string](p, `document.body.textContent`), "SHA-256")
 }
-
-func BenchmarkAThousandSteps(b *testing.B) {
-	log := madeUp(b, 1000)
-	for b.Loop() {
-		p := openLog(b, log, inspect.Options{})
-		p.settle()
-		b.ReportMetric(p.painted(), "ms/open")
-		b.ReportMetric(float64(eval[int](p, `document.documentElement.outerHTML.length`)), "B/page")
-		p.picture("thousand")
-	}
-}

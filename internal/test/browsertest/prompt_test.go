@@ -312,39 +312,3 @@ func TestThePagesAreAccessible(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkFiveThousandPieces reports how fast the page of a large prompt opens and follows the slider.
-func BenchmarkFiveThousandPieces(b *testing.B) {
-	var list elements.Nodes
-	for i := range 5000 {
-		list = append(list, elements.TextChunk{Props: props(i * 7919 % 5000), Children: elements.Nodes{elements.Text(fmt.Sprintf("piece %d of many, each with some words in it", i))}})
-	}
-	result := fitted(b, laid(b, elements.UserMessage{Children: list}), 0.6)
-	for b.Loop() {
-		p := openPrompt(b, 1280, 1000, inspect.Options{}, inspect.Request{Result: result})
-		p.settle()
-		b.ReportMetric(p.painted(), "ms/open")
-		p.frames(b)
-		p.picture("many")
-	}
-}
-
-// frames moves the slider from one end to the other, and reports the time between frames.
-func (p tab) frames(b *testing.B) {
-	b.Helper()
-	frames := eval[[]float64](p, `(async () => {
-		const slider = document.getElementById("slider");
-		const times = [];
-		let last = await new Promise(requestAnimationFrame);
-		for (let i = 0; i < 120; i++) {
-			slider.value = Number(slider.min) + (slider.max - slider.min) * (i / 120);
-			slider.dispatchEvent(new Event("input", { bubbles: true }));
-			const now = await new Promise(requestAnimationFrame);
-			times.push(now - last);
-			last = now;
-		}
-		return times.sort((a, b) => a - b);
-	})()`)
-	b.ReportMetric(frames[len(frames)/2], "ms/frame")
-	b.ReportMetric(frames[len(frames)*95/100], "ms/frame95")
-}
