@@ -204,7 +204,7 @@ func files(t *testing.T, n int) string {
 
 func TestAConversationOutgrowsItsWindowBreaksOffAndContinues(t *testing.T) {
 	const rounds = 25
-	s := &server{rounds: rounds, window: 15_000, crash: 18}
+	s := &server{rounds: rounds, window: 12_000, crash: 18}
 	s.Server = httptest.NewServer(s)
 	defer s.Close()
 	t.Setenv("OPENAI_API_KEY", "any")
