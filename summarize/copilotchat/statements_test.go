@@ -542,6 +542,7 @@ func TestStatements(t *testing.T) {
 				for tokens, want := range map[int]bool{8999: false, 9000: true} {
 					d := cold(t, tokens)
 					d.Policy.Counting.Threshold = 2 * window
+					d.Target.Budget, d.Target.ContextWindow = 2*window, window
 					require.Equal(t, want, begins(d), "%d", tokens)
 				}
 			},
