@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ func TestATableShowsMediansRatiosAndTargets(t *testing.T) {
 		notes: []string{"what was counted"},
 		contestants: []contestant{
 			{name: "ours", lap: lap, bytes: 1_000_000, note: says("differs")},
-			{name: "ours, größer", lap: lap, pieces: 10, against: "peer"},
+			{name: "ours, größer", lap: lap, pieces: 10},
 			{name: "peer", lap: lap},
 			{name: "once", lap: lap},
 			{name: "in JavaScript", skipped: "it needs Node"},
@@ -38,25 +37,20 @@ func TestATableShowsMediansRatiosAndTargets(t *testing.T) {
 		"ours": {times: ms(10, 9, 11.5), allocs: 0}, "ours, größer": {times: ms(0.0005), allocs: 55},
 		"peer": {times: ms(420, 400), allocs: -1}, "once": {times: ms(12_345), allocs: -1},
 	}
-	o := outcomeOf(plan{name: "count", about: "counting"}, c, r)
 	var out bytes.Buffer
-	require.NoError(t, o.print(&out))
+	require.NoError(t, r.print(&out, plan{name: "count", about: "counting"}, c))
 	golden.Equal(t, "table.golden", out.String())
-	require.Equal(t, map[state]int{met: 1, missed: 2, notMeasured: 1}, tally([]outcome{o}))
 	for line := range strings.Lines(out.String()) {
 		require.Equal(t, strings.TrimRight(line, " \n")+"\n", line, "no white space at the end")
 	}
 }
 
 func TestUnsteadyRowsAreCounted(t *testing.T) {
-	made := func(times ...time.Duration) row {
-		r := row{Rounds: times}
-		if len(times) > 0 {
-			r.Min, r.Max = slices.Min(times), slices.Max(times)
-		}
-		return r
+	r := results{}
+	for name, times := range map[string][]time.Duration{"a": {10, 21}, "b": {10, 20}, "c": {10}, "d": {5, 1, 3}, "e": nil} {
+		r[name] = measurement{times: times}
 	}
-	n, of := unsteady([]outcome{{Contestants: []row{made(10, 21), made(10, 20), made(10)}}, {Contestants: []row{made(5, 1, 3), made()}}})
+	n, of := r.unsteady()
 	require.Equal(t, []int{2, 3}, []int{n, of})
 }
 
