@@ -33,9 +33,8 @@ func main() { program.Main(run) }
 type options struct {
 	sessions []int // numbers of sessions in the rotation
 	entries  []int // lengths of one session, in messages
-	steps    int   // maximum number of steps that one client makes
+	steps    int   // maximum number of a row
 	limit    time.Duration
-	clients  int
 	only     *regexp.Regexp
 }
 
@@ -48,9 +47,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	program.Usage(flags, "Usage: scale [flags]")
 	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, separated by commas")
 	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers separated by commas")
-	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps that one client makes for a row")
-	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps by one client, and again by several")
-	flags.IntVar(&o.clients, "clients", 8, "number of concurrent clients, and maximum number of connections")
+	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps of a row")
+	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps")
 	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries'")
 	quick := flags.Bool("quick", false, "check that everything works: small sizes and few steps, unless set by other flags")
 	if err := program.Parse(flags, args, stdout); err != nil {
@@ -84,8 +82,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, fmt.Errorf("-steps is %d: set 1 or more", o.steps)
 	case o.limit <= 0:
 		return o, fmt.Errorf("-time is %v: set a time above 0", o.limit)
-	case o.clients < 1 || o.clients > 100:
-		return o, fmt.Errorf("-clients is %d: set 1 to 100", o.clients)
 	case len(o.parts()) == 0:
 		return o, fmt.Errorf("-only: %q matches no measurement, such as 'rotation promptree'", *only)
 	}
@@ -147,7 +143,6 @@ func measured(ctx context.Context, o options, stderr io.Writer) (d document, err
 		return d, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	d.Clients = o.clients
 	if d.Server, err = describe(ctx, cluster.URL); err != nil {
 		return d, err
 	}
