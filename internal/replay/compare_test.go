@@ -106,25 +106,3 @@ func TestRunsAreSummedByPolicyAndWindow(t *testing.T) {
 	require.Equal(t, 2, sums[0].Lookbacks.Edits)
 	require.InDelta(t, 2, sums[1].Bill.Kept, 1e-9)
 }
-
-func TestTheCheapestOtherIsNotTheSamePolicyWithAnotherLoss(t *testing.T) {
-	run := func(policy string, dollars float64) *Run {
-		return &Run{Policy: policy, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{}}
-	}
-	runs := []*Run{run("frugal 0", 1), run("frugal 0.3", 2), run("a3s", 4)}
-	require.InDelta(t, 0.5, runs[1].toCheapestOther(runs), 1e-9)
-	require.InDelta(t, 4, runs[2].toCheapestOther(runs), 1e-9)
-}
-
-func TestASheetSaysTheSameInEachFormat(t *testing.T) {
-	s := sheet{
-		columns: []column{{"name", "name", ""}, {"tokens", "tokens", ""}, {"dollars", "dollars", "%.2f"}, {"front", "front", ""}, {"none", "none", ""}},
-		rows:    [][]any{{`a "b", c`, 1234, 1.256, true, nil}, {"d", nil, 0.5, false, nil}},
-	}
-	var b bytes.Buffer
-	s.grid().write(&b)
-	require.Equal(t, "name      tokens  dollars  front\na \"b\", c   1,234     1.26  *\nd              -     0.50\n", b.String())
-	b.Reset()
-	require.NoError(t, s.writeJSON(&b))
-	require.Equal(t, `{"name":"a \"b\", c","tokens":1234,"dollars":1.256,"front":true}`+"\n"+`{"name":"d","dollars":0.5,"front":false}`+"\n", b.String())
-}
