@@ -33,7 +33,7 @@ func main() {
 
 // options are the values of the flags.
 type options struct {
-	list, noNode  bool
+	noNode        bool
 	only          *regexp.Regexp
 	session, text string
 	pace          pace
@@ -47,7 +47,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{pace: defaultPace, sizes: fullSizes}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	only := flags.String("run", "", "run only comparisons whose name matches this regular expression")
-	flags.BoolVar(&o.list, "list", false, "list the comparisons and stop")
 	flags.BoolVar(&o.noNode, "no-node", false, "leave out the contestants that need Node")
 	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "number of times that each contestant is measured")
 	flags.StringVar(&o.session, "session", "", "recorded session to count (default the one in ../shared, or the generated one)")
@@ -92,12 +91,6 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) (err erro
 	}
 	if len(selected) == 0 {
 		return fmt.Errorf("-run matches none of: %s", strings.Join(names, ", "))
-	}
-	if o.list {
-		for _, p := range selected {
-			fmt.Fprintf(stdout, "%-12s  %s\n", p.name, p.about)
-		}
-		return nil
 	}
 	b := &bench{options: o, stderr: stderr}
 	defer func() { err = errors.Join(err, b.close()) }()

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
@@ -106,16 +105,7 @@ func sizes(name, list string, of int) ([]int, error) {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	o, err := parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		err = program.UsageError{Err: err}
-	default:
-		err = measureAll(ctx, o, stdout, stderr)
-	}
-	return program.Report(ctx, "scale", err, stderr)
+	return program.Run(ctx, "scale", args, stdout, stderr, parse, measureAll)
 }
 
 // errMissed is returned if a target is missed.
