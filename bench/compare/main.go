@@ -99,7 +99,7 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) (err erro
 
 // compare runs the comparisons one after the other and prints their results.
 func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) error {
-	n, shaky, rows := map[state]int{}, 0, 0
+	n := map[state]int{}
 	for _, p := range selected {
 		fmt.Fprintf(b.stderr, "… %s\n", p.name)
 		c, err := p.prepare(ctx, b)
@@ -117,15 +117,10 @@ func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) 
 		for _, t := range c.targets {
 			n[t.judge(r).state]++
 		}
-		more, of := r.unsteady()
-		shaky, rows = shaky+more, rows+of
 	}
 	_, err := fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
 		n[met], n[missed], n[notMeasured], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
 		map[bool]string{true: ", Node " + b.nodeVersion}[b.nodeVersion != ""], b.pace.rounds)
-	if err == nil && shaky > 0 {
-		_, err = fmt.Fprintf(stdout, "%d of %d rows vary more than twofold between rounds: compare on a machine that does nothing else.\n", shaky, rows)
-	}
 	if err == nil && n[missed] > 0 {
 		err = errMissed
 	}

@@ -67,21 +67,6 @@ func (who contestant) allocs(m measurement) string {
 	return fmt.Sprintf("%.0f", m.allocs)
 }
 
-// unsteady returns the number of contestants whose rounds differ more than twofold, and of all with more than one
-// round. If there are many, the machine was busy with something else.
-func (r results) unsteady() (n, of int) {
-	for _, m := range r {
-		if len(m.times) < 2 {
-			continue
-		}
-		of++
-		if slices.Max(m.times) > 2*slices.Min(m.times) {
-			n++
-		}
-	}
-	return n, of
-}
-
 // align writes cells in columns, aligned left (l) or right (r).
 func align(out *strings.Builder, cells [][]string, sides string) {
 	widths := make([]int, len(sides))

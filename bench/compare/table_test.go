@@ -45,15 +45,6 @@ func TestATableShowsMediansRatiosAndTargets(t *testing.T) {
 	}
 }
 
-func TestUnsteadyRowsAreCounted(t *testing.T) {
-	r := results{}
-	for name, times := range map[string][]time.Duration{"a": {10, 21}, "b": {10, 20}, "c": {10}, "d": {5, 1, 3}, "e": nil} {
-		r[name] = measurement{times: times}
-	}
-	n, of := r.unsteady()
-	require.Equal(t, []int{2, 3}, []int{n, of})
-}
-
 func TestNumbersHaveThreeDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0 ns", 999: "999 ns", 1_000: "1.00 µs", 12_345: "12.3 µs", 999_400: "999 µs", 25 * time.Millisecond: "25.0 ms",
