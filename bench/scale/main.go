@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +33,6 @@ type options struct {
 	entries  []int // lengths of one session, in messages
 	steps    int   // maximum number of a row
 	limit    time.Duration
-	only     *regexp.Regexp
 }
 
 // rounds is the number of rounds of a session in rotation, and of a view that is compacted.
@@ -48,7 +46,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers separated by commas")
 	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps of a row")
 	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps")
-	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries'")
 	quick := flags.Bool("quick", false, "check that everything works: small sizes and few steps, unless set by other flags")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
@@ -71,9 +68,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if o.entries, err = sizes("entries", *entries, 2); err != nil {
 		return o, err
 	}
-	if o.only, err = regexp.Compile(*only); err != nil {
-		return o, fmt.Errorf("-only: %w", err)
-	}
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
@@ -81,8 +75,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, fmt.Errorf("-steps is %d: set 1 or more", o.steps)
 	case o.limit <= 0:
 		return o, fmt.Errorf("-time is %v: set a time above 0", o.limit)
-	case len(o.parts()) == 0:
-		return o, fmt.Errorf("-only: %q matches no measurement, such as 'rotation promptree'", *only)
 	}
 	return o, nil
 }
@@ -136,7 +128,7 @@ func measured(ctx context.Context, o options, stderr io.Writer) (d document, err
 	if d.Server, err = describe(ctx, cluster.URL); err != nil {
 		return d, err
 	}
-	for _, p := range o.parts() {
+	for _, p := range parts() {
 		begun := time.Now()
 		rows, err := p.measure(ctx, o, cluster.URL)
 		if err != nil {

@@ -32,12 +32,11 @@ const (
 	manyRounds = rounds
 )
 
-// parts returns the measurements that the options select.
-func (o options) parts() []part {
-	parts := []part{
+// parts returns the measurements.
+func parts() []part {
+	return []part{
 		{rotation, promptree{}}, {entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}},
 	}
-	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
 }
 
 // row is the result at a size.
