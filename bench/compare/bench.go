@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 
@@ -31,9 +30,8 @@ type bench struct {
 	options
 	stderr io.Writer
 
-	mu  sync.Mutex // guards the fields that close uses
-	dir string     // for files that the contestants in JavaScript read
-	js  *worker    // runs the contestants in JavaScript of the comparison
+	dir string  // for files that the contestants in JavaScript read
+	js  *worker // runs the contestants in JavaScript of the comparison
 
 	nodeDir, nodeVersion string
 }
@@ -52,8 +50,6 @@ func emptied(encoding string) func(context.Context) (*tiktoken.Counter, error) {
 
 // file writes a temporary file, which exists until the end of the run, and returns its path.
 func (b *bench) file(name string, content []byte) (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.dir == "" {
 		dir, err := os.MkdirTemp("", "promptree-compare-")
 		if err != nil {
@@ -81,11 +77,9 @@ func (b *bench) tableOf(encoding string) (table, error) {
 	return table{encoding, path}, err
 }
 
-// close ends the child process and removes temporary files. It may be called while a comparison is running.
+// close ends the child process and removes temporary files.
 func (b *bench) close() error {
 	b.endWorker()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.dir == "" {
 		return nil
 	}

@@ -42,8 +42,6 @@ type contestant struct {
 	// lap does the job a number of times. If it is nil the contestant cannot run here, and skipped says why.
 	lap     lap
 	skipped string
-	// against names the contestant that its time is divided by. Defaults to the first of the comparison.
-	against string
 	// bytes that the job reads, and pieces that it decides on; 0 if that is meaningless.
 	bytes, pieces int
 	// warmUp is the time for which it runs before it is measured. Defaults to the bench's.

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	pkoukk "github.com/pkoukk/tiktoken-go"
@@ -39,7 +37,6 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	notes := []string{
 		fmt.Sprintf("%d bytes, %d tokens; the others' counts are noted where they differ", len(text), tokens),
 		"ours, warm: a new text of known words; it is the session's, rotated to start at another line each time",
-		"arithmetic: the gain of two goroutines on this machine if they share no memory",
 	}
 	if note != "" {
 		notes = append(notes, note)
@@ -70,7 +67,6 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 			func(_ context.Context, c *tiktoken.Counter) error { return checked(c.CountText(text), tokens) },
 		)),
 		ours("ours, the same text again", repeated(func() error { return checked(c.CountText(text), tokens) })),
-		ours("ours, warm, 2 goroutines", twoAtOnce(func() { c.CountText(turned.next()) })),
 		peer("tiktoken-go", len(tik.EncodeOrdinary(text)), repeated(func() error { tik.EncodeOrdinary(text); return nil })),
 		peer("tiktoken-go/tokenizer", codecTokens, repeated(func() error { _, err := codec.Count(text); return err })),
 	}
@@ -78,18 +74,12 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	if err != nil {
 		return comparison{}, err
 	}
-	contestants = append(contestants, js...)
-	contestants = append(contestants,
-		contestant{name: "arithmetic", lap: repeated(func() error { arithmetic(); return nil }), against: "arithmetic"},
-		contestant{name: "arithmetic, 2 goroutines", lap: twoAtOnce(arithmetic), against: "arithmetic"},
-	)
 	return comparison{
-		notes: notes, contestants: contestants,
+		notes: notes, contestants: append(contestants, js...),
 		targets: []target{
 			faster("ours, warm", 40, "tiktoken-go"),
 			noAllocs("ours, warm"),
 			faster("ours, empty memo", 30, "tiktoken-go"),
-			faster("ours, warm, 2 goroutines", 1.8, "ours, warm"),
 		},
 	}, nil
 }
@@ -151,13 +141,11 @@ func checked(n, want int) error {
 	return nil
 }
 
-// turned yields a text rotated by lines, starting at another line each time. It is safe for concurrent use.
+// turned yields a text rotated by lines, starting at another line each time.
 type turned struct {
 	twice string
 	cuts  []int
-
-	mu sync.Mutex
-	at int
+	at    int
 }
 
 func newTurned(text string) *turned {
@@ -171,39 +159,7 @@ func newTurned(text string) *turned {
 }
 
 func (t *turned) next() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.at = (t.at + 1) % len(t.cuts)
 	cut := t.cuts[t.at]
 	return t.twice[cut : cut+len(t.twice)/2]
-}
-
-// arithmetic keeps a processor busy for some milliseconds, with four independent sums.
-func arithmetic() {
-	a, b, c, d := uint64(1), uint64(2), uint64(3), uint64(4)
-	for range 1 << 23 {
-		a, b, c, d = a*3+1, b*5+3, c^c<<7+5, d^d<<9+7
-	}
-	runtime.KeepAlive(a + b + c + d)
-}
-
-// twoAtOnce returns a lap of a job that two goroutines do in parallel; its time is half of what both take.
-func twoAtOnce(job func()) lap {
-	return func(ctx context.Context, n int) (cost, error) {
-		watch := start()
-		var both sync.WaitGroup
-		for range 2 {
-			both.Go(func() {
-				for range n {
-					if ctx.Err() != nil {
-						return
-					}
-					job()
-				}
-			})
-		}
-		both.Wait()
-		spent := watch.stop()
-		return cost{time: spent.time / 2, allocs: spent.allocs / 2}, ctx.Err()
-	}
 }

@@ -22,18 +22,9 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/visible"
-)
-
-// Exit codes.
-const (
-	exitOK          = 0
-	exitMissed      = 1
-	exitCannot      = 2
-	exitInterrupted = program.ExitInterrupted
 )
 
 func main() {
@@ -42,29 +33,26 @@ func main() {
 
 // options are the values of the flags.
 type options struct {
-	list, noNode  bool
+	noNode        bool
 	only          *regexp.Regexp
 	session, text string
 	pace          pace
 	sizes         sizes
 }
 
-// errListed is returned if only a list was to be printed.
-var errListed = errors.New("listed")
+// errMissed is returned if a target is missed.
+var errMissed = errors.New("a target is missed")
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{pace: defaultPace, sizes: fullSizes}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	only := flags.String("run", "", "run only comparisons whose name matches this regular expression")
-	flags.BoolVar(&o.list, "list", false, "list the comparisons and stop")
 	flags.BoolVar(&o.noNode, "no-node", false, "leave out the contestants that need Node")
 	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "number of times that each contestant is measured")
 	flags.StringVar(&o.session, "session", "", "recorded session to count (default the one in ../shared, or the generated one)")
 	flags.StringVar(&o.text, "text", "",
 		"text of prompt-tsx's benchmark, its src/base/test/renderer.test.tsx (default a generated one of its shape)")
-	if err := program.Parse(flags, args, stdout); errors.Is(err, flag.ErrHelp) {
-		return o, errListed
-	} else if err != nil {
+	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
 	var err error
@@ -84,19 +72,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
 	if err == nil {
-		return runWith(ctx, o, stdout, stderr)
+		err = runWith(ctx, o, stdout, stderr)
 	}
-	if errors.Is(err, errListed) {
-		return exitOK
+	if err != nil && !errors.Is(err, errMissed) {
+		err = program.UsageError{Err: err}
 	}
-	fmt.Fprintln(stderr, "compare:", program.OneLine(err))
-	return exitCannot
+	return program.Report(ctx, "compare", err, stderr)
 }
 
-// grace is the time that an interrupted run has to clean up; it does not wait for a measurement in this process.
-const grace = 300 * time.Millisecond
-
-func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
+func runWith(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	var selected []plan
 	var names []string
 	for _, p := range plans() {
@@ -106,83 +90,39 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
 		}
 	}
 	if len(selected) == 0 {
-		fmt.Fprintf(stderr, "compare: -run matches none of: %s\n", strings.Join(names, ", "))
-		return exitCannot
-	}
-	if o.list {
-		for _, p := range selected {
-			fmt.Fprintf(stdout, "%-12s  %s\n", p.name, p.about)
-		}
-		return exitOK
+		return fmt.Errorf("-run matches none of: %s", strings.Join(names, ", "))
 	}
 	b := &bench{options: o, stderr: stderr}
-	type ended struct {
-		code int
-		err  error
-	}
-	done := make(chan ended, 1)
-	go func() {
-		code, err := b.compare(ctx, selected, stdout)
-		done <- ended{code, err}
-	}()
-	var end ended
-	select {
-	case end = <-done:
-		if end.err != nil {
-			// An interrupt may have reached a child first, which then failed.
-			select {
-			case <-ctx.Done():
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	case <-ctx.Done():
-		select {
-		case <-done:
-		case <-time.After(grace): // a job is running; it ends with the process
-		}
-	}
-	closed := b.close()
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "compare: interrupted")
-		return exitInterrupted
-	case end.err != nil || closed != nil:
-		fmt.Fprintln(stderr, "compare:", program.OneLine(errors.Join(end.err, closed)))
-		return exitCannot
-	}
-	return end.code
+	defer func() { err = errors.Join(err, b.close()) }()
+	return b.compare(ctx, selected, stdout)
 }
 
-// compare runs the comparisons one after the other and prints their outcomes.
-func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) (code int, err error) {
-	var outcomes []outcome
+// compare runs the comparisons one after the other and prints their results.
+func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) error {
+	n := map[state]int{}
 	for _, p := range selected {
 		fmt.Fprintf(b.stderr, "… %s\n", p.name)
 		c, err := p.prepare(ctx, b)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", p.name, err)
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		r, err := measure(ctx, c, b.pace)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", p.name, err)
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		b.endWorker()
-		o := outcomeOf(p, c, r)
-		outcomes = append(outcomes, o)
-		if err := o.print(stdout); err != nil {
-			return 0, err
+		if err := r.print(stdout, p, c); err != nil {
+			return err
+		}
+		for _, t := range c.targets {
+			n[t.judge(r).state]++
 		}
 	}
-	n := tally(outcomes)
-	shaky, rows := unsteady(outcomes)
-	_, err = fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
+	_, err := fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
 		n[met], n[missed], n[notMeasured], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
 		map[bool]string{true: ", Node " + b.nodeVersion}[b.nodeVersion != ""], b.pace.rounds)
-	if err == nil && shaky > 0 {
-		_, err = fmt.Fprintf(stdout, "%d of %d rows vary more than twofold between rounds: compare on a machine that does nothing else.\n", shaky, rows)
+	if err == nil && n[missed] > 0 {
+		err = errMissed
 	}
-	if n[missed] > 0 {
-		code = exitMissed
-	}
-	return code, err
+	return err
 }

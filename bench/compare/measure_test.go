@@ -60,7 +60,6 @@ func TestCancelledLapsEnd(t *testing.T) {
 		"afresh": func(job func()) lap {
 			return afresh(func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { job(); return nil })
 		},
-		"two at once": twoAtOnce,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

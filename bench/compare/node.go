@@ -96,8 +96,6 @@ type worker struct {
 
 // worker returns the comparison's process, and starts it on first use.
 func (b *bench) worker(ctx context.Context) (*worker, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.js != nil {
 		return b.js, nil
 	}
@@ -125,8 +123,6 @@ func (b *bench) worker(ctx context.Context) (*worker, error) {
 
 // endWorker ends the comparison's process, if there is one.
 func (b *bench) endWorker() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.js != nil {
 		b.js.close()
 		b.js = nil

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 const fakeWorkerArg = "fake-worker"
@@ -164,9 +166,7 @@ func TestAFailedInstallationSaysWhyAndLeavesNothing(t *testing.T) {
 	t.Run("node is missing", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		var stdout, stderr bytes.Buffer
-		o := tiny("^prompt-tsx$")
-		o.noNode = false
-		require.Equal(t, exitCannot, runWith(t.Context(), o, &stdout, &stderr))
+		require.Equal(t, program.ExitUsage, run(t.Context(), []string{"-run", "^prompt-tsx$"}, &stdout, &stderr))
 		require.Contains(t, stderr.String(), "\ncompare: prompt-tsx: node is missing, which runs the contestants in JavaScript: ")
 	})
 }

@@ -9,111 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// outcome is a comparison that was run.
-type outcome struct {
-	Name        string
-	About       string
-	Notes       []string
-	Contestants []row
-}
-
-// row is the result of a contestant.
-type row struct {
-	Name string
-	// Skipped says why it was not measured.
-	Skipped string
-	// Rounds are the times of one job, in nanoseconds, in the order in which they were measured.
-	Rounds []time.Duration
-	Median time.Duration
-	Min    time.Duration
-	Max    time.Duration
-	// Ratio of the median to that of the contestant Against.
-	Ratio   float64
-	Against string
-	// BytesPerSecond that were read, and allocations per job and per piece; nil if they are meaningless.
-	BytesPerSecond *float64
-	Allocs         *float64
-	AllocsPerPiece *float64
-	Note           string
-	Targets        []verdict
-}
-
-// outcomeOf assembles the outcome of a comparison.
-func outcomeOf(p plan, c comparison, r results) outcome {
-	o := outcome{Name: p.name, About: p.about, Notes: c.notes}
+// print writes the results of a comparison for people.
+func (r results) print(w io.Writer, p plan, c comparison) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s\n", p.name, p.about)
+	cells := [][]string{{"contestant", "median", "min – max", "ratio", "speed", "allocs", "target"}}
+	notes := slices.Clone(c.notes)
 	for _, who := range c.contestants {
-		line := row{Name: who.name, Skipped: who.skipped}
+		row := []string{who.name, "–", "", "", "", "", ""}
 		if m := r[who.name]; len(m.times) > 0 {
-			line.Rounds, line.Median = m.times, median(m.times)
-			line.Min, line.Max = slices.Min(m.times), slices.Max(m.times)
-			line.Against = who.against
-			if line.Against == "" {
-				line.Against = c.contestants[0].name
-			}
-			line.Ratio, _ = r.ratio(who.name, line.Against)
-			if who.bytes > 0 {
-				line.BytesPerSecond = new(float64(who.bytes) / max(line.Median, 1).Seconds())
-			}
-			if m.allocs >= 0 {
-				line.Allocs = new(m.allocs)
-				if who.pieces > 0 {
-					line.AllocsPerPiece = new(m.allocs / float64(who.pieces))
-				}
-			}
+			ratio, _ := r.ratio(who.name, c.contestants[0].name)
+			copy(row[1:], []string{
+				duration(median(m.times)), duration(slices.Min(m.times)) + " – " + duration(slices.Max(m.times)), factor(ratio), who.speed(m), who.allocs(m),
+			})
 			if who.note != nil {
-				line.Note = who.note()
+				notes = append(notes, who.name+": "+who.note())
 			}
+		} else if who.skipped != "" {
+			notes = append(notes, who.name+": skipped, "+who.skipped)
 		}
 		for _, t := range c.targets {
 			if t.of == who.name {
-				line.Targets = append(line.Targets, t.judge(r))
+				row[len(row)-1] = t.judge(r).text()
+				cells = append(cells, row)
+				row = make([]string, len(row))
 			}
 		}
-		o.Contestants = append(o.Contestants, line)
-	}
-	return o
-}
-
-// tally counts the targets by their state.
-func tally(outcomes []outcome) map[state]int {
-	n := map[state]int{}
-	for _, o := range outcomes {
-		for _, line := range o.Contestants {
-			for _, v := range line.Targets {
-				n[v.State]++
-			}
+		if row[0] != "" {
+			cells = append(cells, row)
 		}
-	}
-	return n
-}
-
-// unsteady returns the number of rows whose rounds differ more than twofold, and of all rows with more than one round.
-// If there are many, the machine was busy with something else.
-func unsteady(outcomes []outcome) (n, of int) {
-	for _, o := range outcomes {
-		for _, line := range o.Contestants {
-			if len(line.Rounds) < 2 {
-				continue
-			}
-			of++
-			if line.Max > 2*line.Min {
-				n++
-			}
-		}
-	}
-	return n, of
-}
-
-// print writes a comparison for people.
-func (o outcome) print(w io.Writer) error {
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %s\n", o.Name, o.About)
-	cells := [][]string{{"contestant", "median", "min – max", "ratio", "speed", "allocs", "target"}}
-	for _, line := range o.Contestants {
-		cells = append(cells, line.cells()...)
 	}
 	align(&out, cells, "lrrrrrl")
-	for _, note := range o.notes() {
+	for _, note := range notes {
 		fmt.Fprintf(&out, "  - %s\n", note)
 	}
 	out.WriteByte('\n')
@@ -121,49 +48,23 @@ func (o outcome) print(w io.Writer) error {
 	return err
 }
 
-// notes returns the notes of the comparison, followed by those of its rows.
-func (o outcome) notes() []string {
-	notes := slices.Clone(o.Notes)
-	for _, line := range o.Contestants {
-		if line.Skipped != "" {
-			notes = append(notes, line.Name+": skipped, "+line.Skipped)
-		}
-		if line.Note != "" {
-			notes = append(notes, line.Name+": "+line.Note)
-		}
+// speed returns the bytes that were read by time, "" if that is meaningless.
+func (who contestant) speed(m measurement) string {
+	if who.bytes == 0 {
+		return ""
 	}
-	return notes
+	return short(float64(who.bytes)/max(median(m.times), 1).Seconds()/1e6) + " MB/s"
 }
 
-// cells returns the cells of a row, with one more line for each target after the first.
-func (line row) cells() [][]string {
-	cells := [][]string{{line.Name, "–", "", "", "", "", ""}}
-	if line.Skipped == "" && len(line.Rounds) > 0 {
-		speed, allocs := "", ""
-		if line.BytesPerSecond != nil {
-			speed = short(*line.BytesPerSecond/1e6) + " MB/s"
-		}
-		switch {
-		case line.AllocsPerPiece != nil:
-			allocs = fmt.Sprintf("%.1f/piece", *line.AllocsPerPiece)
-		case line.Allocs != nil:
-			allocs = fmt.Sprintf("%.0f", *line.Allocs)
-		}
-		cells[0] = []string{
-			line.Name, duration(line.Median), duration(line.Min) + " – " + duration(line.Max), factor(line.Ratio), speed, allocs, "",
-		}
+// allocs returns the allocations for each piece, or else for a job; "" if they are not known.
+func (who contestant) allocs(m measurement) string {
+	switch {
+	case m.allocs < 0:
+		return ""
+	case who.pieces > 0:
+		return fmt.Sprintf("%.1f/piece", m.allocs/float64(who.pieces))
 	}
-	for i, v := range line.Targets {
-		if i > 0 {
-			cells = append(cells, make([]string, len(cells[0])))
-		}
-		text := fmt.Sprintf("%s: %s", v.Asks, v.State)
-		if v.Shown != "" {
-			text = fmt.Sprintf("%s: %s, %s", v.Asks, v.Shown, v.State)
-		}
-		cells[i][len(cells[i])-1] = text
-	}
-	return cells
+	return fmt.Sprintf("%.0f", m.allocs)
 }
 
 // align writes cells in columns, aligned left (l) or right (r).

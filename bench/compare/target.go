@@ -17,12 +17,17 @@ type target struct {
 
 // verdict on a target.
 type verdict struct {
-	Asks string
-	// Value that was reached, in the unit of the bound; Shown is the same as text.
-	Value float64
-	Bound float64
-	Shown string
-	State state
+	asks string
+	// shown is the value that was reached.
+	shown string
+	state state
+}
+
+func (v verdict) text() string {
+	if v.shown == "" {
+		return fmt.Sprintf("%s: %s", v.asks, v.state)
+	}
+	return fmt.Sprintf("%s: %s, %s", v.asks, v.shown, v.state)
 }
 
 // state of a target.
@@ -35,16 +40,14 @@ const (
 )
 
 func (t target) judge(r results) verdict {
-	v := verdict{Asks: t.asks, Bound: t.bound, State: notMeasured}
 	value, shown, ok := t.value(r)
-	if !ok {
-		return v
+	switch {
+	case !ok:
+		return verdict{t.asks, "", notMeasured}
+	case t.least && value >= t.bound || !t.least && value <= t.bound:
+		return verdict{t.asks, shown, met}
 	}
-	v.Value, v.Shown, v.State = value, shown, missed
-	if t.least && value >= t.bound || !t.least && value <= t.bound {
-		v.State = met
-	}
-	return v
+	return verdict{t.asks, shown, missed}
 }
 
 // faster requires that a contestant takes at most 1/times of the time of another.

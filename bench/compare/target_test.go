@@ -34,9 +34,9 @@ func TestATargetIsMetMissedOrNotMeasured(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			v := test.target.judge(r)
-			require.Equal(t, test.state, v.State)
-			require.Equal(t, test.shown, v.Shown)
-			require.NotEmpty(t, v.Asks)
+			require.Equal(t, test.state, v.state)
+			require.Equal(t, test.shown, v.shown)
+			require.NotEmpty(t, v.asks)
 		})
 	}
 }

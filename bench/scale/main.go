@@ -16,14 +16,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
 
@@ -33,10 +31,8 @@ func main() { program.Main(run) }
 type options struct {
 	sessions []int // numbers of sessions in the rotation
 	entries  []int // lengths of one session, in messages
-	steps    int   // maximum number of steps that one client makes
+	steps    int   // maximum number of a row
 	limit    time.Duration
-	clients  int
-	only     *regexp.Regexp
 }
 
 // rounds is the number of rounds of a session in rotation, and of a view that is compacted.
@@ -48,10 +44,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	program.Usage(flags, "Usage: scale [flags]")
 	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, separated by commas")
 	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers separated by commas")
-	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps that one client makes for a row")
-	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps by one client, and again by several")
-	flags.IntVar(&o.clients, "clients", 8, "number of concurrent clients, and maximum number of connections")
-	only := flags.String("only", "", "run only measurements whose name matches this regular expression, such as 'rotation' or 'entries'")
+	flags.IntVar(&o.steps, "steps", 500, "maximum number of steps of a row")
+	flags.DurationVar(&o.limit, "time", 20*time.Second, "maximum time of a row's steps")
 	quick := flags.Bool("quick", false, "check that everything works: small sizes and few steps, unless set by other flags")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
@@ -74,9 +68,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if o.entries, err = sizes("entries", *entries, 2); err != nil {
 		return o, err
 	}
-	if o.only, err = regexp.Compile(*only); err != nil {
-		return o, fmt.Errorf("-only: %w", err)
-	}
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
@@ -84,10 +75,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, fmt.Errorf("-steps is %d: set 1 or more", o.steps)
 	case o.limit <= 0:
 		return o, fmt.Errorf("-time is %v: set a time above 0", o.limit)
-	case o.clients < 1 || o.clients > 100:
-		return o, fmt.Errorf("-clients is %d: set 1 to 100", o.clients)
-	case len(o.parts()) == 0:
-		return o, fmt.Errorf("-only: %q matches no measurement, such as 'rotation promptree'", *only)
 	}
 	return o, nil
 }
@@ -110,16 +97,7 @@ func sizes(name, list string, of int) ([]int, error) {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	o, err := parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		err = program.UsageError{Err: err}
-	default:
-		err = measureAll(ctx, o, stdout, stderr)
-	}
-	return program.Report(ctx, "scale", err, stderr)
+	return program.Run(ctx, "scale", args, stdout, stderr, parse, measureAll)
 }
 
 // errMissed is returned if a target is missed.
@@ -147,11 +125,10 @@ func measured(ctx context.Context, o options, stderr io.Writer) (d document, err
 		return d, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	d.Clients = o.clients
 	if d.Server, err = describe(ctx, cluster.URL); err != nil {
 		return d, err
 	}
-	for _, p := range o.parts() {
+	for _, p := range parts() {
 		begun := time.Now()
 		rows, err := p.measure(ctx, o, cluster.URL)
 		if err != nil {

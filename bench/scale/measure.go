@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -33,12 +32,11 @@ const (
 	manyRounds = rounds
 )
 
-// parts returns the measurements that the options select.
-func (o options) parts() []part {
-	parts := []part{
+// parts returns the measurements.
+func parts() []part {
+	return []part{
 		{rotation, promptree{}}, {entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}},
 	}
-	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
 }
 
 // row is the result at a size.
@@ -57,11 +55,6 @@ type row struct {
 	Compaction time.Duration
 	// Shown is the maximum number of messages in a prompt, the system message included.
 	Shown int
-	// ClientSteps is the number of steps made by several clients at once, followed by their rate and the program's
-	// processor time for each.
-	ClientSteps int
-	PerSecond   float64
-	CPU         time.Duration
 	// Memory is the program's maximum memory, in bytes.
 	Memory int64
 }
@@ -97,9 +90,6 @@ func (p part) rotate(ctx context.Context, o options, url string) (rows []row, er
 			r := row{Part: p.kind, Name: p.of.name(), Size: size}
 			stop := watchMemory()
 			err := p.oneAfterTheOther(ctx, o, place, &r, have+1, size, 2*rounds)
-			if err == nil {
-				err = p.atOnce(ctx, o, place, &r)
-			}
 			r.Memory = stop()
 			if err != nil {
 				return err
@@ -137,13 +127,13 @@ func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, 
 // warmUp is the number of steps made before any is measured.
 const warmUp = 10
 
-// oneAfterTheOther makes steps of sessions in turns, with a single client. untouched is the number of a session without
+// oneAfterTheOther makes steps of sessions in turns. untouched is the number of a session without
 // steps.
 func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *row, untouched, sessions, messages int) (err error) {
 	if _, err := place.Exec(ctx, "VACUUM ANALYZE promptree_sessions, promptree_lines"); err != nil {
 		return err
 	}
-	steps, err := p.of.open(ctx, place, o.clients)
+	steps, err := p.of.open(ctx, place)
 	if err != nil {
 		return err
 	}
@@ -187,44 +177,6 @@ func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *
 		r.P99 = 0
 	}
 	return nil
-}
-
-// atOnce lets several clients make steps, each with its own sessions: at least one for each session, and at least as
-// many as oneAfterTheOther.
-func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
-	steps, err := p.of.open(ctx, place, o.clients)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, steps.close()) }()
-	clients := min(o.clients, r.Size)
-	maxSteps := max(o.steps, r.Size) / clients
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var group sync.WaitGroup
-	made, errs := make([]int, clients), make([]error, clients)
-	begun, used := time.Now(), cpu()
-	for c := range clients {
-		group.Go(func() {
-			mine := (r.Size - c + clients - 1) / clients
-			for i := 0; i < maxSteps && (i == 0 || time.Since(begun) < o.limit); i++ {
-				if _, errs[c] = steps.step(ctx, sessionName(1+c+i%mine*clients)); errs[c] != nil {
-					cancel()
-					return
-				}
-				made[c]++
-			}
-		})
-	}
-	group.Wait()
-	passed, used := time.Since(begun), cpu()-used
-	for _, n := range made {
-		r.ClientSteps += n
-	}
-	if r.ClientSteps > 0 {
-		r.PerSecond, r.CPU = float64(r.ClientSteps)/passed.Seconds(), used/time.Duration(r.ClientSteps)
-	}
-	return errors.Join(errs...)
 }
 
 // quantile returns a quantile of times, 0 if there are none.

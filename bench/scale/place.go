@@ -23,7 +23,7 @@ const template = "scale_template"
 func newPlace(ctx context.Context, url string) (*place, error) {
 	p := &place{schema: postgrestest.Name(), url: url}
 	var err error
-	if p.Pool, err = p.connect(ctx, 4); err != nil {
+	if p.Pool, err = p.connect(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := p.Exec(ctx, "CREATE SCHEMA "+p.schema); err != nil {
@@ -41,13 +41,13 @@ func (p *place) remove(ctx context.Context) error {
 }
 
 // connect returns a pool of connections to the schema.
-func (p *place) connect(ctx context.Context, connections int) (*pgxpool.Pool, error) {
+func (p *place) connect(ctx context.Context) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(p.url)
 	if err != nil {
 		return nil, err
 	}
 	config.ConnConfig.RuntimeParams["search_path"] = p.schema
-	config.MaxConns = int32(connections)
+	config.MaxConns = 4
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

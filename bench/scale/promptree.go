@@ -115,8 +115,8 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 }
 
 // open connects to the database.
-func (c promptree) open(ctx context.Context, p *place, connections int) (promptreeSteps, error) {
-	pool, err := p.connect(ctx, connections)
+func (c promptree) open(ctx context.Context, p *place) (promptreeSteps, error) {
+	pool, err := p.connect(ctx)
 	return promptreeSteps{c, pool, &postgres.Sessions{Pool: pool}}, err
 }
 

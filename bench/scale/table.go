@@ -15,7 +15,6 @@ type document struct {
 	Server  string
 	Go      string
 	CPUs    int
-	Clients int
 	Rows    []row
 	Targets []verdict
 }
@@ -26,8 +25,8 @@ func (d document) print(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s; %s, %d CPUs for client, service and database. A round is a question of %d bytes and an answer of %d.\n",
 		d.Server, d.Go, d.CPUs, askedBytes, answerBytes)
-	d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds), true)
-	d.steps(&b, entries, "one session, by its messages", false)
+	d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds))
+	d.steps(&b, entries, "one session, by its messages")
 	for i, v := range d.Targets {
 		if i == 0 {
 			b.WriteString("\ntargets\n")
@@ -43,11 +42,8 @@ func (d document) print(w io.Writer) error {
 }
 
 // steps writes the table of a part.
-func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
+func (d document) steps(b *bytes.Buffer, part, title string) {
 	took := table{{"measured", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "memory"}}
-	if clients {
-		took[0] = append(took[0], fmt.Sprintf("%d clients", d.Clients), "client CPU")
-	}
 	for _, r := range d.Rows {
 		if r.Part != part {
 			continue
@@ -65,9 +61,6 @@ func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
 		line := []string{
 			r.Name, fmt.Sprint(r.Size), fmt.Sprint(r.Steps), milli(r.P50), p99, ratio, fmt.Sprint(r.Shown), fmt.Sprint(r.Compacted), compaction,
 			mega(r.Memory),
-		}
-		if clients {
-			line = append(line, fmt.Sprintf("%.3g/s", r.PerSecond), milli(r.CPU))
 		}
 		took = append(took, line)
 	}

@@ -23,7 +23,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -80,18 +79,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	o, err := parse(args, stdout)
-	if err != nil {
-		err = program.UsageError{Err: err}
-	} else {
-		err = compare(ctx, o, stdout)
-	}
-	return program.Report(ctx, "tasks", err, stderr)
+	return program.Run(ctx, "tasks", args, stdout, stderr, parse, compare)
 }
 
 // compare plays each task under each policy, and prints the outcomes.
-func compare(ctx context.Context, o options, stdout io.Writer) error {
+func compare(ctx context.Context, o options, stdout, _ io.Writer) error {
 	with, err := settingOf(ctx, o)
 	if err != nil {
 		return err

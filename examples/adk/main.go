@@ -31,7 +31,6 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	count "github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/adkagent"
@@ -69,18 +68,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	o, err := parse(args, stdout)
-	if err != nil {
-		err = program.UsageError{Err: err}
-	} else {
-		err = answer(ctx, o, stdout)
-	}
-	return program.Report(ctx, "adk", err, stderr)
+	return program.Run(ctx, "adk", args, stdout, stderr, parse, answer)
 }
 
 // answer has the agent answer the question.
-func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
+func answer(ctx context.Context, o options, stdout, _ io.Writer) (err error) {
 	model, err := gemini.NewModel(ctx, o.model, &genai.ClientConfig{APIKey: os.Getenv("GOOGLE_API_KEY")})
 	if err != nil {
 		return err

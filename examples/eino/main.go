@@ -27,7 +27,6 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
-	"github.com/promptree-go/promptree/internal/program/visible"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
@@ -66,18 +65,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
-	o, err := parse(args, stdout)
-	if err != nil {
-		err = program.UsageError{Err: err}
-	} else {
-		err = answer(ctx, o, stdout)
-	}
-	return program.Report(ctx, "eino", err, stderr)
+	return program.Run(ctx, "eino", args, stdout, stderr, parse, answer)
 }
 
 // answer has the agent answer the question.
-func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
+func answer(ctx context.Context, o options, stdout, _ io.Writer) (err error) {
 	model, err := openai.NewChatModel(ctx, &openai.ChatModelConfig{APIKey: os.Getenv("OPENAI_API_KEY"), BaseURL: o.baseURL, Model: o.model})
 	if err != nil {
 		return err

@@ -40,10 +40,10 @@ func (s *service) handler() http.Handler {
 	for pattern, h := range map[string]handler{
 		"GET /v1/sessions":                  s.list,
 		"GET /v1/sessions/{name}":           s.read,
-		"DELETE /v1/sessions/{name}":        s.remove,
+		"DELETE /v1/sessions/{name}":        s.taken(remove),
 		"POST /v1/sessions/{name}/messages": s.say,
-		"POST /v1/sessions/{name}/branch":   s.branch,
-		"POST /v1/sessions/{name}/compact":  s.compact,
+		"POST /v1/sessions/{name}/branch":   s.taken(branch),
+		"POST /v1/sessions/{name}/compact":  s.taken(compact),
 		"/":                                 func(http.ResponseWriter, *http.Request, sessionID) error { return errUnknown },
 	} {
 		mux.HandleFunc(pattern, s.authorized(h))
@@ -81,6 +81,18 @@ func (s *service) take(ctx context.Context, id sessionID, create bool) (*convers
 		_ = c.close() // nothing is left to write
 		free()
 	}, nil
+}
+
+// taken returns a handler that takes a session for a change.
+func (s *service) taken(change func(http.ResponseWriter, *http.Request, *conversation) error) handler {
+	return func(w http.ResponseWriter, r *http.Request, id sessionID) error {
+		c, release, err := s.take(r.Context(), id, false)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return change(w, r, c)
+	}
 }
 
 // say appends a message to a session, which is made if it is missing, and streams the answer. Without a text it answers
@@ -176,41 +188,26 @@ func (s *service) read(w http.ResponseWriter, r *http.Request, id sessionID) err
 	return reply(w, http.StatusOK, map[string]any{"entries": list, "compactions": compactions})
 }
 
-func (s *service) remove(w http.ResponseWriter, r *http.Request, id sessionID) error {
-	c, release, err := s.take(r.Context(), id, false)
-	if err != nil {
-		return err
-	}
-	defer release()
+func remove(w http.ResponseWriter, r *http.Request, c *conversation) error {
 	return c.session.Remove(r.Context())
 }
 
-func (s *service) branch(w http.ResponseWriter, r *http.Request, id sessionID) error {
+func branch(w http.ResponseWriter, r *http.Request, c *conversation) error {
 	var in struct{ Entry string }
 	if err := body(r, &in); err != nil {
 		return err
 	}
-	c, release, err := s.take(r.Context(), id, false)
-	if err != nil {
-		return err
-	}
-	defer release()
 	if err := c.session.Branch(r.Context(), in.Entry); err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, map[string]string{"leaf": in.Entry})
 }
 
-func (s *service) compact(w http.ResponseWriter, r *http.Request, id sessionID) error {
+func compact(w http.ResponseWriter, r *http.Request, c *conversation) error {
 	var in struct{ Instructions string }
 	if err := body(r, &in); err != nil {
 		return err
 	}
-	c, release, err := s.take(r.Context(), id, false)
-	if err != nil {
-		return err
-	}
-	defer release()
 	before, err := c.compactor.Render(r.Context(), c.prompt) // the prompt that the summary must fit
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/promptree-go/promptree/internal/program/visible"
 )
 
 // The exit codes of a program, besides [ExitInterrupted].
@@ -40,6 +42,22 @@ func Report(ctx context.Context, name string, err error, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", name, OneLine(err))
 	return code
+}
+
+// Run parses the arguments of a program, runs it with the options, and returns its exit code. What it writes is made
+// safe to show.
+func Run[O any](
+	ctx context.Context, name string, args []string, stdout, stderr io.Writer,
+	parse func(args []string, stdout io.Writer) (O, error), run func(ctx context.Context, o O, stdout, stderr io.Writer) error,
+) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
+	o, err := parse(args, stdout)
+	if err != nil {
+		err = UsageError{Err: err}
+	} else {
+		err = run(ctx, o, stdout, stderr)
+	}
+	return Report(ctx, name, err, stderr)
 }
 
 // OneLine returns the text of an error in one line.

@@ -151,18 +151,43 @@ func (c *Check) text() string {
 	return b.String()
 }
 
-// sheet returns a sheet with a row for each request. Its first column is the session, nil for none.
-func (c *Check) sheet(session any) sheet {
-	s := sheet{columns: []column{
-		{"session", "session", ""}, {"request", "request", ""}, {"line", "line", ""}, {"time", "time", ""}, {"inputTokens", "input", ""}, {"outputTokens", "output", ""},
-		{"readTokens", "read", ""}, {"foretoldTokens", "foretold", ""}, {"outcome", "outcome", ""},
-		{"recordedDollars", "recorded", "%.4f"}, {"keptDollars", "R", "%.4f"}, {"pinnedDollars", "P", "%.4f"}, {"errorDollars", "R - recorded", "%+.4f"},
-	}}
+// checkedRow is a request in JSON.
+type checkedRow struct {
+	Session  string  `json:"session"`
+	Request  int     `json:"request"`
+	Line     int     `json:"line"`
+	Time     string  `json:"time"`
+	Input    int     `json:"inputTokens"`
+	Output   int     `json:"outputTokens"`
+	Read     int     `json:"readTokens"`
+	Foretold int     `json:"foretoldTokens"`
+	Outcome  string  `json:"outcome"`
+	Recorded float64 `json:"recordedDollars"`
+	Kept     float64 `json:"keptDollars"`
+	Pinned   float64 `json:"pinnedDollars"`
+	Error    float64 `json:"errorDollars"`
+}
+
+// rows returns a row for each request.
+func (c *Check) rows(session string) (rows []checkedRow) {
 	for i, q := range c.checked {
-		s.rows = append(s.rows, []any{
-			session, i + 1, q.line, q.time.UTC().Format(time.RFC3339), q.usage.Input, q.usage.Output, q.usage.CacheRead, q.foretold, q.outcome,
-			q.recorded, q.kept, q.pinned, q.kept - q.recorded,
+		rows = append(rows, checkedRow{
+			Session: session, Request: i + 1, Line: q.line, Time: q.time.UTC().Format(time.RFC3339), Input: q.usage.Input, Output: q.usage.Output,
+			Read: q.usage.CacheRead, Foretold: q.foretold, Outcome: q.outcome, Recorded: q.recorded, Kept: q.kept, Pinned: q.pinned, Error: q.kept - q.recorded,
 		})
 	}
-	return s
+	return rows
+}
+
+// table returns a table with a row for each request.
+func (c *Check) table() grid {
+	g := grid{{"request", "line", "time", "input", "output", "read", "foretold", "outcome", "recorded", "R", "P", "R - recorded"}}
+	for _, r := range c.rows("") {
+		row := []string{number(r.Request), number(r.Line), r.Time, number(r.Input), number(r.Output), number(r.Read), number(r.Foretold), r.Outcome}
+		for _, dollars := range []float64{r.Recorded, r.Kept, r.Pinned} {
+			row = append(row, fmt.Sprintf("%.4f", dollars))
+		}
+		g = append(g, append(row, fmt.Sprintf("%+.4f", r.Error)))
+	}
+	return g
 }

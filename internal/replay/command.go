@@ -23,6 +23,12 @@ import (
 // name of the program.
 const name = "promptree replay"
 
+// The output formats.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
 // encoding that tokens are counted in.
 const encoding = "o200k_base"
 

@@ -70,8 +70,11 @@ func checkAll(sources []source, o options) (*bytes.Buffer, error) {
 			return nil, program.UsageError{Err: fmt.Errorf("%s: -check needs recorded usage, and the session has none", s.path)}
 		}
 		if o.format == formatJSON {
-			if err := c.sheet(s.path).writeJSON(&b); err != nil {
-				return nil, err
+			enc := json.NewEncoder(&b)
+			for _, row := range c.rows(s.path) {
+				if err := enc.Encode(row); err != nil {
+					return nil, err
+				}
 			}
 			continue
 		}
@@ -79,7 +82,7 @@ func checkAll(sources []source, o options) (*bytes.Buffer, error) {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%s: %s\n", s.path, c.text())
-		c.sheet(nil).grid().write(&b)
+		c.table().write(&b)
 	}
 	return &b, nil
 }
@@ -228,7 +231,7 @@ func (p *printer) front(title string, runs []*Run) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: dollars with look-backs; * none is as cheap with as few edit look-backs\n\n", title)
-	frontSheet(runs).grid().write(&b)
+	frontTable(runs).write(&b)
 	return p.text(b.String())
 }
 

@@ -57,16 +57,3 @@ func TestACheckShowsEachRequest(t *testing.T) {
 	require.Len(t, c.checked, len(lines)-1)
 	require.LessOrEqual(t, c.MeanError, c.LargestError)
 }
-
-func TestASheetSaysTheSameInEachFormat(t *testing.T) {
-	s := sheet{
-		columns: []column{{"name", "name", ""}, {"tokens", "tokens", ""}, {"dollars", "dollars", "%.2f"}, {"front", "front", ""}, {"none", "none", ""}},
-		rows:    [][]any{{`a "b", c`, 1234, 1.256, true, nil}, {"d", nil, 0.5, false, nil}},
-	}
-	var b bytes.Buffer
-	s.grid().write(&b)
-	require.Equal(t, "name      tokens  dollars  front\na \"b\", c   1,234     1.26  *\nd              -     0.50\n", b.String())
-	b.Reset()
-	require.NoError(t, s.writeJSON(&b))
-	require.Equal(t, `{"name":"a \"b\", c","tokens":1234,"dollars":1.256,"front":true}`+"\n"+`{"name":"d","dollars":0.5,"front":false}`+"\n", b.String())
-}

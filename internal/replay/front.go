@@ -1,19 +1,10 @@
 package replay
 
-import (
-	"math"
-	"strings"
-)
+import "fmt"
 
 // costs returns the dollars of a run including its look-backs, and how many edits are look-backs.
 func (r *Run) costs() (dollars float64, edits int) {
 	return r.Bill.Kept + r.Lookbacks.Dollars, r.Lookbacks.Edits
-}
-
-// system returns the name of the policy without its loss.
-func (r *Run) system() string {
-	name, _, _ := strings.Cut(r.Policy, " ")
-	return name
 }
 
 // markFront sets Front for each run of a session that is on the Pareto front: no other is at least as good in both
@@ -63,7 +54,7 @@ func sumOf(runs []*Run) (sums []*Run) {
 	return sums
 }
 
-// plus adds the figures of a run that [frontSheet] shows.
+// plus adds the figures of a run that [frontTable] shows.
 func (r *Run) plus(other *Run) {
 	r.Compactions = append(r.Compactions, other.Compactions...)
 	if other.Ended != "" {
@@ -76,43 +67,15 @@ func (r *Run) plus(other *Run) {
 	r.Lookbacks.plus(*other.Lookbacks)
 }
 
-// frontSheet returns a table that compares runs.
-func frontSheet(runs []*Run) sheet {
-	s := sheet{columns: []column{
-		{"policy", "policy", ""}, {"windowTokens", "window", ""}, {"compactions", "compactions", ""}, {"totalDollars", "total R", "%.2f"},
-		{"pinnedTotalDollars", "total P", "%.2f"}, {"toCheapestOther", "to cheapest other", "%.3f"}, {"editLookbacks", "edits", ""},
-		{"identifierLookbacks", "identifiers", ""}, {"carriedShare", "carried", "%.3f"}, {"front", "front", ""},
-	}}
+// frontTable returns a table that compares runs.
+func frontTable(runs []*Run) grid {
+	g := grid{{"policy", "window", "compactions", "total R", "total P", "edits", "identifiers", "carried", "front"}}
 	for _, r := range runs {
 		total, edits := r.costs()
-		s.rows = append(s.rows, []any{
-			r.Policy, r.Window, len(r.Compactions), total, r.Bill.Pinned + r.Lookbacks.Dollars, r.toCheapestOther(runs), edits,
-			r.Lookbacks.Identifiers, ratio(r.Lookbacks.Carried, r.Lookbacks.NeededLater), r.Front,
+		g = append(g, []string{
+			r.Policy, number(r.Window), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.Lookbacks.Dollars),
+			number(edits), number(r.Lookbacks.Identifiers), share(r.Lookbacks.Carried, r.Lookbacks.NeededLater), map[bool]string{true: "*"}[r.Front],
 		})
 	}
-	return s
-}
-
-// toCheapestOther returns the dollars of the run divided by those of the cheapest policy of another system in the same
-// session and window; nil if there is none.
-func (r *Run) toCheapestOther(among []*Run) any {
-	least := math.Inf(1)
-	for _, other := range among {
-		if ranked(other) && other.Session == r.Session && other.Window == r.Window && other.system() != r.system() {
-			d, _ := other.costs()
-			least = min(least, d)
-		}
-	}
-	total, _ := r.costs()
-	if !ranked(r) || math.IsInf(least, 1) || least == 0 {
-		return nil
-	}
-	return total / least
-}
-
-func ratio(part, whole int) any {
-	if whole == 0 {
-		return nil
-	}
-	return float64(part) / float64(whole)
+	return g
 }
