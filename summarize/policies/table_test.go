@@ -137,5 +137,5 @@ func TestThePageComparesThePolicies(t *testing.T) {
 		fmt.Fprintln(w, part.name+"\t"+strings.Join(cells, "\t"))
 	}
 	require.NoError(t, w.Flush())
-	golden.Table(t, b.String())
+	golden.Table(t, "doc.go", b.String())
 }

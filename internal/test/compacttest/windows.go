@@ -1,16 +1,11 @@
 package compacttest
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize/policy"
 )
 
 // WindowTools is the size of the tools in [Windows], in tokens.
@@ -32,34 +27,3 @@ func Windows(t testing.TB) (list []Window) {
 	}
 	return list
 }
-
-// WindowTable returns a table of [Windows] for a policy: what its columns say of a prompt at each, and where the prompt
-// overflows, in thousands of tokens. A column gets the measurement of a short prompt whose turn has completed a round of tool calls.
-func WindowTable(t testing.TB, policy policy.Policy, titles []string, columns func(policy.Decision) []int) string {
-	var b strings.Builder
-	row := func(cells ...string) {
-		for i, cell := range cells {
-			fmt.Fprintf(&b, "%*s", []int{6, 8, 11}[min(i, 2)], cell)
-		}
-		b.WriteString("\n")
-	}
-	row(append(append([]string{"window", "answer"}, titles...), "overflows")...)
-	for _, w := range Windows(t) {
-		d := New(t, chat.UserMessage(Task), chat.AssistantMessage("Good."), chat.UserMessage("Go on."))
-		d.Say(Round(1, 300)...)
-		d.Policy, d.Target.Budget, d.Target.ContextWindow = policy, w.Budget, w.Tokens
-		d.Target.Tools = []chat.Tool{{Name: "read", Description: Words(WindowTools - 1)}}
-		require.Equal(t, WindowTools, d.Target.Tokenizer.CountTools(d.Target.Tools))
-		d.Messages()
-		decision := d.Explain(t.Context()).Decision
-		cells := []string{strconv.Itoa(w.Tokens / 1000), strconv.Itoa(w.Answer / 1000)}
-		for _, tokens := range columns(decision) {
-			cells = append(cells, inThousands(tokens))
-		}
-		row(append(cells, inThousands(decision.Measurement.Budget+WindowTools))...)
-	}
-	return b.String()
-}
-
-// inThousands returns a number of tokens in thousands.
-func inThousands(tokens int) string { return fmt.Sprintf("%.1f", float64(tokens)/1000) }

@@ -30,10 +30,10 @@ func Equal(t testing.TB, name, got string) {
 	}
 }
 
-// Table fails the test unless the page of the package, doc.go, shows a table. Its first line says which one it is.
-func Table(t testing.TB, table string) {
+// Table fails the test unless a page, the doc.go of a package, shows a table. Its first line says which one it is.
+func Table(t testing.TB, file, table string) {
 	t.Helper()
-	data, err := os.ReadFile("doc.go")
+	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	page := string(data)
 	title, _, _ := strings.Cut(table, "\n")
@@ -51,10 +51,10 @@ func Table(t testing.TB, table string) {
 		block := func(text string) string {
 			return "//\t" + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n//\t") + "\n"
 		}
-		require.NoError(t, os.WriteFile("doc.go", []byte(strings.Replace(page, block(shown), block(table), 1)), 0o644))
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(page, block(shown), block(table), 1)), 0o644))
 		return
 	}
 	if diff := cmp.Diff(strings.Split(shown, "\n"), strings.Split(table, "\n")); diff != "" {
-		t.Fatalf("doc.go (-shown +made):\n%s", diff)
+		t.Fatalf(file+" (-shown +made):\n%s", diff)
 	}
 }
