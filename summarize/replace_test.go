@@ -2,10 +2,7 @@ package summarize_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,50 +76,6 @@ func TestSummaryCannotCloseItsTag(t *testing.T) {
 			require.Contains(t, got, "You wrote `<\\/conversation-summary>` and `<\\/previous-chat-history>`, a `<\\plan>`, `<\\transcript path=\"x\">` and <div>.")
 			require.Equal(t, before+5, strings.Count(got, "<"))
 		})
-	}
-}
-
-// Each pair makes a first compaction and later ones.
-func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
-	for promptName, p := range requestsOf() {
-		if p.Forks {
-			continue // works only in the background
-		}
-		for name, r := range replacements() {
-			t.Run(promptName+", "+name, func(t *testing.T) {
-				d := newFileFixture(t, overflowing()...)
-				d.Policy = policy.Policy{
-					Ask:     policy.Ask{Prompts: []policy.Prompt{p}, Checks: []policy.Check{prompts.NotEmpty, prompts.AtLeast(5)}},
-					Replace: policy.Replace{With: r},
-				}
-				var number atomic.Int64 // titles are asked for concurrently
-				d.Answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
-					summary := fmt.Sprintf("Summary %d, of <some> words.", number.Load())
-					if strings.Contains("full simple", promptName) {
-						return models.SaySummary(summary)(ctx, r)
-					}
-					return models.Say(summary)(ctx, r)
-				}}, 12)...)
-				for n := range 3 {
-					number.Store(int64(n + 1))
-					before := len(d.Requests())
-					got := text(d.Messages())
-					require.Contains(t, got, fmt.Sprintf("Summary %d, of <some> words.", n+1))
-					require.Contains(t, got, d.Session.Path())
-					require.Contains(t, got, strings.TrimSpace(task)[:20])
-					if n > 0 {
-						require.NotContains(t, got, fmt.Sprintf("Summary %d,", n))
-						var asked strings.Builder
-						for _, r := range d.Requests()[before:] {
-							asked.WriteString(text(r.Messages))
-						}
-						require.True(t, strings.Contains(asked.String(), fmt.Sprintf("Summary %d,", n)), "the earlier summary is in the request")
-						require.False(t, strings.Contains(asked.String(), "[output 001]"), "the rounds that it covers are not")
-					}
-					d.Say(rounds(10*n+10, 10*n+15, roundTokens)...)
-				}
-			})
-		}
 	}
 }
 
