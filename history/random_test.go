@@ -491,34 +491,6 @@ func FuzzSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { requirePromises(t, seed) })
 }
 
-// The session is closed and opened again now and then.
-func TestAnySessionInAFileIsTheSameAsInMemory(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(20) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		memory := talkAtRandom(t, r).session
-		path := tempFile(t)
-		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
-		require.NoError(t, err)
-		for _, e := range all(t, memory) {
-			if e.Type() == entry.TypeCompaction {
-				require.NoError(t, s.Compact(t.Context(), e.Compaction()))
-			} else {
-				require.NoError(t, s.Append(t.Context(), e.Message()))
-			}
-			if r.IntN(8) == 0 {
-				require.NoError(t, s.Close())
-				s, err = history.Open(path, history.Options{IDs: numbered.IDs()})
-				require.NoError(t, err)
-			}
-		}
-		require.Equal(t, shape(viewOf(t, memory)), shape(viewOf(t, s)))
-		require.Equal(t, renderedIn(t, t.Context(), prompt(memory)), renderedIn(t, t.Context(), prompt(s)))
-		requireChained(t, s)
-		require.NoError(t, s.Close())
-	}
-}
-
 func TestViewWithIsTheViewAfterTheCompaction(t *testing.T) {
 	t.Parallel()
 	tried := 0

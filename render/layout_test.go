@@ -341,25 +341,6 @@ func TestSlowElementsRenderConcurrently(t *testing.T) {
 	})
 }
 
-// An element is laid out together with the elements that it renders to.
-func TestSubtreesRenderConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var started sync.WaitGroup
-		started.Add(2)
-		inner := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
-			started.Done()
-			started.Wait()
-			return elements.Text("x"), nil
-		}}
-		outer := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
-			return wrap(elements.Props{}, inner), nil
-		}}
-		r, err := render.Render(t.Context(), user(outer, outer), render.Options{Budget: 100, Tokenizer: runes})
-		require.NoError(t, err)
-		require.Equal(t, []string{"x\nx"}, texts(r.Messages))
-	})
-}
-
 func TestFirstErrorInOrderIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secondFailed, lastRuns := make(chan struct{}), make(chan struct{})
@@ -794,4 +775,45 @@ func TestMetadataAndReferencesAreThoseOfTheGrownExpandable(t *testing.T) {
 	limited := user(elements.TokenLimit{Max: 60, Children: elements.Nodes{elements.Expandable{Value: value}, asks}})
 	rendered(t, limited, 1000)
 	require.Equal(t, 2, inner, "once at layout, and once when its limit had room")
+}
+
+var errGone = errors.New("gone")
+
+// endless renders itself.
+type endless struct{}
+
+func (e endless) Render(context.Context, elements.Sizing) (elements.Node, error) { return e, nil }
+
+// hollow embeds a nil pointer to properties.
+type hollow struct{ *elements.Props }
+
+func (hollow) Render(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }
+
+func TestMistakesInATreeAreErrors(t *testing.T) {
+	require.ErrorIs(t, failed[*render.ElementError](t, user(endless{}), plenty), render.ErrEndless)
+	require.ErrorContains(t, failed[*render.ElementError](t, user(hollow{}), plenty), "User > hollow")
+}
+
+func TestPointersToElementsMeanTheSame(t *testing.T) {
+	values := user(
+		elements.TokenLimit{Max: 4, Children: elements.Nodes{chunk(1, "aaa"), chunk(2, "bb")}},
+		elements.Tag{Name: "x", Children: elements.Nodes{elements.Text("<")}},
+		elements.Nodes{elements.Text("c")}, elements.WithPriority{Priority: 1, Node: line("d")},
+	)
+	pointers := &elements.UserMessage{Children: elements.Nodes{
+		&elements.TokenLimit{Max: 4, Children: elements.Nodes{new(chunk(1, "aaa")), new(chunk(2, "bb"))}},
+		&elements.Tag{Name: "x", Children: elements.Nodes{new(elements.Text("<"))}},
+		&elements.Nodes{elements.Text("c")}, &elements.WithPriority{Priority: 1, Node: new(line("d"))},
+	}}
+	require.Equal(t, rendered(t, values, plenty).Messages, rendered(t, pointers, plenty).Messages)
+}
+
+func TestACancelledRenderStopsPruning(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	root := user(own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
+		cancel(errGone)
+		return elements.Nodes{chunk(1, "aaa"), chunk(2, "bb")}, nil
+	}})
+	_, err := render.Render(ctx, root, render.Options{Budget: 6, Tokenizer: runes})
+	require.ErrorIs(t, err, errGone)
 }

@@ -548,3 +548,149 @@ func TestASessionThatCannotBeWrittenAsksNoModel(t *testing.T) {
 	_, err = os.Stat(path)
 	require.NoError(t, err)
 }
+
+// unusable holds answers that are not usable as a summary.
+var unusable = map[string]models.Step{
+	"empty":              models.Say(""),
+	"cut off":            stopped(chat.StopMaxTokens, "<summary>\nAnd th"),
+	"refused by a check": models.SaySummary("bad"),
+}
+
+// refuseBad is a check that refuses one summary.
+func refuseBad(m policy.Material) error {
+	if m.Summary == "bad" {
+		return &policy.SummaryError{Reason: "it is bad"}
+	}
+	return nil
+}
+
+// unusableFixture returns a fixture whose model gives the same unusable answer each time, and the model.
+func unusableFixture(t *testing.T, step models.Step, messages ...chat.Message) (fixture, *counting) {
+	model := &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return step(ctx, r) }}
+	d := newFixture(t, messages...)
+	d.Target.Model = model
+	d.Policy.Ask.Prompts = []policy.Prompt{prompts.FullPrompt()}
+	d.Policy.Ask.Checks = append(d.Policy.Ask.Checks, refuseBad)
+	return d, model
+}
+
+// askedIn returns the steps of the first 40 in which the model was asked.
+func askedIn(t *testing.T, d fixture, model *counting) (at []int) {
+	for step := range 40 {
+		before := model.asked()
+		d.Messages()
+		d.Messages() // nothing was said in between
+		if model.asked() > before {
+			at = append(at, step)
+		}
+		d.Say(round(100+step, 50)...)
+	}
+	return at
+}
+
+func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfThePromptFits(t *testing.T) {
+	for name, step := range unusable {
+		t.Run(name, func(t *testing.T) {
+			d, model := unusableFixture(t, step, append([]chat.Message{chat.UserMessage(task)}, rounds(0, 3, 400)...)...)
+			d.Target.Budget = 1_000_000
+			d.Policy.Trigger, d.Policy.Cut, d.Policy.Replace.Max = policy.Trigger{{Cap: 100}}, history.Cut{Rounds: 1}, 200
+			require.Equal(t, []int{0, 1, 3, 7, 15, 31}, askedIn(t, d, model))
+		})
+	}
+}
+
+func TestAnUnusableAnswerIsAskedForAgainAfterThePauseIfTheLastResortHelps(t *testing.T) {
+	for name, step := range unusable {
+		for _, resort := range []policy.LastResort{policy.ResortTruncate, policy.ResortDrop} {
+			t.Run(name+", "+string(resort), func(t *testing.T) {
+				d, model := unusableFixture(t, step, append([]chat.Message{chat.UserMessage(task)}, rounds(0, 8, 600)...)...)
+				d.Policy.Overflow.LastResort = resort
+				require.Equal(t, []int{0, 1, 3, 7, 15, 31}, askedIn(t, d, model))
+			})
+		}
+	}
+}
+
+func TestAnUnusableAnswerIsAskedForAgainByTheNextRenderIfNothingElseHelps(t *testing.T) {
+	for name, step := range unusable {
+		t.Run(name, func(t *testing.T) {
+			d, model := unusableFixture(t, step, overflowing()...)
+			before := 0
+			for range 4 {
+				d.Fails()
+				require.Greater(t, model.asked(), before)
+				before = model.asked()
+			}
+			d.Target.Model = saying("At last.")
+			require.Contains(t, text(d.Messages()), "At last.")
+		})
+	}
+}
+
+func TestAfterTwoUnusableAnswersTheHistoryIsAskedForInSmallerPieces(t *testing.T) {
+	for name, step := range unusable {
+		t.Run(name, func(t *testing.T) {
+			d, model := unusableFixture(t, step, overflowing()...)
+			var sizes []int // of the first request of each render
+			for range 4 {
+				first := model.asked()
+				d.Fails()
+				sizes = append(sizes, count(quarter{}, model.calls[first].Messages))
+			}
+			require.Equal(t, sizes[0], sizes[1], "the second time the same")
+			require.Less(t, sizes[2], sizes[1]*3/4, "the third time a piece")
+			require.LessOrEqual(t, sizes[3], sizes[2])
+		})
+	}
+}
+
+func TestShortenRequestShowsTheDraftAndItsRoom(t *testing.T) {
+	m := secondMaterial()
+	m.Words = 700
+	got := text(mustRenderRequest(t, summarize.ShortenRequest(m, "## A\n\nx < y & </summary-draft>")))
+	for _, want := range []string{
+		"<summary-draft>\n## A\n\nx < y & <\\/summary-draft>\n</summary-draft>", fmt.Sprintf("Shorten it to 700 tokens, about %d characters", prompts.Characters(m)),
+		"room for 700 tokens", "Keep every heading", "what the user decided", "Mind the flags.", "You may not call tools.",
+	} {
+		require.Contains(t, got, want)
+	}
+	require.NotContains(t, got, "Fix the build", "the request shows the draft alone")
+}
+
+func TestOfflineShortensADigest(t *testing.T) {
+	m := firstMaterial()
+	m.Words = 40
+	draft := "## The user said\n- Start.\n" + strings.Repeat("- more and more and more\n", 3) + "## Files\n- a.go\n" + fmt.Sprint("- ", words(100))
+	response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: mustRenderRequest(t, summarize.ShortenRequest(m, draft))})
+	require.NoError(t, err)
+	require.LessOrEqual(t, quarter{}.CountText(response.Message.Text()), 40)
+	require.Contains(t, response.Message.Text(), "- Start.")
+}
+
+func TestChecksRefuseSummariesThatAreEmptyTooShortOrTooLong(t *testing.T) {
+	for _, c := range []struct {
+		rule    string
+		check   policy.Check
+		summary string
+		reason  string
+	}{
+		{"NotEmpty takes any text", prompts.NotEmpty, "x", ""},
+		{"NotEmpty refuses an empty text", prompts.NotEmpty, "", "it is empty"},
+		{"NotEmpty refuses invisible characters", prompts.NotEmpty, " \n\u200b\ufeff\t", "it is empty"},
+		{"AtLeast(30) takes 30 characters", prompts.AtLeast(30), strings.Repeat("ä", 30), ""},
+		{"AtLeast(30) refuses 29 characters and a space", prompts.AtLeast(30), strings.Repeat("ä", 29) + " ", "it has 29 characters, fewer than 30"},
+		{"AtMost(4) takes 4 tokens", prompts.AtMost(4), strings.Repeat("x", 16), ""},
+		{"AtMost(4) refuses 5 tokens", prompts.AtMost(4), strings.Repeat("x", 17), "it takes 5 tokens, more than 4"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			err := c.check(policy.Material{Summary: c.summary, Sizes: policy.Sizes{Tokenizer: quarter{}}})
+			if c.reason == "" {
+				require.NoError(t, err)
+				return
+			}
+			refused, ok := errors.AsType[*policy.SummaryError](err)
+			require.True(t, ok, "%v", err)
+			require.Contains(t, refused.Reason, c.reason)
+		})
+	}
+}

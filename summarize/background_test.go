@@ -188,25 +188,6 @@ func TestAPromptThatCanBeSentWaitsOnceForASummary(t *testing.T) {
 	})
 }
 
-func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := backgroundFixture(t, 3400)
-		d.Answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
-		d.Messages()
-		require.NoError(t, d.Session.Branch(t.Context(), "e3"))
-		d.Say(chat.UserMessage("Rather this."))
-		time.Sleep(2 * time.Minute)
-		d.Policy.Background.Apply = 0
-		got := d.Messages()
-		equal(t, chat.UserMessage("Rather this."), got[len(got)-1])
-		require.Equal(t, "started ready/full dropped/full", kinds(*d.Heard))
-		_, ok := errors.AsType[*entry.BoundaryError]((*d.Heard)[2].Err)
-		require.True(t, ok)
-		require.Empty(t, compactions(d.Session))
-		requireEnds(t, d.Session)
-	})
-}
-
 // requireEnds fails the test unless each plan in the log has an end, whatever branch it is on.
 func requireEnds(t *testing.T, s *history.Session) {
 	t.Helper()

@@ -1,10 +1,17 @@
 package summarize_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -363,4 +371,114 @@ func TestTheStartEventSaysThatMoreIsKeptThanTheCutAllows(t *testing.T) {
 		require.Equal(t, event.Started, (*d.Heard)[0].Kind)
 		require.Equal(t, c.over, (*d.Heard)[0].Over)
 	}
+}
+
+// ownCompaction returns a step that answers with a summary and with parts, as the provider's own compaction.
+func ownCompaction(text string, parts ...chat.Opaque) models.Step {
+	return func(ctx context.Context, req chat.Request) (chat.Response, error) {
+		r, err := models.SaySummary(text)(ctx, req)
+		r.Compaction = parts
+		return r, err
+	}
+}
+
+func TestAProvidersOwnCompactionIsKeptUnchangedBesideTheSummary(t *testing.T) {
+	own := chat.Opaque{Value: json.RawMessage(`{"type":"compaction","encrypted_content":"<é>"}`), Tokens: 40}
+	d := newFileFixture(t, overflowing()...)
+	d.Answers(ownCompaction("The build was mended.", own))
+	messages := d.Messages()
+	require.Equal(t, own, messages[1].Content[len(messages[1].Content)-1])
+	require.Contains(t, messages[1].Text(), "The build was mended.")
+
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	writeFile(t, path, content(t, d.Session.Path()))
+	reopened := fixtureOf(t, opened(t, path))
+	equal(t, messages, reopened.Messages())
+
+	d.Say(rounds(7, 12, roundTokens)...)
+	d.Always(models.SaySummary("All was mended."))
+	again := d.Messages()
+	require.NotContains(t, again[1].Content, own, "the next summary covers it")
+	require.Contains(t, again[1].Text(), "All was mended.")
+}
+
+func TestAProvidersOwnCompactionThatIsInvalidOrTooLargeIsLeftOut(t *testing.T) {
+	for name, parts := range map[string][]chat.Opaque{
+		"too large for the room":   {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: budget}},
+		"a count below 0":          {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: -1}},
+		"a count above any budget": {{Value: json.RawMessage(`{"type":"compaction"}`), Tokens: 1 << 40}},
+		"not JSON":                 {{Value: json.RawMessage(`{"type":`), Tokens: 4}},
+		"an empty part":            {{}},
+	} {
+		d := newFixture(t, overflowing()...)
+		d.Answers(ownCompaction("The build was mended.", parts...))
+		messages := d.Messages()
+		require.Len(t, messages[1].Content, 1, name)
+		require.Contains(t, messages[1].Text(), "The build was mended.")
+		mended := strings.Join((*d.Heard)[len(*d.Heard)-1].Mended, "; ")
+		require.Equal(t, parts[0].Tokens == budget, strings.Contains(mended, "the provider's own compaction left out"), "%s: %s", name, mended)
+	}
+}
+
+var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
+
+// newSplitFixture returns a fixture whose history is cut within its second turn.
+func newSplitFixture(t testing.TB) fixture {
+	t.Helper()
+	d := newFixture(t, chat.UserMessage("The first question."))
+	d.Say(rounds(1, 2, roundTokens)...)
+	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
+	d.Say(rounds(3, 6, roundTokens)...)
+	d.Target.ContextWindow = 2 * budget
+	d.Policy = ohmypi.Policy()
+	d.Policy.Trigger, d.Policy.Clear.Rule, d.Policy.Cut = nil, history.ClearRule{}, history.Cut{}
+	return d
+}
+
+// Each request names its part of the room, and answers that fill their parts are taken.
+func TestTheTwoSummariesOfASplitTurnShareTheRoomOfOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSplitFixture(t)
+		var mu sync.Mutex
+		var rooms []int
+		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			told := roomFor.FindStringSubmatch(text(r.Messages))
+			if told == nil { // the title
+				return models.Say("I did it.")(ctx, r)
+			}
+			room, err := strconv.Atoi(told[1])
+			if err != nil {
+				return chat.Response{}, err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			rooms = append(rooms, room)
+			return models.Say(words(room))(ctx, r)
+		})
+		d.Messages()
+		synctest.Wait() // for the title
+		require.Len(t, rooms, 2)
+		require.Equal(t, "started done/handoff titled", kinds(*d.Heard))
+		took := count(quarter{}, compactions(d.Session)[0].Messages)
+		require.Less(t, rooms[0]+rooms[1], took)
+		require.LessOrEqual(t, took, budget/5)
+
+		// When the turn continues, one summary replaces both.
+		rooms = nil
+		d.Say(rounds(7, 11, roundTokens)...)
+		d.Messages()
+		synctest.Wait() // for the title
+		require.Len(t, rooms, 1)
+		require.Len(t, compactions(d.Session), 2)
+		require.Equal(t, "started done/handoff titled started done/handoff titled", kinds(*d.Heard))
+	})
+}
+
+// In little room two summaries would be too short to be of use.
+func TestASplitTurnHasOneSummaryInLittleRoom(t *testing.T) {
+	d := newSplitFixture(t)
+	d.Policy.Replace.Max = 250
+	d.Answers(models.Say("Of all."), models.Say("I did it."))
+	require.Contains(t, d.Messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")
+	require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(text(d.Requests()[0].Messages)))
 }

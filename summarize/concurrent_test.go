@@ -18,27 +18,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-func TestTwoConcurrentRendersCompactOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newFixture(t, overflowing()...)
-		second := make(chan []chat.Message, 1)
-		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-			go func() {
-				result, err := d.Render(t.Context(), prompt(d.Session))
-				if err != nil {
-					t.Error(err)
-				}
-				second <- result.Messages
-			}()
-			synctest.Wait() // until the second render waits for this compaction
-			return models.SaySummary("Made once.")(ctx, r)
-		})
-		equal(t, d.Messages(), <-second)
-		require.Len(t, d.Requests(), 1)
-		require.Len(t, compactions(d.Session), 1)
-	})
-}
-
 func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, overflowing()...)

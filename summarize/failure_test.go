@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -108,24 +107,6 @@ func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 	}
 	require.Equal(t, []int{0, 1, 3, 7, 15, 31, 63, 127, 191, 255}, at)
 	require.Equal(t, len(at), model.asked())
-}
-
-func TestAPauseIsReadFromTheSession(t *testing.T) {
-	model := down(errDown)
-	d := newFileFixture(t, chat.UserMessage(task))
-	d.Target.Budget = 1_000_000
-	d.Policy = policy.Policy{Trigger: policy.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Replace: policy.Replace{Max: 200}}
-	d.Say(rounds(0, 3, 400)...)
-	d.Target.Model = model
-	d.Messages()
-	d.Say(round(9, 50)...)
-	d.Messages()
-	require.Equal(t, 2, model.asked())
-	again := reopened(t, d)
-	again.Target.Model = model
-	again.Messages()
-	require.Equal(t, 2, model.asked())
-	require.Contains(t, lastLine(again.Explain(t.Context())), "nothing: paused for 2 more steps after 2 failures")
 }
 
 func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
@@ -288,36 +269,6 @@ func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTimeout(t *testing.T) {
 	})
 }
 
-func TestATitleNeverDelaysTheCompaction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
-			if n == 1 {
-				return models.Say("## Goal\nTo fix it.")(ctx, req)
-			}
-			select {
-			case <-time.After(20 * time.Second):
-				return models.Say("I fixed it.")(ctx, req)
-			case <-ctx.Done():
-				return chat.Response{}, context.Cause(ctx)
-			}
-		}}
-		d := newFixture(t, chat.UserMessage(task))
-		d.Policy, d.Target.Model = ohmypi.Policy(), model
-		d.Policy.Clear = policy.Clear{}
-		d.Say(rounds(1, 6, roundTokens)...)
-		begun := time.Now()
-		d.Messages()
-		require.Zero(t, time.Since(begun))
-		require.Equal(t, "Goal", compactions(d.Session)[0].Title)
-		time.Sleep(21 * time.Second)
-		synctest.Wait()
-		label, ok, err := d.Session.Latest(t.Context(), entry.TypeLabel)
-		require.NoError(t, err)
-		require.True(t, ok)
-		require.Equal(t, "I fixed it.", label.Body.(entry.Label).Text)
-	})
-}
-
 func TestTheCompactorWorksOnAfterACallbackThatPanicsOrExits(t *testing.T) {
 	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
 		t.Run("a model "+name, func(t *testing.T) {
@@ -403,29 +354,6 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 			require.Positive(t, model.asked())
 		}
 	})
-}
-
-func TestARequestRefusedAsTooLargeIsRepeatedInSmallerPieces(t *testing.T) {
-	for _, named := range []bool{true, false} {
-		model := provider(4_000, 2, "Done.", named)
-		d := newFixture(t, chat.UserMessage(task))
-		d.Target.Model = model
-		d.Say(rounds(1, 12, 350)...)
-		require.Contains(t, text(d.Messages()), "Done.")
-		var largest int
-		for _, r := range model.calls[:] {
-			largest = max(largest, count(quarter{}, r.Messages))
-		}
-		last := model.calls[len(model.calls)-1]
-		require.Less(t, count(quarter{}, last.Messages), largest)
-		kept := 0
-		for _, e := range entries(t, d.Session) {
-			if e.Type() == entry.TypeRefusal {
-				kept++
-			}
-		}
-		require.Positive(t, kept, "the refusal is recorded")
-	}
 }
 
 func TestRecoverUsesTheProvidersNumbersAndKeepsItsRatio(t *testing.T) {

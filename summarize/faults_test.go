@@ -2,10 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,12 +15,8 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/test/extremes"
-	"github.com/promptree-go/promptree/summarize"
-	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
-	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
@@ -90,71 +82,6 @@ func TestAFullDiskLosesNothingAndTheNextRenderWorks(t *testing.T) {
 			require.Contains(t, d.Messages()[1].Text(), "two")
 		})
 	})
-}
-
-// Afterwards the session opens, has every message and can be compacted. The entry of the compaction may be half
-// written.
-func TestASessionSurvivesAKillAtEachStepOfACompaction(t *testing.T) {
-	for name, policy := range policies.All() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "session.jsonl")
-			s := opened(t, path)
-			var mu sync.Mutex
-			var snapshots []string // the content of the file at each step
-			step := func() {
-				mu.Lock()
-				defer mu.Unlock()
-				snapshots = append(snapshots, content(t, path))
-			}
-			d := fixtureOf(t, s, overflowing()...)
-			for i := range policy.Ask.Prompts {
-				policy.Ask.Prompts[i].Title = nil // a title is made afterwards
-			}
-			d.Policy = policy
-			answer := func(ctx context.Context, r chat.Request) (chat.Response, error) {
-				if strings.Contains(r.Messages[len(r.Messages)-1].Text(), "<summary> block") {
-					return models.SaySummary("The build is being fixed, step by step.")(ctx, r)
-				}
-				return models.Say("The build is being fixed, step by step.")(ctx, r)
-			}
-			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-				step()
-				return answer(ctx, r)
-			})
-			d.Observers = []summarize.Observer{summarize.OnEvent(func(event.Event) { step() })}
-			d.Hooks.AfterCompact = func(context.Context, entry.Entry) error { step(); return nil }
-			step()
-			want := d.Messages()
-			require.Len(t, compactions(s), 1)
-			whole := content(t, path)
-			written := strings.LastIndex(whole, "\n"+`{"type":"compaction"`) + 1
-			require.Contains(t, snapshots, whole[:written], "the compaction comes last")
-			require.Contains(t, snapshots, whole)
-			const ends = 40
-			for i := 0; i < ends; i += ends / extremes.Cases(ends) { // a line that is half written
-				snapshots = append(snapshots, whole[:written+i*(len(whole)-written)/ends])
-			}
-			snapshots = append(snapshots, whole[:len(whole)-1])
-			slices.Sort(snapshots)
-			for _, text := range slices.Compact(snapshots) {
-				copied := filepath.Join(t.TempDir(), "session.jsonl")
-				require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
-				again := fixtureOf(t, opened(t, copied))
-				again.Policy, again.Target.Model = policy, chat.ModelFunc(answer)
-				equal(t, overflowing(), said(again.Session))
-				made := len(compactions(again.Session))
-				if text == whole {
-					require.Equal(t, 1, made)
-					equal(t, want, again.Messages())
-				}
-				again.Messages()
-				require.Len(t, compactions(again.Session), 1, "no more is lost than the compaction")
-				again.Say(round(7, 50)...)
-				again.Messages()
-			}
-		})
-	}
 }
 
 func TestTheTwoSummariesOfASplitTurnAreMadeConcurrently(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -307,4 +310,96 @@ func (o ownHistory) Render(ctx context.Context, _ elements.Sizing) (elements.Nod
 		return nil, err
 	}
 	return el.Each(v.Messages(), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }), nil
+}
+
+// A policy may keep more than a small window has, such as 20,000 tokens. In that case less is kept, so that the session
+// is compacted at the policy's threshold and not once nothing fits any more.
+func TestASmallWindowIsCompactedAtThePolicysThreshold(t *testing.T) {
+	windows := []int{4000}
+	if extremes.All() {
+		windows = append(windows, 8000, 16_000)
+	}
+	for _, window := range windows {
+		eachPolicy(t, func(t *testing.T, p policy.Policy) {
+			t.Run(fmt.Sprint(window), func(t *testing.T) {
+				t.Parallel()
+				d := newFixture(t)
+				d.Policy, d.Target.Budget, d.Target.ContextWindow = p, window, window
+				d.Policy.Ask.Names = nil
+				d.Target.Model = models.Offline{Tokenizer: quarter{}}
+				for n := range 3 * window / 100 {
+					d.Say(chat.UserMessage(strings.Repeat("abc ", 47)), chat.AssistantMessage(strings.Repeat("abc ", 47)))
+					d.Say(chat.UserMessage(fmt.Sprint("And now? ", n)))
+					r, err := d.Render(t.Context(), prompt(d.Session))
+					require.NoError(t, err)
+					require.LessOrEqual(t, r.Tokens, window)
+					require.NoError(t, d.Wait(t.Context()))
+				}
+				require.NotContains(t, kinds(*d.Heard), "failed")
+				require.NotContains(t, kinds(*d.Heard), "truncated")
+				require.GreaterOrEqual(t, len(compactions(d.Session)), 2)
+			})
+		})
+	}
+}
+
+// clearingFixture returns a fixture with four rounds of 500 tokens in a window of 10,000, which clears all output but the
+// newest 600 tokens.
+func clearingFixture(t *testing.T) fixture {
+	d := newFixture(t, chat.UserMessage(task))
+	d.Target.Budget = 10_000
+	d.Say(rounds(1, 4, 500)...)
+	d.Policy = policy.Policy{Clear: policy.Clear{
+		Always: true,
+		Rule:   history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }},
+	}}
+	return d
+}
+
+func TestAClearingKeepsAtMostItsShareOfTheWindow(t *testing.T) {
+	for share, want := range map[float64][]int{0: {3, 4}, 0.5: {3, 4}, 0.03: {4}} {
+		d := clearingFixture(t)
+		d.Policy.Clear.Share = share
+		require.Equal(t, want, outputs(text(d.Messages())), "%v", share)
+	}
+}
+
+func TestAShortResultIsNotCleared(t *testing.T) {
+	d := clearingFixture(t)
+	d.Policy.Clear.Rule.Least = 400
+	require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
+	d = clearingFixture(t)
+	d.Policy.Clear.Rule.Least = 600
+	require.Equal(t, []int{1, 2, 3, 4}, outputs(text(d.Messages())))
+}
+
+func TestAClearingLeavesAWarmCacheAlone(t *testing.T) {
+	for _, c := range []struct {
+		rule         string
+		behind       int
+		idle, passed time.Duration
+		want         []int
+	}{
+		{"by default the cache does not count", 0, 0, time.Second, []int{3, 4}},
+		{"few tokens behind it may be lost", 2100, 0, time.Second, []int{3, 4}},
+		{"many may not", 1000, 0, time.Second, []int{1, 2, 3, 4}},
+		{"after five minutes the cache is cold", 1000, 0, 5 * time.Minute, []int{3, 4}},
+		{"or after the time that the policy says", 1000, time.Hour, 59 * time.Minute, []int{1, 2, 3, 4}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := clearingFixture(t)
+				d.Policy.Clear.Behind, d.Policy.Clear.Idle = c.behind, c.idle
+				time.Sleep(c.passed)
+				require.Equal(t, c.want, outputs(text(d.Messages())))
+			})
+		})
+	}
+}
+
+func TestAPromptThatDoesNotFitIsClearedWhateverTheCacheHolds(t *testing.T) {
+	d := clearingFixture(t)
+	d.Target.Budget = 2000
+	d.Policy.Clear.Behind = 1000
+	require.Equal(t, []int{3, 4}, outputs(text(d.Messages())))
 }

@@ -2,15 +2,14 @@ package summarize_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
+	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/test/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/a3s"
@@ -82,50 +81,6 @@ func TestSummaryCannotCloseItsTag(t *testing.T) {
 	}
 }
 
-// Each pair makes a first compaction and later ones.
-func TestEveryPromptWorksWithEveryReplacement(t *testing.T) {
-	for promptName, p := range requestsOf() {
-		if p.Forks {
-			continue // works only in the background
-		}
-		for name, r := range replacements() {
-			t.Run(promptName+", "+name, func(t *testing.T) {
-				d := newFileFixture(t, overflowing()...)
-				d.Policy = policy.Policy{
-					Ask:     policy.Ask{Prompts: []policy.Prompt{p}, Checks: []policy.Check{prompts.NotEmpty, prompts.AtLeast(5)}},
-					Replace: policy.Replace{With: r},
-				}
-				var number atomic.Int64 // titles are asked for concurrently
-				d.Answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
-					summary := fmt.Sprintf("Summary %d, of <some> words.", number.Load())
-					if strings.Contains("full simple", promptName) {
-						return models.SaySummary(summary)(ctx, r)
-					}
-					return models.Say(summary)(ctx, r)
-				}}, 12)...)
-				for n := range 3 {
-					number.Store(int64(n + 1))
-					before := len(d.Requests())
-					got := text(d.Messages())
-					require.Contains(t, got, fmt.Sprintf("Summary %d, of <some> words.", n+1))
-					require.Contains(t, got, d.Session.Path())
-					require.Contains(t, got, strings.TrimSpace(task)[:20])
-					if n > 0 {
-						require.NotContains(t, got, fmt.Sprintf("Summary %d,", n))
-						var asked strings.Builder
-						for _, r := range d.Requests()[before:] {
-							asked.WriteString(text(r.Messages))
-						}
-						require.True(t, strings.Contains(asked.String(), fmt.Sprintf("Summary %d,", n)), "the earlier summary is in the request")
-						require.False(t, strings.Contains(asked.String(), "[output 001]"), "the rounds that it covers are not")
-					}
-					d.Say(rounds(10*n+10, 10*n+15, roundTokens)...)
-				}
-			})
-		}
-	}
-}
-
 // Optional parts, such as copies of user messages, are left out before a compaction is refused as no smaller.
 func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
@@ -143,4 +98,51 @@ func TestAReplacementIsSmallerThanTheHistoryThatItReplaces(t *testing.T) {
 	require.Contains(t, got.Messages[0].Text(), "Both were answered.")
 	require.Contains(t, got.Messages[0].Text(), "abc", "parts for which there is room stay")
 	require.Less(t, count(quarter{}, d.Messages()), before)
+}
+
+// The model answers each request with the summary as the request shows it.
+func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
+	const special = "## Tags & quotes\n\nIf a < b && b > c, `x := \"<y>\"`, ‹single› «double» &amp; &lt;div&gt;.\n" +
+		"[a note in brackets]\n\\[and one with a backslash]\n<details><summary>more</summary>z</details>\n" +
+		"</conversation-summary> <conversation-summary> </previous-chat-history> <previous-summary> <transcript path=\"x\"> </history> <user> </assistant> <plan>.\n" +
+		"&amp;amp; 5 < 6 </conversation"
+	tags := regexp.MustCompile(`(?s)<(previous-chat-history|previous-summary|conversation-summary)>\n(## Tags.*?)\n(?:\n<transcript.*)?</(?:previous-chat-history|previous-summary|conversation-summary)>`)
+	for name, p := range requestsOf() {
+		for replacement, r := range replacements() {
+			if name == "branch" {
+				continue // its request shows no earlier summary
+			}
+			t.Run(name+", "+replacement, func(t *testing.T) {
+				m := firstMaterial()
+				m.Room, m.Words = 10_000, 8_000
+				answer := special
+				var chain []string
+				for range 20 {
+					m.Summary = plaintext.Untagged(answer)
+					placed, err := renderReplacement(t, r, m)
+					require.NoError(t, err)
+					m.Previous, m.PreviousSummary = placed, m.Summary
+					m.Sent = append(m.System[:1:1], append(placed[:len(placed):len(placed)], m.Covered...)...)
+					shown := tags.FindStringSubmatch(text(mustRenderRequest(t, p.Request(m))))
+					require.NotNil(t, shown)
+					response := chat.Response{Message: chat.AssistantMessage("<analysis>\nhm\n</analysis>\n<summary>\n" + shown[2] + "\n</summary>")}
+					if p.Read == nil {
+						response.Message = chat.AssistantMessage(shown[2])
+					}
+					read := p.Read
+					if read == nil {
+						read = prompts.ReadAll
+					}
+					answer, err = read(response)
+					require.NoError(t, err)
+					chain = append(chain, answer)
+				}
+				for _, later := range chain[1:] {
+					require.Equal(t, chain[0], later)
+				}
+				require.Equal(t, plaintext.Untagged(special), chain[0])
+				require.Equal(t, strings.Count(special, "&"), strings.Count(chain[0], "&"))
+			})
+		}
+	}
 }

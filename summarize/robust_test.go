@@ -230,13 +230,12 @@ func TestNoRenderWaitsForAnObserverThatHangs(t *testing.T) {
 		begun := time.Now()
 		require.Contains(t, text(d.Messages()), "Done.")
 		require.Less(t, time.Since(begun), time.Second)
-		require.Len(t, *d.Heard, 2, "the others hear all events")
 		time.Sleep(5*time.Second + callback.Grace)
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, told)
 		require.EqualError(t, d.Close(), "summarize: observer summarize.OnEvent did not return within 5s, and is not called again")
-		require.Equal(t, event.HookFailed, (*d.Heard)[2].Kind)
+		require.Equal(t, "started done/full hook failed", kinds(*d.Heard), "the others hear all events")
 	})
 }
 
@@ -254,7 +253,6 @@ func TestNoRenderWaitsForASlowObserverAndCloseWaitsUntilItHasHeardAllEventsInOrd
 		begun := time.Now()
 		d.Messages()
 		require.Less(t, time.Since(begun), time.Second)
-		require.Empty(t, slow)
 		require.NoError(t, d.Close())
 		require.Equal(t, kinds(*d.Heard), kinds(slow))
 		require.NotEmpty(t, slow)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -160,47 +159,6 @@ func TestPartsOfThePoliciesCombine(t *testing.T) {
 func waitFor(d fixture) {
 	for d.PendingNow() == policy.PendingRunning {
 		time.Sleep(50 * time.Microsecond)
-	}
-}
-
-func TestTheSystemMessageAndTheUsersRequestStayThroughFiveCompactionsOfEachPolicy(t *testing.T) {
-	for name, p := range policies.All() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newFileFixture(t, chat.UserMessage(task))
-			d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
-			if p.Cut.Tokens > 0 {
-				d.Policy.Cut.Tokens = 800
-			}
-			if d.Policy.Clear.Rule.Keep > 0 {
-				d.Policy.Clear.Rule.Keep, d.Policy.Clear.Rule.Saves = 1500, 100
-			}
-			d.Target.ContextWindow = budget + 1
-			summary, done := "", 0
-			for i := 1; done < 5; i++ {
-				require.Less(t, i, 200, kinds(*d.Heard))
-				d.Say(round(i, 400)...)
-				got := d.Messages()
-				waitFor(d)
-				require.Equal(t, chat.SystemMessage("You are a coding agent."), got[0])
-				require.True(t, slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, chat.UserMessage(task)) }), "round %d", i)
-				all := compactions(d.Session)
-				if len(all) > done {
-					done = len(all)
-					summary = text(all[done-1].Messages)
-					for _, c := range all[done-1].Messages {
-						require.Equal(t, chat.RoleUser, c.Role)
-					}
-				}
-				if done > 0 {
-					require.Equal(t, summary, text(viewOf(t, d.Session).Compacted), "it is replayed byte for byte")
-				}
-			}
-			again, err := history.Read(d.Session.Path(), history.Options{})
-			require.NoError(t, err)
-			equal(t, viewOf(t, d.Session), viewOf(t, again))
-			require.NoError(t, again.Close())
-		})
 	}
 }
 

@@ -51,14 +51,6 @@ func TestWithoutAPolicyNothingIsCompacted(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedHasTheSameOutcome(t *testing.T) {
-	policy := policies.All()["stagewise"] // it summarises nothing in the background
-	for i := range tasks(1, 0.1) {
-		first := play(t.Context(), tasks(7, 0.1)[i], &policy, offlineSetting())
-		require.Equal(t, first, play(t.Context(), tasks(7, 0.1)[i], &policy, offlineSetting()))
-	}
-}
-
 func TestATaskWithAMistakeIsNotSolved(t *testing.T) {
 	call := func(name, arguments string) models.Step {
 		return func(context.Context, chat.Request) (chat.Response, error) {

@@ -5,54 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/test/golden"
 )
-
-func TestTheBarIsAsFullAsTheBudget(t *testing.T) {
-	tests := []struct {
-		name           string
-		tokens, budget int
-		full           int // blocks
-	}{
-		{"no tokens", 0, 100, 0},
-		{"one token is one block", 1, 1_000_000, 1},
-		{"half", 50, 100, barWidth / 2},
-		{"a little over half", 51, 100, barWidth/2 + 1},
-		{"full", 100, 100, barWidth},
-		{"more than full is full", 250, 100, barWidth},
-		{"a budget below the width", 1, 2, barWidth / 2},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			require.Equal(t, strings.Repeat("█", test.full)+strings.Repeat("░", barWidth-test.full), bar(test.tokens, test.budget))
-		})
-	}
-}
-
-func TestFitCutsATextToItsColumn(t *testing.T) {
-	tests := []struct {
-		name, give, want string
-	}{
-		{"an empty text", "", ""},
-		{"a short text is unchanged", "list_files .", "list_files ."},
-		{"a text as wide as the column is unchanged", strings.Repeat("x", didWidth), strings.Repeat("x", didWidth)},
-		{"one letter too many", strings.Repeat("x", didWidth+1), strings.Repeat("x", didWidth-1) + "…"},
-		{"letters count, not bytes", strings.Repeat("世", didWidth), strings.Repeat("世", didWidth)},
-		{"letters are not split", strings.Repeat("🙂", 2*didWidth), strings.Repeat("🙂", didWidth-1) + "…"},
-		{"control characters are escaped", "search a\nb\r\tc\x1b[2J", `search a b c\u001b[2J`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got := fit(test.give)
-			require.Equal(t, test.want, got)
-			require.True(t, utf8.ValidString(got))
-		})
-	}
-}
 
 func TestASurveyPrintsItsTable(t *testing.T) {
 	text := func(line string, n int) string { return strings.Repeat(line+"\n", n) }

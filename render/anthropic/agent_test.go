@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -195,39 +194,4 @@ func TestAnAgentGoesOnThinkingAfterACompaction(t *testing.T) {
 	require.GreaterOrEqual(t, compactions, 4)
 	require.Equal(t, 3*rounds, counted)
 	require.Zero(t, without, "requests in which the model could not think")
-}
-
-// The tokenizer counts too few tokens, so the API refuses the request with its own numbers. Rendered to these, the
-// conversation goes on.
-func TestACallerCanShrinkARequestToTheLimitInTheError(t *testing.T) {
-	s := newServer(t, claude(1))
-	s.window = 1000
-	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-	session := numbered.Session()
-	require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
-	for n := range 5 {
-		m := calls(fmt.Sprint("old", n))
-		require.NoError(t, session.Append(t.Context(), m, chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("c.go ", 200))))
-	}
-	compactor := &summarize.Compactor{
-		Session: session, Policy: policy.Policy{Ask: policy.Ask{Mode: policy.ModeSimple}},
-		Target: policy.Target{Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting},
-	}
-	prompt := elements.Nodes{history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
-	generate := func(ctx context.Context) error {
-		rendered, err := compactor.Render(ctx, prompt)
-		require.NoError(t, err)
-		_, err = model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: counting})
-		return err
-	}
-	var limit *chat.ContextLimitError
-	require.ErrorAs(t, generate(t.Context()), &limit)
-	require.Equal(t, 1000, limit.Limit)
-	require.Greater(t, limit.Tokens, 1000)
-
-	compactor = &summarize.Compactor{
-		Session: session, Policy: policy.Policy{Ask: policy.Ask{Mode: policy.ModeSimple}},
-		Target: policy.Target{Model: model, Tokenizer: quarter{}, Budget: limit.Limit * 7 / 10, Tools: counting},
-	}
-	require.NoError(t, generate(t.Context()))
 }

@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,27 +111,5 @@ func TestAnAgentThatIsCompactedRunsToItsEnd(t *testing.T) {
 				require.GreaterOrEqual(t, summaries, compactions, "a large history is summarised in parts")
 			})
 		}
-	}
-}
-
-// The counter may count fewer tokens than the server.
-func TestACallerCanShrinkARequestToTheLimitInTheError(t *testing.T) {
-	s := newServer(t, func(_ openai.API, request gjson.Result) reply {
-		if len(request.Get("messages").Raw) > 1000 {
-			return reply{status: 400, body: errorBody("This model's maximum context length is 250 tokens. However, your messages resulted in 300 tokens.", "", "context_length_exceeded")}
-		}
-		return reply{items: []item{message("msg_1", "42")}}
-	})
-	text := strings.Repeat("word ", 300)
-	for {
-		got, err := s.model(openai.ChatCompletions, "local").Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage(text)}})
-		if limit, ok := errors.AsType[*chat.ContextLimitError](err); ok {
-			text = text[:len(text)*limit.Limit/limit.Tokens]
-			continue
-		}
-		require.NoError(t, err)
-		require.Equal(t, "42", got.Message.Text())
-		require.Equal(t, 4, s.count())
-		return
 	}
 }

@@ -55,56 +55,6 @@ func TestAnAgentFinishesItsRunAcrossCompactions(t *testing.T) {
 	}
 }
 
-func TestASessionContinuesAfterACrash(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		lost  bool // adk's session
-		asked *genai.Content
-		users int
-	}{
-		{"with another message", false, genai.NewContentFromText("Go on.", genai.RoleUser), 2},
-		{"without a message", false, nil, 1},
-		{"with the same question, without adk's session", true, genai.NewContentFromText(question, genai.RoleUser), 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, path := opened(t)
-			crash := errors.New("power loss")
-			before := rounds(15)
-			answer := before.answer
-			before.answer = func(n int, r request) (*model.LLMResponse, error) {
-				if n == 12 {
-					return nil, crash
-				}
-				return answer(n, r)
-			}
-			folder := t.TempDir()
-			kept := adkagent.NewService(adkagent.Files(folder))
-			compactor := compactorOn(t, s)
-			got := run(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil)), pluginOn(t, compactor)), false, question)
-			require.ErrorIs(t, got.err, crash)
-			require.NoError(t, compactor.Close())
-			require.NoError(t, s.Close())
-			require.NoError(t, kept.Close())
-
-			s = compacttest.Opened(t, path) // another process
-			var sessions session.Service = session.InMemoryService()
-			if !c.lost {
-				sessions = serviceIn(t, folder)
-			}
-			after := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) { return answer(n+12, r) }}
-			got = send(t, runnerOf(t, sessions, agentOf(t, after, readTool(t, nil)), pluginOn(t, compactorOn(t, s))), false, c.asked)
-			require.NoError(t, got.err)
-			require.Equal(t, "done", got.last())
-			checkRequests(t, after.requests, question)
-			require.Equal(t, fmt.Sprintf("%d users, 16 answers, 15 results, compacted", c.users), counts(t, s))
-			require.Equal(t, c.users+31, entries(t, s), "each message is recorded once")
-			if c.users == 1 { // the same request as before the crash, so that the provider's cache serves it
-				require.Equal(t, asJSON(t, before.requests[12].contents), asJSON(t, after.requests[0].contents))
-			}
-		})
-	}
-}
-
 func TestARequestRefusedAsTooLargeIsRetriedSmaller(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {

@@ -61,37 +61,6 @@ func rounds(n int) *scripted {
 	}}
 }
 
-func TestASessionContinuesAfterACrash(t *testing.T) {
-	session, path := opened(t)
-	crash := errors.New("power loss")
-	before := rounds(15)
-	answer := before.answer
-	before.answer = func(n int, r request) (*schema.Message, error) {
-		if n == 12 {
-			return nil, crash
-		}
-		return answer(n, r)
-	}
-	compactor := compactorOn(t, session)
-	got := run(t, agentOf(t, compactor, before, readTool(t, nil)), false, schema.UserMessage(question))
-	require.ErrorIs(t, got.err, crash)
-	require.NoError(t, compactor.Close())
-	require.NoError(t, session.Close())
-
-	session = compacttest.Opened(t, path) // another process
-	after := rounds(15)
-	answer = after.answer
-	after.answer = func(n int, r request) (*schema.Message, error) { return answer(n+12, r) }
-	got = run(t, agentOf(t, compactorOn(t, session), after, readTool(t, nil)), false, schema.UserMessage(question))
-	require.NoError(t, got.err)
-	require.Equal(t, "done", got.last())
-	require.Equal(t, "1 users, 16 answers, 15 results, compacted", counts(t, session))
-	require.Equal(t, 32, entries(t, session))
-	checkRequests(t, after.requests, question)
-	// The same bytes as before the crash, so that the provider's cache serves the request.
-	require.Equal(t, said(before.requests[12]), said(after.requests[0]))
-}
-
 // said returns the messages of a request as text, which is the same in each process.
 func said(r request) (list []string) {
 	for _, m := range r.messages {
