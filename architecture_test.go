@@ -27,7 +27,7 @@ var imports = map[string][]string{
 	"summarize":       {"elements", "sizing", "render", "history"},
 
 	"summarize/policy":      {"elements", "sizing", "history"},
-	"summarize/prompts":     {"elements", "sizing", "history", "summarize/policy"},
+	"summarize/prompts":     {"elements", "sizing", "history", "summarize/policy", "summarize/internal/breadcrumb", "summarize/internal/summaryblock"},
 	"summarize/a3s":         ofAProduct,
 	"summarize/copilotchat": ofAProduct,
 	"summarize/copilotcli":  ofAProduct,
@@ -54,6 +54,7 @@ var stages = [][]string{
 		"render/internal/draft", "render/internal/transfer", "render/internal/layout", "render",
 	},
 	{
+		"summarize/internal/breadcrumb", "summarize/internal/summaryblock", "summarize/internal/endless", "summarize/internal/trim",
 		"summarize/policy", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/event",
 		"summarize/internal/journal", "summarize/internal/plan", "summarize/internal/write", "summarize/internal/place", "summarize",
 	},

@@ -808,7 +808,7 @@ func TestStatements(t *testing.T) {
 				require.NotNil(t, d.Request().Stream)
 			},
 			Mutants: []statements.Mutant{
-				{File: "internal/endless/endless.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
+				{File: "summarize/internal/endless/endless.go", Old: "	req.Stream = func(d chat.Delta) {\n", New: "	_ = func(d chat.Delta) {\n"},
 			},
 		},
 		{

@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/internal/summaryblock"
+	"github.com/promptree-go/promptree/summarize/internal/summaryblock"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/internal/breadcrumb"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize/internal/breadcrumb"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 

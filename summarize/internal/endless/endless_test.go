@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/endless"
+	"github.com/promptree-go/promptree/summarize/internal/endless"
 )
 
 func TestAnAnswerOfUsualLengthIsReturnedAsItIs(t *testing.T) {

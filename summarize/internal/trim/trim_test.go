@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/test/sizingtest"
-	"github.com/promptree-go/promptree/internal/trim"
+	"github.com/promptree-go/promptree/summarize/internal/trim"
 )
 
 func TestASummaryThatIsTooLongIsCutAfterTheLastPartThatFits(t *testing.T) {

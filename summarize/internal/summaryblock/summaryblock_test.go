@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/internal/summaryblock"
+	"github.com/promptree-go/promptree/summarize/internal/summaryblock"
 )
 
 func TestTheSummaryIsFoundInTheBlockThatTheModelMeans(t *testing.T) {
