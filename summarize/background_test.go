@@ -164,12 +164,6 @@ func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	})
 }
 
-// failure renders the prompt and returns the error.
-func failure(d fixture) error {
-	_, err := d.Render(d.T.Context(), prompt(d.Session))
-	return err
-}
-
 func TestAPromptThatCanBeSentWaitsOnceForASummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := backgroundFixture(t, 3400)

@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -31,15 +30,3 @@ func recording(t testing.TB, path string) []spoken {
 }
 
 var saidMark = regexp.MustCompile(`\[said (\d+)\]`)
-
-// marks returns the numbers that messages show.
-func marks(messages []chat.Message) map[int]bool {
-	found := map[int]bool{}
-	for _, m := range messages {
-		for _, hit := range saidMark.FindAllStringSubmatch(m.Text(), -1) {
-			n, _ := strconv.Atoi(hit[1])
-			found[n] = true
-		}
-	}
-	return found
-}

@@ -33,46 +33,46 @@ type Planned struct {
 
 // Plan chooses the cut by rendering the prompt with it. As long as the kept history leaves no room for a summary, or so
 // little that the same condition would hold again at once, one round less is kept, down to the newest.
-func (p *Planner) Plan(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string) (Planned, error) {
-	frame, err := p.frame(ctx, s)
+func (m *Planner) Plan(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string) (Planned, error) {
+	frame, err := m.frame(ctx, s)
 	if err != nil {
 		return Planned{}, err
 	}
-	return guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (Planned, error) { return p.choose(ctx, prompt, s, d, instructions, frame) })
+	return guard.Call(ctx, guard.NamePrompt, 0, func(ctx context.Context) (Planned, error) { return m.choose(ctx, prompt, s, d, instructions, frame) })
 }
 
 // choose returns the plan. Frame is the number of tokens around the summary's words in the replacement.
-func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string, frame int) (Planned, error) {
-	point, err := p.cut(ctx, s)
+func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered, d policy.Decision, instructions string, frame int) (Planned, error) {
+	point, err := m.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
 		return Planned{}, failure.ErrNothingToCompact
 	} else if err != nil {
 		return Planned{}, err
 	}
 	system := slices.DeleteFunc(slices.Clone(s.PromptMessages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
-	preamble, err := entry.NewPreamble(system, s.PromptTools(p.Target))
+	preamble, err := entry.NewPreamble(system, s.PromptTools(m.Target))
 	if err != nil {
 		return Planned{}, err
 	}
 	plan := entry.Plan{
-		Policy: p.Policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(p.Policy.Ask.Mode),
-		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: p.Target.Name,
-		Background: d.Do == policy.ActStart, Until: time.Now().Add(p.Policy.Ask.TimeLimit), Preamble: preamble.Digest,
+		Policy: m.Policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
+		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name,
+		Background: d.Do == policy.ActStart, Until: time.Now().Add(m.Policy.Ask.TimeLimit), Preamble: preamble.Digest,
 	}
-	wanted := max(p.room(s.Budget), frame+policy.MinWords)
-	excess := p.excess(s, d) // must go too, or the condition would hold again at once
+	wanted := max(m.room(s.Budget), frame+policy.MinWords)
+	excess := m.excess(s, d) // must go too, or the condition would hold again at once
 	for {
 		plan.FirstKept = point.FirstKept
-		plan.Thinking = p.thinking(point)
-		replaces := Replaced(p.Target.Tokenizer, s.View.Compacted, Covered(point))
-		room, err := p.replacementRoom(ctx, prompt, s, plan, replaces)
+		plan.Thinking = m.thinking(point)
+		replaces := Replaced(m.Target.Tokenizer, s.View.Compacted, Covered(point))
+		room, err := m.replacementRoom(ctx, prompt, s, plan, replaces)
 		if err != nil {
 			return Planned{}, err
 		}
 		later, more := point.Later()
 		if room-excess >= wanted || !more && room >= frame+policy.MinWords {
 			for _, t := range plan.Thinking { // it stays in the view
-				replaces -= guard.Counted(p.Target.Tokenizer.CountPart(t))
+				replaces -= guard.Counted(m.Target.Tokenizer.CountPart(t))
 			}
 			if replaces <= frame+policy.MinWords {
 				return Planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", failure.ErrNothingToCompact, replaces, frame+policy.MinWords)
@@ -94,14 +94,14 @@ func (p *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		point = later
 	}
 	chosen := Planned{Plan: plan, Covered: len(Covered(point)), Kept: len(point.Kept()), Over: point.Over}
-	if preamble.Digest != "" && p.Ledger.Preambles[preamble.Digest].ID == "" {
+	if preamble.Digest != "" && m.Ledger.Preambles[preamble.Digest].ID == "" {
 		chosen.Preamble = &preamble
 	}
 	return chosen, nil
 }
 
 // excess returns how many tokens of the budget are above the limit of the condition that decided.
-func (p *Planner) excess(s *Rendered, d policy.Decision) int {
+func (m *Planner) excess(s *Rendered, d policy.Decision) int {
 	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.Size.Tools
 	if d.Limit() == 0 || limit <= 0 {
 		return 0
@@ -111,13 +111,13 @@ func (p *Planner) excess(s *Rendered, d policy.Decision) int {
 
 // replacementRoom returns how many tokens a replacement may take so that the prompt still fits with all history that is
 // kept.
-func (p *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *Rendered, plan entry.Plan, replaced int) (int, error) {
+func (m *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *Rendered, plan entry.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
-	view, err := p.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
+	view, err := m.Session.ViewWith(ctx, entry.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
 		return 0, err
 	}
-	layout, _, err := p.LayOut(ctx, prompt, view, s.Budget, s.Newest)
+	layout, _, err := m.LayOut(ctx, prompt, view, s.Budget, s.Newest)
 	if err != nil {
 		return 0, failure.Within("trying the cut", err)
 	}
@@ -128,7 +128,7 @@ func (p *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 	if err != nil {
 		return 0, failure.Within("trying the cut", err)
 	}
-	cost := guard.Counted(p.Target.Tokenizer.CountMessage(nothing))
+	cost := guard.Counted(m.Target.Tokenizer.CountMessage(nothing))
 	if taken >= s.floor && replaced > 2*cost {
 		return 0, ErrOtherSession
 	}
@@ -136,9 +136,9 @@ func (p *Planner) replacementRoom(ctx context.Context, prompt elements.Node, s *
 }
 
 // thinking returns the newest covered thinking of the turn that is cut, if the kept history must begin with it.
-func (p *Planner) thinking(point history.CutPoint) []chat.Thinking {
+func (m *Planner) thinking(point history.CutPoint) []chat.Thinking {
 	first := point.Kept()[0]
-	if !QuirksOf(p.Policy.Ask, p.Target.Name).Thinking || first.Start || len(plaintext.Thinking(first.Messages[0])) > 0 {
+	if !QuirksOf(m.Policy.Ask, m.Target.Name).Thinking || first.Start || len(plaintext.Thinking(first.Messages[0])) > 0 {
 		return nil
 	}
 	for _, u := range slices.Backward(Covered(point)) {
@@ -153,17 +153,17 @@ func (p *Planner) thinking(point history.CutPoint) []chat.Thinking {
 }
 
 // frame returns the least tokens that a replacement takes without the summary's words.
-func (p *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
-	m := policy.Material{
-		Sizes: policy.Sizes{Tokenizer: p.Target.Tokenizer}, AgentRequest: policy.AgentRequest{Tools: s.PromptTools(p.Target)},
+func (m *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
+	material := policy.Material{
+		Sizes: policy.Sizes{Tokenizer: m.Target.Tokenizer}, AgentRequest: policy.AgentRequest{Tools: s.PromptTools(m.Target)},
 	}
 	var err error
-	if m.Breadcrumb, err = Transcript(ctx, p.Session, p.Policy, m.Tools); err != nil {
+	if material.Breadcrumb, err = Transcript(ctx, m.Session, m.Policy, material.Tools); err != nil {
 		return 0, err
 	}
-	m.Reminder = QuirksOf(p.Policy.Ask, p.Target.Name).Reminder
-	result, err := guard.Call(ctx, guard.NameReplacement, p.Policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{p.Policy.Replace.With(m)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: p.Target.Tokenizer})
+	material.Reminder = QuirksOf(m.Policy.Ask, m.Target.Name).Reminder
+	result, err := guard.Call(ctx, guard.NameReplacement, m.Policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
+		return render.Render(ctx, elements.Nodes{m.Policy.Replace.With(material)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: m.Target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil

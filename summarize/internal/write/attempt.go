@@ -260,7 +260,7 @@ func (j *Attempt) Event(kind event.Kind) event.Event {
 	return e
 }
 
-// SuppliedDraft returns the summary that a hook supplied.
+// UseSupplied returns the summary that a hook supplied.
 func (j *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elements.Sizing) (Written, error) {
 	if err := j.checkFirstKept(ctx, s, by); err != nil {
 		return Written{}, err
