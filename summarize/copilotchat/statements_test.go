@@ -1039,7 +1039,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "prompts/answer.go", Old: `b.WriteString("\n" + crumb + "\n")`, New: `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`},
-				{File: "history/view_snapshot.go", Old: "compacted: c.Messages,", New: "compacted: append([]chat.Message{chat.UserMessage(string('a' + leaf%26))}, c.Messages...),"},
+				{File: "history/view_snapshot.go", Old: "compacted: c.Messages,", New: "compacted: append([]chat.Message{chat.UserMessage(string(rune('a' + len(p.Nodes)%26)))}, c.Messages...),"},
 			},
 		},
 
