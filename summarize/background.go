@@ -257,9 +257,7 @@ func (w *walker) gaveUp(s *plan.Rendered, t *task) error {
 	if t == nil {
 		return nil
 	}
-	w.c.inner.work.mu.Lock()
-	w.c.inner.work.waited = t.id
-	w.c.inner.work.mu.Unlock()
+	w.c.inner.work.setWaited(t.id)
 	return &PendingError{Budget: s.Over, Plan: t.id, After: w.policy.Background.Timeout, Running: t.activity.Running()}
 }
 
@@ -285,15 +283,15 @@ func (w *walker) await(ctx context.Context, s *plan.Rendered, t *task, limit tim
 	return t.err
 }
 
-// settle ends a task whose summary is ready: the summary is put in place or thrown away. It reports whether it was put
-// in place. If the prompt must fit with the summary and does not, it is not.
-func (w *walker) settle(ctx context.Context, s *plan.Rendered, pl, mustFit bool) (bool, error) {
+// settle ends a task whose summary is ready: the summary is put in place, or thrown away if put is not set. It reports
+// whether it was put in place. If the prompt must fit with the summary and does not, it is not.
+func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool) (bool, error) {
 	in, x := &w.c.inner.work, w.c.executor()
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {
 		return false, nil
 	}
-	if !pl || w.policy.Background.PerModel && t.written.Attempt.Plan.Model != w.target.Name {
+	if !put || w.policy.Background.PerModel && t.written.Attempt.Plan.Model != w.target.Name {
 		x.discard(ctx, t, nil)
 		return false, nil
 	}

@@ -71,7 +71,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	return id, nil
 }
 
-// errReady tells run to keep the draft, and the claim of its plan, for a later render.
+// errReady makes run keep the summary, and the claim of its plan, for a later render.
 var errReady = errors.New("summarize: the summary is ready")
 
 // executor carries plans out: it has the summaries written and placed.

@@ -410,7 +410,7 @@ func outcomeOf(placed bool) policy.Outcome {
 	return policy.OutcomeDiscarded
 }
 
-// recordSent tells listeners the size of a prompt and remembers the prompt as the last one.
+// recordSent reports the size of a prompt to observers and records the prompt as the last one.
 func (w *walker) recordSent(ctx context.Context, s *plan.Rendered) *render.Result {
 	if !w.afterTurn {
 		w.c.inner.mu.Lock()

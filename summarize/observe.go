@@ -141,7 +141,7 @@ func (o *observers) start(ctx context.Context, w Work) (context.Context, func(*r
 	}
 }
 
-// fail tells the others that an observer is not called any more.
+// fail reports to the other observers that one is not called any more.
 func (o *observers) fail(gone *listener, err error) {
 	err = fmt.Errorf("%w, and is not called again", err)
 	e := o.fill(event.Event{Kind: event.HookFailed, Hook: gone.name, Err: err})

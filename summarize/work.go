@@ -28,7 +28,7 @@ type task struct {
 	activity *callback.Activity
 	done     chan struct{}                         // closed once the fields below are set
 	within   func(context.Context) context.Context // returns a context in which the summary was written; nil if no prompt waited for it
-	end      func(*render.Result, error)           // ends the work for the tracer, unless it has ended
+	end      func(*render.Result, error)           // ends the work for observers, unless it has ended
 	err      error                                 // why there is no summary
 	ready    bool
 	written  write.Written
@@ -100,6 +100,13 @@ func (w *work) hasWaited() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task != nil && w.task.id == w.waited
+}
+
+// setWaited records that a render has waited for a plan as long as it may.
+func (w *work) setWaited(plan string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waited = plan
 }
 
 // replace replaces a task by another, and reports whether the old one was there.

@@ -88,6 +88,6 @@
 // # What goes wrong
 //
 // Errors of exporters go to OpenTelemetry's error handler and affect nothing else. If a span processor or exporter
-// panics or takes more than 5 seconds in the goroutine that ends a span, the compactor does not call the tracer again, and
-// tells the other observers; see [summarize.Observer].
+// panics or takes more than 5 seconds in the goroutine that ends a span, the compactor does not call the tracer again. The
+// other observers hear of it; see [summarize.Observer].
 package tracing

@@ -65,7 +65,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	if err != nil {
 		return nil, err
 	}
-	pl, ok := found.Body.(entry.Plan)
+	planned, ok := found.Body.(entry.Plan)
 	if !ok {
 		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, found.Type())
 	}
@@ -73,15 +73,15 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	if err != nil {
 		return nil, err
 	}
-	j := &Attempt{ID: id, Plan: pl, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
-	point, err := cutAt(ctx, p, view, pl.FirstKept, by)
+	j := &Attempt{ID: id, Plan: planned, Policy: p, Target: t, begun: time.Now(), meter: &meter{}}
+	point, err := cutAt(ctx, p, view, planned.FirstKept, by)
 	if err != nil {
 		return nil, err
 	}
 	j.covered, j.prefix, j.kept = plan.Covered(point), len(point.TurnPrefix()), len(point.Kept())
 	j.replaced, err = guard.Value(ctx, guard.NameTokenizer, func() int {
 		tokens := plan.Replaced(t.Tokenizer, view.Compacted, j.covered)
-		for _, th := range pl.Thinking { // it stays in the view
+		for _, th := range planned.Thinking { // it stays in the view
 			tokens -= guard.Counted(t.Tokenizer.CountPart(th))
 		}
 		return tokens
@@ -92,10 +92,10 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	m := &j.Material
 	*m = policy.Material{
 		Before: policy.Before{Previous: view.Compacted}, Staying: policy.Staying{Kept: history.UnitMessages(point.Kept())},
-		Wishes: policy.Wishes{Instructions: pl.Instructions}, AgentRequest: policy.AgentRequest{Tools: t.Tools},
-		Sizes: policy.Sizes{Tokenizer: t.Tokenizer, Room: pl.Room, Words: pl.Words, ResultTokens: p.Ask.SimpleResult},
+		Wishes: policy.Wishes{Instructions: planned.Instructions}, AgentRequest: policy.AgentRequest{Tools: t.Tools},
+		Sizes: policy.Sizes{Tokenizer: t.Tokenizer, Room: planned.Room, Words: planned.Words, ResultTokens: p.Ask.SimpleResult},
 	}
-	if ref := l.Preambles[pl.Preamble]; ref.ID != "" {
+	if ref := l.Preambles[planned.Preamble]; ref.ID != "" {
 		stored, err := s.Resolve(ctx, ref)
 		if err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 	if m.Breadcrumb, err = plan.Transcript(ctx, s, p, m.Tools); err != nil {
 		return nil, err
 	}
-	quirk := plan.QuirksOf(p.Ask, pl.Model)
+	quirk := plan.QuirksOf(p.Ask, planned.Model)
 	if quirk.Note != "" {
 		m.Notes = []string{quirk.Note}
 	}
