@@ -128,10 +128,7 @@ func Example_step4Trimmed() {
 	show(result)
 	// Output:
 	// system: You are a coding agent.
-	// user: <file path="greeting.go">
-	// package main
-	// </file>
-	// <file path="main.go">
+	// user: <file path="main.go">
 	// package main
 	//
 	// func main() { println(greeting) }

@@ -114,7 +114,9 @@ func ExamplePrioritizedList() {
 }
 
 func ExampleTextChunk() {
-	log := elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text("line one\nline two\nline three")}}
+	log := elements.TextChunk{
+		Props: elements.Props{Priority: new(1)}, BreakOn: "\n", Least: 2, Children: elements.Nodes{elements.Text("line one\nline two\nline three")},
+	}
 	show(elements.UserMessage{Children: elements.Nodes{elements.Text("The log:"), log}}, 10)
 	// Output:
 	// -- 9 tokens of 10

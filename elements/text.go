@@ -5,15 +5,18 @@ import (
 	"regexp"
 )
 
-// TextChunk is text that starts on a line of its own. Without a break it is kept or dropped as one piece. With a break
-// it is cut to its share of the budget when it is laid out, at the last break at which it fits. During pruning, if it
-// is the last piece that must be removed, it is trimmed instead: as much of it stays as fits, unless that is less than
-// Least. At most one break may be set.
+// TextChunk is text that starts on a line of its own. Without a break it is kept or dropped as one piece. With a break,
+// if it is the last piece that pruning must remove, it is trimmed instead: as much of it stays as fits, up to a break,
+// unless that is less than Least. A required text is trimmed only to a [TokenLimit] on or around it. At most one break
+// may be set.
+//
+// Pruning takes texts by priority: all but one are whole or gone. To show a part of each of several texts instead, set
+// FlexBasis or FlexGrow on the texts themselves: each is then cut to its share of the budget when it is laid out
+// ([Sizing]).
 //
 // Its children are [Text] and [LineBreak]; [Meta], [Reference] and [Opaque] may be among them.
 //
-// Use it for most text. A chunk with a break, and its siblings, must be counted at layout; other chunks that are
-// certain to be dropped are never counted. Text that is useless if incomplete, such as JSON, should have no break.
+// Use it for most text. Text that is useless if incomplete, such as JSON, should have no break.
 type TextChunk struct {
 	Props
 	// BreakOn is the string before which the text may be cut.
@@ -26,8 +29,8 @@ type TextChunk struct {
 	Cut CutSide
 	// Mark replaces the text that was cut out, with the break on both sides of it. Its tokens count. None by default.
 	Mark string
-	// Least is the fewest tokens that trimming may leave: if no more would fit, the whole chunk is dropped. Defaults to
-	// 16.
+	// Least is the fewest tokens that trimming may leave, the mark apart: if no more would fit, the whole chunk is
+	// dropped. It does not apply to the share of a text at layout, nor to required text. Defaults to 16.
 	Least    int
 	Children Nodes
 }

@@ -140,6 +140,8 @@ type BudgetExceededError struct {
 	Path string
 	// Largest lists the largest pieces that could not be removed, at most five, the largest first.
 	Largest []Piece
+	// Breakable is the path of the largest required text that has a break, "" for none. A TokenLimit around it trims it.
+	Breakable string
 	// Metadata of the elements that were left.
 	Metadata elements.Metadata
 	// Messages of the prompt before anything was pruned.
@@ -156,6 +158,9 @@ func (e *BudgetExceededError) Error() string {
 	}
 	fmt.Fprintf(&b, "render: %s needs %d tokens and has %d", what, e.Needed, e.Budget)
 	writePieces(&b, "; the largest pieces that cannot be removed: ", e.Largest)
+	if e.Breakable != "" {
+		fmt.Fprintf(&b, ": put %s into a limit (el.Limit), which trims it", e.Breakable)
+	}
 	return b.String()
 }
 

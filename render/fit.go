@@ -49,6 +49,7 @@ func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
 	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
 	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
 	f.prepare(tree.NewState(from.Tree))
+	f.removeShareless()
 	for _, id := range from.Limits {
 		f.limits = append(f.limits, limit{id: id, max: from.Extra(id).Limit})
 	}
@@ -60,6 +61,15 @@ func (f *fitting) prepare(s *tree.State) {
 	f.state = s
 	f.order = order.New(s, !f.layout.layouter.Compatible)
 	f.count = count.New(s, f.layout.layouter.Tokenizer)
+}
+
+// removeShareless removes the texts that layout cut to nothing, with everything that is removed along with them.
+func (f *fitting) removeShareless() {
+	for _, n := range f.state.Tree.Shareless {
+		if f.order.Strict && !f.order.Locked(n) && f.state.Attached(n, tree.None) {
+			f.order.Remove(n, tree.ByShare)
+		}
+	}
 }
 
 // fit fits one budget.
@@ -85,7 +95,7 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 			return err
 		}
 		f.phases = append(f.phases, phase{f.state.Now + 1, i})
-		if _, stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None {
+		if _, stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None && !f.trimRequired(f.limits[i].id, l.max) {
 			return f.exceeded(ctx, f.limits[i].id, l.max, stuck)
 		}
 		f.phases = append(f.phases, phase{f.state.Now + 1, wholePrompt})
@@ -185,10 +195,25 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 	if err != nil {
 		return err
 	}
+	large := largest(f.report(n).Kept())
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: largest(f.report(n).Kept()), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
+		Largest: large, Breakable: f.breakable(large), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
 	}
+}
+
+// breakable returns the path of the first of some pieces that is a text with a break, "" for none.
+func (f *fitting) breakable(pieces []Piece) (path string) {
+	paths := map[string]bool{}
+	f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
+		if f.state.Tree.Nodes[n].Is(tree.Trimmable) {
+			paths[f.state.Tree.Path(n)] = true
+		}
+	})
+	if i := slices.IndexFunc(pieces, func(p Piece) bool { return paths[p.Path] }); i >= 0 {
+		return pieces[i].Path
+	}
+	return ""
 }
 
 // notEmpty returns a result, or an [*EmptyError] if pruning left none of the messages.

@@ -104,4 +104,5 @@ func (f *fitting) replace(id tree.ID, grown *draft.Node) {
 	next := tree.NewState(t)
 	next.Replay(f.state, moved)
 	f.prepare(next)
+	f.removeShareless()
 }

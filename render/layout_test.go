@@ -213,7 +213,7 @@ func TestFlexDividesTheBudget(t *testing.T) {
 			"a text chunk that is cut costs the tokens that are left",
 			9,
 			func(e echo) elements.Nodes {
-				return elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text("12345 7890")}}, e("a", grow(1), 0)}
+				return elements.Nodes{elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: " ", Children: elements.Nodes{elements.Text("12345 7890")}}, e("a", grow(1), 0)}
 			},
 			map[string]int{"a": 4},
 		},
@@ -571,7 +571,7 @@ func TestIfEmptyTakesTheAlternativeForBlankChildren(t *testing.T) {
 		{"the alternative is used if the children render to nothing", elements.Nodes{nil, elements.Nodes{}, wrap(elements.Props{})}, "alt"},
 		{"the alternative is used if the children are white space", elements.Nodes{line(" \n"), elements.LineBreak{}}, "alt"},
 		{"an image is not blank", elements.Nodes{elements.Image{Source: "i"}}, ""},
-		{"a text that was cut to nothing is blank", elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text(strings.Repeat("x", 200))}}}, "alt"},
+		{"a text that was cut to nothing is blank", elements.Nodes{elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: " ", Children: elements.Nodes{elements.Text(strings.Repeat("x", 200))}}}, "alt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -719,7 +719,7 @@ func TestAnExpandableMayShrinkWhenItIsOfferedMore(t *testing.T) {
 		}
 		return elements.Text("an outline"), nil
 	}
-	asks := elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("abc")}} // so each gets half
+	asks := elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("abc")}} // so each gets half
 	r := rendered(t, user(elements.Expandable{Value: value}, asks), 60)
 	require.Equal(t, []string{"all\nabc"}, texts(r.Messages))
 	require.Equal(t, []int{28, 53}, offered)

@@ -87,7 +87,7 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 		text := trim.Text(i)
 		kept := before.withText(chosen.ref, text, i)
 		if container, _ := find(kept, at, false); n.count(container) <= limit {
-			if !tree.Blank(text) && n.layouter.Tokenizer.CountText(text) >= trim.Least {
+			if !tree.Blank(text) && n.layouter.Tokenizer.CountText(text) >= trim.Least() {
 				n.tree = kept
 			}
 			return
@@ -465,7 +465,7 @@ func bareOf(s *tree.State, n tree.ID) *bare {
 func bareIn(t *tree.Tree, n, in tree.ID) *bare {
 	b := &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.GroupOf(n), calls: t.Extra(n).Calls}
 	if b.Is(tree.Trimmable) {
-		b.texts = t.Extra(n).Trim.Texts
+		b.texts = t.Extra(n).Trim.Texts()
 	}
 	return b
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // reasons are the causes in words.
-var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
+var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied, tree.ByShare: ReasonShare}
 
 // run lists the pieces in a node.
 func (r *reporter) run(root tree.ID) *reporter {
@@ -84,10 +84,8 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		r.block(extra.Block, in)
 		return
 	case node.Leaf():
-		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Cut: node.Is(tree.Cut), Required: locked}
-		if t := r.trimmed[n]; t != nil && in.drop.Step == 0 {
-			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
-		}
+		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
+		r.shorten(&p, n, in.drop.Step != 0)
 		r.add(p, in, n)
 		return
 	}
@@ -109,6 +107,24 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 	}
 }
 
+// shorten sets the tokens of a text that layout cut to its share, or that was trimmed.
+func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) {
+	left := p.Tokens
+	if p.Cut = r.tree.Nodes[n].Is(tree.Cut); p.Cut {
+		p.Tokens = r.fit.layout.layouter.Tokenizer.CountText(r.tree.Extra(n).Trim.Given())
+	}
+	if t := r.trimmed[n]; t != nil {
+		left = t.Tokens
+	}
+	switch {
+	case dropped:
+	case p.Cut && tree.Blank(r.tree.Nodes[n].Text):
+		p.Dropped = ReasonShare
+	case p.Cut || r.trimmed[n] != nil:
+		p.Tokens, p.TrimmedFrom = left, p.Tokens
+	}
+}
+
 // add adds a piece. n is the node of a text or part, else None.
 func (r *reporter) add(p Piece, in surroundings, n tree.ID) {
 	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
@@ -117,6 +133,9 @@ func (r *reporter) add(p Piece, in surroundings, n tree.ID) {
 	} else {
 		p.Dropped, p.Limit = reasons[in.drop.Cause], r.fit.limitPath(in.drop.Step)
 		chosen := r.chosen(in.drop.Step)
+		if r.fit.state.Drop(chosen).Cause == tree.ByShare {
+			p.Dropped = ReasonShare
+		}
 		p.Priority = r.priority(chosen)
 		if path := r.tree.Path(chosen); path != p.Path {
 			p.DecidedBy = path

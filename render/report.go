@@ -20,6 +20,7 @@ const (
 	ReasonChunk    Reason = "chunk"    // the chunk around it was dropped
 	ReasonGroup    Reason = "group"    // an element of its group was dropped
 	ReasonEmptied  Reason = "emptied"  // nothing but white space was left around it
+	ReasonShare    Reason = "share"    // no share of the budget was left at layout, for it or for an element of its group
 )
 
 // PieceKind is the kind of a piece.
@@ -49,12 +50,12 @@ type Piece struct {
 	DecidedBy string `json:"decidedBy,omitempty"`
 	// Group is the name of the group that the piece belongs to ([elements.Group]), "" if there is none.
 	Group string `json:"group,omitempty"`
-	// Tokens of the piece by itself. A message has fewer tokens than its pieces if they merge, and more for its frame.
+	// Tokens of the piece by itself: of what is left of it, or if it was dropped, of all of it. A message has fewer tokens than its pieces if they merge, and more for its frame.
 	// For a tool, the tokens that it adds to a list of other tools.
 	Tokens int `json:"tokens"`
 	// TrimmedFrom is the number of tokens before the piece was trimmed to Tokens, 0 if it was not trimmed.
 	TrimmedFrom int `json:"trimmedFrom,omitempty"`
-	// Cut reports that the text was cut to its share of the budget at layout. Tokens is the count of the rest.
+	// Cut reports that the text was trimmed to its share of the budget at layout.
 	Cut bool `json:"cut,omitempty"`
 	// Required reports that the piece could not have been dropped.
 	Required bool `json:"required,omitempty"`
@@ -126,12 +127,14 @@ func (r Report) LogValue() slog.Value {
 // outcome returns in words whether the piece was kept or dropped, and why.
 func (p Piece) outcome() string {
 	switch {
+	case p.Dropped == ReasonShare && p.DecidedBy != "":
+		return "dropped: no share of the budget was left for " + p.DecidedBy
+	case p.Dropped == ReasonShare:
+		return "dropped: no share of the budget was left"
 	case p.Dropped != Kept:
 		return "dropped for " + cmp.Or(p.Limit, "the budget") + p.with()
 	case p.TrimmedFrom > 0:
 		return fmt.Sprintf("trimmed: %s of %s tokens", thousands(p.Tokens), thousands(p.TrimmedFrom))
-	case p.Cut:
-		return "kept: cut when it was laid out"
 	case p.Required:
 		return "kept: required"
 	case p.Restored:

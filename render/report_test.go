@@ -342,13 +342,14 @@ func TestFieldsOfTheJSONAreDescribed(t *testing.T) {
 }
 
 func TestTextThatWasCutAtLayoutIsReported(t *testing.T) {
-	root := user(elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo\nthree")}})
-	for budget, want := range map[int]string{100: "kept", 10: "kept: cut when it was laid out"} {
+	root := user(elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOn: "\n", Children: elements.Nodes{elements.Text("one\ntwo\nthree")}}, line("x"))
+	for budget, want := range map[int]string{100: "kept", 14: "trimmed: 7 of 13 tokens", 6: "dropped: no share of the budget was left"} {
 		layout, err := render.Lay(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
 		require.NoError(t, err)
 		result, err := layout.Fit(t.Context(), 100)
 		require.NoError(t, err)
 		require.Equal(t, want != "kept", result.Report()[0].Cut)
+		require.Equal(t, 13, max(result.Report()[0].Tokens, result.Report()[0].TrimmedFrom), "the tokens that it would have had")
 		require.Contains(t, result.Report().String(), want+"\n")
 	}
 }

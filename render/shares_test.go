@@ -3,6 +3,9 @@ package render_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,11 +43,18 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 			map[string]int{"own": 1000 - 3*costOf(system) - frame},
 		},
 		{
-			"a text chunk that is cut asks, one that is not does not",
+			"a text with a break and a flex of its own asks, another text does not",
 			func(e echo) elements.Node {
-				return user(e("own", elements.Props{}, 0), line(said), elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("a b")}})
+				return user(e("own", elements.Props{}, 0), line(said), elements.TextChunk{Props: elements.Props{FlexBasis: 1}, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("a b")}})
 			},
 			map[string]int{"own": (1000 - frame - 11 - 2) / 2}, // a line break before each
+		},
+		{
+			"a text with a break and without a flex of its own does not ask",
+			func(e echo) elements.Node {
+				return user(e("own", elements.Props{}, 0), elements.Tag{Props: elements.Props{FlexBasis: 3}, Name: "t", Children: elements.Nodes{elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(said)}}}})
+			},
+			map[string]int{"own": 1000 - frame - len("<t>\n\n</t>") - len(said) - 3}, // a line break before each
 		},
 		{
 			"an element that holds one that asks asks",
@@ -167,4 +177,95 @@ func TestTheSearchForElementsThatAskEndsInAnEndlessTree(t *testing.T) {
 		wide[i] = elements.Wrap{Children: wide}
 	}
 	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(line("a")), user(elements.Wrap{Children: wide})}, plenty), render.ErrEndless)
+}
+
+// The reference finds the level up to which the texts fill, token by token.
+func TestTextsThatAskAreFilledFairly(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		basis, size := make([]float64, 1+r.IntN(6)), make([]int, 6)
+		children := elements.Nodes{line("beside")}
+		for i := range basis {
+			basis[i], size[i] = float64(1+r.IntN(4)), 1+r.IntN(80)
+			children = append(children, elements.TextChunk{
+				Props: elements.Props{FlexBasis: basis[i], ReportName: fmt.Sprint(i)}, BreakOnPattern: regexp.MustCompile("x"),
+				Children: elements.Nodes{elements.Text(strings.Repeat("x", size[i]))},
+			})
+		}
+		budget := frame + len("beside") + len(basis) + 1 + r.IntN(250)
+		result, err := render.Render(t.Context(), user(children...), render.Options{Budget: budget, Tokenizer: runes})
+		require.NoError(t, err)
+		left := budget - frame - len("beside") - 1 - len(basis)
+		if len(basis) == 1 {
+			left = budget - frame - len("beside") - 2
+		}
+		want, level := make([]int, len(basis)), 0.0
+		for used := 0; used <= left && level < 81; level += 1.0 / 64 {
+			used = 0
+			for i, b := range basis {
+				used += min(size[i], int(b*level))
+			}
+			if used <= left {
+				for i, b := range basis {
+					want[i] = min(size[i], int(b*level))
+				}
+			}
+		}
+		for i, p := range result.Report()[1:] {
+			got := p.Tokens
+			if p.Dropped != render.Kept {
+				got = 0
+			}
+			require.InDelta(t, want[i], got, 1, "seed %d: text %d of %v, bases %v, in %d", seed, i, size, basis, left)
+			require.LessOrEqual(t, got, want[i]+1)
+		}
+		require.LessOrEqual(t, result.Tokens, budget)
+	}
+}
+
+func TestATextThatIsCutToNothingTakesItsGroupAlong(t *testing.T) {
+	group := &elements.Group{Name: "notes"}
+	asks := elements.TextChunk{Props: elements.Props{FlexGrow: 1}, BreakOn: "\n", Children: elements.Nodes{elements.Text("a line\nanother")}}
+	with := func(n elements.Node) elements.Node {
+		return elements.KeepWith{Group: group, Children: elements.Nodes{n}}
+	}
+	root := user(with(asks), with(line("with it")), line("stay"))
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 20, Tokenizer: runes})
+	require.NoError(t, err)
+	r, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	require.Equal(t, []string{"stay"}, texts(r.Messages))
+	report := r.Report()
+	require.Equal(t, []render.Reason{render.ReasonShare, render.ReasonShare, render.Kept}, []render.Reason{report[0].Dropped, report[1].Dropped, report[2].Dropped})
+	require.Equal(t, 14, report[0].Tokens)
+	require.Contains(t, report.String(), "dropped: no share of the budget was left for "+report[0].Path)
+	require.Equal(t, 21, r.Outline().Tokens.Dropped)
+
+	layout, err = render.Lay(t.Context(), root, render.Options{Budget: 20, Tokenizer: runes, Compatible: true})
+	require.NoError(t, err)
+	r, err = layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	require.Equal(t, []render.Reason{render.ReasonShare, render.Kept, render.Kept}, []render.Reason{r.Report()[0].Dropped, r.Report()[1].Dropped, r.Report()[2].Dropped})
+}
+
+// The search for elements that ask ends with an error after four visits of a million nodes. If each of these levels
+// searched all those in it, there would be ten million visits.
+func TestALevelDoesNotSearchAgainForWhoAsks(t *testing.T) {
+	texts := make(elements.Nodes, 20_000)
+	for i := range texts {
+		texts[i] = line("x")
+	}
+	asks := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return line("z"), nil }}
+	for name, within := range map[string]elements.Nodes{
+		"the last node asks": append(slices.Clone(texts), asks), "no node asks": texts, "a node asks that ignores its budget": append(slices.Clone(texts), ignoring{asks}),
+	} {
+		for literal, text := range map[string]elements.Node{"elements": line("y"), "literals": elements.Text("y")} {
+			n := elements.Node(elements.Wrap{Children: within})
+			for range 490 {
+				n = elements.Wrap{Children: elements.Nodes{n, text, line("v")}}
+			}
+			_, err := render.Render(t.Context(), user(n), render.Options{Budget: plenty, Tokenizer: summing{runes}})
+			require.NoError(t, err, "%s, beside %s", name, literal)
+		}
+	}
 }

@@ -142,10 +142,7 @@ type cut struct{ prompt, text int }
 
 // cutsOf returns a cut for each text that one may be trimmed to, the shortest first.
 func (s *survey) cutsOf(f *fitting, text tree.ID) []cut {
-	whole := trimming{text, f.state.Tree.Extra(text).Trim.Texts}
-	if before := f.state.Trimmed(text); before != nil {
-		whole.was = before.Index
-	}
+	whole := f.whole(text)
 	cuts := make([]cut, whole.was)
 	for i := 1; i < len(cuts); i++ { // nothing is left of the first
 		f.count.Trim(text, i)

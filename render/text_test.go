@@ -153,13 +153,18 @@ func TestTagsAndAttributesHaveValidNames(t *testing.T) {
 func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Tokenizer) string {
 	t.Helper()
 	// A tool message costs nothing at layout, so that the chunk's share is the whole budget.
+	c.FlexBasis = 1
 	root := elements.ToolMessage{Children: elements.Nodes{elements.Text("|"), c}}
 	budget := share + tokenizer.CountText("|")
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: budget, Tokenizer: tokenizer})
 	require.NoError(t, err)
 	r, err := layout.Fit(t.Context(), plenty)
 	require.NoError(t, err)
-	text := strings.TrimPrefix(r.Messages[0].Text(), "|\n")
+	text, kept := strings.CutPrefix(r.Messages[0].Text(), "|\n")
+	if p := r.Report()[1]; !kept {
+		require.Equal(t, render.ReasonShare, p.Dropped)
+		return ""
+	}
 	require.Equal(t, tokenizer.CountText(text), r.Report()[1].Tokens)
 	return text
 }

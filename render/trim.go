@@ -31,10 +31,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	if text == tree.None {
 		return notTrimmed
 	}
-	t := trimming{text, f.state.Tree.Extra(text).Trim.Texts}
-	if before := f.state.Trimmed(text); before != nil {
-		t.was = before.Index
-	}
+	t := f.whole(text)
 	f.rewind(f.state.Now - 1)
 	if f.order.BeforeBreakpoint(text) {
 		f.order.Remove(n, why)
@@ -77,7 +74,49 @@ func longestWithin(limit, texts int, tokens func(int) int) int {
 
 // leavesEnough reports whether enough is left of the text.
 func (t trimming) leavesEnough(s *tree.State, c *count.Counter) bool {
-	return c.Piece(t.text) >= s.Tree.Extra(t.text).Trim.Least && !tree.Blank(s.Text(t.text))
+	return c.Piece(t.text) >= s.Tree.Extra(t.text).Trim.Least() && !tree.Blank(s.Text(t.text))
+}
+
+// trimRequired trims the required texts in a limit so that it is kept: all to the same number of tokens, by themselves,
+// but for those that have fewer. It reports whether that is possible with something left of each.
+func (f *fitting) trimRequired(container tree.ID, limit int) bool {
+	var texts []trimming
+	f.state.At(tree.Latest).Walk(container, func(n tree.ID) {
+		if f.state.Tree.Nodes[n].Is(tree.Trimmable) && f.order.Locked(n) {
+			texts = append(texts, f.whole(n))
+		}
+	})
+	fits := func(most int) bool {
+		for _, t := range texts {
+			if t.undo(f.count); f.count.Piece(t.text) <= most {
+				continue
+			}
+			longest := longestWithin(most, t.was, func(i int) int {
+				f.count.Trim(t.text, i)
+				return f.count.Piece(t.text)
+			})
+			f.count.Trim(t.text, max(1, longest))
+			if tree.Blank(f.state.Text(t.text)) {
+				return false
+			}
+		}
+		return f.count.Count(container) <= limit
+	}
+	if most := sort.Search(limit+1, func(most int) bool { return !fits(most) }) - 1; len(texts) > 0 && most >= 0 {
+		return fits(most)
+	}
+	for _, t := range texts {
+		t.undo(f.count)
+	}
+	return false
+}
+
+// whole returns the trimming that leaves a text as it is now.
+func (f *fitting) whole(text tree.ID) trimming {
+	if now := f.state.Trimmed(text); now != nil {
+		return trimming{text, now.Index}
+	}
+	return trimming{text, f.state.Tree.Extra(text).Trim.Texts()}
 }
 
 // trimmableText returns the text that a node is, or holds alone, if that text may be trimmed now that the node was

@@ -1,8 +1,9 @@
 package render_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"html"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -69,20 +69,71 @@ func TestTextThatMayBeCutIsNotLost(t *testing.T) {
 	}
 }
 
-func TestRequiredTextIsCutSoThatItFits(t *testing.T) {
+func TestRequiredTextIsTrimmedToALimit(t *testing.T) {
 	tokenizer := tiktoken.O200k()
-	chunk := lines(conventions(60))
-	chunk.Required = true
-	for budget := 100; budget < 500; budget++ {
+	chunk := requiredChunk(lines(conventions(60)))
+	tag := func(n ...elements.Node) elements.Node { return elements.Tag{Name: "conventions", Children: n} }
+	for limit := 100; limit < 500; limit += 7 {
+		limited := func(n ...elements.Node) elements.Node { return elements.TokenLimit{Max: limit, Children: n} }
 		for name, root := range map[string]elements.Node{
-			"in a tag":             user(elements.Tag{Name: "conventions", Children: elements.Nodes{chunk}}),
-			"in tags, in a limit":  user(elements.TokenLimit{Max: budget - 10, Children: elements.Nodes{elements.Tag{Name: "a", Children: elements.Nodes{elements.Tag{Name: "b", Children: elements.Nodes{chunk}}}}}}),
-			"beside required text": user(requiredChunk(line("one line")), requiredChunk(line("and another")), chunk),
-			"two of them":          user(elements.Tag{Name: "a", Children: elements.Nodes{chunk}}, chunk),
+			"in a tag":                       user(limited(tag(chunk))),
+			"in tags":                        user(tag(limited(tag(tag(chunk))))),
+			"beside required text":           user(limited(requiredChunk(line("one line")), requiredChunk(line("and another")), chunk)),
+			"beside text that goes first":    user(limited(line(strings.Repeat("and another ", 90)), chunk)),
+			"two of them":                    user(limited(tag(chunk), chunk)),
+			"a limit in a limit":             user(limited(tag(chunk), elements.TokenLimit{Max: limit / 2, Children: elements.Nodes{chunk}})),
+			"around the message":             limited(user(chunk)),
+			"beside what is never trimmed":   user(limited(elements.Opaque{Tokens: 20}, chunk)),
+			"before a cache breakpoint":      user(limited(chunk), elements.CacheBreakpoint{}, line("stay")),
+			"in a required element":          limited(elements.UserMessage{Props: must(1), Children: elements.Nodes{lines(conventions(60))}}),
+			"in a group that is required":    user(limited(elements.KeepWith{Children: elements.Nodes{chunk, lines(conventions(60))}})),
+			"beside one that fits by chance": user(limited(requiredChunk(lines(conventions(1))), chunk)),
 		} {
-			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: tokenizer})
-			require.NoError(t, err, "%s, %d", name, budget)
+			r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+			require.NoError(t, err, "%s, %d", name, limit)
+			trimmed, kept := 0, 0
+			for _, p := range r.Report() {
+				if p.TrimmedFrom > 0 {
+					trimmed++
+					require.Positive(t, p.Tokens)
+				}
+				if p.Dropped == render.Kept {
+					kept += p.Tokens
+				}
+			}
+			require.Positive(t, trimmed, "%s, %d", name, limit)
+			require.Greater(t, kept, limit-70, "%s, %d: what fits is kept", name, limit)
 		}
+	}
+}
+
+func TestRequiredTextWithoutALimitIsWholeOrAnErrorThatNamesIt(t *testing.T) {
+	chunk := requiredChunk(lines(conventions(60)))
+	asking := chunk
+	asking.FlexGrow = 1
+	for name, test := range map[string]struct {
+		root elements.Node
+		opts render.Options
+	}{
+		"required":                            {user(elements.Tag{Name: "a", Children: elements.Nodes{chunk}}), render.Options{}},
+		"with a flex of its own":              {user(asking), render.Options{}},
+		"in a required element":               {elements.UserMessage{Props: must(1), Children: elements.Nodes{lines(conventions(60))}}, render.Options{}},
+		"not offered":                         {user(lines(conventions(60))), render.Options{KeepUnranked: true}},
+		"not offered, with a flex of its own": {user(elements.TextChunk{Props: elements.Props{FlexBasis: 2}, BreakOn: "\n", Children: elements.Nodes{conventions(60)}}), render.Options{KeepUnranked: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.opts.Budget, test.opts.Tokenizer = 500, runes
+			_, err := render.Render(t.Context(), test.root, test.opts)
+			over, is := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, is, err)
+			require.Equal(t, over.Largest[0].Path, over.Breakable)
+			require.ErrorContains(t, err, "put "+over.Breakable+" into a limit (el.Limit)")
+
+			test.opts.Budget = plenty
+			r, err := render.Render(t.Context(), test.root, test.opts)
+			require.NoError(t, err)
+			require.Contains(t, html.UnescapeString(r.Messages[0].Text()), string(conventions(60)))
+		})
 	}
 }
 
@@ -247,42 +298,6 @@ func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
 		}
 		limited := user(elements.TokenLimit{Max: limit, Children: elements.Nodes{n}}, line("stay"))
 		require.Equal(t, lost(limited), lost(elements.Nodes{elements.Chunk{Children: elements.Nodes{user(line("hello"))}}, limited}), limit)
-	}
-}
-
-// The text is required by itself or by the options.
-func TestRequiredTextFitsWithRequiredContentAroundIt(t *testing.T) {
-	tagged := func(n elements.Node, tags int) elements.Node {
-		for range tags {
-			n = elements.Tag{Name: "a", Children: elements.Nodes{n}}
-		}
-		return n
-	}
-	cut := lines(conventions(60))
-	required := requiredChunk(cut)
-	for name, test := range map[string]struct {
-		root elements.Node
-		opts render.Options
-	}{
-		"in a tool message":  {elements.ToolMessage{ToolCallID: "x", Children: elements.Nodes{required}}, render.Options{}},
-		"beside an opaque":   {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Opaque{Tokens: 50}, required}}, render.Options{}},
-		"beside line breaks": {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.LineBreak{}, elements.LineBreak{}, required}}, render.Options{}},
-		"not offered":        {user(tagged(cut, 5)), render.Options{KeepUnranked: true}},
-		"in an expandable": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
-			return el.If(s.TokenBudget >= 100, cut), nil
-		}}, 5)}}), render.Options{}},
-	} {
-		for budget := 250; budget < 2000; budget += 7 {
-			opts := test.opts
-			opts.Budget, opts.Tokenizer = 200, summing{runes}
-			if name != "in an expandable" {
-				opts.Budget = budget
-			}
-			layout, err := render.Lay(t.Context(), test.root, opts)
-			require.NoError(t, err)
-			_, err = layout.Fit(t.Context(), budget)
-			require.NoError(t, err, "%s, %d", name, budget)
-		}
 	}
 }
 

@@ -76,15 +76,17 @@ func Example() {
 	}
 	show(Review(change), 77)
 	// Output:
-	// -- 66 tokens of 77
+	// -- 76 tokens of 77
 	// system: You review Go code. Name each defect with its file and line.
 	// user: <file path="main.go">
 	// package main
 	//
 	// import "fmt"
 	// </file>
+	// <file path="go.mod">
+	// module example.com/hello
+	// </file>
 	// <comments>
-	// Please use fmt.
 	// Done.
 	// </comments>
 	// <diff>
@@ -98,8 +100,9 @@ func ExampleLines() {
 	log := "compiling\nlinking\ntesting\nFAIL: TestAll: want 1, got 2\n"
 	show(el.User(el.Lines(log, el.CutStart, el.Least(4)), el.Text("What failed?", el.Required)), 18)
 	// Output:
-	// -- 16 tokens of 18
-	// user: testing
+	// -- 18 tokens of 18
+	// user: linking
+	// testing
 	// FAIL: TestAll: want 1, got 2
 	// What failed?
 }

@@ -306,7 +306,7 @@ func TestStatements(t *testing.T) {
 				require.InDelta(t, 500, compacttest.Quarter{}.CountText(text), 10)
 			},
 			Mutants: []statements.Mutant{
-				{File: "render/internal/layout/text.go", Old: "s.cut(&piece, newCuts(", New: "s.budget /= 2; s.cut(&piece, newCuts("},
+				{File: "render/trim.go", Old: "longestWithin(limit, t.was, tokens)", New: "longestWithin(limit/2, t.was, tokens)"},
 			},
 		},
 		{

@@ -149,6 +149,9 @@ func (b *builder) add(d *Node, parent tree.ID, nth int32, in surroundings) tree.
 	n.Extra, n.Group = b.addExtra(d, id), b.addGroup(d.Group)
 	if n.Kind == tree.Text {
 		n.Count = b.countOf(d)
+		if n.Is(tree.Cut) && tree.Blank(n.Text) {
+			t.Shareless = append(t.Shareless, id)
+		}
 	}
 	if d.Finished != nil && in.required {
 		n.Kind, n.Extra = tree.Finished, b.append(tree.Extra{Block: d.Finished})

@@ -54,7 +54,7 @@ type Rare struct {
 	Tool   *chat.Tool
 	Tokens int // of Part, or what Tool adds to a list of other tools
 
-	Trim  *tree.Trim
+	Trim  tree.Trim
 	Limit int // of a TokenLimit, else 0
 	Tag   *tree.Tag
 

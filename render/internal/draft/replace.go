@@ -16,6 +16,7 @@ func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.
 	t = b.tree
 	t.Names, t.Extras = slices.Clone(old.Names), slices.Clone(old.Extras)
 	t.Groups, t.References = slices.Clone(old.Groups), slices.Clone(old.References)
+	t.Shareless = nil // those of the old tree were removed
 	before, _ := slices.BinarySearch(old.Tools, id)
 	t.Tools = slices.Clone(old.Tools[:before])
 	t.Nodes = append(make([]tree.Node, 0, len(old.Nodes)), old.Nodes[:id]...)

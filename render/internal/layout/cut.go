@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -34,12 +35,17 @@ func checkBreak(c *elements.TextChunk) error {
 	return nil
 }
 
+// hasBreak reports whether a chunk has a break.
+func hasBreak(c *elements.TextChunk) bool {
+	return c.BreakOn != "" || c.BreakOnWhitespace || c.BreakOnPattern != nil
+}
+
 // nextBreak returns the position of the first break at or after from, and where the search for the next one starts; -1
 // for none.
 type nextBreak func(s string, from int) (at, next int)
 
-// breaks returns the function that finds a chunk's breaks, nil if the chunk is never cut.
-func breaks(c *elements.TextChunk) nextBreak {
+// breaksOf returns the function that finds a chunk's breaks, nil if it has none.
+func breaksOf(c *elements.TextChunk) nextBreak {
 	on, pattern := c.BreakOn, c.BreakOnPattern
 	switch {
 	case c.BreakOnWhitespace:
@@ -80,31 +86,75 @@ func nextWhiteSpace(s string, from int) (at, next int) {
 	return at, next
 }
 
-// cuts is a text that may be cut to some of the segments between its breaks.
+// cuts is a text that may be cut to some of the segments between its breaks. They are found when they are first needed,
+// because most texts are kept or dropped whole. It implements [tree.Trim].
 type cuts struct {
-	text         string
+	tokenizer chat.Tokenizer
+	text      string // not escaped
+	escapes   bool
+	next      nextBreak
+	side      elements.CutSide
+	mark      string
+	least     int // tokens, without the mark
+	kept      int // segments that layout kept, -1 for all
+
+	once         sync.Once
 	starts, ends []int // positions of the segments
-	side         elements.CutSide
-	mark         string
 }
 
-func newCuts(text string, next nextBreak, side elements.CutSide, mark string) *cuts {
-	c := &cuts{text: text, starts: []int{0}, side: side, mark: mark}
-	for from := 0; ; {
-		at, after := next(text, from)
-		if at < 0 {
-			break
-		}
-		c.ends, c.starts = append(c.ends, at), append(c.starts, after)
-		from = after
+// newCuts returns the cuts of a chunk's text, nil if the chunk has no break.
+func (s *site) newCuts(c *elements.TextChunk, text string) *cuts {
+	next := breaksOf(c)
+	if next == nil {
+		return nil
 	}
-	c.ends = append(c.ends, len(text))
-	return c
+	return &cuts{
+		tokenizer: s.layouter.Tokenizer, text: text, escapes: s.escape, next: next,
+		side: c.Cut, mark: c.Mark, least: cmp.Or(c.Least, defaultLeast), kept: -1,
+	}
 }
+
+// segments returns the positions of the segments.
+func (c *cuts) segments() (starts, ends []int) {
+	c.once.Do(func() {
+		c.starts = []int{0}
+		for from := 0; ; {
+			at, after := c.next(c.text, from)
+			if at < 0 {
+				break
+			}
+			c.ends, c.starts = append(c.ends, at), append(c.starts, after)
+			from = after
+		}
+		c.ends = append(c.ends, len(c.text))
+	})
+	return c.starts, c.ends
+}
+
+func (c *cuts) escaped(text string) string { return place{escape: c.escapes}.escaped(text) }
+
+// Texts implements [tree.Trim].
+func (c *cuts) Texts() int {
+	if c.kept >= 0 {
+		return c.kept
+	}
+	_, ends := c.segments()
+	return len(ends)
+}
+
+// Text implements [tree.Trim].
+func (c *cuts) Text(i int) string { return c.escaped(c.keep(i)) }
+
+// Least implements [tree.Trim].
+func (c *cuts) Least() int { return c.least + c.tokenizer.CountText(c.escaped(c.mark)) }
+
+// Given implements [tree.Trim].
+func (c *cuts) Given() string { return c.escaped(c.text) }
 
 // keep returns the text cut to a number of segments.
 func (c *cuts) keep(segments int) string {
-	all := len(c.ends)
+	starts, ends := c.segments()
+	all := len(ends)
 	var before, after int // segments that are kept at the beginning, and at the end
 	switch c.side {
 	case elements.CutStart:
@@ -119,61 +169,60 @@ func (c *cuts) keep(segments int) string {
 	}
 	beginning, end := "", ""
 	if before > 0 {
-		to := c.ends[before-1]
+		to := ends[before-1]
 		if c.mark != "" || after > 0 { // something comes after the break
-			to = c.starts[before]
+			to = starts[before]
 		}
 		beginning = c.text[:to]
 	}
 	if after > 0 {
-		from := c.starts[all-after]
+		from := starts[all-after]
 		if c.mark != "" {
-			from = c.ends[all-after-1]
+			from = ends[all-after-1]
 		}
 		end = c.text[from:]
 	}
 	return beginning + c.mark + end
 }
 
-// cut cuts a chunk to its budget: going from the shortest text to the longest, it takes the last one before the first
-// that counts more than the budget. Counts grow with the text, except that a few tokens merge, so it bisects and then
-// looks back. Pruning may trim the piece further.
-func (s *site) cut(piece *draft.Node, c *cuts, least int) {
-	budget := s.budget
-	if s.required || s.layouter.KeepUnranked && !s.offered { // it is never trimmed, so it must fit now with the tokens around it
-		budget -= s.overhead + 1
-	}
-	at := s.place // a copy: when the text is trimmed, the site belongs to another element
-	text := func(segments int) string { return at.escaped(c.keep(segments)) }
-	count := func(segments int) int { return s.layouter.Tokenizer.CountText(text(segments)) }
-
-	points := len(c.ends) + 1
+// cut cuts a text to a number of tokens: going from the shortest text to the longest, it takes the last one before the
+// first that counts more. Counts grow with the text, except that a few tokens merge, so it bisects and then looks back.
+func (c *cuts) cut(tokens int) {
+	count := func(segments int) int { return c.tokenizer.CountText(c.Text(segments)) }
+	_, ends := c.segments()
+	all := len(ends)
 	fits, over := 0, 1
-	for over < points && count(over) <= budget {
+	for over <= all && count(over) <= tokens {
 		fits, over = over, 2*over
 	}
-	over = min(over, points)
+	over = min(over, all+1)
 	for over-fits > 1 {
-		if middle := fits + (over-fits)/2; count(middle) <= budget {
+		if middle := fits + (over-fits)/2; count(middle) <= tokens {
 			fits = middle
 		} else {
 			over = middle
 		}
 	}
 	for i := fits; i > 0; i-- {
-		if n := count(i); n > budget {
+		if n := count(i); n > tokens {
 			fits = i - 1
-		} else if n <= budget-tree.Slack {
+		} else if n <= tokens-tree.Slack {
 			break
 		}
 	}
-	piece.Text = text(fits)
-	piece.SetFlag(tree.Cut, fits < len(c.ends))
-	if fits > 1 && !s.required && !s.layouter.Compatible {
-		mark := s.layouter.Tokenizer.CountText(at.escaped(c.mark))
-		piece.EnsureRare().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast) + mark}
-		piece.Flags |= tree.Trimmable
+	if fits < all {
+		c.kept = fits
 	}
+}
+
+// upTo returns the tokens of the text, or a limit if there are more. It counts no more text than it takes to know that.
+func (c *cuts) upTo(limit int) int {
+	for bytes := 8 * max(1, limit); bytes < len(c.text); bytes *= 4 {
+		if c.tokenizer.CountText(strings.ToValidUTF8(c.escaped(c.text[:bytes]), "")) > limit {
+			return limit
+		}
+	}
+	return min(limit, c.tokenizer.CountText(c.Given()))
 }
 
 // defaultLeast is the default of TextChunk.Least.

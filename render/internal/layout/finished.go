@@ -45,7 +45,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 			return nil, err
 		}
 		// The cached layout must not hold on to this one, so it has a site of its own.
-		separate := &site{layouter: l, watch: s.watch, node: &draft.Node{}, place: place{depth: s.depth}, account: account{budget: MaxBudget}}
+		separate := &site{layouter: l, watch: s.watch, askingLists: s.askingLists, node: &draft.Node{}, place: place{depth: s.depth}, account: account{budget: MaxBudget}}
 		if separate.contents(ctx, children) != nil {
 			return children, nil // laid out again in place, for the error's path
 		}

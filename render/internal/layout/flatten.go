@@ -18,6 +18,7 @@ type item struct {
 	node     *draft.Node // that an element is laid out to
 	share    int         // of the budget, in tokens
 	noShare  bool        // it does not ask for a share
+	demand   demand
 }
 
 // readProps reads the properties of an element. The caller's own method may panic.

@@ -31,6 +31,8 @@ type kind struct {
 	children elements.Nodes
 	// asks is set if the rendering of the element depends on the share of the budget that it is offered.
 	asks bool
+	// breaks is set for a text with a break.
+	breaks bool
 	// max is the largest share that the element may be offered, 0 for no limit.
 	max int
 	// caller is set if the type is the caller's own: its methods may do anything.
@@ -61,7 +63,8 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Transferred:
 		return kind{literal: layTransferred}, true
 	case elements.TextChunk:
-		return kind{name: "TextChunk", layOut: layTextChunk, asks: breaks(&n) != nil}, true
+		breaks := hasBreak(&n)
+		return kind{name: "TextChunk", layOut: layTextChunk, breaks: breaks, asks: breaks && asksItself(&n.Props)}, true
 	case elements.Image:
 		return kind{name: "Image", layOut: layImage}, true
 	case elements.Document:

@@ -40,7 +40,7 @@ type Layouter struct {
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*draft.Node, error) {
 	e := &draft.Node{Name: tree.RootPath}
 	_, joins := l.Sizing.Tokenizer.(chat.Joiner)
-	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, account: account{budget: min(budget, MaxBudget)}}
+	s := &site{layouter: l, watch: w, node: e, askingLists: &askingLists{}, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, account: account{budget: min(budget, MaxBudget)}}
 	if err := s.contents(ctx, listOf(root)); err != nil || !w.HoldsTools.Load() {
 		return e, err
 	}
@@ -50,7 +50,7 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // Grow renders an expandable again with another budget. It returns the new node, and the tokens that it takes, at most
 // the budget.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
-	s := &site{layouter: l, watch: w, node: e.Like(), place: e.RareOrZero().Place.(place), account: account{budget: min(budget, MaxBudget)}}
+	s := &site{layouter: l, watch: w, node: e.Like(), askingLists: &askingLists{}, place: e.RareOrZero().Place.(place), account: account{budget: min(budget, MaxBudget)}}
 	children, err := s.render(ctx, *e.RareOrZero().Expandable)
 	if err == nil {
 		err = s.contents(ctx, children)
@@ -66,8 +66,7 @@ type site struct {
 	item     *item       // that the node is laid out from, nil for the root
 	place
 	account
-
-	unchargedBefore int // lines and uncharged tokens of the account before the elements in this one are laid out
+	askingLists *askingLists // of the whole layout
 
 	// Reused for each element in this one.
 	items []item
@@ -90,15 +89,14 @@ type place struct {
 	escape    bool // it is in a Tag
 	required  bool
 	offered   bool // to pruning: a priority is set on it or around it
-	overhead  int  // tokens around it in its message that are not charged at layout
 	// eitherSide is set in an IfEmpty outside messages: content that may not be there is a mistake only on the side
 	// that is taken.
 	eitherSide bool
 	// lazy is set if no element is told what is left after this one. Its texts are then not counted at layout. Many of
 	// those that pruning removes are never counted.
 	lazy bool
-	// noShare is set if no element in this one asks for a share.
-	noShare bool
+	// noShare is set if no element in this one asks for a share, quiet if, moreover, none is of the caller's own type.
+	noShare, quiet bool
 }
 
 // account is a budget that is used up, in tokens.
@@ -137,11 +135,11 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 		return err
 	}
 	e := it.node
-	in.layouter, in.watch, in.node, in.item, in.place, in.account = s.layouter, s.watch, e, it, s.place, account{budget: it.share}
+	in.layouter, in.watch, in.askingLists = s.layouter, s.watch, s.askingLists
+	in.node, in.item, in.place, in.account = e, it, s.place, account{budget: it.share}
 	in.required = in.required || it.props.Required
-	in.offered = in.offered || it.props.Priority != nil && *it.props.Priority < tree.Unset
-	in.overhead += s.unchargedBefore
-	in.lazy, in.noShare = lazy, !it.kind.caller && (s.noShare || it.noShare)
+	in.offered = in.offered || offers(it.props.Priority)
+	in.lazy, in.noShare = lazy, s.quiet || !it.kind.caller && (s.noShare || it.noShare)
 	if in.depth++; in.depth > guard.MaxDepth {
 		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d nested elements", guard.ErrEndless, guard.MaxDepth))
 	}
@@ -222,8 +220,9 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	s.items = items
 	s.node.Children = make([]draft.Node, 0, len(items))
 	lazy := s.lazy
-	if lazy && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
-		lazy = !slices.ContainsFunc(items, func(it item) bool { return s.asks(it.element, true) })
+	if lazy && !s.quiet && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
+		s.quiet = !slices.ContainsFunc(items, func(it item) bool { return s.asks(it.element, true) })
+		lazy = s.quiet
 	}
 	if err := s.watch.Endless(); err != nil {
 		return err

@@ -1,9 +1,11 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/draft"
@@ -42,48 +44,127 @@ func flexOrder(it item) int {
 }
 
 // group lays out the elements of one flex group; later are those of the groups after it. In the last group, elements
-// that do not ask for a share are laid out first, and those that ask share the rest.
+// that do not ask for a share are laid out first. Those that ask share the rest, and texts among them what the others
+// of them leave.
 func (s *site) group(ctx context.Context, items, later []item, lazy bool) error {
 	s.divide(items, later)
 	if len(items) == 1 || len(later) > 0 || s.layouter.Compatible {
 		return s.layOut(ctx, items, lazy)
 	}
-	noShare := 0
+	var numbers [askingText + 1]int
 	for i := range items {
-		if items[i].noShare = s.noShare || !s.asks(items[i].element, false); items[i].noShare {
-			noShare++
-		}
+		items[i].demand = s.demandOf(&items[i])
+		items[i].noShare = items[i].demand == none
+		numbers[items[i].demand]++
 	}
-	if noShare == 0 || noShare == len(items) {
+	if numbers[none] == len(items) || numbers[asking] == len(items) {
 		return s.layOut(ctx, items, lazy)
 	}
-	slices.SortStableFunc(items, func(a, b item) int {
-		switch {
-		case a.noShare == b.noShare:
-			return 0
-		case a.noShare:
-			return -1
-		}
-		return 1
-	})
-	settled, asking := items[:noShare], items[noShare:]
+	slices.SortStableFunc(items, func(a, b item) int { return int(a.demand) - int(b.demand) })
+	settled, rest := items[:numbers[none]], items[numbers[none]:]
 	before := s.account
 	for i := range settled {
 		settled[i].share = atMost(s.left(), settled[i].kind.max)
 	}
-	if err := s.layOut(ctx, settled, false); err != nil {
+	if err := s.layOut(ctx, settled, lazy && len(rest) == 0); err != nil {
 		return err
 	}
+	left, sum := s.restOf(before, len(rest)), basisOf(rest)
+	others, texts := rest[:numbers[asking]], rest[numbers[asking]:]
+	for i := range others {
+		it := &others[i]
+		it.share = atMost(max(it.share, share(left, basis(&it.props), sum)), it.kind.max)
+	}
+	if err := s.layOut(ctx, others, lazy && len(texts) == 0); err != nil {
+		return err
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	if err := s.divideAmongTexts(texts, s.restOf(before, len(texts))); err != nil {
+		return err
+	}
+	return s.layOut(ctx, texts, lazy)
+}
+
+// demand says what an element of a flex group wants of the budget.
+type demand uint8
+
+const (
+	none       demand = iota // no share
+	asking                   // it asks for a share, or something in it does
+	askingText               // it is a text that is cut to its share
+)
+
+func (s *site) demandOf(it *item) demand {
+	switch {
+	case s.noShare || it.kind.breaks && s.staysWhole(&it.props) || !s.asks(it.element, false):
+		return none
+	case it.kind.breaks:
+		return askingText
+	}
+	return asking
+}
+
+// restOf returns what is left of an account as it was before, for a number of elements that are still to be laid out.
+func (s *site) restOf(before account, elements int) int {
 	rest := before.left() - (s.cost() - before.cost())
 	if s.inMessage {
-		rest -= len(asking) // for a line break before each
+		rest -= elements // for a line break before each
 	}
-	sum := basisOf(asking)
-	for i := range asking {
-		it := &asking[i]
-		it.share = atMost(max(it.share, share(max(0, rest), basis(&it.props), sum)), it.kind.max)
+	return max(0, rest)
+}
+
+// divideAmongTexts divides tokens among texts, max–min fair in proportion to FlexBasis: no text gets more than it
+// counts, and what it leaves goes to the others. What rounding leaves goes to none.
+func (s *site) divideAmongTexts(texts []item, tokens int) error {
+	type claim struct {
+		*item
+		tokens int // that the text counts, or a few more than there are
+		basis  float64
 	}
-	return s.layOut(ctx, asking, lazy)
+	claims := make([]claim, len(texts))
+	for i := range texts {
+		it := &texts[i]
+		counted, err := s.upTo(it, tokens+1)
+		if err != nil {
+			return err
+		}
+		claims[i] = claim{it, counted, basis(&it.props)}
+	}
+	// The text that claims the fewest for its basis is the first to get all of it.
+	slices.SortStableFunc(claims, func(a, b claim) int {
+		return cmp.Compare(float64(a.tokens)/a.basis, float64(b.tokens)/b.basis)
+	})
+	for i, sum := 0, basisOf(texts); i < len(claims); i++ {
+		c := &claims[i]
+		if most := share(tokens, c.basis, sum); c.tokens <= most {
+			c.share = c.tokens
+			tokens, sum = tokens-c.tokens, sum-c.basis
+			continue
+		}
+		for _, c := range claims[i:] {
+			c.share = share(tokens, c.basis, sum)
+		}
+		break
+	}
+	return nil
+}
+
+// upTo returns the tokens of a text with a break, or a limit if it has more.
+func (s *site) upTo(it *item, limit int) (int, error) {
+	chunk := it.element.(elements.TextChunk)
+	items, err := flatten(it.node, s.watch, nil, chunk.Children)
+	var b strings.Builder
+	for _, it := range items {
+		switch n := it.element.(type) {
+		case elements.Text:
+			b.WriteString(string(n))
+		case elements.LineBreak:
+			b.WriteByte('\n')
+		}
+	}
+	return s.newCuts(&chunk, b.String()).upTo(limit), err
 }
 
 // atMost returns a share limited to limit; 0 is no limit.
@@ -97,7 +178,6 @@ func atMost(share, limit int) int {
 // layOut lays out elements whose shares are set. Elements of the caller's own types may run at the same time; the
 // result is the same as if they ran one after the other.
 func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
-	s.unchargedBefore = s.lines + s.uncharged
 	callers := 0
 	for i := range items {
 		if items[i].kind.caller {

@@ -29,8 +29,16 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 	if err != nil {
 		return nil, err
 	}
-	if next := breaks(&c); next != nil {
-		s.cut(&piece, newCuts(piece.Text, next, c.Cut, c.Mark), c.Least)
+	if cuts := s.newCuts(&c, piece.Text); cuts != nil {
+		piece.EnsureRare().Trim = cuts
+		piece.SetFlag(tree.Trimmable, !s.layouter.cutsAllToShare())
+		if !s.staysWhole(&s.item.props) {
+			cuts.cut(s.budget)
+		}
+		if piece.Text = cuts.Given(); cuts.kept >= 0 {
+			piece.Text = cuts.Text(cuts.kept)
+			piece.Flags |= tree.Cut
+		}
 		err = s.countText(&piece, s.lazy)
 	} else {
 		piece.Text = s.escaped(piece.Text)
@@ -43,9 +51,26 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 	return nil, err
 }
 
+// cutsAllToShare reports whether layout cuts every text with a break to its share, as prompt-tsx does: it never trims,
+// and neither does who receives a transferred tree.
+func (l *Layouter) cutsAllToShare() bool { return l.Compatible || l.Transfer }
+
+// staysWhole reports whether a text with a break is not cut to a share at layout, because it does not ask for one or
+// because it is required.
+func (s *site) staysWhole(c *elements.Props) bool {
+	required := s.required || c.Required || s.layouter.KeepUnranked && !(s.offered || offers(c.Priority))
+	return !s.layouter.cutsAllToShare() && (required || !asksItself(c))
+}
+
+// asksItself reports whether the properties of a text with a break ask for a share.
+func asksItself(p *elements.Props) bool { return p.FlexGrow != 0 || p.FlexBasis != 0 }
+
+// offers reports whether a priority offers an element to pruning.
+func offers(priority *int) bool { return priority != nil && *priority < tree.Unset }
+
 // onlyText returns the text of a chunk that holds nothing else and is never cut.
 func onlyText(c *elements.TextChunk) (s string, ok bool) {
-	if len(c.Children) != 1 || c.PassPriority || breaks(c) != nil || c.Cut != elements.CutEnd || c.Mark != "" || c.Least != 0 {
+	if len(c.Children) != 1 || c.PassPriority || hasBreak(c) || c.Cut != elements.CutEnd || c.Mark != "" || c.Least != 0 {
 		return "", false
 	}
 	text, ok := c.Children[0].(elements.Text)

@@ -17,6 +17,7 @@ const (
 	ByChunk
 	ByGroup
 	ByEmptiness
+	ByShare // layout cut it to nothing
 )
 
 // Drop says when and why a node or a call was removed. The zero value means that it is present.

@@ -57,7 +57,7 @@ const (
 	PassesPriority       // its children compete in its place
 	OneText              // holds one text and nothing else
 	Trimmable            // a text that may become shorter: its Extra has a Trim
-	Cut                  // a text that was cut to its share
+	Cut                  // a text that layout cut to its share: its Extra has a Trim
 	OnlyLines            // holds only texts that start on lines of their own, and line breaks
 )
 
@@ -98,7 +98,7 @@ type Extra struct {
 	Tool   *chat.Tool
 	Tokens int // of Part, or what Tool adds to a list of other tools
 
-	Trim *Trim // of a text that may become shorter
+	Trim Trim // of a text with a break
 
 	Limit int // of a TokenLimit, 0 for none
 	Tag   *Tag
@@ -127,14 +127,16 @@ func (t *Tag) InMessage() int { return t.Tokens() + 2 }
 // break.
 const Slack = 8
 
-// Trim says how a text may become shorter.
-type Trim struct {
-	// Texts is the number of shorter texts, each longer than the one before it. The first is nothing but the mark.
-	Texts int
+// Trim says how a text may become shorter. Its methods may be called concurrently.
+type Trim interface {
+	// Texts returns the number of shorter texts, each longer than the one before it. The first is nothing but the mark.
+	Texts() int
 	// Text returns the i-th of them.
-	Text func(i int) string
-	// Least is the fewest tokens that a shorter text may have, with the mark.
-	Least int
+	Text(i int) string
+	// Least returns the fewest tokens that a shorter text may have, with the mark.
+	Least() int
+	// Given returns the text as it was given, before layout cut it to its share.
+	Given() string
 }
 
 // Block holds finished messages that are required.
@@ -152,6 +154,7 @@ type Tree struct {
 	Names  []string
 
 	Limits     []ID // nodes with a limit, in the order of layout
+	Shareless  []ID // texts that layout cut to nothing
 	Tools      []ID // in document order
 	Globals    elements.Metadata
 	References []elements.Reference // in document order

@@ -32,7 +32,7 @@ func (s *State) AllTrimmed() map[ID]*Trimmed { return maps.Clone(s.trimmed) }
 // text.
 func (s *State) Trim(n ID, index int) {
 	trim := s.Tree.Extra(n).Trim
-	if index < 0 || index >= trim.Texts {
+	if index < 0 || index >= trim.Texts() {
 		delete(s.trimmed, n)
 		return
 	}
