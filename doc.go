@@ -35,15 +35,16 @@
 //		el.System(el.Text("You are a coding agent.")),
 //		el.User(
 //			el.Each(files, func(f File) el.Node {
-//				return el.Tag("file", el.Attr("path", f.Path), el.Text(f.Source))
+//				return el.Tag("file", el.Attr("path", f.Path), el.Fence("go", f.Source))
 //			}),
 //			el.Text("What does the program print?"),
 //		),
 //	)
-//	result, err := render.Render(ctx, prompt, render.Options{Budget: 75, Tokenizer: tokenizer})
+//	result, err := render.Render(ctx, prompt, render.Options{Budget: 85, Tokenizer: tokenizer})
 //
 // result.Messages are the messages to send, and they fit. Here the first file was dropped: among pieces of equal
-// priority, the earliest is dropped first.
+// priority, the earliest is dropped first. el.Tag escapes text; el.Fence puts code between fences and leaves it as it
+// is.
 //
 // # Step 3: priorities
 //
@@ -51,7 +52,7 @@
 //
 //	el.Each(files, func(f File) el.Node {
 //		return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance),
-//			el.Attr("path", f.Path), el.Text(f.Source))
+//			el.Attr("path", f.Path), el.Fence("go", f.Source))
 //	}),
 //	el.Text("What does the program print?", el.Required),
 //
@@ -59,11 +60,11 @@
 //
 // # Step 4: text that is trimmed
 //
-// el.Lines ends at the last line that fits instead of being dropped. It is cut to its share of the budget at layout.
-// el.Grow decides which element gets its share first, so set it in the order of the priorities:
+// A fence, like el.Lines, ends at the last line that fits instead of being dropped, unless too little would be left: 16
+// tokens by default. So of files with priorities, the most important are whole, one is trimmed, and the budget is used:
 //
-//	return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance),
-//		el.Attr("path", f.Path), el.Lines(f.Source))
+//	return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path),
+//		el.Fence("go", f.Source, el.Least(4), el.Mark("…")))
 //
 // # Step 5: an element of your own
 //

@@ -27,7 +27,7 @@ type File struct {
 }
 
 var files = []File{
-	{"LICENSE", "Permission is hereby granted, free of charge, to any person.", 10},
+	{"doc.go", "// Package main prints a greeting, as the first program in any language does.\npackage main", 10},
 	{"greeting.go", "package main\n\n// greeting is what is printed.\nconst greeting = \"hello\"", 20},
 	{"main.go", "package main\n\nfunc main() { println(greeting) }", 30},
 }
@@ -59,12 +59,12 @@ func Example_step2Tree() {
 		el.System(el.Text("You are a coding agent.")),
 		el.User(
 			el.Each(files, func(f File) el.Node {
-				return el.Tag("file", el.Attr("path", f.Path), el.Text(f.Source))
+				return el.Tag("file", el.Attr("path", f.Path), el.Fence("go", f.Source))
 			}),
 			el.Text("What does the program print?"),
 		),
 	)
-	result, err := render.Render(ctx, prompt, render.Options{Budget: 75, Tokenizer: tokenizer})
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 85, Tokenizer: tokenizer})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,15 +72,19 @@ func Example_step2Tree() {
 	// Output:
 	// system: You are a coding agent.
 	// user: <file path="greeting.go">
+	// ```go
 	// package main
 	//
 	// // greeting is what is printed.
 	// const greeting = "hello"
+	// ```
 	// </file>
 	// <file path="main.go">
+	// ```go
 	// package main
 	//
 	// func main() { println(greeting) }
+	// ```
 	// </file>
 	// What does the program print?
 }
@@ -91,7 +95,7 @@ func Example_step3Priorities() {
 		el.User(
 			el.Each(files, func(f File) el.Node {
 				return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance),
-					el.Attr("path", f.Path), el.Text(f.Source))
+					el.Attr("path", f.Path), el.Fence("go", f.Source))
 			}),
 			el.Text("What does the program print?", el.Required),
 		),
@@ -102,12 +106,13 @@ func Example_step3Priorities() {
 	}
 	fmt.Print(result.Report())
 	// Output:
-	// System > TextChunk              6 tokens   -            kept: required
-	// User > LICENSE > TextChunk      13 tokens  priority 10  dropped for the budget
-	// User > greeting.go > TextChunk  16 tokens  priority 20  dropped for the budget
-	// User > main.go > TextChunk      12 tokens  priority 30  kept
-	// User > TextChunk                6 tokens   -            kept: required
-	// kept: 24 tokens, pieces: 3; dropped: 29 tokens, pieces: 2
+	// System > TextChunk                      6 tokens   -            kept: required
+	// User > doc.go > Fence > TextChunk       18 tokens  priority 10  dropped for the budget
+	// User > greeting.go > Fence > TextChunk  16 tokens  priority 20  dropped for the budget
+	// User > main.go > Fence > TextChunk      12 tokens  priority 30  kept
+	// User > TextChunk                        6 tokens   -            kept: required
+	// kept: 24 tokens, pieces: 3; dropped: 34 tokens, pieces: 2
+	// joins and frames: 23 tokens; in all: 47 tokens
 }
 
 func Example_step4Trimmed() {
@@ -115,23 +120,33 @@ func Example_step4Trimmed() {
 		el.System(el.Text("You are a coding agent.")),
 		el.User(
 			el.Each(files, func(f File) el.Node {
-				return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance),
-					el.Attr("path", f.Path), el.Lines(f.Source))
+				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path),
+					el.Fence("go", f.Source, el.Least(4), el.Mark("…")))
 			}),
 			el.Text("What does the program print?", el.Required),
 		),
 	)
-	result, err := render.Render(ctx, prompt, render.Options{Budget: 60, Tokenizer: tokenizer})
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 75, Tokenizer: tokenizer})
 	if err != nil {
 		log.Fatal(err)
 	}
 	show(result)
 	// Output:
 	// system: You are a coding agent.
-	// user: <file path="main.go">
+	// user: <file path="greeting.go">
+	// ```go
+	// package main
+	//
+	// // greeting is what is printed.
+	// …
+	// ```
+	// </file>
+	// <file path="main.go">
+	// ```go
 	// package main
 	//
 	// func main() { println(greeting) }
+	// ```
 	// </file>
 	// What does the program print?
 }
@@ -283,7 +298,7 @@ func Example_budgets() {
 	files := []file{
 		{"main.go", "package main\n\nfunc main() {\n\tprintln(greeting)\n\tprintln(farewell)\n}\n", 30},
 		{"greeting.go", "package main\n\nconst greeting = \"hello\"\nconst farewell = \"goodbye\"\n\n// Nobody says these.\nconst (\n\ta = \"ahoy\"\n\tb = \"hey\"\n)\n", 20},
-		{"LICENSE", "Permission is hereby granted, free of charge, to any person …", 10},
+		{"doc.go", "// Package main prints a greeting and a farewell.\npackage main\n", 10},
 	}
 	prompt := el.Prompt(
 		el.System(el.Text("You are a coding agent.")),
@@ -294,7 +309,7 @@ func Example_budgets() {
 				el.Text("It was written on a Monday."),
 			),
 			el.Each(files, func(f file) el.Node {
-				return el.Tag("file", el.Priority(f.priority), el.ReportName(f.path), el.Attr("path", f.path), el.Lines(f.source))
+				return el.Tag("file", el.Priority(f.priority), el.ReportName(f.path), el.Attr("path", f.path), el.Fence("go", f.source))
 			}),
 			el.Text("What does the program print?", el.Required),
 		),
@@ -305,7 +320,7 @@ func Example_budgets() {
 		return
 	}
 	var results []*render.Result
-	for _, budget := range []int{200, 115, 85, 75} {
+	for _, budget := range []int{200, 120, 95, 75} {
 		result, err := layout.Fit(context.Background(), budget)
 		if err != nil {
 			fmt.Println(err)
@@ -315,13 +330,14 @@ func Example_budgets() {
 	}
 	fmt.Print(render.Compare(2, results...))
 	// Output:
-	//                  200   115        85                 75
-	// Root             kept  81 of 101  53 of 101          31 of 101
-	//   System         kept  kept       kept               kept
-	//   User           kept  75 of 95   47 of 95           25 of 95
-	//     hints        kept  16 of 23   dropped            dropped
-	//     main.go      kept  kept       kept               kept
-	//     greeting.go  kept  kept       trimmed: 22 of 34  dropped
-	//     LICENSE      kept  dropped    dropped            dropped
-	//     TextChunk    kept  kept       kept               kept
+	//                   200   120        95                 75
+	// Root              kept  81 of 101  53 of 101          31 of 101
+	//   System          kept  kept       kept               kept
+	//   User            kept  75 of 95   47 of 95           25 of 95
+	//     hints         kept  16 of 23   dropped            dropped
+	//     main.go       kept  kept       kept               kept
+	//     greeting.go   kept  kept       trimmed: 22 of 34  dropped
+	//     doc.go        kept  dropped    dropped            dropped
+	//     TextChunk     kept  kept       kept               kept
+	// joins and frames  54    39         39                 23
 }

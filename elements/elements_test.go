@@ -28,7 +28,7 @@ func TestNilChildrenAreSkipped(t *testing.T) {
 func priorities(t *testing.T, l elements.PrioritizedList) map[string]int {
 	t.Helper()
 	got := map[string]int{}
-	for _, p := range rendered(t, elements.UserMessage{Children: elements.Nodes{l}}, 100).Report() {
+	for _, p := range rendered(t, elements.UserMessage{Children: elements.Nodes{l}}, 100).Report().Pieces {
 		name := p.Path[strings.LastIndex(p.Path, " ")+1:]
 		require.NotContains(t, got, name)
 		if p.Priority != nil {

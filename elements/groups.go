@@ -156,6 +156,25 @@ func (e Expandable) Render(ctx context.Context, s Sizing) (Node, error) {
 	return e.Value(ctx, s)
 }
 
+// First shows one of several versions of the same content: the first that fits, so put the largest first. The last is
+// shown if none fits, and may then be pruned like anything else.
+//
+// The version is chosen at layout, by the element's share of the budget, and again if a limit or the whole prompt has
+// tokens to spare, as for an [Expandable]. Pruning does not choose a smaller version. All that is said of an Expandable
+// holds for a First; the elements in each version that is tried are rendered, those in the one that is shown twice.
+type First struct {
+	Props
+	Versions Nodes
+}
+
+// Render returns the last version.
+func (f First) Render(context.Context, Sizing) (Node, error) {
+	if len(f.Versions) == 0 {
+		return nil, nil
+	}
+	return f.Versions[len(f.Versions)-1], nil
+}
+
 // LegacyPrioritization prunes its pieces by their own priorities alone, at any depth. Use it for trees that prompt-tsx
 // renders too; in other trees, set PassPriority on the elements whose children should compete with the pieces around
 // them.

@@ -54,9 +54,9 @@ func (t TextChunk) Render(context.Context, Sizing) (Node, error) { return t.Chil
 //	…
 //	</file>
 //
-// Text in it, including that of tags within it, is escaped (&, < and >). The opening and closing tags stay while
-// anything is left between them. A tag without children is written as <name/>. It costs the tokens of its tags and of
-// the escapes. If escaping would do harm, as in code that the model is to copy, use a [TextChunk] with your own fences.
+// Text in it, including that of tags within it, is escaped (&, < and >), except in a [Fence]. The opening and closing
+// tags stay while anything is left between them. A tag without children is written as <name/>. It costs the tokens of
+// its tags and of the escapes. Put code into a Fence, because the model would copy the escapes.
 type Tag struct {
 	Props
 	// Name of the tag: a letter or underscore, then letters, digits, and any of "_-.:". Anything else is an error.
@@ -71,6 +71,26 @@ type Attribute struct{ Name, Value string }
 
 // Render returns the tag's children.
 func (t Tag) Render(context.Context, Sizing) (Node, error) { return t.Children, nil }
+
+// Fence is code between two fences, as in Markdown:
+//
+//	```go
+//	if a < b && c {
+//	```
+//
+// Nothing in it is escaped, not even if the fence is in a [Tag]. The fences have three backticks, or one more than the
+// longest row of backticks between them. They stay while any text is left. Its children are [Text], [TextChunk],
+// [LineBreak] and lists of these.
+type Fence struct {
+	Props
+	// Language of the code, after the first fence, such as "go"; "" for none. A line break or a backtick in it is an
+	// error.
+	Language string
+	Children Nodes
+}
+
+// Render returns the children.
+func (f Fence) Render(context.Context, Sizing) (Node, error) { return f.Children, nil }
 
 // LineBreak is a line break within text. It takes the priority of the element around it. A [TextChunk] starts on a new
 // line without one.

@@ -95,7 +95,7 @@ func TestBackfillPutsBackSmallerPiecesThatFit(t *testing.T) {
 			require.Equal(t, test.with, lettersOf(filled))
 			require.LessOrEqual(t, filled.Tokens, test.budget)
 			restored := 0
-			for _, p := range filled.Report() {
+			for _, p := range filled.Report().Pieces {
 				if p.Restored {
 					restored++
 					require.Equal(t, render.Kept, p.Dropped)
@@ -129,9 +129,9 @@ func TestBackfillOnlyAdds(t *testing.T) {
 			filled, err := orEmpty(render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes, Backfill: true}))
 			require.NoError(t, err)
 			require.LessOrEqual(t, filled.Tokens, budget)
-			for i, p := range plain.Report() {
+			for i, p := range plain.Report().Pieces {
 				if p.Dropped == render.Kept {
-					require.Equal(t, render.Kept, filled.Report()[i].Dropped)
+					require.Equal(t, render.Kept, filled.Report().Pieces[i].Dropped)
 				}
 			}
 		}

@@ -32,7 +32,7 @@ func TestPlainChunksAreTheSameBesideOtherElements(t *testing.T) {
 				lines := []string{"one", "two"}
 				lines = append(lines[:at:at], append([]string{"other"}, lines[at:]...)...)
 				require.Equal(t, fmt.Sprintf("%s\n%s\n%s", lines[0], lines[1], lines[2]), r.Messages[0].Text())
-				pieces := r.Report()
+				pieces := r.Report().Pieces
 				require.Len(t, pieces, 3)
 				for i, p := range pieces {
 					require.Equal(t, len(lines[i]), p.Tokens)

@@ -365,7 +365,7 @@ func TestPruningEndsWhateverTokensAnOpaqueValueHas(t *testing.T) {
 		cancel()
 		require.NoError(t, err, tokens)
 		require.LessOrEqual(t, r.Tokens, 100)
-		for _, p := range r.Report() {
+		for _, p := range r.Report().Pieces {
 			require.GreaterOrEqual(t, p.Tokens, 0)
 		}
 	}

@@ -64,19 +64,35 @@
 //
 // # Trimming
 //
-// An [elements.TextChunk] with a break need not be removed whole. If its removal is the one that brings the exact count
-// within the limit or the budget (with a low water: its target), then:
+// An [elements.TextChunk] with a break is laid out whole, unless it asks for a share (see "Shares"), and need not be
+// removed whole. If its removal is the one that brings the exact count within the limit or the budget (with a low
+// water: its target), then:
 //
 //   - It is put back, with everything removed along with it, and cut at the last break at which the exact count fits.
 //     For a text that is cut from its start or its middle, this is mirrored. The tokens of its mark count.
-//   - If fewer than its Least tokens would be left, 16 by default, it is removed.
+//   - If fewer than its Least tokens would be left, 16 by default and without the mark, it is removed.
 //   - So at most one text is trimmed for each limit, and the order of removal does not change. Without a low water, the
 //     text at a smaller budget is a prefix of the text at a larger budget with the same limits.
 //   - Its group, its tag and a linked call stay. Breaks are looked for in the text before a tag escapes it.
 //
 // Some text is never trimmed: text that is removed for another reason than its priority (in a chunk, with a group, or
-// because its element is empty), required, finished and transferred text, and text before the last cache breakpoint.
-// Required text with a break is cut at layout instead, so that the line breaks and tags around it fit too.
+// because its element is empty), finished and transferred text, and text before the last cache breakpoint.
+//
+// Required text is whole. Only an [elements.TokenLimit] on or around it trims it: if nothing more may be removed in the
+// limit and it is still exceeded, the required texts with a break in it are trimmed to the same number of tokens, the
+// largest with which the limit is kept, but for those that have fewer. Something is left of each, or the limit cannot
+// be kept.
+//
+// # Shares
+//
+// Each element is told a share of the budget at layout ([elements.Sizing]). Only a text with a break that has a FlexGrow
+// or a FlexBasis of its own is cut to it, at the last break before the first at which it counts more. A required text
+// is not. In the last flex group, such texts share what all other elements leave, max–min fair: none gets more than it
+// counts, and what it leaves goes to the others, in proportion to FlexBasis. In earlier groups a share does not depend
+// on what the others need. Pruning may trim such a text further, and if nothing is left of it, it is removed before
+// pruning begins, with its group.
+//
+// With [Options.Compatible] each text with a break is cut to its share, and nothing is trimmed.
 //
 // # Required pieces
 //
@@ -153,20 +169,22 @@
 //
 // # Reports as JSON
 //
-// [Report.WriteJSON] writes a list with an object for each piece, in document order. Numbers are tokens unless the
-// table says otherwise. Only path, kind and tokens are always present.
+// [Report.WriteJSON] writes an object with the pieces in document order. Numbers are tokens unless the table says
+// otherwise. Only tokens, pieces, path and kind are always present.
 //
+//	tokens       of the messages and tools as they are sent
+//	pieces       list of objects with the fields below
 //	path         names of the elements from the root to the piece's, joined by " > ", such as "User > file#2"
 //	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
 //	priority     the one that decided, a number; missing if there is none, which is the highest
 //	decidedBy    path of the element that was chosen for removal, if it is another
 //	group        name of the group that the piece belongs to
-//	tokens       of the piece by itself
+//	tokens       of what is left of the piece by itself, or if it was dropped, of all of it
 //	trimmedFrom  tokens before it was trimmed
-//	cut          true if it was cut to its share at layout
+//	cut          true if layout trimmed it to its share
 //	required     true if it could not have been dropped
 //	restored     true if it had been dropped and was put back
-//	dropped      priority, chunk, group or emptied; missing if it was kept
+//	dropped      priority, chunk, group, emptied or share; missing if it was kept
 //	limit        path of the TokenLimit for which it was dropped; missing if it was dropped for the whole prompt
 //	keptFrom     budget from which on it is kept, in a survey
 //	sizes        list of objects with a budget and the tokens of a text from that budget on, in a survey

@@ -160,6 +160,6 @@ func TestABudgetAtWhichNothingIsLeftIsAColumnLikeAnother(t *testing.T) {
 	for _, r := range results {
 		survey, err := r.Survey(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []int{14, 7}, []int{survey.Report[0].KeptFrom, survey.Report[1].KeptFrom})
+		require.Equal(t, []int{14, 7}, []int{survey.Report.Pieces[0].KeptFrom, survey.Report.Pieces[1].KeptFrom})
 	}
 }

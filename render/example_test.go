@@ -54,6 +54,7 @@ func ExampleRender() {
 	// User > PrioritizedList > TextChunk#3  15 tokens  priority -2  dropped for the budget
 	// User > TextChunk                      6 tokens   -            kept: required
 	// kept: 30 tokens, pieces: 4; dropped: 15 tokens, pieces: 1
+	// joins and frames: 8 tokens; in all: 38 tokens
 }
 
 func ExampleBudgetExceededError() {

@@ -48,6 +48,9 @@ const wholePrompt = -1
 func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
 	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
 	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
+	if !l.layouter.Compatible {
+		f.growth.sortByPriority(from.Tree)
+	}
 	f.prepare(tree.NewState(from.Tree))
 	f.removeShareless()
 	for _, id := range from.Limits {
@@ -247,7 +250,7 @@ func (f *fitting) tools(at tree.Step) []chat.Tool {
 
 // report lists the pieces in n.
 func (f *fitting) report(n tree.ID) Report {
-	return (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(n).report
+	return Report{Pieces: (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(n).pieces}
 }
 
 // largest returns the five largest pieces of a list, which it sorts.

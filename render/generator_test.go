@@ -18,6 +18,7 @@ type vocabulary struct {
 	blank    bool // white space, and blank messages
 	growing  bool // expandables
 	sized    bool // elements that depend on their share of the budget
+	breaks   bool // texts with a break
 	lines    bool // nearly only line breaks and texts that start on lines of their own
 	trims    bool
 	parts    bool // many parts, breakpoints and calls
@@ -244,7 +245,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	inside := func() elements.Nodes {
 		return g.several(3, func() elements.Node { return g.content(depth-1, required) })
 	}
-	kinds := 20
+	kinds := 22
 	if depth == 0 {
 		kinds = 8
 	}
@@ -264,7 +265,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	case 0, 1, 2:
 		return elements.TextChunk{Props: props, Children: elements.Nodes{g.literal(required), el.If(g.chance(0.2), elements.LineBreak{}), el.If(g.chance(0.2), elements.Reference{Name: pick(g, "a", "b", "c")})}}
 	case 3:
-		if !g.sized {
+		if !g.breaks {
 			return elements.LineBreak{}
 		}
 		c := elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(g.text()), elements.Text(g.text())}}
@@ -318,6 +319,17 @@ func (g *grower) content(depth int, required bool) elements.Node {
 			}
 			return elements.Nodes{elements.Text(fmt.Sprintf("%d", s.TokenBudget)), children}, nil
 		}}
+	case 19:
+		return elements.Fence{Props: props, Language: pick(g, "", "go"), Children: elements.Nodes{elements.TextChunk{
+			Props: elements.Props{Required: g.required && g.chance(0.1)}, BreakOn: pick(g, "", "\n"), Children: elements.Nodes{g.literal(required), elements.Text(pick(g, "", "\n```\n"))},
+		}}}
+	case 20:
+		if !g.growing {
+			return nil
+		}
+		g.unsure++
+		defer func() { g.unsure-- }()
+		return elements.First{Props: props, Versions: elements.Nodes{inside(), inside(), g.plain(g.text())}}
 	case 18:
 		return elements.LegacyPrioritization{Props: props, Children: inside()}
 	default:

@@ -12,9 +12,24 @@ import (
 // growth holds the expandables of a fitting.
 type growth struct {
 	mode  HistoryMode
-	all   []draft.Expandable          // in the order in which they were rendered
+	all   []draft.Expandable          // in the order in which they are offered tokens
 	fixed bool                        // they do not grow
 	grown map[*draft.Node]*draft.Node // the latest node that each grew to
+}
+
+// sortByPriority sorts the expandables by the priorities on the way from the root to each, the highest first. Equal ones
+// stay in the order in which they were rendered, in which prompt-tsx offers tokens to all.
+func (g *growth) sortByPriority(t *tree.Tree) {
+	priorities := func(n tree.ID) (list []int) {
+		for ; n != tree.Root; n = t.Nodes[n].Parent {
+			if !t.Nodes[n].Is(tree.PassesPriority) {
+				list = append(list, t.Nodes[n].Priority)
+			}
+		}
+		slices.Reverse(list)
+		return list
+	}
+	slices.SortStableFunc(g.all, func(a, b draft.Expandable) int { return slices.Compare(priorities(b.ID), priorities(a.ID)) })
 }
 
 // offer lets the expandables in a limit, or in the whole prompt, grow into the rest of a number of tokens.

@@ -817,3 +817,71 @@ func TestACancelledRenderStopsPruning(t *testing.T) {
 	_, err := render.Render(ctx, root, render.Options{Budget: 6, Tokenizer: runes})
 	require.ErrorIs(t, err, errGone)
 }
+
+func TestFirstShowsTheFirstVersionThatFits(t *testing.T) {
+	of := func(letter string, n int) elements.Node { return line(strings.Repeat(letter, n)) }
+	first := func(p elements.Props) elements.Node {
+		return elements.First{Props: p, Versions: elements.Nodes{of("a", 50), elements.Tag{Name: "b", Children: elements.Nodes{of("b", 20)}}, of("c", 5)}}
+	}
+	stay := func(n int) elements.Node {
+		return elements.TextChunk{Props: must(1), Children: elements.Nodes{elements.Text(strings.Repeat("s", n))}}
+	}
+	for _, test := range []struct {
+		name   string
+		root   elements.Node
+		budget int
+		want   string
+	}{
+		{"the largest", user(first(elements.Props{})), 55, "aaaaa"},
+		{"a smaller one", user(first(elements.Props{})), 53, "<b>\nb"},
+		{"the last one", user(first(elements.Props{})), 20, "ccccc"},
+		{"the last one may be dropped", user(first(at(1)), stay(10)), 15, "sssss"},
+		{"what the others leave", user(first(elements.Props{}), stay(10)), 66, "aaaaa"},
+		{"what the others leave is too little", user(first(elements.Props{}), stay(10)), 63, "<b>\nb"},
+		{"a message", elements.First{Versions: elements.Nodes{user(of("a", 50)), user(of("b", 5))}}, 20, "bbbbb"},
+		{"in a limit", user(elements.TokenLimit{Max: 35, Children: elements.Nodes{first(elements.Props{})}}), 45, "<b>\nb"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := rendered(t, test.root, test.budget)
+			require.Equal(t, test.want, r.Messages[0].Text()[:5])
+		})
+	}
+
+	r := rendered(t, user(first(elements.Props{ReportName: "notes"})), 40)
+	require.Equal(t, "User > notes > b > TextChunk", r.Report().Pieces[0].Path)
+	require.Len(t, r.Report().Pieces, 1, "only the version that is used")
+	require.Empty(t, rendered(t, user(elements.First{}, line("x")), plenty).Report().Dropped())
+
+	wrong := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, errors.New("broken") }}
+	require.Equal(t, "User > First > own", failed[*render.ElementError](t, user(elements.First{Versions: elements.Nodes{wrong, line("a")}}), plenty).Path)
+}
+
+func TestTokensToSpareAreOfferedByPriority(t *testing.T) {
+	first := func(p elements.Props, letter string) elements.Node {
+		return elements.First{Props: p, Versions: elements.Nodes{line(strings.Repeat(letter, 50)), line(letter)}}
+	}
+	tests := []struct {
+		name             string
+		root             elements.Node
+		want, compatible string
+	}{
+		{"the highest first", user(first(at(1), "a"), first(at(3), "b"), first(at(2), "c")), "a\nbb\nc", "aa\nb\nc"},
+		{"no priority is the highest", user(first(at(1), "a"), first(elements.Props{}, "b"), first(at(2), "c")), "a\nbb\nc", "aa\nb\nc"},
+		{"equal ones in order", user(first(at(1), "a"), first(at(1), "b"), first(at(1), "c")), "aa\nb\nc", "aa\nb\nc"},
+		{"that of what is around them comes first", user(wrap(at(1), first(at(9), "a")), wrap(at(2), first(at(8), "b")), first(at(0), "c")), "a\nbb\nc", "aa\nb\nc"},
+		{"PassPriority", user(wrap(elements.Props{PassPriority: true, Priority: new(9)}, first(at(1), "a")), first(at(2), "b"), first(at(0), "c")), "a\nbb\nc", "aa\nb\nc"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for compatible, want := range map[bool]string{false: test.want, true: test.compatible} {
+				r, err := render.Render(t.Context(), test.root, render.Options{Budget: 90, Tokenizer: runes, Compatible: compatible})
+				require.NoError(t, err)
+				text := r.Messages[0].Text()
+				for _, letter := range []string{"a", "b", "c"} {
+					text = strings.ReplaceAll(text, strings.Repeat(letter, 50), letter+letter)
+				}
+				require.Equal(t, want, text)
+			}
+		})
+	}
+}

@@ -95,6 +95,36 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 	}
 }
 
+// trimRequired trims the required texts in a limit to the same number of tokens, as large as fits, and reports whether
+// that is possible.
+func (n *naive) trimRequired(at ref, limit int) bool {
+	container, _ := find(n.tree, at, false)
+	for most := limit; most >= 0 && !n.layouter.Compatible; most-- {
+		kept, trimmed, blank := n.tree, false, false
+		container.walk(func(b *bare) {
+			if !b.Is(tree.Trimmable) || !n.required[b.ref] || n.layouter.Tokenizer.CountText(b.Text) <= most {
+				return
+			}
+			trim := b.tree.Extra(b.id).Trim
+			i := b.texts - 1
+			for i > 1 && n.layouter.Tokenizer.CountText(trim.Text(i)) > most {
+				i--
+			}
+			text := b.Text // it has no break
+			if i > 0 {
+				text, trimmed = trim.Text(i), true
+				kept = kept.withText(b.ref, text, i)
+			}
+			blank = blank || tree.Blank(text)
+		})
+		if container, _ := find(kept, at, false); trimmed && !blank && n.count(container) <= limit {
+			n.tree = kept
+			return true
+		}
+	}
+	return false
+}
+
 // withText returns a copy in which a text is replaced.
 func (b *bare) withText(at ref, text string, texts int) *bare {
 	c := *b
@@ -487,7 +517,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	gone := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
 		at := ref{f.state.Tree, tree.None, l.id}
-		if stuck == "" && l.max <= budget && n.prune(at, l.max) {
+		if stuck == "" && l.max <= budget && n.prune(at, l.max) && !n.trimRequired(at, l.max) {
 			stuck = f.state.Tree.Path(l.id)
 		}
 		if n.left == at {
@@ -525,6 +555,42 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	pruned := pieces(bareOf(f.state, tree.Root))
 	if naive := pieces(n.tree); !slices.Equal(naive, pruned) {
 		return fmt.Sprintf("naive leaves %s\nprune leaves %s", names(naive), names(pruned))
+	}
+	return n.account(f)
+}
+
+// account compares the report with the texts of the tree as it was given and as it was left: their tokens, each counted
+// by itself, are those that were kept, trimmed away and dropped. It returns a difference, or "".
+func (n *naive) account(f *fitting) string {
+	count := n.layouter.Tokenizer.CountText
+	left, given := 0, 0
+	n.tree.walk(func(b *bare) {
+		if b.Kind == tree.Text {
+			left += count(b.Text)
+		}
+	})
+	var add func(t *tree.Tree)
+	add = func(t *tree.Tree) {
+		for i := range t.Nodes {
+			switch text, extra := t.Nodes[i].Text, t.Extra(tree.ID(i)); {
+			case extra.Block != nil:
+				add(extra.Block.Tree)
+			case t.Nodes[i].Kind == tree.Text && extra.Trim != nil:
+				given += count(extra.Trim.Given())
+			case t.Nodes[i].Kind == tree.Text:
+				given += count(text)
+			}
+		}
+	}
+	add(f.state.Tree)
+	var sum OutlineTokens
+	for _, p := range f.report(tree.Root).Pieces {
+		if p.Kind == PieceText {
+			sum.add(p.tokens())
+		}
+	}
+	if sum.Kept != left || sum.Kept+sum.Trimmed+sum.Dropped != given {
+		return fmt.Sprintf("%d of %d tokens are left, and the report says %+v", left, given, sum)
 	}
 	return ""
 }

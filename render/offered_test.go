@@ -168,7 +168,7 @@ func TestKeepUnrankedReportsWhatStaysAsRequired(t *testing.T) {
 	r, err := laid(t, root, render.Options{KeepUnranked: true}).Fit(t.Context(), plenty)
 	require.NoError(t, err)
 	var required []bool
-	for _, p := range r.Report() {
+	for _, p := range r.Report().Pieces {
 		required = append(required, p.Required)
 	}
 	require.Equal(t, []bool{true, true, false, true}, required)

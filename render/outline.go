@@ -113,13 +113,13 @@ func (o *Outline) call(c chat.ToolCall) *Outline {
 }
 
 // sum adds up the tokens, and sets Piece to the pieces of a report.
-func (o *Outline) sum(report Report) {
+func (o *Outline) sum(pieces []Piece) {
 	if o.piece > 0 {
-		o.Piece = &report[o.piece-1]
+		o.Piece = &pieces[o.piece-1]
 		o.Tokens = o.Piece.tokens()
 	}
 	for _, c := range o.Children {
-		c.sum(report)
+		c.sum(pieces)
 		o.Tokens.add(c.Tokens)
 	}
 }
@@ -167,14 +167,16 @@ func (o *Outline) Fold(depth int) string {
 		}
 		table = append(table, []string{line.label(), thousands(t.Kept), thousands(t.Trimmed), thousands(t.Dropped), counted, line.note})
 	}
+	if o.Counted > 0 {
+		table = append(table, []string{joinsAndFrames, "", "", "", thousands(o.frames()), ""})
+	}
 	return aligned(table, 1, 2, 3, 4)
 }
 
 // Compare returns a table for people of one prompt at several budgets, with a column for each result, down to a depth
 // as in [Outline.Fold]. An element that does not have the same shape in all results, such as an expandable that grew,
-// is one line. Tokens are those of the pieces by themselves, without the tags and messages around them: the prompt as
-// sent takes more ([Result.Tokens]). The results should be fits of one [Layout], because a text that was cut to its
-// share at layout counts as kept. For a budget at which no message is left, use the result in the [*EmptyError].
+// is one line. Tokens are those of the pieces by themselves; the last line has what the tags and messages around them
+// take ([Report.Frames]). For a budget at which no message is left, use the result in the [*EmptyError].
 func Compare(depth int, results ...*Result) string {
 	if len(results) == 0 {
 		return ""
@@ -194,8 +196,18 @@ func Compare(depth int, results ...*Result) string {
 		}
 		table = append(table, cells)
 	}
-	return aligned(table)
+	frames := []string{joinsAndFrames}
+	for _, o := range outlines {
+		frames = append(frames, thousands(o.frames()))
+	}
+	return aligned(append(table, frames))
 }
+
+// joinsAndFrames is the title of what a prompt takes beyond its pieces.
+const joinsAndFrames = "joins and frames"
+
+// frames returns what a whole prompt takes beyond its pieces: see [Report.Frames].
+func (o *Outline) frames() int { return o.Counted - o.Tokens.Kept }
 
 // foldedLine is a line of a table: siblings with the same outcome, in each of several outlines.
 type foldedLine struct {

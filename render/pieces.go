@@ -25,7 +25,7 @@ func (r *reporter) run(root tree.ID) *reporter {
 	whole := &Outline{}
 	r.list(root, surroundings{path: t.Path(t.Nodes[root].Parent), outline: whole})
 	r.outline = whole.Children[0]
-	r.outline.sum(r.report)
+	r.outline.sum(r.pieces)
 	return r
 }
 
@@ -36,8 +36,8 @@ type reporter struct {
 	at        tree.Step
 	trimmed   map[tree.ID]*tree.Trimmed
 	removable map[*elements.Group]bool // groups that may be removed, with the calls linked to them
-	report    Report
-	states    []pieceState // of each piece of the report
+	pieces    []Piece
+	states    []pieceState // of each piece
 	outline   *Outline
 	sent      []*Outline // of each message that is sent
 }
@@ -162,8 +162,8 @@ func (r *reporter) priority(n tree.ID) *int {
 
 // append appends a piece to the report, and makes it the piece of an outline.
 func (r *reporter) append(p Piece, g pieceState, o *Outline) {
-	r.report, r.states = append(r.report, p), append(r.states, g)
-	o.piece = len(r.report)
+	r.pieces, r.states = append(r.pieces, p), append(r.states, g)
+	o.piece = len(r.pieces)
 }
 
 // block lists the pieces of finished messages that are required.

@@ -121,10 +121,11 @@ type Result struct {
 }
 
 // Report lists every piece of the prompt, kept or dropped. The first call costs a pass over the tree, which the result
-// keeps in memory. The report is nil if the tokenizer fails, or a fit of the layout was left behind.
+// keeps in memory, and counts the dropped texts. The report is empty if the tokenizer fails, or a fit of the layout was
+// left behind.
 func (r *Result) Report() Report {
 	if r == nil || r.listing == nil {
-		return nil
+		return Report{}
 	}
 	return r.listing().report
 }

@@ -80,8 +80,13 @@ type Size struct {
 	Tokens int `json:"tokens"`
 }
 
-// Report lists every piece of a prompt in document order, kept or dropped.
-type Report []Piece
+// Report accounts for a prompt: what was given is what was kept, trimmed away and dropped.
+type Report struct {
+	// Tokens of the messages and tools as they are sent, by the tokenizer's exact count: [Result.Tokens].
+	Tokens int `json:"tokens"`
+	// Pieces in document order, kept or dropped.
+	Pieces []Piece `json:"pieces"`
+}
 
 // Kept returns the pieces that are in the messages.
 func (r Report) Kept() []Piece { return r.filter(func(p Piece) bool { return p.Dropped == Kept }) }
@@ -89,9 +94,21 @@ func (r Report) Kept() []Piece { return r.filter(func(p Piece) bool { return p.D
 // Dropped returns the pieces that are not in the messages.
 func (r Report) Dropped() []Piece { return r.filter(func(p Piece) bool { return p.Dropped != Kept }) }
 
+// Sum returns the tokens of all pieces by outcome, each piece counted by itself.
+func (r Report) Sum() (sum OutlineTokens) {
+	for i := range r.Pieces {
+		sum.add(r.Pieces[i].tokens())
+	}
+	return sum
+}
+
+// Frames returns the tokens of the prompt that are not those of a kept piece by itself: of joins, such as line breaks,
+// and frames, such as tags and the roles of messages. It is negative if more tokens merge where texts meet.
+func (r Report) Frames() int { return r.Tokens - r.Sum().Kept }
+
 func (r Report) filter(want func(Piece) bool) []Piece {
 	var list []Piece
-	for _, p := range r {
+	for _, p := range r.Pieces {
 		if want(p) {
 			list = append(list, p)
 		}
@@ -109,17 +126,18 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// LogValue sums the report up for package slog: the pieces and tokens that were kept and dropped, and each dropped
-// piece. The keys are like those of the events of package summarize.
+// LogValue sums the report up for package slog: the tokens of the prompt, the pieces and tokens that were kept, trimmed
+// away and dropped, and each dropped piece. The keys are like those of the events of package summarize.
 func (r Report) LogValue() slog.Value {
-	kept, dropped := r.Kept(), r.Dropped()
+	sum, dropped := r.Sum(), r.Dropped()
 	list := make([]string, len(dropped))
 	for i, p := range dropped {
 		list[i] = fmt.Sprintf("%s (%d tokens, %s)", p.Path, p.Tokens, p.outcome())
 	}
 	return slog.GroupValue(
-		slog.Int("kept", len(kept)), slog.Int("kept_tokens", tokensOf(kept)),
-		slog.Int("dropped", len(dropped)), slog.Int("dropped_tokens", tokensOf(dropped)),
+		slog.Int("tokens", r.Tokens),
+		slog.Int("kept", len(r.Pieces)-len(dropped)), slog.Int("kept_tokens", sum.Kept), slog.Int("trimmed_tokens", sum.Trimmed),
+		slog.Int("dropped", len(dropped)), slog.Int("dropped_tokens", sum.Dropped),
 		slog.Any("dropped_pieces", list),
 	)
 }
@@ -198,14 +216,14 @@ func (r row) unnumbered() row {
 	return r
 }
 
-// String returns a table for people: a line for each piece, and the sums. Successive pieces that differ only in their
-// numbers among siblings share a line.
+// String returns a table for people: a line for each piece, and the sums, which end with the exact count of the prompt.
+// Successive pieces that differ only in their numbers among siblings share a line.
 func (r Report) String() string {
-	if len(r) == 0 {
+	if len(r.Pieces) == 0 {
 		return ""
 	}
 	var table [][]string
-	for rest := r; len(rest) > 0; {
+	for rest := r.Pieces; len(rest) > 0; {
 		line, n := rest[0].row(), 1
 		for n < len(rest) && rest[n].row().unnumbered() == line.unnumbered() {
 			n++
@@ -217,8 +235,16 @@ func (r Report) String() string {
 		table = append(table, []string{line.path, tokenCount(tokensOf(rest[:n])), line.priority, line.outcome})
 		rest = rest[n:]
 	}
-	kept, dropped := r.Kept(), r.Dropped()
-	return aligned(table) + fmt.Sprintf("kept: %s, pieces: %d; dropped: %s, pieces: %d\n", tokenCount(tokensOf(kept)), len(kept), tokenCount(tokensOf(dropped)), len(dropped))
+	sum, dropped := r.Sum(), len(r.Dropped())
+	trimmed := ""
+	if sum.Trimmed > 0 {
+		trimmed = fmt.Sprintf("trimmed away: %s; ", tokenCount(sum.Trimmed))
+	}
+	sums := fmt.Sprintf("kept: %s, pieces: %d; %sdropped: %s, pieces: %d\n", tokenCount(sum.Kept), len(r.Pieces)-dropped, trimmed, tokenCount(sum.Dropped), dropped)
+	if r.Tokens > 0 {
+		sums += fmt.Sprintf("joins and frames: %s; in all: %s\n", tokenCount(r.Frames()), tokenCount(r.Tokens))
+	}
+	return aligned(table) + sums
 }
 
 // tokensOf returns the tokens of pieces.

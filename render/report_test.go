@@ -84,7 +84,7 @@ func TestReportOfAnAgentsPromptIsGolden(t *testing.T) {
 			var b strings.Builder
 			r, err := layout.Fit(t.Context(), budget)
 			if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-				fmt.Fprintf(&b, "%v\n\n%v", over, render.Report(over.Largest))
+				fmt.Fprintf(&b, "%v\n\n%v", over, render.Report{Pieces: over.Largest})
 				golden(t, fmt.Sprintf("agent_%d", budget), b.String())
 				return
 			}
@@ -111,8 +111,8 @@ func names(references []elements.Reference) []string {
 
 // fates returns for each piece its kind, its tokens and why it was dropped, without its path.
 func fates(r render.Report) []string {
-	list := make([]string, len(r))
-	for i, p := range r {
+	list := make([]string, len(r.Pieces))
+	for i, p := range r.Pieces {
 		list[i] = strings.TrimSpace(fmt.Sprintf("%s %d %s", p.Kind, p.Tokens, p.Dropped))
 		if p.Limit != "" {
 			list[i] += " for " + p.Limit
@@ -202,7 +202,7 @@ func TestReportSaysWhyEachPieceWasDropped(t *testing.T) {
 			if diff := cmp.Diff(test.want, fates(r.Report())); diff != "" {
 				t.Errorf("pieces (-want +got):\n%s", diff)
 			}
-			require.Len(t, r.Report(), len(r.Report().Kept())+len(r.Report().Dropped()))
+			require.Len(t, r.Report().Pieces, len(r.Report().Kept())+len(r.Report().Dropped()))
 		})
 	}
 }
@@ -242,10 +242,10 @@ func TestReportListsEveryPiece(t *testing.T) {
 		if err != nil {
 			break
 		}
-		require.Len(t, r.Report(), len(all.Report()))
+		require.Len(t, r.Report().Pieces, len(all.Report().Pieces))
 		textTokens, images, calls := 0, 0, 0
-		for i, p := range r.Report() {
-			whole := all.Report()[i]
+		for i, p := range r.Report().Pieces {
+			whole := all.Report().Pieces[i]
 			p.Dropped, p.Limit, p.Priority, p.DecidedBy = whole.Dropped, whole.Limit, whole.Priority, ""
 			if p.TrimmedFrom > 0 {
 				require.Less(t, p.Tokens, p.TrimmedFrom)
@@ -295,6 +295,7 @@ User#1 > TokenLimit > TextChunk#2  2 tokens  priority 2   kept
 User#1 > TextChunk                 3 tokens  priority -1  dropped for the budget
 User#2 > KeepWith > TextChunk      1 token   priority 5   dropped for the budget, with group "handlers"
 kept: 7 tokens, pieces: 2; dropped: 6 tokens, pieces: 3
+joins and frames: 6 tokens; in all: 13 tokens
 `, "\n"), r.Report().String())
 }
 
@@ -307,14 +308,16 @@ func TestReportAsLogAndJSON(t *testing.T) {
 		}
 		return a
 	}})).Info("rendered", "report", r.Report())
-	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.kept_tokens=1 report.dropped=2 report.dropped_tokens=5 `+
+	require.Equal(t, `level=INFO msg=rendered report.tokens=4 report.kept=1 report.kept_tokens=1 report.trimmed_tokens=0 report.dropped=2 report.dropped_tokens=5 `+
 		`report.dropped_pieces="[User > TextChunk#1 (2 tokens, dropped for the budget) User > TextChunk#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
 
 	b.Reset()
-	require.NoError(t, r.Report()[1:].WriteJSON(&b))
-	require.Equal(t, `[{"path":"User > TextChunk#2","kind":"text","priority":2,"tokens":3,"dropped":"priority"},`+
-		`{"path":"User > TextChunk#3","kind":"text","tokens":1}]`+"\n", b.String())
-	data, err := json.Marshal(r.Report()[1:])
+	report := r.Report()
+	report.Pieces = report.Pieces[1:]
+	require.NoError(t, report.WriteJSON(&b))
+	require.Equal(t, `{"tokens":4,"pieces":[{"path":"User > TextChunk#2","kind":"text","priority":2,"tokens":3,"dropped":"priority"},`+
+		`{"path":"User > TextChunk#3","kind":"text","tokens":1}]}`+"\n", b.String())
+	data, err := json.Marshal(report)
 	require.NoError(t, err)
 	require.JSONEq(t, b.String(), string(data))
 }
@@ -331,7 +334,7 @@ func TestFieldsOfTheJSONAreDescribed(t *testing.T) {
 		described[line[1]] = true
 	}
 	fields := map[string]bool{}
-	for _, of := range []any{render.Piece{}, render.Size{}, render.Outline{}, render.OutlineTokens{}} {
+	for _, of := range []any{render.Report{}, render.Piece{}, render.Size{}, render.Outline{}, render.OutlineTokens{}} {
 		for field := range reflect.TypeOf(of).Fields() {
 			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
 				fields[name] = true
@@ -348,8 +351,8 @@ func TestTextThatWasCutAtLayoutIsReported(t *testing.T) {
 		require.NoError(t, err)
 		result, err := layout.Fit(t.Context(), 100)
 		require.NoError(t, err)
-		require.Equal(t, want != "kept", result.Report()[0].Cut)
-		require.Equal(t, 13, max(result.Report()[0].Tokens, result.Report()[0].TrimmedFrom), "the tokens that it would have had")
+		require.Equal(t, want != "kept", result.Report().Pieces[0].Cut)
+		require.Equal(t, 13, max(result.Report().Pieces[0].Tokens, result.Report().Pieces[0].TrimmedFrom), "the tokens that it would have had")
 		require.Contains(t, result.Report().String(), want+"\n")
 	}
 }
@@ -408,7 +411,7 @@ func TestNamesInPaths(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			require.Equal(t, test.want, rendered(t, test.root, plenty).Report()[0].Path)
+			require.Equal(t, test.want, rendered(t, test.root, plenty).Report().Pieces[0].Path)
 		})
 	}
 }
@@ -465,5 +468,6 @@ func TestPiecesThatDifferOnlyInTheirNumbersShareARow(t *testing.T) {
 		"User > file > TextChunk ×2  3 tokens   priority 1  kept\n"+
 		"User > file > TextChunk ×2  3 tokens   priority 2  kept\n"+
 		"User > TextChunk            11 tokens  -           kept\n"+
-		"kept: 17 tokens, pieces: 5; dropped: 6 tokens, pieces: 4\n", result.Report().String())
+		"kept: 17 tokens, pieces: 5; dropped: 6 tokens, pieces: 4\n"+
+		"joins and frames: 37 tokens; in all: 54 tokens\n", result.Report().String())
 }

@@ -207,7 +207,7 @@ func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 		elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("x", "r")}},
 	}
 	r := failed[*render.EmptyError](t, root, 5).Result
-	require.Equal(t, render.Kept, r.Report()[1].Dropped)
+	require.Equal(t, render.Kept, r.Report().Pieces[1].Dropped)
 	require.Equal(t, 4, r.Tokens, "it is counted, but not sent")
 }
 
@@ -219,7 +219,7 @@ func TestARequiredExpandableStaysRequiredWhenItGrows(t *testing.T) {
 	}}, chunk(1, "a"))
 	r := rendered(t, root, 12)
 	require.Equal(t, []string{"rrrrrrrr"}, texts(r.Messages))
-	require.True(t, r.Report()[0].Required)
+	require.True(t, r.Report().Pieces[0].Required)
 }
 
 func TestBudgetExceededErrorSaysWhatIsNeeded(t *testing.T) {
@@ -355,7 +355,7 @@ func TestReportSaysThatACallLinkedToARequiredPieceIsRequired(t *testing.T) {
 		elements.KeepWith{Props: must(1), Group: group, Children: elements.Nodes{result("a", "r")}},
 	}
 	required := map[render.PieceKind][]bool{}
-	for _, p := range rendered(t, root, plenty).Report() {
+	for _, p := range rendered(t, root, plenty).Report().Pieces {
 		required[p.Kind] = append(required[p.Kind], p.Required)
 	}
 	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true, true}, render.PieceText: {false, true}}, required)
@@ -372,7 +372,7 @@ func TestTheUnusedSideOfAnIfEmptyRequiresNoCall(t *testing.T) {
 		},
 	}
 	required := map[render.PieceKind][]bool{}
-	for _, p := range rendered(t, root, plenty).Report() {
+	for _, p := range rendered(t, root, plenty).Report().Pieces {
 		required[p.Kind] = append(required[p.Kind], p.Required)
 	}
 	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true}, render.PieceText: {true, false}}, required)

@@ -39,9 +39,10 @@ func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if err != nil {
 		return Survey{}, err
 	}
-	report := slices.Clone(r.Report())
-	for i := range report {
-		s.setBudgets(&report[i], s.states[i])
+	report := r.Report()
+	report.Pieces = slices.Clone(report.Pieces)
+	for i := range report.Pieces {
+		s.setBudgets(&report.Pieces[i], s.states[i])
 	}
 	return Survey{report, s.from, s.below, s.smallest}, nil
 }
@@ -60,6 +61,7 @@ type survey struct {
 // setBudgets sets the budgets of a piece.
 func (s *survey) setBudgets(p *Piece, g pieceState) {
 	switch {
+	case p.Dropped == ReasonShare: // at any budget
 	case g.step == 0:
 		p.KeptFrom = s.smallest
 	case g.step > s.base:

@@ -34,7 +34,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 8))
 		tokenizer := append(joiners(t), framing{summing{runes}}, summing{runes}, summing{runes})[r.IntN(5)]
-		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(4) == 0, trims: true, sized: true, tools: r.IntN(3) == 0, parts: r.IntN(3) == 0, lines: r.IntN(3) == 0}
+		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(4) == 0, trims: true, sized: true, breaks: true, tools: r.IntN(3) == 0, parts: r.IntN(3) == 0, lines: r.IntN(3) == 0}
 		opts := render.Options{Budget: plenty, Tokenizer: tokenizer, KeepUnranked: r.IntN(5) == 0, Compatible: r.IntN(8) == 0}
 		layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 			result, err := orEmpty(layout.Fit(t.Context(), budget))
 			if _, is := errors.AsType[*render.BudgetExceededError](err); is {
 				require.True(t, budget < survey.From || budget < survey.Least)
-				for i, p := range survey.Report {
+				for i, p := range survey.Report.Pieces {
 					require.True(t, budget < survey.From || p.KeptFrom == 0 || p.KeptFrom > budget, "seed %d, budget %d, piece %d", seed, budget, i)
 				}
 				continue
@@ -64,9 +64,9 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 			require.LessOrEqual(t, said.From, budget)
 			require.LessOrEqual(t, said.Least, budget)
 			require.True(t, said.Below == 0 || budget < said.Below)
-			for i, p := range result.Report() {
-				at := fmt.Sprintf("seed %d, budget %d, piece %d, %+v, %+v", seed, budget, i, said.Report[i], p)
-				tokens, kept := sizeAt(said.Report[i], budget)
+			for i, p := range result.Report().Pieces {
+				at := fmt.Sprintf("seed %d, budget %d, piece %d, %+v, %+v", seed, budget, i, said.Report.Pieces[i], p)
+				tokens, kept := sizeAt(said.Report.Pieces[i], budget)
 				require.Equal(t, kept, p.Dropped == render.Kept, at)
 				if kept {
 					require.Equal(t, tokens, p.Tokens, at)

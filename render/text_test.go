@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -161,11 +162,11 @@ func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Token
 	r, err := layout.Fit(t.Context(), plenty)
 	require.NoError(t, err)
 	text, kept := strings.CutPrefix(r.Messages[0].Text(), "|\n")
-	if p := r.Report()[1]; !kept {
+	if p := r.Report().Pieces[1]; !kept {
 		require.Equal(t, render.ReasonShare, p.Dropped)
 		return ""
 	}
-	require.Equal(t, tokenizer.CountText(text), r.Report()[1].Tokens)
+	require.Equal(t, tokenizer.CountText(text), r.Report().Pieces[1].Tokens)
 	return text
 }
 
@@ -260,4 +261,63 @@ func TestInvalidBreaksAreErrors(t *testing.T) {
 		require.ErrorIs(t, err, render.ErrBreak, name)
 		require.Equal(t, "User > TextChunk", err.Path, name)
 	}
+}
+
+func TestAFenceIsLongerThanWhatItHoldsAndEscapesNothing(t *testing.T) {
+	source := elements.Text("if a < b && c {\n\treturn\n}\n")
+	code := func(language string, children ...elements.Node) elements.Fence {
+		return elements.Fence{Language: language, Children: children}
+	}
+	for name, test := range map[string]struct {
+		root elements.Node
+		want string
+	}{
+		"a text":                         {code("go", lines(source)), "```go\nif a < b && c {\n\treturn\n}\n```"},
+		"without a language":             {code("", elements.Text("x")), "```\nx\n```"},
+		"in a tag":                       {elements.Tag{Name: "file", Children: elements.Nodes{line("a < b"), code("go", lines(source))}}, "<file>\na &lt; b\n```go\nif a < b && c {\n\treturn\n}\n```\n</file>"},
+		"a fence in the text":            {code("md", elements.Text("```go\nx\n```")), "````md\n```go\nx\n```\n````"},
+		"a row of many backticks":        {code("", line("a"), elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text("``"), elements.Text("```")}}}), "``````\na\n`````\n``````"},
+		"without text it is not there":   {elements.Nodes{line("a"), code("go", elements.Text(""))}, "a"},
+		"a chunk that looks like an end": {code("", elements.Text("x\n```\n<b>")), "````\nx\n```\n<b>\n````"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, []string{test.want}, texts(rendered(t, user(test.root), plenty).Messages))
+		})
+	}
+
+	for name, wrong := range map[string]elements.Node{
+		"a line break in the language": code("go\nx", line("a")), "a backtick in the language": code("`", line("a")),
+		"an element in it": code("go", wrap(elements.Props{}, line("a"))),
+	} {
+		require.Equal(t, "User > Fence", failed[*render.ElementError](t, user(wrong), plenty).Path, name)
+	}
+	require.ErrorIs(t, failed[*render.ElementError](t, code("go", line("a")), plenty), render.ErrOutsideMessage)
+}
+
+func TestAFenceIsTrimmedInside(t *testing.T) {
+	tokenizer := tiktoken.O200k()
+	var source strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&source, "if a < %d && b[%d] > c { return `x` }\n", i, i*i)
+	}
+	fence := el.Tag("file", el.Priority(1), el.Attr("path", "a.go"), el.Fence("go", source.String(), el.Least(1)))
+	root := el.Prompt(el.User(fence, el.Text("Is it right?", el.Required)))
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+	require.NoError(t, err)
+	whole, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	for budget := 60; budget < whole.Tokens; budget++ {
+		r, err := layout.Fit(t.Context(), budget)
+		require.NoError(t, err)
+		require.Greater(t, r.Tokens, budget-30, "what fits is used")
+		text := r.Messages[0].Text()
+		body, ok := strings.CutPrefix(text, "<file path=\"a.go\">\n```go\n")
+		require.True(t, ok, text)
+		body, ok = strings.CutSuffix(body, "\n```\n</file>\nIs it right?")
+		require.True(t, ok, text)
+		require.True(t, strings.HasPrefix(source.String(), body+"\n"))
+	}
+	r, err := layout.Fit(t.Context(), 25)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Is it right?"}, texts(r.Messages))
 }

@@ -125,12 +125,12 @@ func TestAReportListsToolsByTheirNames(t *testing.T) {
 	whole := rendered(t, root, plenty)
 	left := rendered(t, root, whole.Tokens-1)
 	report := left.Report()
-	require.Equal(t, "search", report[0].Path)
-	require.Equal(t, render.PieceTool, report[0].Kind)
-	require.Equal(t, render.ReasonPriority, report[0].Dropped)
-	require.Equal(t, whole.Tokens-left.Tokens, report[0].Tokens, "what its removal freed")
-	require.Equal(t, "files", report[1].Path)
-	require.Equal(t, render.Kept, report[1].Dropped)
+	require.Equal(t, "search", report.Pieces[0].Path)
+	require.Equal(t, render.PieceTool, report.Pieces[0].Kind)
+	require.Equal(t, render.ReasonPriority, report.Pieces[0].Dropped)
+	require.Equal(t, whole.Tokens-left.Tokens, report.Pieces[0].Tokens, "what its removal freed")
+	require.Equal(t, "files", report.Pieces[1].Path)
+	require.Equal(t, render.Kept, report.Pieces[1].Dropped)
 }
 
 func TestToolsReduceTheBudgetThatElementsAreTold(t *testing.T) {
@@ -229,7 +229,7 @@ func TestParametersOfToolsAreValidated(t *testing.T) {
 func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {
 	r := rendered(t, elements.Nodes{elements.IfEmpty{Alt: tool(at(1), "a"), Children: elements.Nodes{tool(at(2), "a")}}, user(line("ask"))}, plenty)
 	require.Equal(t, []string{"a"}, toolNames(r))
-	require.Equal(t, 2, *r.Report()[0].Priority)
+	require.Equal(t, 2, *r.Report().Pieces[0].Priority)
 }
 
 func TestToolsSurviveATransfer(t *testing.T) {

@@ -92,7 +92,7 @@ func TestRequiredTextIsTrimmedToALimit(t *testing.T) {
 			r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
 			require.NoError(t, err, "%s, %d", name, limit)
 			trimmed, kept := 0, 0
-			for _, p := range r.Report() {
+			for _, p := range r.Report().Pieces {
 				if p.TrimmedFrom > 0 {
 					trimmed++
 					require.Positive(t, p.Tokens)
@@ -234,7 +234,7 @@ func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
 			require.Equal(t, want.Report(), r.Report(), budget)
 		}
 		at[budget] = r.Messages[0].Text()
-		for _, p := range r.Report() {
+		for _, p := range r.Report().Pieces {
 			if p.TrimmedFrom > 0 {
 				trimmed++
 				require.Contains(t, r.Report().String(), fmt.Sprintf("trimmed: %d of %d tokens", p.Tokens, p.TrimmedFrom))
@@ -268,8 +268,8 @@ func TestTrimmingDoesNotAffectOtherFits(t *testing.T) {
 	whole, err := layout.Fit(t.Context(), plenty)
 	require.NoError(t, err)
 	require.Equal(t, string(conventions(9)), whole.Messages[0].Text())
-	require.Empty(t, whole.Report()[0].TrimmedFrom)
-	require.NotEmpty(t, small.Report()[0].TrimmedFrom)
+	require.Empty(t, whole.Report().Pieces[0].TrimmedFrom)
+	require.NotEmpty(t, small.Report().Pieces[0].TrimmedFrom)
 	require.Equal(t, small.Tokens, runes.CountMessage(chat.Message{Role: chat.RoleUser, Content: small.Messages[0].Content}))
 }
 

@@ -285,7 +285,7 @@ func TestALayoutReturnsAnErrorAfterAFitWasLeftBehind(t *testing.T) {
 			require.ErrorIs(t, err, render.ErrLeftBehind)
 			_, err = layout.FitWith(t.Context(), render.FitOptions{Budget: 4, KeepUnranked: true})
 			require.ErrorIs(t, err, render.ErrLeftBehind)
-			require.Nil(t, before.Report())
+			require.Zero(t, before.Report())
 			if wait {
 				close(until)
 				synctest.Wait()

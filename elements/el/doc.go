@@ -6,7 +6,7 @@
 //		history.Conversation{Session: session},
 //		el.User(el.Priority(900), el.Grow(2),
 //			el.Each(files, func(f File) el.Node {
-//				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path), el.Text(f.Source))
+//				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path), el.Fence("go", f.Source))
 //			}),
 //			el.Text(question, el.Required),
 //		),
@@ -19,26 +19,31 @@
 //
 //   - Messages: [System], which is Required unless it has a priority, [User], [Assistant] with [Calls], [ToolResult].
 //   - Text: [Text] is kept or dropped as one piece, [Lines] and [Words] are trimmed. [Tag] puts XML-style tags around
-//     it.
+//     it and escapes it; [Fence] is for code, which must not be escaped.
 //   - Order of pruning: [Priority] among siblings; [Ranked] if the best comes first, [Chronological] if the newest
 //     comes last; [Required] for content that is never pruned.
 //   - Groups: [Together] for neighbours, [KeepWith] for elements apart from each other.
-//   - Sharing the budget: [Limit] sets a maximum, [Expand] fills tokens that are left over, [Grow] says which elements
-//     are laid out last, with the tokens that are left. [IfEmpty] shows something else if its children render to
-//     nothing.
+//   - Sharing the budget: [Limit] sets a maximum, [First] shows the largest version that fits, [Expand] fills tokens
+//     that are left over, [Grow] says which elements are laid out last, with the tokens that are left. [IfEmpty] shows
+//     something else if its children render to nothing.
 //   - Parts and tools: [Image], [Document], [Tool]. Values without text: [Ref], [Meta].
 //   - Control flow: [If], [Iff], [Each], and [Func] for an inline element of your own.
 //
 // # Priorities and shares of the budget
 //
-// Priorities decide what is pruned first. They do not decide how far [Lines] and [Words] are cut at layout, or the
-// budget of an element of your own: siblings with the same [Grow] get equal shares of the tokens that are left. If more
-// important siblings should get their tokens first, set Grow in the order of the priorities:
+// Priorities decide what is pruned: with one for each file, the most important files are whole, one is trimmed, and the
+// others are gone:
 //
-//	el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Lines(f.Source))
+//	el.Tag("file", el.Priority(f.Importance), el.Fence("go", f.Source))
 //
-// Layout may cut a text to fewer tokens than [Least], or to nothing; the rest of its [KeepWith] group then stays, such
-// as the tests of a file.
+// To show the beginning of each file instead, let the texts themselves share what the rest of the message leaves, fairly
+// and in proportion to their [Basis]:
+//
+//	el.Each(files, func(f File) el.Node { return el.Lines("// "+f.Path+"\n"+f.Source, el.Basis(1)) })
+//
+// Priorities do not decide the budget that an element of your own is told: siblings with the same [Grow] get equal
+// shares of the tokens that are left. If more important ones should get their tokens first, set Grow in the order of the
+// priorities. Tokens to spare are offered to [First] and [Expand] by priority.
 //
 // # Elements without a constructor
 //

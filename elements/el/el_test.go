@@ -98,6 +98,16 @@ var literals = map[string]struct{ built, literal elements.Node }{
 		el.Words(long, el.Priority(3), el.CutMiddle, el.Least(4)),
 		elements.TextChunk{Props: elements.Props{Priority: new(3)}, BreakOnWhitespace: true, Cut: elements.CutMiddle, Least: 4, Children: elements.Nodes{elements.Text(long)}},
 	},
+	"Fence": {
+		el.Fence("go", long, el.Priority(3), el.CutStart, el.Least(4)),
+		elements.Fence{Props: elements.Props{Priority: new(3)}, Language: "go", Children: elements.Nodes{elements.TextChunk{
+			BreakOn: "\n", Cut: elements.CutStart, Least: 4, Children: elements.Nodes{elements.Text(long)},
+		}}},
+	},
+	"First": {
+		el.First(el.Priority(3), el.Text(long), el.Text("b")),
+		elements.First{Props: elements.Props{Priority: new(3)}, Versions: elements.Nodes{chunk(long), chunk("b")}},
+	},
 	"Tag": {
 		el.Tag("file", el.Attr("path", "a.go"), el.Attr("lines", "3"), el.Text("a")),
 		elements.Tag{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: "a.go"}, {Name: "lines", Value: "3"}}, Children: elements.Nodes{chunk("a")}},
@@ -222,7 +232,7 @@ func TestAMisplacedOptionIsAnErrorWithItsPath(t *testing.T) {
 	}{
 		"of another element":       {el.User(el.Attr("path", "a.go"), el.Text("a")), "User", `write Attr directly among the arguments of Tag`},
 		"in a text":                {el.User(el.Text("a", el.Failed)), "User > TextChunk", "write Failed directly among the arguments of ToolResult"},
-		"a cut without a break":    {el.User(el.Text("a", el.CutStart)), "User > TextChunk", "write CutStart directly among the arguments of Lines or Words"},
+		"a cut without a break":    {el.User(el.Text("a", el.CutStart)), "User > TextChunk", "write CutStart directly among the arguments of Lines, Words or Fence"},
 		"in an image":              {el.User(el.Image("https://example.com/a.png", el.Mark("…"))), "User > Image", `write Mark directly`},
 		"in the prompt":            {el.Prompt(el.Priority(3), el.User(el.Text("a"))), "Root", "write Priority directly among the arguments of the constructor of an element"},
 		"as the prompt":            {el.Required, "Root", "write Required directly"},

@@ -45,22 +45,21 @@ type File struct {
 type Exchange struct{ Question, Answer string }
 
 // Review returns the prompt of a code review. Examples are pruned first, then comments from the oldest on, then files
-// from the least important on, of which the last is trimmed. Grow follows the same order, so that the most important
-// elements are laid out first.
+// from the least important on, of which the last is trimmed.
 func Review(c Change) el.Node {
 	return el.Prompt(
 		el.System(el.Text("You review Go code. Name each defect with its file and line.")),
 		el.Each(c.Examples, func(e Exchange) el.Node {
-			return el.Together(el.Priority(10), el.Grow(1), el.User(el.Text(e.Question)), el.Assistant(el.Text(e.Answer)))
+			return el.Together(el.Priority(10), el.User(el.Text(e.Question)), el.Assistant(el.Text(e.Answer)))
 		}),
-		el.User(el.Grow(2),
+		el.User(
 			el.Each(c.Files, func(f File) el.Node {
-				return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Attr("path", f.Path), el.Lines(f.Source))
+				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path), el.Fence("go", f.Source))
 			}),
 			el.If(len(c.Comments) > 0, el.Tag("comments", el.Priority(50),
 				el.Chronological(el.Each(c.Comments, func(s string) el.Node { return el.Text(s) })),
 			)),
-			el.Tag("diff", el.Required, el.Text(c.Diff)),
+			el.Fence("diff", c.Diff, el.Required),
 			el.Text(c.Question, el.Required),
 		),
 	)
@@ -70,41 +69,77 @@ func Example() {
 	change := Change{
 		Diff:     "-\tprintln(\"hello\")\n+\tfmt.Println(\"hello\")",
 		Question: "Is this change right?",
-		Files:    []File{{"main.go", "package main\n\nimport \"fmt\"\n", 200}, {"go.mod", "module example.com/hello\n", 100}},
+		Files:    []File{{"main.go", "package main\n\nimport \"fmt\"\n", 200}, {"doc.go", "// Package main says hello.\npackage main\n", 100}},
 		Comments: []string{"Please use fmt.", "Done."},
 		Examples: []Exchange{{"Is `x := x` right?", "No: main.go:3 declares x and does not use it."}},
 	}
-	show(Review(change), 77)
+	show(Review(change), 92)
 	// Output:
-	// -- 76 tokens of 77
+	// -- 88 tokens of 92
 	// system: You review Go code. Name each defect with its file and line.
 	// user: <file path="main.go">
+	// ```go
 	// package main
 	//
 	// import "fmt"
+	// ```
 	// </file>
-	// <file path="go.mod">
-	// module example.com/hello
+	// <file path="doc.go">
+	// ```go
+	// // Package main says hello.
+	// package main
+	// ```
 	// </file>
 	// <comments>
+	// Please use fmt.
 	// Done.
 	// </comments>
-	// <diff>
+	// ```diff
 	// -	println("hello")
 	// +	fmt.Println("hello")
-	// </diff>
+	// ```
 	// Is this change right?
 }
 
 func ExampleLines() {
 	log := "compiling\nlinking\ntesting\nFAIL: TestAll: want 1, got 2\n"
-	show(el.User(el.Lines(log, el.CutStart, el.Least(4)), el.Text("What failed?", el.Required)), 18)
+	show(el.User(el.Lines(log, el.CutStart, el.Least(4)), el.Text("What failed?", el.Required)), 17)
 	// Output:
-	// -- 18 tokens of 18
-	// user: linking
-	// testing
+	// -- 16 tokens of 17
+	// user: testing
 	// FAIL: TestAll: want 1, got 2
 	// What failed?
+}
+
+func ExampleFence() {
+	source := "if a < b && c {\n\treturn\n}\n"
+	show(el.User(el.Tag("file", el.Attr("path", "a.go"), el.Fence("go", source)), el.Text("Is it right?")), 50)
+	// Output:
+	// -- 22 tokens of 50
+	// user: <file path="a.go">
+	// ```go
+	// if a < b && c {
+	// 	return
+	// }
+	// ```
+	// </file>
+	// Is it right?
+}
+
+func ExampleFirst() {
+	manual := el.First(
+		el.Text("The flag -v prints each file that is read, and -q prints nothing but errors."),
+		el.Text("Flags: -v, -q."),
+	)
+	show(el.User(manual, el.Text("How do I silence it?", el.Required)), 50)
+	show(el.User(manual, el.Text("How do I silence it?", el.Required)), 20)
+	// Output:
+	// -- 28 tokens of 50
+	// user: The flag -v prints each file that is read, and -q prints nothing but errors.
+	// How do I silence it?
+	// -- 12 tokens of 20
+	// user: Flags: -v, -q.
+	// How do I silence it?
 }
 
 func ExampleRanked() {

@@ -78,6 +78,16 @@ func IfEmpty(alternative Node, args ...Node) elements.IfEmpty {
 	return e
 }
 
+// First returns the first of its arguments that fits, or the last if none does: put the largest version first. It is
+// chosen at layout, and again if tokens are left over; pruning does not choose a smaller one.
+//
+//	elements.First{Versions: elements.Nodes{…}}
+func First(args ...Node) elements.First {
+	var f elements.First
+	f.Versions = fill(&f, &f.Props, args)
+	return f
+}
+
 // Expand returns an element that grows into tokens that are left over: value is called again with all the tokens that
 // it may take.
 //

@@ -41,23 +41,35 @@ func breakable(t elements.TextChunk, text string, args []Node) elements.TextChun
 	return t
 }
 
-// trimming returns an option of text that may be trimmed.
-func trimming(name string, set func(*elements.TextChunk)) Option[elements.TextChunk] {
-	return Option[elements.TextChunk]{name: name, home: "Lines or Words", set: set}
+// Fence returns code between fences, not escaped and trimmed at a line's end, such as a file or a diff. It takes the
+// options of [Lines]. The language may be "":
+//
+//	elements.Fence{Language: language, Children: elements.Nodes{Lines(source)}}
+func Fence(language, source string, args ...Node) elements.Fence {
+	f := elements.Fence{Language: language}
+	text := elements.TextChunk{BreakOn: "\n"}
+	text.Children = append(elements.Nodes{elements.Text(source)}, fill(&text, &f.Props, args)...)
+	f.Children = elements.Nodes{text}
+	return f
 }
 
-// The sides from which [Lines] and [Words] are trimmed. Their end by default.
+// trimming returns an option of text that may be trimmed.
+func trimming(name string, set func(*elements.TextChunk)) Option[elements.TextChunk] {
+	return Option[elements.TextChunk]{name: name, home: "Lines, Words or Fence", set: set}
+}
+
+// The sides from which [Lines], [Words] and a [Fence] are trimmed. Their end by default.
 var (
 	CutStart  = trimming("CutStart", func(t *elements.TextChunk) { t.Cut = elements.CutStart })   // the end stays
 	CutMiddle = trimming("CutMiddle", func(t *elements.TextChunk) { t.Cut = elements.CutMiddle }) // the beginning and the end stay
 )
 
-// Mark sets the text that replaces the part trimmed from [Lines] or [Words]. None by default.
+// Mark sets the text that replaces the part trimmed from [Lines], [Words] or a [Fence]. None by default.
 func Mark(text string) Option[elements.TextChunk] {
 	return trimming("Mark", func(t *elements.TextChunk) { t.Mark = text })
 }
 
-// Least sets the fewest tokens to which [Lines] or [Words] are trimmed. If no more would fit, they are dropped.
+// Least sets the fewest tokens to which [Lines], [Words] or a [Fence] are trimmed. If no more would fit, they are dropped.
 // Defaults to 16.
 func Least(tokens int) Option[elements.TextChunk] {
 	return trimming("Least", func(t *elements.TextChunk) { t.Least = tokens })

@@ -132,7 +132,7 @@ func TestThePageKnowsFromWhichBudgetPiecesAreKept(t *testing.T) {
 	data := dataOf(t, pageOf(t, inspect.Options{}, request))
 	require.EqualValues(t, survey.Least, data.Prompts[0]["least"])
 	var want, got []int
-	for _, p := range survey.Report {
+	for _, p := range survey.Report.Pieces {
 		want = append(want, p.KeptFrom)
 	}
 	for _, n := range data.Nodes {

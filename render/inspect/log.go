@@ -110,7 +110,7 @@ func (l *Log) prompt(ctx context.Context, r Request) (int, error) {
 	default:
 		return 0, fmt.Errorf("inspect: %w", err)
 	}
-	walk := &walk{pieces: survey.Report, least: to.Least}
+	walk := &walk{pieces: survey.Report.Pieces, least: to.Least}
 	to.Root = l.node(outline, walk)
 	if to.Counted = len(walk.counts) == len(r.Result.Messages); !to.Counted { // the caller changed the messages since
 		walk.counts = make([]int, len(r.Result.Messages))
@@ -168,9 +168,9 @@ func outlineOf(r Request) *render.Outline {
 
 // walk is the state of a walk over an outline.
 type walk struct {
-	pieces render.Report // of the survey, from the next piece on
-	least  int           // of the survey
-	counts []int         // of the messages so far
+	pieces []render.Piece // of the survey, from the next piece on
+	least  int            // of the survey
+	counts []int          // of the messages so far
 }
 
 // node adds an element with everything in it.

@@ -56,7 +56,7 @@ func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err e
 // tokensOf returns the tokens of the kept pieces, the tokens trimmed off them, and the dropped tokens by reason.
 func tokensOf(report render.Report) (kept, trimmed int, dropped map[render.Reason]int) {
 	dropped = map[render.Reason]int{}
-	for _, p := range report {
+	for _, p := range report.Pieces {
 		if p.Dropped != render.Kept {
 			dropped[p.Dropped] += p.Tokens
 			continue

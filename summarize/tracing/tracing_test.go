@@ -188,7 +188,7 @@ func TestTokensOfPiecesAreCountedByOutcome(t *testing.T) {
 	}}, render.Options{Budget: 80, Tokenizer: compacttest.Quarter{}})
 	require.NoError(t, err)
 	want := map[string]float64{}
-	for _, p := range result.Report() {
+	for _, p := range result.Report().Pieces {
 		switch {
 		case p.Dropped != render.Kept:
 			want["promptree.outcome=dropped,promptree.reason="+string(p.Dropped)] += float64(p.Tokens)

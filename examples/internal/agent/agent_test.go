@@ -169,15 +169,15 @@ func excerpted(t *testing.T, messages []chat.Message) map[string][]string {
 			var block, name, body string
 			block, rest, ok = strings.Cut(rest, `<excerpt path="`)
 			name, body, _ = strings.Cut(block, "\">\n")
-			body, _, closed := strings.Cut(body, "</excerpt>")
+			body, _, closed := strings.Cut(strings.TrimPrefix(body, "```\n"), "\n```\n</excerpt>")
 			require.True(t, closed, "an excerpt has its end: %q", block)
-			shown[name] = strings.Split(strings.TrimRight(body, "\n"), "\n")
+			shown[name] = strings.Split(body, "\n")
 		}
 	}
 	return shown
 }
 
-// Each excerpt is cut after a whole line, so that none is pruned while it can be cut.
+// The last excerpt to go ends after a whole line.
 func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 	tools := toolsOf(t, big(t), "")
 	counter := tokenizer(t)

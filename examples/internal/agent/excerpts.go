@@ -40,6 +40,6 @@ func (e Excerpts) Render(ctx context.Context, s elements.Sizing) (elements.Node,
 			return nil // deleted or unreadable: skip it
 		}
 		rank--
-		return el.Tag("excerpt", el.Priority(rank), el.Attr("path", f.path), el.Lines(text))
+		return el.Tag("excerpt", el.Priority(rank), el.Attr("path", f.path), el.Fence("", text))
 	}), nil
 }

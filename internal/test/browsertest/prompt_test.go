@@ -39,7 +39,7 @@ func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
 	for len(budgets) < 200 {
 		budget := survey.Least + r.IntN(result.Tokens*2-survey.Least)
 		if len(budgets)%2 == 0 { // exactly at a border
-			budget = survey.Report[r.IntN(len(survey.Report))].KeptFrom - r.IntN(2)
+			budget = survey.Report.Pieces[r.IntN(len(survey.Report.Pieces))].KeptFrom - r.IntN(2)
 		}
 		if budget >= survey.Least {
 			budgets = append(budgets, budget)
@@ -63,7 +63,7 @@ func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
 		fit, err := layout.Fit(t.Context(), budget)
 		require.NoError(t, err)
 		var want []string
-		for _, piece := range fit.Report() {
+		for _, piece := range fit.Report().Pieces {
 			if piece.TrimmedFrom > 0 {
 				trimmed++
 			}
@@ -111,8 +111,8 @@ func TestThePageSaysWhatWasDroppedFirstAndWhichBudgetWouldKeepIt(t *testing.T) {
 	result := fitted(t, laid(t, review(40)), 0.6)
 	survey, err := result.Survey(t.Context())
 	require.NoError(t, err)
-	first := survey.Report[0]
-	for _, piece := range survey.Report {
+	first := survey.Report.Pieces[0]
+	for _, piece := range survey.Report.Pieces {
 		if piece.Dropped != render.Kept && piece.KeptFrom > first.KeptFrom {
 			first = piece
 		}

@@ -58,9 +58,9 @@ type Rare struct {
 	Limit int // of a TokenLimit, else 0
 	Tag   *tree.Tag
 
-	Expandable *elements.Expandable
-	Place      any // its place in the layout, for rendering it again
-	Used       int // tokens that its first rendering took
+	Expandable elements.Node // an Expandable or a First
+	Place      any           // its place in the layout, for rendering it again
+	Used       int           // tokens that its first rendering took
 
 	Frame chat.Message // of a message, without content and calls
 	Calls []elements.ToolCall

@@ -83,6 +83,8 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 		return kind{name: "Finished", layOut: layFinished}, n != nil
 	case elements.Tag:
 		return kind{name: nameOfTag(n), layOut: layTag, children: n.Children}, true
+	case elements.Fence:
+		return kind{name: "Fence", layOut: layFence, children: n.Children}, true
 	case elements.Wrap:
 		return kind{name: "Wrap", layOut: layWrap, children: n.Children}, true
 	case elements.Chunk:
@@ -99,6 +101,8 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 		return kind{name: "IfEmpty", layOut: layIfEmpty, children: elements.Nodes{n.Alt, n.Children}}, true
 	case elements.Tool:
 		return kind{name: cmp.Or(n.Name, "Tool"), layOut: layTool}, true
+	case elements.First:
+		return kind{name: "First", layOut: layFirst, asks: true}, true
 	case elements.Expandable:
 		return kind{name: "Expandable", layOut: layExpandable, asks: true}, true
 	}
@@ -181,10 +185,44 @@ func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Node
 	if e.Value == nil && !s.layouter.Compatible {
 		return nil, ErrNoValue
 	}
+	return s.expandable(ctx, e)
+}
+
+func layFirst(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
+	return s.expandable(ctx, n)
+}
+
+// expandable lays out an element that is laid out again if there are tokens to spare.
+func (s *site) expandable(ctx context.Context, n elements.Node) (elements.Nodes, error) {
 	s.lazy = false // the tokens must be known now: it is offered them again when it grows
 	rare := s.node.EnsureRare()
-	rare.Expandable, rare.Place = &e, s.place
-	return s.render(ctx, e)
+	rare.Expandable, rare.Place = n, s.place
+	return s.value(ctx, n)
+}
+
+// value returns what an expandable renders to in the budget of the site: of a First, the first version that fits, or
+// the last.
+func (s *site) value(ctx context.Context, n elements.Node) (elements.Nodes, error) {
+	first, ok := n.(elements.First)
+	if !ok {
+		return s.render(ctx, n)
+	}
+	for i, version := range first.Versions {
+		if i == len(first.Versions)-1 {
+			return listOf(version), nil
+		}
+		try := &site{
+			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, node: s.node.Like(), place: s.place,
+			account: account{budget: s.budget},
+		}
+		if err := try.contents(ctx, listOf(version)); err != nil {
+			return nil, err
+		}
+		if try.cost()+try.over <= s.budget {
+			return listOf(version), nil
+		}
+	}
+	return nil, nil
 }
 
 func layImage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {

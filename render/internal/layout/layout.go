@@ -51,7 +51,7 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // the budget.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
 	s := &site{layouter: l, watch: w, node: e.Like(), askingLists: &askingLists{}, place: e.RareOrZero().Place.(place), account: account{budget: min(budget, MaxBudget)}}
-	children, err := s.render(ctx, *e.RareOrZero().Expandable)
+	children, err := s.value(ctx, e.RareOrZero().Expandable)
 	if err == nil {
 		err = s.contents(ctx, children)
 	}
@@ -105,6 +105,7 @@ type account struct {
 	// Tokens that count in messages but are not charged at layout, as in prompt-tsx: those of line breaks, an upper
 	// bound, and those of parts that are not text.
 	lines, uncharged int
+	over             int // tokens that elements took beyond their shares, which are not charged either
 }
 
 // MaxBudget is the largest budget: up to it, shares are exact in float64.
@@ -119,6 +120,7 @@ func (a *account) cost() int { return a.used + a.lines + a.uncharged }
 // charge charges the account of an element to this one.
 func (a *account) charge(of account) {
 	a.used += of.consumed()
+	a.over += of.over + of.used - of.consumed()
 	a.lines += of.lines
 	a.uncharged += of.uncharged
 }

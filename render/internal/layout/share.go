@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/draft"
@@ -154,17 +153,8 @@ func (s *site) divideAmongTexts(texts []item, tokens int) error {
 // upTo returns the tokens of a text with a break, or a limit if it has more.
 func (s *site) upTo(it *item, limit int) (int, error) {
 	chunk := it.element.(elements.TextChunk)
-	items, err := flatten(it.node, s.watch, nil, chunk.Children)
-	var b strings.Builder
-	for _, it := range items {
-		switch n := it.element.(type) {
-		case elements.Text:
-			b.WriteString(string(n))
-		case elements.LineBreak:
-			b.WriteByte('\n')
-		}
-	}
-	return s.newCuts(&chunk, b.String()).upTo(limit), err
+	text, err := s.textOf(chunk.Children)
+	return s.newCuts(&chunk, text).upTo(limit), err
 }
 
 // atMost returns a share limited to limit; 0 is no limit.

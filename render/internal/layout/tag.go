@@ -53,11 +53,59 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 		piece.InheritPriority(s.node)
 		return nil, s.countText(s.node.Add(piece), false)
 	}
-	b.WriteString(">\n")
-	ends := &tree.Tag{Open: b.String(), Close: "</" + t.Name + ">"}
-	ends.OpenTokens, ends.CloseTokens = s.layouter.Tokenizer.CountText(ends.Open), s.layouter.Tokenizer.CountText(ends.Close)
-	s.node.EnsureRare().Tag, s.escape = ends, true
+	s.setEnds(b.String()+">\n", "</"+t.Name+">")
+	s.escape = true
+	return t.Children, nil
+}
+
+// setEnds gives an element two ends around its children, and charges them.
+func (s *site) setEnds(opening, closing string) {
+	count := s.layouter.Tokenizer.CountText
+	ends := &tree.Tag{Open: opening, Close: closing, OpenTokens: count(opening), CloseTokens: count(closing)}
+	s.node.EnsureRare().Tag = ends
 	s.used += ends.Tokens()
 	s.lines += ends.InMessage() - ends.Tokens()
-	return t.Children, nil
+}
+
+// layFence lays out a fence. Its ends are longer than any row of backticks in its texts.
+func layFence(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
+	f := n.(elements.Fence)
+	if err := s.checkPlace(n); err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(f.Language, "`\r\n") {
+		return nil, fmt.Errorf("the language %q of a fence has a backtick or a line break", f.Language)
+	}
+	items, err := flatten(s.node, s.watch, nil, f.Children)
+	if err != nil {
+		return nil, err
+	}
+	ticks := 2
+	for _, it := range items {
+		text := firstText(it.element)
+		switch it.element.(type) {
+		case elements.TextChunk:
+			if text, err = s.textOf(it.element.(elements.TextChunk).Children); err != nil {
+				return nil, err
+			}
+		case elements.Text, elements.LineBreak:
+		default:
+			return nil, fmt.Errorf("a %s in a fence: only text may be in one", typeName(it.element))
+		}
+		ticks = max(ticks, longestRow(text))
+	}
+	fence := strings.Repeat("`", ticks+1)
+	s.setEnds(fence+f.Language+"\n", fence)
+	s.escape = false
+	return f.Children, nil
+}
+
+// longestRow returns the length of the longest row of backticks in a text.
+func longestRow(text string) (longest int) {
+	for at := strings.IndexByte(text, '`'); at >= 0; at = strings.IndexByte(text, '`') {
+		rest := strings.TrimLeft(text[at:], "`")
+		longest = max(longest, len(text)-at-len(rest))
+		text = rest
+	}
+	return longest
 }

@@ -114,6 +114,21 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 	return charged, nil
 }
 
+// textOf returns the texts in the children of a text chunk, joined and not escaped.
+func (s *site) textOf(children elements.Nodes) (string, error) {
+	items, err := flatten(s.node, s.watch, nil, children)
+	var b strings.Builder
+	for _, it := range items {
+		switch n := it.element.(type) {
+		case elements.Text:
+			b.WriteString(string(n))
+		case elements.LineBreak:
+			b.WriteByte('\n')
+		}
+	}
+	return b.String(), err
+}
+
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // escaped returns a text as it is written in a place: escaped in a tag.
