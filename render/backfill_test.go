@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -210,4 +211,67 @@ func TestLowWaterPrunesInSteps(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 73, r.Tokens)
 	})
+}
+
+// callCounter counts how often a tokenizer is asked.
+type callCounter struct {
+	chat.Joiner
+	calls *int
+}
+
+func (c callCounter) CountText(s string) int {
+	*c.calls++
+	return c.Joiner.CountText(s)
+}
+
+func (c callCounter) CountFrame(m chat.Message) (int, bool) {
+	*c.calls++
+	return c.Joiner.CountFrame(m)
+}
+
+func (c callCounter) CountMessage(m chat.Message) int {
+	*c.calls++
+	return c.Joiner.CountMessage(m)
+}
+
+// None of the rooms that are left could hold another message, or only few.
+func TestBackfillOfManyMessagesCountsLittleMoreThanAFit(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for name, size := range map[string]func() int{"equal": func() int { return 4 }, "of all sizes": func() int { return 1 + r.IntN(60) }} {
+		var many elements.Nodes
+		for i := range 3000 {
+			many = append(many, userAt(i, line(strings.Repeat("x", size()))))
+		}
+		large := append(slices.Clone(many), userAt(5000, line(strings.Repeat("y", 9000))), userAt(6000, line("stay")))
+		for _, budget := range []int{300, 3001, 9005} {
+			for which, root := range map[string]elements.Node{"alone": many, "below a large one": large} {
+				calls := func(fill bool) (n int) {
+					_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: callCounter{summing{runes}, &n}, Backfill: fill})
+					require.NoError(t, err)
+					return n
+				}
+				without := len(many) * 3 // a fit that counts all
+				require.LessOrEqual(t, calls(true), max(3*without, calls(false)), "messages %s, %s, budget %d", name, which, budget)
+			}
+		}
+	}
+}
+
+// A text comes back only if a line break before it fits too.
+func TestBackfillFillsToTheLastToken(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		var notes elements.Nodes
+		for i := range 30 {
+			notes = append(notes, chunk(i, strings.Repeat("n", 1+r.IntN(9))))
+		}
+		root := user(append(notes, chunk(99, strings.Repeat("y", 60)), chunk(100, "stay"))...)
+		budget := 10 + r.IntN(50)
+		filled, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: summing{runes}, Backfill: true})
+		require.NoError(t, err)
+		require.LessOrEqual(t, filled.Tokens, budget)
+		for _, p := range filled.Report().Dropped() {
+			require.Greater(t, filled.Tokens+p.Tokens+1, budget, "seed %d: %s fits", seed, p.Path)
+		}
+	}
 }

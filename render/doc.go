@@ -142,8 +142,9 @@
 //
 // If the last piece removed was a large one, it leaves room in which smaller pieces, removed before it, would fit.
 // [Options.Backfill] puts them back, those of the highest priority first; the report says which. A piece in a chunk or
-// a group comes back with all of it, and a tool call only with its result. To try a piece, everything else is removed
-// again, so each piece that is small enough to try costs a pass over the tree.
+// a group comes back with all of it, and a tool call only with its result. Backfill counts each piece, also those that
+// are certain to be removed, and the prompt each time that an estimate does not say whether a piece fits: a few passes
+// over the tree in all. 10,000 droppable messages took 0.9 to 1.6 times a fit without it.
 //
 // # Other budgets
 //
@@ -202,7 +203,7 @@
 //	dropped   in tokens: of the pieces that were dropped
 //	counted   tokens of a message as it is sent; for the root, of messages and tools
 //	piece     object of the report, for a piece
-//	text      of a piece as it was laid out
+//	text      of a piece as it was given
 //	children  list of such objects, in document order
 //
 // # Trees from elsewhere

@@ -173,7 +173,7 @@ func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 		return n, why, stuck
 	}
 	if f.recording != nil {
-		f.recording.removals = append(f.recording.removals, removal{n, why, f.count.SumOfPieces(n)})
+		f.recording.tokens = append(f.recording.tokens, f.count.Fewest(n))
 	}
 	f.order.Remove(n, why)
 	return n, why, tree.None

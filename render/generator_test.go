@@ -268,6 +268,9 @@ func (g *grower) content(depth int, required bool) elements.Node {
 		if !g.breaks {
 			return elements.LineBreak{}
 		}
+		if g.unsure > 0 { // a text that is cut to nothing makes an IfEmpty take its alternative
+			props.FlexGrow, props.FlexBasis = 0, 0
+		}
 		c := elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(g.text()), elements.Text(g.text())}}
 		if g.trims {
 			for range g.r.IntN(5) {

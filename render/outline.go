@@ -31,7 +31,7 @@ type Outline struct {
 	Counted int `json:"counted,omitempty"`
 	// Piece is the entry of the report for a piece, nil for anything that holds others.
 	Piece *Piece `json:"piece,omitempty"`
-	// Text of a piece as it was laid out, trimmed or not: the text itself, the arguments of a tool call, the thought of
+	// Text of a piece as it was given, trimmed or not: the text itself, the arguments of a tool call, the thought of
 	// thinking, the source of an image, the description of a tool. "" for other pieces.
 	Text string `json:"text,omitempty"`
 	// Children in document order, dropped ones too.
@@ -90,7 +90,9 @@ func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	case tree.Message:
 		child.Role = extra.Frame.Role
 	case tree.Text:
-		child.Text = node.Text
+		if child.Text = node.Text; node.Is(tree.Cut) {
+			child.Text = extra.Trim.Given()
+		}
 	case tree.Tool:
 		child.Text = extra.Tool.Description
 	case tree.Part:

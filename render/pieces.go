@@ -42,11 +42,12 @@ type reporter struct {
 	sent      []*Outline // of each message that is sent
 }
 
-// pieceState holds the step at which a piece was removed, 0 if it was not, and its node if it is a text or part, else
-// None.
+// pieceState holds the step at which a piece was removed, 0 if it was not, its node if it is a text or part, else None,
+// and the tokens of it that layout and the limits left.
 type pieceState struct {
 	step tree.Step
 	text tree.ID
+	left int
 }
 
 // surroundings says what is around a piece.
@@ -85,8 +86,8 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		return
 	case node.Leaf():
 		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
-		r.shorten(&p, n, in.drop.Step != 0)
-		r.add(p, in, n)
+		left := r.shorten(&p, n, in.drop.Step != 0)
+		r.add(p, in, n, left)
 		return
 	}
 	for i, c := range extra.Calls {
@@ -100,16 +101,16 @@ func (r *reporter) list(n tree.ID, in surroundings) {
 		}
 		required := locked || r.fit.order.Pinned(n) && !r.removable[c.KeepWith]
 		of.outline = in.outline.call(c.ToolCall)
-		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, tree.None)
+		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, tree.None, 0)
 	}
 	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
 		r.list(c, in)
 	}
 }
 
-// shorten sets the tokens of a text that layout cut to its share, or that was trimmed.
-func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) {
-	left := p.Tokens
+// shorten sets the tokens of a text that layout cut to its share, or that was trimmed, and returns those that are left.
+func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) (left int) {
+	left = p.Tokens
 	if p.Cut = r.tree.Nodes[n].Is(tree.Cut); p.Cut {
 		p.Tokens = r.fit.layout.layouter.Tokenizer.CountText(r.tree.Extra(n).Trim.Given())
 	}
@@ -123,10 +124,11 @@ func (r *reporter) shorten(p *Piece, n tree.ID, dropped bool) {
 	case p.Cut || r.trimmed[n] != nil:
 		p.Tokens, p.TrimmedFrom = left, p.Tokens
 	}
+	return left
 }
 
-// add adds a piece. n is the node of a text or part, else None.
-func (r *reporter) add(p Piece, in surroundings, n tree.ID) {
+// add adds a piece, of which some tokens are left. n is the node of a text or part, else None.
+func (r *reporter) add(p Piece, in surroundings, n tree.ID, left int) {
 	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
 	if in.drop.Step == 0 {
 		p.Restored = in.drop.Restored
@@ -141,7 +143,7 @@ func (r *reporter) add(p Piece, in surroundings, n tree.ID) {
 			p.DecidedBy = path
 		}
 	}
-	r.append(p, pieceState{in.drop.Step, n}, in.outline)
+	r.append(p, pieceState{in.drop.Step, n, left}, in.outline)
 }
 
 // chosen returns the node that was chosen at a step.

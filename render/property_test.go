@@ -38,7 +38,7 @@ func checkSeed(t *testing.T, seed uint64) {
 	g := newGrower(seed, v)
 	root := g.prompt()
 	opts := render.Options{Budget: plenty, Tokenizer: []tokens{runes, words, pairs}[r.IntN(3)]}
-	whole, err := render.Render(t.Context(), root, opts)
+	whole, err := orEmpty(render.Render(t.Context(), root, opts))
 	if over, limited := errors.AsType[*render.BudgetExceededError](err); limited {
 		require.NotEmpty(t, over.Limit, "seed %d: only a limit does not fit a budget of plenty", seed)
 	} else {

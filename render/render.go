@@ -34,8 +34,8 @@ type Options struct {
 	// the provider's prompt cache serves it. Limits are not affected. Defaults to 0, which is off.
 	LowWater float64
 	// Backfill fills the room that a large piece left with smaller pieces that were pruned before it, those of the
-	// highest priority first, as far as they fit. It costs a pass over the tree for each piece that is small enough to
-	// try. Groups and chunks stay whole, and no tool call or result comes back without its other half. Off by default.
+	// highest priority first, as far as they fit. Groups and chunks stay whole, and no tool call or result comes back
+	// without its other half. Off by default.
 	Backfill bool
 	// Compatible renders as @vscode/prompt-tsx 0.4 does, to the byte, on every tree that both can express. What Go cannot
 	// tell apart counts as not given: an empty list of tool calls, and a tokenUsage of 0. What stands in an image or a

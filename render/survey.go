@@ -66,6 +66,9 @@ func (s *survey) setBudgets(p *Piece, g pieceState) {
 		p.KeptFrom = s.smallest
 	case g.step > s.base:
 		p.KeptFrom, p.Sizes = s.keptFrom[g.step-s.base-1], s.sizes[g.text]
+		if p.Kind == PieceText && p.Sizes == nil && g.left < max(p.Tokens, p.TrimmedFrom) {
+			p.Sizes = []Size{{p.KeptFrom, g.left}}
+		}
 	}
 }
 
@@ -136,7 +139,7 @@ func (s *survey) prune(ctx context.Context, f *fitting) {
 		}
 		s.keptFrom = append(s.keptFrom, keptFrom)
 	}
-	s.states = (&reporter{fit: f, at: tree.Latest}).run(tree.Root).states
+	s.states = (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).run(tree.Root).states
 }
 
 // cut holds the tokens of a trimmed text, and of the prompt with it. text is 0 if the text would be too short to keep.

@@ -48,7 +48,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 		f.count.Trim(text, longest)
 		if t.leavesEnough(f.state, f.count) {
 			if f.recording != nil { // the removal was undone
-				f.recording.removals = f.recording.removals[:len(f.recording.removals)-1]
+				f.recording.tokens = f.recording.tokens[:len(f.recording.tokens)-1]
 			}
 			return t
 		}

@@ -54,6 +54,7 @@ type piece struct {
 	DecidedBy   string           `json:"by,omitempty"`
 	Group       string           `json:"group,omitempty"`
 	TrimmedFrom int              `json:"trimmedFrom,omitempty"`
+	Cut         bool             `json:"cut,omitempty"`
 	Required    bool             `json:"required,omitempty"`
 	Restored    bool             `json:"restored,omitempty"`
 	Dropped     render.Reason    `json:"dropped,omitempty"`

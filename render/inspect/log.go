@@ -188,7 +188,7 @@ func (l *Log) node(o *render.Outline, w *walk) int {
 			p.KeptFrom = 0
 		}
 		to.Piece = &piece{
-			p.Kind, p.Tokens, p.Priority, p.DecidedBy, p.Group, p.TrimmedFrom, p.Required, p.Restored, p.Dropped, p.Limit, p.KeptFrom, p.Sizes,
+			p.Kind, p.Tokens, p.Priority, p.DecidedBy, p.Group, p.TrimmedFrom, p.Cut, p.Required, p.Restored, p.Dropped, p.Limit, p.KeptFrom, p.Sizes,
 		}
 	}
 	for _, c := range o.Children {

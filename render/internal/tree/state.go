@@ -1,6 +1,9 @@
 package tree
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Step numbers the choices of a pruning, from 1. Each removed node has the step of its removal, so that the tree can be
 // read as it was after any step.
@@ -161,11 +164,7 @@ func (s *State) Rewind(to Step) []Change {
 		from--
 		c := s.Log[from]
 		*s.drop(c) = Drop{}
-		if c.Call < 0 {
-			s.attach(c.Node, 1)
-		} else {
-			s.addNonBlank(c.Node, 1)
-		}
+		s.returned(c, 1)
 	}
 	back := s.Log[from:]
 	s.Log, s.Now = s.Log[:from], to
@@ -182,8 +181,34 @@ func (s *State) drop(c Change) *Drop {
 	return &s.calls[c.Node][c.Call]
 }
 
-// Restored marks the node or call of a removal as put back, if it is present.
-func (s *State) Restored(c Change) { s.drop(c).Restored = s.drop(c).Step == 0 }
+// PutBack undoes a removal, wherever it stands in the log, and returns what it was. Until it is removed again or the
+// log forgets it, the log must not be read.
+func (s *State) PutBack(c Change) (was Drop) {
+	was = *s.drop(c)
+	*s.drop(c) = Drop{Restored: true}
+	s.returned(c, 1)
+	return was
+}
+
+// RemoveAgain repeats a removal that was undone. Removals are repeated in the reverse order of their undoing.
+func (s *State) RemoveAgain(c Change, was Drop) {
+	*s.drop(c) = was
+	s.returned(c, -1)
+}
+
+// ForgetRestored takes the removals that were undone out of the log.
+func (s *State) ForgetRestored() {
+	s.Log = slices.DeleteFunc(s.Log, func(c Change) bool { return s.drop(c).Step == 0 })
+}
+
+// returned records around a node or call that it is present again (by is 1), or was removed (by is -1).
+func (s *State) returned(c Change, by int32) {
+	if c.Call < 0 {
+		s.attach(c.Node, by)
+	} else {
+		s.addNonBlank(c.Node, by)
+	}
+}
 
 // Replay repeats the removals of another state in this new one, with the same steps. moved maps a node of the other
 // tree to this one, or to None if it has no place here.

@@ -10,6 +10,8 @@ export type Piece = {
   by?: string;
   group?: string;
   trimmedFrom?: number;
+  /** cut reports that layout trimmed it to its share of the budget. */
+  cut?: boolean;
   required?: boolean;
   restored?: boolean;
   dropped?: string;

@@ -42,7 +42,7 @@ export function Details({ tree, fit, node: at, zoom, onSelect, onBudget, onZoom 
         </b>{" "}
         {p
           ? why(tree, fit, at)
-          : `${number(fit.kept[at])} of ${tokens(tree.whole[at])} kept, ${percent(fit.kept[at], fit.kept[0])} of everything kept${fit.dropped[at] ? `, ${number(fit.dropped[at])} dropped` : ""}${fit.trimmed[at] ? `, ${number(fit.trimmed[at])} trimmed` : ""}.`}
+          : `${number(fit.kept[at])} of ${tokens(tree.whole[at])} kept${at > 0 ? `, ${percent(fit.kept[at], fit.kept[0])} of everything kept` : ""}${fit.dropped[at] ? `, ${number(fit.dropped[at])} dropped` : ""}${fit.trimmed[at] ? `, ${number(fit.trimmed[at])} trimmed` : ""}.`}
       </p>
       {p && known(tree.prompt) && p.keptFrom ? (
         <p>

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { page, snippet, text, type Prompt } from "./data";
+import { page, snippet, text } from "./data";
 import { Budget } from "./budget";
 import { Details } from "./details";
 import { dollars, number, percent } from "./format";
@@ -7,7 +7,7 @@ import { Icicle } from "./icicle";
 import { Compare, Messages } from "./messages";
 import { Order } from "./order";
 import { Outline } from "./outline";
-import { Fit, drops, known, stateWords, Tree, why, type Drop } from "./tree";
+import { Fit, drops, known, neverWhole, wholeFrom, stateWords, Tree, why, type Drop } from "./tree";
 
 type View = "order" | "tree" | "messages" | "compare";
 
@@ -67,7 +67,7 @@ export function PromptView({ at, before, compare }: { at: number; before: number
   if (page.prompts.length > 1) views.push(["compare", "Compare"]);
   return (
     <>
-      <Facts prompt={prompt} />
+      <Facts tree={tree} />
       <Summary tree={tree} list={list} onSelect={reveal} onBudget={setBudget} />
       <Budget tree={tree} fit={fit} list={list} budget={budget} onBudget={setBudget} />
       <Icicle tree={tree} fit={fit} zoom={zoom} selected={selected} found={hits} onSelect={reveal} onZoom={setZoom} />
@@ -136,7 +136,9 @@ function search(tree: Tree, query: string): number[] {
 }
 
 /** Facts are the numbers at the top of a prompt. */
-function Facts({ prompt: p }: { prompt: Prompt }) {
+function Facts({ tree }: { tree: Tree }) {
+  const p = tree.prompt;
+  const keptTokens = useMemo(() => new Fit(tree, p.budget).keptTokens(), [tree]);
   const cost = p.rates ? ((p.tokens + (p.toolTokens ?? 0)) * p.rates.Input) / 1e6 : 0;
   return (
     <dl class="facts">
@@ -144,6 +146,7 @@ function Facts({ prompt: p }: { prompt: Prompt }) {
       {p.model && <Fact name="Model" value={p.model} />}
       <Fact name="Used" value={number(p.tokens)} note={`${percent(p.tokens, p.budget)} of the budget`} />
       <Fact name="Budget" value={number(p.budget)} note="tokens" />
+      <Fact name="Joins and frames" value={number(p.tokens - keptTokens)} note="tokens of roles, tags and line breaks" />
       {p.toolTokens ? <Fact name="Tools beside it" value={number(p.toolTokens)} note="tokens" /> : null}
       {cost ? <Fact name="Cost" value={dollars(cost)} note="if nothing is cached" /> : null}
     </dl>
@@ -177,11 +180,16 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Drop[];
     </button>
   );
   const [all] = list;
+  const cut = neverWhole(tree);
+  const cutNote = cut.length > 0 && <>{cut.length > 1 ? `${number(cut.length)} texts were cut to their shares` : <>{link(cut[0])} was cut to its share</>} of the budget at layout. </>;
   return (
     <section class="summary" aria-label="Summary">
       {fit.droppedPieces === 0 ? (
         <p>
-          <b>{stateWords.kept[0]} Nothing was dropped.</b>{" "}
+          <b>
+            {stateWords.kept[0]} Nothing was dropped{trimmed === undefined ? "" : `, ${number(fit.trimmed[0])} tokens were trimmed away`}.
+          </b>{" "}
+          {cutNote}
           {known(tree.prompt) && all && <>Below {at(all.keptFrom)}, {link(all.pieces[0])} is dropped first.</>}
         </p>
       ) : (
@@ -190,12 +198,18 @@ function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Drop[];
             <b>
               {stateWords.dropped[0]} {number(fit.droppedPieces)} of {number(fit.droppedPieces + fit.keptPieces)} pieces were dropped
             </b>
-            , {number(fit.dropped[0])} of {number(tree.whole[0] - (tree.whole[tree.beside] ?? 0))} tokens{trimmed !== undefined && <>; {link(trimmed)} was trimmed</>}.
-            {known(tree.prompt) && all && <> Everything fits in {at(Math.max(all.keptFrom, ...(trimmed === undefined ? [] : (tree.nodes[trimmed].piece!.sizes ?? []).map((s) => s.budget))))}.</>}
+            , {number(fit.dropped[0])} of {number(tree.whole[0] - (tree.whole[tree.beside] ?? 0))} tokens
+            {trimmed !== undefined && (
+              <>
+                ; {link(trimmed)} {fit.trimmedPieces > 1 ? `and ${number(fit.trimmedPieces - 1)} more were` : "was"} trimmed, by {number(fit.trimmed[0])} tokens
+              </>
+            )}
+            . {cutNote}
+            {known(tree.prompt) && all && cut.length === 0 && <>Everything fits in {at(Math.max(...tree.pieces.map((i) => wholeFrom(tree.nodes[i].piece!))))}.</>}
           </p>
           {went.length > 0 && (
             <p>
-              <b>{known(tree.prompt) ? "Dropped first:" : "Lowest priority:"}</b> {link(went[0].pieces[0])}. {why(tree, fit, went[0].pieces[0])} {went[0].keptFrom > 0 && <>A budget of {at(went[0].keptFrom)} keeps it.</>}
+              <b>{known(tree.prompt) ? "Dropped first:" : "Lowest priority:"}</b> {link(went[0].pieces[0])}. {why(tree, fit, went[0].pieces[0])} {went[0].keptFrom > 0 && <>A budget of {at(wholeFrom(tree.nodes[went[0].pieces[0]].piece!))} keeps it.</>}
               {went.length > 3 && (
                 <>
                   {" "}

@@ -82,7 +82,7 @@ export class Tree {
     if (n.name && !generic.test(n.name)) return n.name;
     for (let i = of; i > 0 && !this.nodes[i].role; i = this.parent[i]) {
       const above = this.nodes[i];
-      if (above.tag) return text(above.tag);
+      if (above.tag && !text(above.tag).startsWith("`")) return text(above.tag);
       if (above.name && !generic.test(above.name)) return above.name;
     }
     return undefined;
@@ -99,7 +99,7 @@ export class Tree {
 }
 
 /** generic matches names that say nothing about the content. */
-const generic = /^(Text|TextChunk|Chunk|Fragment|Wrap|Finished|text)(#\d+)?$/;
+const generic = /^(Text|TextChunk|Fence|Chunk|Fragment|Wrap|Finished|text)(#\d+)?$/;
 
 /** known reports whether the page knows what a prompt keeps at other budgets than its own. */
 export const known = (p: Prompt): boolean => p.unknown === undefined;
@@ -180,6 +180,12 @@ export class Fit {
 /** Drop is a set of pieces that are dropped together as the budget gets smaller: they are kept from the same budget on. */
 export type Drop = { keptFrom: number; pieces: number[]; tokens: number };
 
+/** wholeFrom returns the budget from which on a piece is whole, 0 if it is at any. */
+export const wholeFrom = (p: Piece): number => p.sizes?.at(-1)?.budget ?? p.keptFrom ?? 0;
+
+/** neverWhole returns the texts that layout cut: no budget keeps all of them, unless the prompt is laid out again. */
+export const neverWhole = (tree: Tree): number[] => tree.pieces.filter((i) => tree.nodes[i].piece!.cut);
+
 /** drops returns all drops in order, the first one first. */
 export function drops(tree: Tree): Drop[] {
   const by = new Map<number, Drop>();
@@ -217,7 +223,13 @@ export function why(tree: Tree, fit: Fit, of: number): string {
   const rank = (n: number | undefined) => (n === undefined ? "no priority, which is the highest" : `priority ${n}`);
   if (state === "required") return of > tree.beside ? "It is declared beside the prompt, where nothing is pruned." : "It is required, so it is never pruned.";
   if (state === "kept") return p.restored ? "It was dropped, and put back because there was room left (backfill)." : "There is room for it.";
-  if (state === "trimmed") return `It is trimmed to ${fit.size[of].toLocaleString("en")} of ${tree.whole[of].toLocaleString("en")} tokens. Otherwise it would have been the last piece to be dropped.`;
+  if (state === "trimmed") {
+    const largest = sizeAt(p, Infinity, tree.prompt);
+    const reason =
+      p.cut && fit.size[of] === largest ? "That was its share of the budget at layout." : p.required ? "That is what a token limit leaves it." : "Otherwise it would have been the last piece to be dropped.";
+    return `It is trimmed to ${fit.size[of].toLocaleString("en")} of ${tree.whole[of].toLocaleString("en")} tokens. ${reason}`;
+  }
+  if (p.dropped === "share") return `It was dropped because no share of the budget was left at layout${p.by ? ` for “${p.by}”` : ""}.`;
   if (!p.dropped) return `At this budget it is dropped: ${rank(p.priority)} is then the lowest that is left.`;
   const limit = p.limit ? ` for the token limit of ${p.limit}` : "";
   const what = p.by ? `“${p.by}”` : "it";
