@@ -157,9 +157,8 @@
 //
 // [Result.Survey] returns for every piece the budget from which on it is kept, and for a text that may be trimmed its
 // size at each budget. It prunes once, as far as possible: 5 ms for 2,000 tags with trimmed text in them, half the time
-// of their render, and 20 ms for 20,000. The time grows in proportion to the pieces if these are texts, tags and
-// messages. For each image, other part, call or tool that is removed by itself, its message, or the list of tools, is
-// counted again.
+// of their render, and 20 ms for 20,000. The time grows in proportion to the pieces. Two things are counted again each time:
+// the list of tools if one of them is removed, and a message in which a part stood between two texts.
 //
 // # Parts of a prompt that do not change
 //

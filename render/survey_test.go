@@ -118,3 +118,33 @@ func TestASurveyHoldsFromALimitToTheNext(t *testing.T) {
 		require.Equal(t, []int{tt.from, tt.below}, []int{survey.From, survey.Below}, tt.budget)
 	}
 }
+
+// What a part or a call adds to a message is counted by itself as long as others of its type are left.
+func TestASurveyDoesNotCountAMessageAgainForEachPartOrCall(t *testing.T) {
+	const n = 1000
+	var images, thoughts, opaque elements.Nodes
+	var calls elements.AssistantMessage
+	for i := range n {
+		group := &elements.Group{}
+		images = append(images, elements.Wrap{Props: at(i % 7), Children: elements.Nodes{elements.Image{Source: "https://example.com"}}})
+		thoughts = append(thoughts, elements.Thinking{Props: at(i % 7), Thought: chat.Thinking{Text: "a thought"}})
+		opaque = append(opaque, elements.Opaque{Priority: new(i), Value: []byte(`{}`), Tokens: 7})
+		calls.ToolCalls = append(calls.ToolCalls, call(fmt.Sprint(i), group))
+		calls.Children = append(calls.Children, elements.KeepWith{Props: at(i % 7), Group: group, Children: elements.Nodes{line("text")}})
+	}
+	for name, root := range map[string]elements.Node{
+		"images": user(append(images, line("stay"))...), "thoughts": elements.AssistantMessage{Children: append(thoughts, line("text"))},
+		"opaque values": user(append(opaque, line("stay"))...), "calls": calls,
+	} {
+		t.Run(name, func(t *testing.T) {
+			counter := frames{joiners(t)[1].(chat.Joiner), new(int)}
+			result, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
+			require.NoError(t, err)
+			*counter.counted = 0
+			survey, err := result.Survey(t.Context())
+			require.NoError(t, err)
+			require.Less(t, survey.Least, result.Tokens/10)
+			require.Less(t, *counter.counted, 150*n)
+		})
+	}
+}

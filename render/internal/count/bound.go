@@ -16,14 +16,18 @@ type bound struct {
 	known     bool                    // container was counted
 	tokens    int                     // its count
 	freed     int                     // the most tokens that it may have lost since
-	scale     float64                 // tokens that may be freed per token of a removed piece
-	parts     map[tree.ID]*partCounts // parts that are left, by message; only messages that have some
+	scale     float64                // tokens that may be freed per token of a removed piece
+	parts     map[tree.ID]*partsLeft // by message; only messages that have parts or calls
 }
 
-// partCounts are the numbers of a message's parts by type, and of its calls.
-type partCounts [PartTypes + 1]int
+// partsLeft are the parts and calls of a message that are left.
+type partsLeft struct {
+	numbers  [PartTypes + 1]int // by type
+	examples chat.Message       // of each type that there was when the message was counted
+	bytes    int                // of the examples
+}
 
-// callType is the index of calls in partCounts.
+// callType is the index of calls in the numbers of partsLeft.
 const callType = PartTypes
 
 // Over reports whether a container counts more tokens than a limit.
@@ -42,19 +46,39 @@ func (c *Counter) Over(container tree.ID, limit int) bool {
 
 // setParts records the parts and calls of a message that was counted.
 func (b *bound) setParts(n tree.ID, m chat.Message) {
-	left := partCounts{callType: len(m.ToolCalls)}
-	for _, p := range m.Content {
-		left[TypeOf(p)]++
-	}
-	left[TextType] = 0
-	if left == (partCounts{}) {
+	if len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Content, func(p chat.Part) bool { return TypeOf(p) != TextType }) {
 		delete(b.parts, n)
 		return
 	}
-	if b.parts == nil {
-		b.parts = map[tree.ID]*partCounts{}
+	left := &partsLeft{examples: m}
+	left.numbers[callType] = len(m.ToolCalls)
+	left.examples.Content, left.examples.ToolCalls = nil, m.ToolCalls[:min(1, len(m.ToolCalls))]
+	for _, p := range m.Content {
+		of := TypeOf(p)
+		if left.numbers[of]++; left.numbers[of] == 1 {
+			left.examples.Content = append(left.examples.Content, p)
+			left.bytes += bytesOf(p)
+		}
 	}
-	b.parts[n] = &left
+	if b.parts == nil {
+		b.parts = map[tree.ID]*partsLeft{}
+	}
+	b.parts[n] = left
+}
+
+// bytesOf returns the bytes of a part that take time to count.
+func bytesOf(p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Image:
+		return len(p.URL)
+	case chat.Document:
+		return len(p.Data)
+	case chat.Thinking:
+		return len(p.Text)
+	case chat.Opaque:
+		return len(p.Value)
+	}
+	return 0
 }
 
 // add adds the tokens that a removal may have freed.
@@ -116,11 +140,11 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 // type is left.
 func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Parts, calls []chat.ToolCall) {
 	left := b.parts[m]
-	if left == nil || left[of] < 2 {
+	if left == nil || left.numbers[of] < 2 {
 		b.freed += c.totals.byNode[m].tokens
 		return
 	}
-	left[of]--
+	left.numbers[of]--
 	frame := c.state.Tree.Extra(m).Frame
 	frame.Content, frame.ToolCalls = content, calls
 	one := c.pieces.tokenizer.CountMessage(frame)
