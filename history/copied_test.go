@@ -49,7 +49,7 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 		require.NoError(t, err)
 		one, err := s.Entry(ctx, e.ID)
 		require.NoError(t, err)
-		c, err := s.Carry(ctx, e.ID)
+		c, err := s.Retained(ctx, e.ID)
 		require.NoError(t, err)
 		resolve := func(refs []entry.Ref) []entry.Entry {
 			list, err := s.Resolve(ctx, refs...)
@@ -185,7 +185,7 @@ func TestALineWithADanglingReferenceIsNamed(t *testing.T) {
 }
 
 // Another program may have written the compaction, so its references may be wrong and its lists of any length.
-func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
+func TestASessionWorksWhateverItsCompactionsRetain(t *testing.T) {
 	t.Parallel()
 	var refs, preambles, models, calls []string
 	for i := range 20_000 {
@@ -195,12 +195,12 @@ func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
 		calls = append(calls, fmt.Sprintf(`"c%d"`, i))
 	}
 	all := strings.Join(refs, ",")
-	carried := `{"lines":-7,"head":[` + all + `],"clearings":[` + all + `],"said":[` + all + `],"calls":[` + strings.Join(calls, ",") +
+	retained := `{"lines":-7,"head":[` + all + `],"clearings":[` + all + `],"said":[` + all + `],"calls":[` + strings.Join(calls, ",") +
 		`],"latest":{"todos":{"id":"e1","at":-5},"label":{"id":"x","at":999999999999},"shell":{"id":"e2","at":2},"later":{"id":"e1"}},` +
 		`"preambles":{` + strings.Join(preambles, ",") + `},"models":[` + strings.Join(models, ",") + `]}`
 	lines := []storage.Line{
 		userLine("e1", ""), userLine("e2", "e1"),
-		lineAs("compaction", "e3", "e2", `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],"firstKept":"e2","carried":`+carried+`}`),
+		lineAs("compaction", "e3", "e2", `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],"firstKept":"e2","retained":`+retained+`}`),
 		userLine("e4", "e3"),
 	}
 	for name, store := range map[string]storage.Store{"memory": &storage.Memory{}, "file": newFile(t)} {
@@ -216,7 +216,7 @@ func TestASessionWorksWhateverItsCompactionsCarry(t *testing.T) {
 			}
 			require.Equal(t, 5, lineCount(t, s))
 			require.NoError(t, s.Compact(t.Context(), summary("so far", "e4")))
-			c := list(t, s.Back(t.Context(), ""))[0].Compaction().Carried
+			c := list(t, s.Back(t.Context(), ""))[0].Compaction().Retained
 			require.Len(t, c.Head, 64)
 			require.Len(t, c.Clearings, 64)
 			require.Len(t, c.Said, 1000)

@@ -132,7 +132,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s ele
 	if messages <= 0 {
 		return nil, 0, nil
 	}
-	c, err := sn.reader.Carried(ctx, sn.path)
+	c, err := sn.reader.Retained(ctx, sn.path)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -145,8 +145,8 @@
 // A [storage.Store] keeps the lines of a session: a [storage.File], a [storage.Memory], or one of your own, for which
 // package historytest has tests. Module history/postgres keeps sessions in PostgreSQL, so that any replica of a service
 // serves any of them. A log is opened from its end back to what the newest compaction keeps, and nothing else is read,
-// so that a session of a million entries opens as fast as one of a thousand. Each compaction carries forward what later
-// ones need from before it ([entry.Compaction.Carried]). In memory a session holds what it shows; recently read entries
+// so that a session of a million entries opens as fast as one of a thousand. Each compaction retains what later
+// ones need of what is before it ([entry.Compaction.Retained]). In memory a session holds what it shows; recently read entries
 // are in a [Cache] of 64 MiB that all sessions of the process share ([Options.Cache]). Older entries are read from the
 // store on demand, which is why most methods take a context and return an error.
 //
@@ -184,7 +184,7 @@
 // # Reading the source
 //
 // Below this package, storage keeps the lines, entry says what they hold, and internal/log reads and appends them:
-// paths, what a compaction carries forward, erasure, damaged logs, the guard around a store of your own. Files here are
+// paths, what a compaction retains, erasure, damaged logs, the guard around a store of your own. Files here are
 // named for what they are part of:
 //
 //	session    the log's face: one call of internal/log for each method

@@ -275,9 +275,9 @@ func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[entr
 	return s.log.Abandoned(ctx, from, to)
 }
 
-// Carry returns what a compaction that covers the path to an entry, the leaf for "", would carry forward.
-func (s *Session) Carry(ctx context.Context, id string) (entry.Carried, error) {
-	return s.log.Carry(ctx, id)
+// Retained returns what a compaction that covers the path to an entry, the leaf for "", would retain of it.
+func (s *Session) Retained(ctx context.Context, id string) (entry.Retained, error) {
+	return s.log.Retained(ctx, id)
 }
 
 // Resolve returns the entries that are referred to, each once and in the order of the store. Missing ones are left out.

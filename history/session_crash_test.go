@@ -146,7 +146,7 @@ func TestAcknowledgedEntriesSurviveAKill(t *testing.T) {
 			}
 			require.Equal(t, fmt.Sprint("e", n+1), e.ID)
 			if c, ok := e.Body.(entry.Compaction); ok {
-				c.Carried = entry.Carried{} // the session fills it in
+				c.Retained = entry.Retained{} // the session fills it in
 				e.Body = c
 			}
 			equal(t, want.Body, e.Body)

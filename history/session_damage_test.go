@@ -267,9 +267,9 @@ func (d *damaged) read(s *history.Session, salvage bool) {
 		for _, err := range s.Abandoned(ctx, "", id) {
 			check("Abandoned", err, id)
 		}
-		carried, err := s.Carry(ctx, id)
-		if check("Carry", err, id) {
-			found, err := s.Resolve(ctx, slices.Concat(carried.Head, carried.Said, carried.Clearings, slices.Collect(maps.Values(carried.Latest)), slices.Collect(maps.Values(carried.Preambles)))...)
+		retained, err := s.Retained(ctx, id)
+		if check("Retained", err, id) {
+			found, err := s.Resolve(ctx, slices.Concat(retained.Head, retained.Said, retained.Clearings, slices.Collect(maps.Values(retained.Latest)), slices.Collect(maps.Values(retained.Preambles)))...)
 			if check("Resolve", err, id) {
 				for _, e := range found {
 					d.same("Resolve", e)

@@ -127,7 +127,7 @@ func TestEntriesReturnsTheMessagesThatWereAppended(t *testing.T) {
 	}
 	require.Equal(t, entry.TypeCompaction, entries[5].Type())
 	made := entries[5].Compaction()
-	made.Carried = entry.Carried{}
+	made.Retained = entry.Retained{}
 	equal(t, summary("so far", "e2"), made)
 	requireChained(t, s)
 	entries[0] = entry.Entry{}

@@ -169,7 +169,7 @@ func TestRedactedTextsAreReplacedAndListedInTheEntry(t *testing.T) {
 			require.NoError(t, err)
 			got := added[0].Body
 			if c, ok := got.(entry.Compaction); ok {
-				c.Carried = entry.Carried{} // filled in by the session
+				c.Retained = entry.Retained{} // filled in by the session
 				got = c
 			}
 			equal(t, tt.want, got)

@@ -103,7 +103,7 @@ func TestALineOfAnUnknownTypeHasOneIDAndOneParent(t *testing.T) {
 	}
 }
 
-func TestACompactionCarriesAMessageOfTheSameAdd(t *testing.T) {
+func TestACompactionRetainsAMessageOfTheSameAdd(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	compaction := entry.Entry{Body: summary("S", "")}
@@ -114,7 +114,7 @@ func TestACompactionCarriesAMessageOfTheSameAdd(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, point.Head, 1)
 	require.Equal(t, lineCount(t, s), strings.Count(content(t, path), "\n"))
-	for _, ref := range carry(t, s).Said {
+	for _, ref := range retained(t, s).Said {
 		require.NotZero(t, ref.At, ref.ID)
 	}
 }

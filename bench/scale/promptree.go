@@ -81,10 +81,10 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 	defer s.Close()
 	compactor, prompt := c.compactor(s), prompt(s)
 	defer func() { err = errors.Join(err, compactor.Close()) }()
-	// Rounds far from the end are added and compacted in larger pieces, which is faster: what a compaction carries
-	// forward depends on the user's messages, not on the number of compactions.
+	// Rounds far from the end are added and compacted in larger batches, which is faster: what a compaction retains
+	// depends on the user's messages, not on the number of compactions.
 	near := max(0, messages/2-64)
-	piece := func(made int) int {
+	batch := func(made int) int {
 		switch {
 		case c.view == 0:
 			return min(25, messages/2-made)
@@ -96,7 +96,7 @@ func (c promptree) template(ctx context.Context, p *place, messages int) (err er
 	usage := entry.Usage{Model: modelName, Usage: chat.Usage{Input: inputTokens, Output: outputTokens}, Counted: inputTokens}
 	for made := 0; made < messages/2; {
 		var entries []entry.Entry
-		for range piece(made) {
+		for range batch(made) {
 			entries = append(entries,
 				entry.Entry{Body: entry.Message{Message: chat.UserMessage(text(templateName, askedBytes))}},
 				entry.Entry{Body: entry.Message{Message: chat.AssistantMessage(text(templateName, answerBytes))}},

@@ -11,9 +11,9 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Carried holds what a compaction carries forward from the path before it, so that no reader has to go back further.
+// Retained holds what a compaction retains from the path before it, so that no reader has to go back further.
 // history.Session.Add fills it in. All of it is bounded.
-type Carried struct {
+type Retained struct {
 	// Lines is the number of lines in the store before the compaction's own; 0 if the store does not count them.
 	Lines int `json:"lines,omitempty"`
 	// Head holds the first 64 entries of the path that are shown.
@@ -122,8 +122,8 @@ type Compaction struct {
 	Unseen bool `json:"unseen,omitempty"`
 	// Title describes the summary in one line, for people.
 	Title string `json:"title,omitempty"`
-	// Carried is what later compactions need from before this one. history.Session.Add fills it in.
-	Carried Carried `json:"carried,omitzero"`
+	// Retained holds what later compactions need from before this one. history.Session.Add fills it in.
+	Retained Retained `json:"retained,omitzero"`
 	Summary
 }
 

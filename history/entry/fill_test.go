@@ -51,7 +51,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *time.Time:
 		*p = f.time()
 		return
-	case *entry.Carried: // filled in by the session
+	case *entry.Retained: // filled in by the session
 		return
 	}
 	switch v.Kind() {

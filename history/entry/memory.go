@@ -9,7 +9,7 @@ import (
 
 // Memory is what a session remembers of bad moments: requests that were refused as too large, and compactions that
 // failed. It says whether and when to try again, and with how much. It is read from the entries of a path, and a
-// compaction carries on what it would hide ([Carried].Models), so every process that opens the session has the same
+// compaction retains what it would hide ([Retained].Models), so every process that opens the session has the same
 // memory. Each fact has an end:
 //
 //	fact                   from                         says                                    forgotten

@@ -149,9 +149,9 @@ func TestMemoryOutlivesCompactions(t *testing.T) {
 	add(entry.Message{Message: chat.UserMessage("x")}, refusedAt(80_000), refusedAt(50_000), entry.Usage{Model: "n", Usage: chat.Usage{Input: 700}, Counted: 600})
 	for range 3 {
 		add(entry.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
-		carried, err := s.Carry(t.Context(), "")
+		retained, err := s.Retained(t.Context(), "")
 		require.NoError(t, err)
-		m := entry.Memory{Models: carried.Models}
+		m := entry.Memory{Models: retained.Models}
 		require.Equal(t, 25_000, m.Of("m").Agent.Size(100_000))
 		require.Equal(t, entry.Learnt{Model: "n", Accepted: 700, Counted: 600}, m.Of("n"))
 	}

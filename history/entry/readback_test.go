@@ -177,7 +177,7 @@ func checkReadBack(t *testing.T, seed uint64, text string, value []byte) (entry.
 	}
 	given := give().Body // a copy that shares nothing with the session
 	if c, ok := given.(entry.Compaction); ok {
-		c.Carried = added[0].Compaction().Carried // filled in by the session
+		c.Retained = added[0].Compaction().Retained // filled in by the session
 		given = c
 	}
 	require.Empty(t, cmp.Diff(given, added[0].Body, asWritten), "seed %d: what was passed and what was added", seed)

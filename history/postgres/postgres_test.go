@@ -136,11 +136,11 @@ func TestResolveReadsEntriesInOneRoundTrip(t *testing.T) {
 	}
 	again, err := sessions.Open(t.Context(), "long", history.Options{Cache: history.NewCache(1)})
 	require.NoError(t, err)
-	carried, err := again.Carry(t.Context(), "")
+	retained, err := again.Retained(t.Context(), "")
 	require.NoError(t, err)
-	require.Len(t, carried.Said, 50)
+	require.Len(t, retained.Said, 50)
 	before := statements.Load()
-	said, err := again.Resolve(t.Context(), carried.Said...)
+	said, err := again.Resolve(t.Context(), retained.Said...)
 	require.NoError(t, err)
 	require.Len(t, said, 50)
 	require.Equal(t, "question 49", said[49].Message().Text())
@@ -168,7 +168,7 @@ func TestOpeningReceivesLittleMoreThanTheView(t *testing.T) {
 	}
 }
 
-// Older lines may be large, for example compactions with what they carry forward.
+// Older lines may be large, for example compactions with what they retain.
 func TestTheFirstPageIsLimitedInBytes(t *testing.T) {
 	p, received := receiving(t, migrated(t))
 	store := (&postgres.Sessions{Pool: p}).Store("one")

@@ -136,7 +136,7 @@ func split(ctx context.Context, list []Checkpoint, s *history.Session) (on, othe
 	for found && err == nil { // each compaction names the one before it
 		path[comment.Replace(e.ID)] = true
 		var before []entry.Entry
-		before, err = s.Resolve(ctx, e.Compaction().Carried.Latest[entry.TypeCompaction])
+		before, err = s.Resolve(ctx, e.Compaction().Retained.Latest[entry.TypeCompaction])
 		if found = len(before) > 0; found {
 			e = before[0]
 		}

@@ -317,11 +317,11 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 			return storage.Line{}, err
 		}
 		var err error
-		if b.Carried, err = a.r.carriedPast(ctx, a.path, a.path.Cut(b, Anywhere)); err != nil {
+		if b.Retained, err = a.r.retainedAtCut(ctx, a.path, a.path.Cut(b, Anywhere)); err != nil {
 			return storage.Line{}, err
 		}
-		if b.Carried.Lines > 0 {
-			b.Carried.Lines += len(a.staged)
+		if b.Retained.Lines > 0 {
+			b.Retained.Lines += len(a.staged)
 		}
 		e.Body = b
 	case entry.Clearing:

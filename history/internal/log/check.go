@@ -63,7 +63,7 @@ func (b *branchEnd) checkMessage(ctx context.Context, m chat.Message) error {
 func (b *branchEnd) isOpen(ctx context.Context, callID string) (bool, error) {
 	for _, n := range slices.Backward(b.path.Nodes) {
 		if n.compaction != nil {
-			return slices.Contains(n.compaction.Carried.Calls, callID), nil
+			return slices.Contains(n.compaction.Retained.Calls, callID), nil
 		}
 		if n.Kind != entry.KindAssistant && n.Kind != entry.KindTool {
 			continue

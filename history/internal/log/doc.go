@@ -4,8 +4,8 @@
 //	cache
 //	guard          the guard around a store that is not promptree's own, and the lock of writers
 //	damage         lines that cannot be read: Verify, and a store without them
-//	path, carrier  the newest part of the path to an entry; what a compaction carries forward
-//	reader, lookup, carry
+//	path, collector  the newest part of the path to an entry; what a compaction retains
+//	reader, lookup, retained
 //	               entries by their nodes and by references, and from one back to the root; where a compaction may cut
 //	claims, log    claims on work; the [Log], opened and closed
 //	tree, check, append, erase

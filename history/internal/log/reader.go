@@ -57,7 +57,7 @@ func (r *Reader) decode(ctx context.Context, s storage.Stored, err error) (entry
 	}
 	e.Parent = s.Parent
 	if c, isCompaction := e.Body.(entry.Compaction); isCompaction {
-		c.Carried = bounded(c.Carried)
+		c.Retained = bounded(c.Retained)
 		if ok {
 			c = salvaged.cut(c)
 		}

@@ -196,12 +196,12 @@ func (l *Log) Latest(ctx context.Context, of entry.Type) (entry.Entry, bool, err
 		if n.compaction == nil {
 			continue
 		}
-		ref, ok := n.compaction.Carried.Latest[of]
+		ref, ok := n.compaction.Retained.Latest[of]
 		if !ok {
 			return entry.Entry{}, false, nil
 		}
 		e, _, err := r.lookUp(ctx, end, ref)
-		if missing(err) || err == nil && e.Type() != of { // the entry is unreadable, or Carried is wrong
+		if missing(err) || err == nil && e.Type() != of { // the entry is unreadable, or Retained is wrong
 			return r.latest(ctx, n, of)
 		}
 		return e, err == nil, err
@@ -284,14 +284,14 @@ func (l *Log) Abandoned(ctx context.Context, from, to string) iter.Seq2[entry.En
 	})
 }
 
-// Carry returns what a compaction that covers the path to an entry, the leaf for "", would carry forward. See
-// history.Session.Carry.
-func (l *Log) Carry(ctx context.Context, id string) (entry.Carried, error) {
+// Retained returns what a compaction that covers the path to an entry, the leaf for "", would retain. See
+// history.Session.Retained.
+func (l *Log) Retained(ctx context.Context, id string) (entry.Retained, error) {
 	r, p, err := l.At(ctx, id)
 	if err != nil {
-		return entry.Carried{}, err
+		return entry.Retained{}, err
 	}
-	return r.carriedPast(ctx, p, Anywhere)
+	return r.retainedAtCut(ctx, p, Anywhere)
 }
 
 // Resolve returns the entries that are referred to, each once and in the order of the store. See

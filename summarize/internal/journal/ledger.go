@@ -59,7 +59,7 @@ type Plan struct {
 const planPlaced entry.PlanOutcome = "placed"
 
 // Read returns the ledger of the path to a session's leaf. It extends the given one if the path continues from there.
-// Otherwise it reads back to the newest compaction, which carries forward what a ledger needs of earlier entries.
+// Otherwise it reads back to the newest compaction, which retains what a ledger needs of earlier entries.
 func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) {
 	leaf := s.Leaf()
 	if l != nil && l.leaf == leaf {
@@ -173,9 +173,9 @@ func (l *Ledger) ended(end entry.PlanEnd) {
 	}
 }
 
-// compacted resets the ledger to what a compaction carries forward. It ends any pending plan.
+// compacted resets the ledger to what a compaction retains. It ends any pending plan.
 func (l *Ledger) compacted(c entry.Compaction) {
-	next := Ledger{Memory: entry.Memory{Models: c.Carried.Models}, Preambles: maps.Clone(c.Carried.Preambles)}
+	next := Ledger{Memory: entry.Memory{Models: c.Retained.Models}, Preambles: maps.Clone(c.Retained.Preambles)}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
 		next.Ended, next.End = l.Pending.Plan, entry.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}

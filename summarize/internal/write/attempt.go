@@ -157,12 +157,12 @@ func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.M
 // summary, and the files.
 func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
 	m := &j.Material
-	carried, err := s.Carry(ctx, j.ID)
+	retained, err := s.Retained(ctx, j.ID)
 	if err != nil {
 		return err
 	}
-	m.SaidLeft = carried.SaidLeft
-	said, err := s.Resolve(ctx, carried.Said...)
+	m.SaidLeft = retained.SaidLeft
+	said, err := s.Resolve(ctx, retained.Said...)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (j *Attempt) readPath(ctx context.Context, s *history.Session, shown map[st
 			m.Said = append(m.Said, e.Message())
 		}
 	}
-	latest, err := s.Resolve(ctx, carried.Latest[entry.TypeCompaction], carried.Latest[entry.TypeTodos])
+	latest, err := s.Resolve(ctx, retained.Latest[entry.TypeCompaction], retained.Latest[entry.TypeTodos])
 	if err != nil {
 		return err
 	}

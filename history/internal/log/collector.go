@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 )
 
-// The limits of what a compaction carries forward.
+// The limits of what a compaction retains.
 const (
 	MostHead      = 64 // also the limit for clearings
 	mostSaid      = 1000
@@ -17,19 +17,19 @@ const (
 	mostPreambles = 16
 )
 
-// carrier gathers what a compaction carries forward.
-type carrier struct{ entry.Carried }
+// collector gathers what a compaction retains.
+type collector struct{ entry.Retained }
 
-// carrierOf returns a carrier with a copy of what a compaction carries.
-func carrierOf(c entry.Carried) carrier {
+// collectorOf returns a collector with a copy of what a compaction retains.
+func collectorOf(c entry.Retained) collector {
 	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
 	c.Calls = slices.Clone(c.Calls)
 	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
-	return carrier{c}
+	return collector{c}
 }
 
 // place fills in the positions of entries that had none because they were added together with the compaction.
-func (c *carrier) place(p Path) {
+func (c *collector) place(p Path) {
 	at := func(r entry.Ref) entry.Ref {
 		if i := p.Index(r.ID); r.At == 0 && i >= 0 {
 			r.At = p.Nodes[i].At
@@ -52,7 +52,7 @@ func (c *carrier) place(p Path) {
 }
 
 // add records the next entry of the path.
-func (c *carrier) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
+func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 	if c.Latest == nil {
 		c.Latest = map[entry.Type]entry.Ref{}
 	}
@@ -100,9 +100,9 @@ func (c *carrier) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 	}
 }
 
-// bounded returns what a compaction carries, with its lists cut to their limits, which a compaction written by another
+// bounded returns what a compaction retains, with its lists cut to their limits, which a compaction written by another
 // program may exceed.
-func bounded(c entry.Carried) entry.Carried {
+func bounded(c entry.Retained) entry.Retained {
 	c.Head = c.Head[:min(len(c.Head), MostHead)]
 	c.Clearings, c.Calls, c.Models = newest(c.Clearings, MostHead), newest(c.Calls, mostCalls), newest(c.Models, entry.MaxModels)
 	if more := len(c.Said) - mostSaid; more > 0 {

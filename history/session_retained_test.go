@@ -14,10 +14,10 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 )
 
-// carry returns what a compaction at the leaf would carry forward.
-func carry(t testing.TB, s *history.Session) entry.Carried {
+// retained returns what a compaction at the leaf would retain.
+func retained(t testing.TB, s *history.Session) entry.Retained {
 	t.Helper()
-	c, err := s.Carry(t.Context(), "")
+	c, err := s.Retained(t.Context(), "")
 	require.NoError(t, err)
 	return c
 }
@@ -31,7 +31,7 @@ func refIDs(refs []entry.Ref) []string {
 }
 
 // The lists have a limit.
-func TestACompactedSessionCarriesTheSameAsOneThatWasNever(t *testing.T) {
+func TestACompactedSessionRetainsTheSameAsOneThatWasNever(t *testing.T) {
 	plain, compacted := numbered.Session(), numbered.Session()
 	n := 0
 	say := func(bodies ...entry.Body) {
@@ -59,7 +59,7 @@ func TestACompactedSessionCarriesTheSameAsOneThatWasNever(t *testing.T) {
 			require.NoError(t, compacted.Compact(t.Context(), summary("so far", "")))
 		}
 	}
-	got, want := carry(t, compacted), carry(t, plain)
+	got, want := retained(t, compacted), retained(t, plain)
 	require.Equal(t, refIDs(want.Head), refIDs(got.Head))
 	require.Len(t, got.Head, 64)
 	require.Equal(t, refIDs(want.Said), refIDs(got.Said))
@@ -98,7 +98,7 @@ func TestACompactedSessionCarriesTheSameAsOneThatWasNever(t *testing.T) {
 }
 
 // A session that is opened again reads the start of the turn, and nothing between it and what is kept.
-func TestACompactionCarriesTheStartOfTheTurnThatItCuts(t *testing.T) {
+func TestACompactionRetainsTheStartOfTheTurnThatItCuts(t *testing.T) {
 	store := &storage.Memory{}
 	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
@@ -143,5 +143,5 @@ func TestAResultOfACompactedCallIsAccepted(t *testing.T) {
 	require.Error(t, s.Append(t.Context(), done("c")))
 	require.NoError(t, s.Append(t.Context(), done("b")))
 	require.Error(t, s.Append(t.Context(), done("b")))
-	require.Empty(t, carry(t, s).Calls)
+	require.Empty(t, retained(t, s).Calls)
 }

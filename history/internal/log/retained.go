@@ -8,11 +8,11 @@ import (
 	"github.com/promptree-go/promptree/history/storage"
 )
 
-// carriedPast returns what a compaction that is appended to a path and cuts at a position carries forward.
-func (r *Reader) carriedPast(ctx context.Context, p Path, cut storage.Position) (entry.Carried, error) {
-	c, err := r.Carried(ctx, p)
+// retainedAtCut returns what a compaction that is appended to a path and cuts at a position retains.
+func (r *Reader) retainedAtCut(ctx context.Context, p Path, cut storage.Position) (entry.Retained, error) {
+	c, err := r.Retained(ctx, p)
 	if err != nil {
-		return entry.Carried{}, err
+		return entry.Retained{}, err
 	}
 	start, err := r.TurnStart(ctx, p, cut)
 	if c.Start = (entry.Ref{ID: start.ID}); r.staged[start.At].ID == "" {
@@ -33,7 +33,7 @@ func (r *Reader) TurnStart(ctx context.Context, p Path, cut storage.Position) (N
 		return Node{}, nil
 	}
 	if i := p.compaction(); i >= 0 {
-		start := p.Nodes[i].compaction.Carried.Start
+		start := p.Nodes[i].compaction.Retained.Start
 		if start.ID == "" {
 			return Node{}, nil
 		}
@@ -44,7 +44,7 @@ func (r *Reader) TurnStart(ctx context.Context, p Path, cut storage.Position) (N
 			return Node{}, err
 		}
 	}
-	for s, err := range r.back(ctx, p.to(0), Anywhere) { // the start is unreadable, or Carried is wrong
+	for s, err := range r.back(ctx, p.to(0), Anywhere) { // the start is unreadable, or Retained is wrong
 		if err != nil {
 			return Node{}, err
 		}
@@ -56,19 +56,19 @@ func (r *Reader) TurnStart(ctx context.Context, p Path, cut storage.Position) (N
 	return Node{}, nil
 }
 
-// Carried returns what a compaction appended to a path carries forward, wherever it cuts.
-func (r *Reader) Carried(ctx context.Context, p Path) (entry.Carried, error) {
-	var c carrier
+// Retained returns what a compaction appended to a path retains, wherever it cuts.
+func (r *Reader) Retained(ctx context.Context, p Path) (entry.Retained, error) {
+	var c collector
 	from := 0
 	if i := p.compaction(); i >= 0 {
-		c, from = carrierOf(p.Nodes[i].compaction.Carried), i
+		c, from = collectorOf(p.Nodes[i].compaction.Retained), i
 		c.place(p)
 	}
 	nodes := p.Nodes[from:]
 	at := 0
 	for e, err := range r.entries(ctx, nodes, true) {
 		if err != nil {
-			return entry.Carried{}, err
+			return entry.Retained{}, err
 		}
 		ref := entry.Ref{ID: e.ID, At: nodes[at].At}
 		if _, staged := r.staged[ref.At]; staged {
@@ -79,7 +79,7 @@ func (r *Reader) Carried(ctx context.Context, p Path) (entry.Carried, error) {
 	}
 	var err error
 	c.Lines, err = r.lines(ctx, p)
-	return c.Carried, err
+	return c.Retained, err
 }
 
 // lines counts the lines of a store from the newest compaction on a path on, and adds the number before it, which the
@@ -92,8 +92,8 @@ func (r *Reader) lines(ctx context.Context, p Path) (int, error) {
 	before, from := 0, storage.Position(0)
 	for _, n := range slices.Backward(p.Nodes) {
 		_, staged := r.staged[n.At]
-		if c := n.compaction; c != nil && !staged && c.Carried.Lines > 0 {
-			before, from = c.Carried.Lines, n.At
+		if c := n.compaction; c != nil && !staged && c.Retained.Lines > 0 {
+			before, from = c.Retained.Lines, n.At
 			break
 		}
 	}
