@@ -173,8 +173,8 @@
 // clearings and the like are added after whatever was appended in the meantime, and so is a compaction, unless its
 // entry is gone.
 //
-// [Session.Claim] claims work, such as carrying out an [entry.Plan]. If the store is a [storage.Leaser], other
-// processes see the claim, and see within 9 seconds that its process has died.
+// [Session.Claim] claims work, such as running an [entry.Plan]. If the store is a [storage.Leaser], other processes see
+// the claim, and see within 9 seconds that its process has died.
 //
 // # Erasure
 //

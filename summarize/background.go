@@ -21,7 +21,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Runner carries out plans in the background.
+// Runner runs plans in the background.
 type Runner interface {
 	// Run is called with a plan that was written to the session, and must return soon. The worker that takes the plan
 	// over calls [Compactor.RunPlan] with its id, on a compactor for the same session, here or in another process. An
@@ -140,7 +140,7 @@ func (c *Compactor) pending(ctx context.Context, l *journal.Ledger) policy.Pendi
 		return policy.PendingRunning
 	case l.Pending == nil:
 		return policy.PendingNone
-	case time.Now().Before(l.Pending.Until) && c.carried(ctx, l.Pending):
+	case time.Now().Before(l.Pending.Until) && c.runsElsewhere(ctx, l.Pending):
 		return policy.PendingElsewhere
 	}
 	return policy.PendingNone
@@ -149,8 +149,8 @@ func (c *Compactor) pending(ctx context.Context, l *journal.Ledger) policy.Pendi
 // claimGrace is the time that a process has for claiming a plan that it has written.
 const claimGrace = 9 * time.Second
 
-// carried reports whether somebody carries a plan out, or may do so.
-func (c *Compactor) carried(ctx context.Context, p *journal.Plan) bool {
+// runsElsewhere reports whether another process or a Runner runs a plan, or may do so.
+func (c *Compactor) runsElsewhere(ctx context.Context, p *journal.Plan) bool {
 	state, _ := c.Session.Claimed(ctx, p.ID) // if the store fails, the state is unknown
 	switch {
 	case state == history.ClaimExpired:

@@ -46,7 +46,7 @@ type Compactor struct {
 	Options render.Options
 	// Hooks are called around compactions. None by default.
 	Hooks Hooks
-	// Runner carries out the plans of compactions in the background. Defaults to a goroutine that the compactor owns.
+	// Runner runs the plans of compactions in the background. Defaults to a goroutine that the compactor owns.
 	Runner Runner
 	// Checkpoints is the folder that summaries are written to. None by default.
 	Checkpoints *checkpoints.Folder
@@ -179,7 +179,7 @@ func (c *Compactor) journal() *journal.Journal {
 // read returns what the session says about compaction.
 func (c *Compactor) read(ctx context.Context) (*journal.Ledger, error) { return c.journal().Read(ctx) }
 
-// walker carries one call of the compactor through its steps.
+// walker takes one call of the compactor through its steps.
 type walker struct {
 	c            *Compactor
 	activity     *callback.Activity // of the call

@@ -152,9 +152,9 @@
 //	is down for 50 steps             50                       0, 50          none
 //
 // Plans, how they ended, clearings, usage and refusals are all entries, so a process that is killed loses only the
-// summary that it was making. The next plan drops a plan that nobody carries out. In a store that several processes
-// write to, a lease outside the log shows within ten seconds that a process died ([history.Session.Claim]); without leases
-// a pending plan is left alone until the time that it names has passed.
+// summary that it was making. The next plan drops a plan that nobody runs. In a store that several processes write to,
+// a lease outside the log shows within ten seconds that a process died ([history.Session.Claim]); without leases a
+// pending plan is left alone until the time that it names has passed.
 //
 // Those who want to know are told: [Compactor].Observers, a list, hear of each event and of where work begins and ends. No
 // render waits for one that is slow, and one that fails is not called again.

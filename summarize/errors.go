@@ -30,8 +30,8 @@ var (
 	ErrNothingToCompact = failure.ErrNothingToCompact
 	// ErrNoRoom reports that the history that must be kept leaves no room for a summary. No model was asked.
 	ErrNoRoom = failure.ErrNoRoom
-	// ErrPlanEnded reports that a plan is not pending any more: it was carried out, it took too long, or the session
-	// switched to another branch.
+	// ErrPlanEnded reports that a plan is not pending any more: it has run, it took too long, or the session switched
+	// to another branch.
 	ErrPlanEnded = failure.ErrPlanEnded
 	// ErrClosed reports that the compactor was closed.
 	ErrClosed = failure.ErrClosed

@@ -444,7 +444,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndReplaced(t *testing.T) {
 	again := fixtureOf(t, opened(t, killed))
 	again.Answers(models.SaySummary("Done after all."))
 	require.Contains(t, text(again.Messages()), "Done after all.")
-	require.Contains(t, content(t, killed), `nobody carries the plan out any more`)
+	require.Contains(t, content(t, killed), `nobody runs the plan any more`)
 }
 
 func TestARefusalThatNoCompactionAnswersIsAnsweredWithLessHistory(t *testing.T) {

@@ -385,7 +385,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 
 		d := fixtureOf(t, s)
 		d.Policy, d.Target.Model, d.Checkpoints = everything(), chat.ModelFunc(sawUpTo), checkpointsOf(path)
-		require.Equal(t, policy.PendingNone, d.PendingNow(), "no process carries the plan out")
+		require.Equal(t, policy.PendingNone, d.PendingNow(), "no process runs the plan")
 		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
 		before, most := latest(t, s), len(said(s))+60

@@ -75,8 +75,8 @@ const (
 	// WorkRender is a call of [Compactor.Render], [Compactor.Recover], [Compactor.SwitchModel] or
 	// [Compactor.AfterTurn], including its waits.
 	WorkRender WorkKind = "render"
-	// WorkCompaction is carrying out a plan, until the compaction is in the session, a summary is ready for a later
-	// render, or the attempt has failed. In the background it may outlive the render that began it.
+	// WorkCompaction is running a plan, until the compaction is in the session, a summary is ready for a later render,
+	// or the attempt has failed. In the background it may outlive the render that began it.
 	WorkCompaction WorkKind = "compaction"
 )
 

@@ -186,7 +186,7 @@ func TestTheRetryAfterOfOneModelDoesNotPauseTheOthers(t *testing.T) {
 	require.Len(t, compactions(d.Session), 1)
 }
 
-func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
+func TestAPlanThatEndedIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := copilotFixture(t)
 		release := make(chan struct{})

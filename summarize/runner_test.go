@@ -44,7 +44,7 @@ func copilotFixture(t *testing.T) fixture {
 	return d
 }
 
-func TestAPlanIsCarriedOutByACustomRunner(t *testing.T) {
+func TestACustomRunnerRunsAPlan(t *testing.T) {
 	d := copilotFixture(t)
 	var plans []string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, s *history.Session, plan string) error {
@@ -357,7 +357,7 @@ func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
 	}
 }
 
-func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
+func TestAForkThatRunsElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	d := copilotFixture(t)
 	d.Policy.Ask.Prompts = []policy.Prompt{prompts.ForkPrompt(), prompts.FullPrompt()}
 	var plan string
@@ -376,7 +376,7 @@ func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
 	require.ErrorContains(t, fork.Err, "without its cache")
 }
 
-func TestCloseWaitsForTheTitleOfAPlanThatWasCarriedOut(t *testing.T) {
+func TestCloseWaitsForTheTitleOfAPlanThatWasRun(t *testing.T) {
 	d := copilotFixture(t)
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })

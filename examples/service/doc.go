@@ -58,7 +58,7 @@
 //     no more than kill -9 does: only what no event has reported.
 //   - If the database cannot be reached or is full, requests get an error of the type unavailable until it recovers.
 //   - If a process is killed during a summary, another one makes it: a job is taken up again after 2 minutes, and a
-//     plan that a request was carrying out is given up after 5. A lower -compaction lowers both. A prompt that does not
+//     plan that a request was running is given up after 5. A lower -compaction lowers both. A prompt that does not
 //     fit without the summary waits for at most a minute, and is then compacted by the request itself.
 //   - Logs are JSON on standard error, a line for each request and compaction. They hold no message, no token and no
 //     name of a tenant. A client finds its line by X-Request-Id. For metrics and traces, set the compactor's Tracer to

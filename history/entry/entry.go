@@ -113,7 +113,7 @@ const (
 	BoundaryLeft BoundaryReason = "is on another branch"
 	// BoundaryCovered: an earlier compaction covers the entry.
 	BoundaryCovered BoundaryReason = "is covered by an earlier compaction"
-	// BoundaryEnded: the plan that the compaction carries out has already ended. ID is the plan's entry.
+	// BoundaryEnded: the plan of the compaction has already ended. ID is the plan's entry.
 	BoundaryEnded BoundaryReason = "is a plan that has ended"
 )
 

@@ -117,7 +117,7 @@ func (m *Memory) each(f func(*Learnt)) {
 	}
 }
 
-// ended records the end of a plan, or of an attempt to carry it out.
+// ended records the end of a plan, or of an attempt to run it.
 func (m *Memory) ended(end PlanEnd, at time.Time) {
 	m.each((*Learnt).attempted)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Plan is a compaction that was decided on, with everything needed to carry it out here, in another process, or after a
+// Plan is a compaction that was decided on, with everything needed to run it here, in another process, or after a
 // restart. It ends with a [Compaction] or a [PlanEnd] that names it. A plan without one is pending.
 type Plan struct {
 	// Policy is the name of the policy.
@@ -44,12 +44,11 @@ type Plan struct {
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	// Model is the name of the model that the prompt is for.
 	Model string `json:"model,omitempty"`
-	// Until is the time after which the attempt to carry the plan out counts as failed: the plan is dropped or taken
-	// over.
+	// Until is the time after which the attempt to run the plan counts as failed: the plan is dropped or taken over.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// PlanEnd records the end of a [Plan] that had no result, or of an attempt to carry it out.
+// PlanEnd records the end of a [Plan] that had no result, or of an attempt to run it.
 type PlanEnd struct {
 	// Plan is the id of the plan's entry.
 	Plan string `json:"plan"`
@@ -64,7 +63,7 @@ type PlanEnd struct {
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }
 
-// PlanOutcome is the way a plan, or an attempt to carry it out, ended.
+// PlanOutcome is the way a plan, or an attempt to run it, ended.
 type PlanOutcome string
 
 // The outcomes of plans.

@@ -85,7 +85,7 @@ func (f *File) Replace(ctx context.Context, lines ...Stored) error {
 	return f.options.Disk.Remove(path)
 }
 
-// replace carries out the replacements.
+// replace makes the replacements.
 func (f *File) replace(list []replacement) error {
 	for _, r := range list {
 		data := append(bytes.Clone(r.Data), bytes.Repeat([]byte(" "), int(r.Size)-len(r.Data))...)

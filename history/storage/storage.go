@@ -101,7 +101,7 @@ type Eraser interface {
 type Sharer interface{ Shared() bool }
 
 // Leaser is a [Store] that several processes share and that keeps leases on work for its session, such as a plan that
-// one of them carries out. Leases are not lines. All times are by the store's clock.
+// one of them runs. Leases are not lines. All times are by the store's clock.
 type Leaser interface {
 	// Lease takes or renews a holder's lease on work, from now for a duration, and reports whether the holder has it. It
 	// returns false if another holder has a lease that has not expired.

@@ -718,8 +718,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"started demand", "hook demand", "model", "done demand"}, order)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "got, err := x.runBefore(ctx, j)", "got, err := Intervention{}, error(nil)"),
-				statements.Change(engine+"carry.go", "\t\tKind: event.Started, Plan: id,", "\t\tKind: event.Done, Plan: id,"),
+				statements.Change(engine+"executor.go", "got, err := x.runBefore(ctx, j)", "got, err := Intervention{}, error(nil)"),
+				statements.Change(engine+"executor.go", "\t\tKind: event.Started, Plan: id,", "\t\tKind: event.Done, Plan: id,"),
 				statements.Change(engine+"policy/trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
 			},
 		},
@@ -1319,9 +1319,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, event.Breakdown{System: system, Conversation: 30_000 - system}, e.Breakdown)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
-				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(ctx, s.PromptMessages(), s.PromptTools(w.target)),", ""),
-				statements.Change(engine+"carry.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,\n", "TokensBefore: s.PromptTokens(), Base: s.Base,\n"),
+				statements.Change(engine+"executor.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,", "MessagesBefore: len(s.PromptMessages()), Base: s.Base,"),
+				statements.Change(engine+"executor.go", "Breakdown: w.breakdown(ctx, s.PromptMessages(), s.PromptTools(w.target)),", ""),
+				statements.Change(engine+"executor.go", "MessagesBefore: len(s.PromptMessages()), TokensBefore: s.PromptTokens(), Base: s.Base,\n", "TokensBefore: s.PromptTokens(), Base: s.Base,\n"),
 			},
 		},
 		{

@@ -35,8 +35,7 @@ const (
 	Done Kind = "done"
 	// Failed: a compaction or a clearing failed; Err says why. What the session shows is unchanged.
 	Failed Kind = "failed"
-	// Postponed: an attempt to carry out a plan failed; Err says why. There will be another
-	// (summarize.Compactor.RunPlan).
+	// Postponed: an attempt to run a plan failed; Err says why. There will be another (summarize.Compactor.RunPlan).
 	Postponed Kind = "postponed"
 	// Vetoed: a hook cancelled the compaction.
 	Vetoed Kind = "vetoed"

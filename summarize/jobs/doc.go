@@ -34,8 +34,7 @@
 // prompt that does not fit without the summary waits for it. Give every replica the Runner: one without it believes that
 // the process of a plan in the queue has died, and plans anew.
 //
-// A plan that a caller waits for, because its prompt does not fit, is carried out where the prompt is rendered. It has
-// no job.
+// A plan that a caller waits for, because its prompt does not fit, runs where the prompt is rendered. It has no job.
 //
 // Policies behave as they do with goroutines, except that a worker cannot fork the prompt's cached prefix, which only
 // the process that sent the prompt can. It makes a request of its own instead, and an event of kind

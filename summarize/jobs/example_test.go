@@ -23,7 +23,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// A process that answers requests and carries out plans. Any number of such processes may share a database.
+// A process that answers requests and runs plans. Any number of such processes may share a database.
 func Example() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))

@@ -410,8 +410,7 @@ func TestAJobDoesNotRecreateARemovedSession(t *testing.T) {
 	require.Zero(t, sessions)
 }
 
-// River rescues a job that it believes stuck. If the first worker's lease has expired too, two workers carry out one
-// plan.
+// River rescues a job that it believes stuck. If the first worker's lease has expired too, two workers run one plan.
 func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
@@ -453,7 +452,7 @@ func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
 	require.False(t, otherwise, "a plan ends once")
 }
 
-func TestAJobWhosePlanAnotherWorkerCarriesOutWaits(t *testing.T) {
+func TestAJobWhosePlanAnotherWorkerRunsWaits(t *testing.T) {
 	s := newService(t, migrated(t))
 	s.planned("42")
 	asked, answer := make(chan struct{}, 2), make(chan struct{})

@@ -20,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Worker carries out plans. Add it to the workers of a River client with [river.AddWorker].
+// Worker runs plans. Add it to the workers of a River client with [river.AddWorker].
 //
 // If all goes well, the job is completed in the transaction that appends the compaction. After a transient failure
 // River retries the job, as long as the plan has time. Until then the plan stays pending, and summaries of parts are
@@ -49,8 +49,8 @@ var _ river.Worker[Args] = (*Worker)(nil)
 // minAttempt is the least time that an attempt gets by default, even if its plan has less or has expired.
 const minAttempt = time.Minute
 
-// busyWait is the time after which a job is tried again whose plan another worker carries out. That is as long as a
-// worker's lease, so that a plan whose worker died is not tried for nothing.
+// busyWait is the time after which a job is tried again whose plan another worker runs. That is as long as a worker's
+// lease, so that a plan whose worker died is not tried for nothing.
 const busyWait = 9 * time.Second
 
 // Middleware implements [river.Worker]. It returns nil.
@@ -77,7 +77,7 @@ func (w *Worker) NextRetry(job *river.Job[Args]) time.Time {
 	return (&river.DefaultClientRetryPolicy{}).NextRetry(job.JobRow)
 }
 
-// Work implements [river.Worker]. It carries out the plan of a job.
+// Work implements [river.Worker]. It runs the plan of a job.
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	if w.Sessions == nil || w.Compactor == nil {
 		return errors.New("jobs: set both Worker.Sessions and Worker.Compactor")

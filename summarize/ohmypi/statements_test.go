@@ -1164,7 +1164,7 @@ var hooks = []statements.Statement{
 			require.JSONEq(t, `[1]`, string(latest(d).Data))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "prompts = got.Prompts", New: ""},
+			{File: engine + "executor.go", Old: "prompts = got.Prompts", New: ""},
 			{File: engine + "internal/place/place.go", Old: "Files: m.Files, Data: j.Supplied.Data}", New: "Files: m.Files}"},
 			{File: prompts, Old: "cmp.Or(h.Ask, ask)", New: "cmp.Or(ask, h.Ask)"},
 		},
@@ -1185,7 +1185,7 @@ var hooks = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "x.hooks.AfterCompact(ctx, e)", New: "x.hooks.AfterCompact(ctx, entry.Entry{})"},
+			{File: engine + "executor.go", Old: "x.hooks.AfterCompact(ctx, e)", New: "x.hooks.AfterCompact(ctx, entry.Entry{})"},
 			{File: engine + "internal/place/place.go", Old: "compaction.Extension = true", New: ""},
 		},
 	},
@@ -1299,7 +1299,7 @@ var failures = []statements.Statement{
 			require.Equal(t, "started refused/handoff failed", compacttest.Kinds(*d.Heard))
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "carry.go", Old: "Kind: event.Started,", New: "Kind: event.Waiting,"},
+			{File: engine + "executor.go", Old: "Kind: event.Started,", New: "Kind: event.Waiting,"},
 			{File: engine + "internal/place/place.go", Old: "j.Event(event.Done)", New: "j.Event(event.Ready)"},
 			{File: engine + "internal/place/conclude.go", Old: "kind := event.Failed", New: "kind := event.Dropped"},
 		},

@@ -84,7 +84,7 @@ const (
 	PendingNone Pending = ""
 	// PendingRunning: this compactor makes the summary in the background.
 	PendingRunning Pending = "running"
-	// PendingElsewhere: another process, or a summarize.Runner, carries out the plan.
+	// PendingElsewhere: another process, or a summarize.Runner, runs the plan.
 	PendingElsewhere Pending = "running elsewhere"
 	// PendingReady: a summary is ready to be put in place.
 	PendingReady Pending = "ready"
@@ -283,7 +283,7 @@ type Explanation struct {
 	Decision
 	// Outcome of the decision.
 	Outcome Outcome
-	// Err says why the decision could not be carried out, "" if it could.
+	// Err says why the decision could not be followed, "" if it could.
 	Err string
 }
 

@@ -114,7 +114,7 @@ func (c *Conversation) Event(ctx context.Context, e event.Event) {
 	span.AddEvent("promptree."+strings.ReplaceAll(string(e.Kind), " ", "_"), trace.WithAttributes(attrs...))
 }
 
-// isOutcome reports whether an event is the outcome of carrying out a plan.
+// isOutcome reports whether an event is the outcome of running a plan.
 func isOutcome(k event.Kind) bool {
 	switch k {
 	case event.Ready, event.Done, event.Failed, event.Postponed, event.Vetoed,

@@ -19,7 +19,7 @@
 // # Spans
 //
 //	promptree.render            a render, with the compactions that it waits for
-//	└── compact                 a plan that is carried out
+//	└── compact                 a plan that is run
 //	    └── chat gpt-5.4        a request for a summary
 //	chat gpt-5.4                a request of the agent
 //

@@ -144,9 +144,8 @@ func (l *load) checkMessages(s *history.Session, name, tenant string) {
 	}
 }
 
-// checkPlans checks that each plan of a session has at most one effect: on no path does a compaction carry out a plan
-// that has ended or was carried out. On a branch from before that the plan is pending again, and an end that comes late
-// changes nothing.
+// checkPlans checks that each plan of a session has at most one effect: on no path does a compaction end a plan that
+// has ended. On a branch from before that the plan is pending again, and an end that comes late changes nothing.
 func (l *load) checkPlans(s *history.Session, n *found, plans map[string]bool) {
 	t := l.t
 	t.Helper()

@@ -142,7 +142,7 @@ func (b *branchEnd) checkCompaction(ctx context.Context, c entry.Compaction) err
 		return fmt.Errorf("its thinking: %w", err)
 	}
 	if n := b.path.compaction(); n >= 0 && c.Plan != "" && b.path.Nodes[n].compaction.Plan == c.Plan {
-		return &entry.BoundaryError{ID: cmp.Or(c.Boundary(), c.Plan), Reason: entry.BoundaryCovered} // another compaction has carried out the plan
+		return &entry.BoundaryError{ID: cmp.Or(c.Boundary(), c.Plan), Reason: entry.BoundaryCovered} // another compaction has ended the plan
 	}
 	if ended, err := b.hasEnded(ctx, c.Plan); err != nil {
 		return err

@@ -1,4 +1,4 @@
--- A lease on work for a session, such as carrying out a plan.
+-- A lease on work for a session, such as running a plan.
 CREATE TABLE promptree_leases (
 	session bigint      NOT NULL REFERENCES promptree_sessions ON DELETE CASCADE,
 	work    bytea       NOT NULL,

@@ -59,8 +59,8 @@ func (j *Journal) add(ctx context.Context, bodies ...entry.Body) (entry.Entry, e
 	return added[len(added)-1], nil
 }
 
-// errRunnerGone ends a plan that nobody carries out any more.
-var errRunnerGone = errors.New("summarize: nobody carries the plan out any more")
+// errRunnerGone ends a plan that nobody runs any more.
+var errRunnerGone = errors.New("summarize: nobody runs the plan any more")
 
 // Plan writes a plan, after the preamble that it names unless that is nil. It ends the plan gone, which may be nil. It
 // returns the id of the plan's entry.

@@ -25,8 +25,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/prompts"
 )
 
-// Attempt is a plan that is carried out. It reads everything that it needs from the session, so that any process may carry
-// out the plan.
+// Attempt is a plan being run. It reads everything that it needs from the session, so that any process may run it.
 type Attempt struct {
 	ID        string // the plan's entry
 	Plan      entry.Plan

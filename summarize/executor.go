@@ -74,7 +74,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 // errReady makes run keep the summary, and the claim of its plan, for a later render.
 var errReady = errors.New("summarize: the summary is ready")
 
-// executor carries plans out: it has the summaries written and placed.
+// executor runs plans: it has the summaries written and placed.
 type executor struct {
 	session *history.Session
 	journal *journal.Journal
@@ -94,7 +94,7 @@ func (c *Compactor) executor() *executor {
 	}
 }
 
-// execution is a plan to carry out.
+// execution is a plan to run.
 type execution struct {
 	id        string         // the plan's entry
 	policy    policy.Policy  // with defaults
@@ -109,8 +109,8 @@ type execution struct {
 	retry        func(error) bool // reports whether there will be another attempt; nil means no
 }
 
-// run carries a plan out: it has the summary written and calls take, which puts the draft in place, or keeps it and
-// returns [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
+// run runs a plan: it has the summary written and calls take, which puts the draft in place, or keeps it and returns
+// [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
 func (x *executor) run(ctx context.Context, o execution, take func(context.Context, write.Written) error) error {
 	most := o.policy.Ask.TimeLimit
 	claimed, claimErr := x.session.Claim(ctx, o.id, most)
@@ -320,11 +320,11 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 	return err
 }
 
-// RunPlan carries out a plan of the session, made by this compactor or another: it asks models and puts the compaction
-// in place. It is for your own [Runner]. It returns once the hook after the compaction and the request for its title
-// have ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if it is being carried out already,
-// by this process or by one with a lease ([history.Session.Claim]). Any other error says how the plan failed, which the
-// session records too.
+// RunPlan runs a plan of the session, made by this compactor or another: it asks models and puts the compaction in
+// place. It is for your own [Runner]. It returns once the hook after the compaction and the request for its title have
+// ended. The error is [ErrPlanEnded] if the plan is not pending, and [ErrBusy] if it is running already, by this
+// process or by one with a lease ([history.Session.Claim]). Any other error says how the plan failed, which the session
+// records too.
 //
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
 // attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
