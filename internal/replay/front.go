@@ -69,12 +69,12 @@ func (r *Run) plus(other *Run) {
 
 // frontTable returns a table that compares runs.
 func frontTable(runs []*Run) grid {
-	g := grid{{"policy", "window", "compactions", "total R", "total P", "edits", "identifiers", "carried", "front"}}
+	g := grid{{"policy", "window", "compactions", "total R", "total P", "edits", "identifiers", "survived", "front"}}
 	for _, r := range runs {
 		total, edits := r.costs()
 		g = append(g, []string{
 			r.Policy, number(r.Window), number(len(r.Compactions)), fmt.Sprintf("%.2f", total), fmt.Sprintf("%.2f", r.Bill.Pinned+r.Lookbacks.Dollars),
-			number(edits), number(r.Lookbacks.Identifiers), share(r.Lookbacks.Carried, r.Lookbacks.NeededLater), map[bool]string{true: "*"}[r.Front],
+			number(edits), number(r.Lookbacks.Identifiers), share(r.Lookbacks.Survived, r.Lookbacks.NeededLater), map[bool]string{true: "*"}[r.Front],
 		})
 	}
 	return g

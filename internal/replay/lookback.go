@@ -23,10 +23,10 @@ type Lookbacks struct {
 	Needed int `json:"neededIdentifiers"`
 	Shown  int `json:"shownIdentifiers"`
 	// NeededLater counts the identifiers in answers that were said before the latest compaction, each once a
-	// compaction. Carried counts those that the first request after the compaction showed, in the summary or in the
+	// compaction. Survived counts those that the first request after the compaction showed, in the summary or in the
 	// tail.
 	NeededLater int `json:"neededLaterIdentifiers"`
-	Carried     int `json:"carriedIdentifiers"`
+	Survived    int `json:"survivedIdentifiers"`
 	// Dollars is the cost of one more request for each look-back, of the tokens that it brings back (2,000 of each
 	// source, 6,000 at most), and of carrying them until the next compaction.
 	Dollars float64 `json:"dollars"`
@@ -40,7 +40,7 @@ func (l *Lookbacks) plus(other Lookbacks) {
 	l.Needed += other.Needed
 	l.Shown += other.Shown
 	l.NeededLater += other.NeededLater
-	l.Carried += other.Carried
+	l.Survived += other.Survived
 	l.Dollars += other.Dollars
 }
 
@@ -162,7 +162,7 @@ func (l *lookbackFinder) neededLater(b *Lookbacks, name string) {
 	l.latest.before[name] = true
 	b.NeededLater++
 	if strings.Contains(l.latest.shown, name) {
-		b.Carried++
+		b.Survived++
 	}
 }
 

@@ -51,7 +51,7 @@ func TestLookbacksUseWordsThatTheRequestNoLongerShows(t *testing.T) {
 	}
 }
 
-func TestAnIdentifierIsCarriedIfTheFirstRequestAfterTheCompactionShowsIt(t *testing.T) {
+func TestAnIdentifierSurvivesIfTheFirstRequestAfterTheCompactionShowsIt(t *testing.T) {
 	l := newLookbackFinder(counter(t), nil)
 	l.add(chat.UserMessage("See parseLine, parseWord and parseFile."))
 	var got Lookbacks
@@ -60,13 +60,13 @@ func TestAnIdentifierIsCarriedIfTheFirstRequestAfterTheCompactionShowsIt(t *test
 	l.compacted()
 	summary := []chat.Message{chat.UserMessage("Summary: parseWord is done.")}
 	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord parseLine parseNew1"))
-	require.Equal(t, []int{2, 1}, []int{got.NeededLater, got.Carried})
+	require.Equal(t, []int{2, 1}, []int{got.NeededLater, got.Survived})
 	l.add(chat.AssistantMessage("parseWord parseLine parseNew1"))
 	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord parseNew1 parseFile"))
-	require.Equal(t, []int{3, 1}, []int{got.NeededLater, got.Carried}, "each counts once, and a name first said after the compaction does not")
+	require.Equal(t, []int{3, 1}, []int{got.NeededLater, got.Survived}, "each counts once, and a name first said after the compaction does not")
 	l.compacted()
 	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord"))
-	require.Equal(t, []int{4, 2}, []int{got.NeededLater, got.Carried}, "after the next compaction it counts again")
+	require.Equal(t, []int{4, 2}, []int{got.NeededLater, got.Survived}, "after the next compaction it counts again")
 }
 
 func TestLossesAreForThePolicyFrugalAlone(t *testing.T) {

@@ -86,7 +86,7 @@ func bills(runs []*Run) string {
 			dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
 	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
-	lookbacks := grid{{"look-backs", "edits", "of", "identifiers", "shown", "carried", "dollars", "total with", "pinned with", "of recorded"}}
+	lookbacks := grid{{"look-backs", "edits", "of", "identifiers", "shown", "survived", "dollars", "total with", "pinned with", "of recorded"}}
 	for _, r := range runs {
 		if r.Bill == nil {
 			return ""
@@ -104,7 +104,7 @@ func bills(runs []*Run) string {
 		costs = append(costs, append(row, ofRecorded(r.Bill.Kept)))
 		l := r.Lookbacks
 		lookbacks = append(lookbacks, []string{
-			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed), share(l.Carried, l.NeededLater),
+			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed), share(l.Survived, l.NeededLater),
 			fmt.Sprintf("%.2f", l.Dollars), fmt.Sprintf("%.2f", r.Bill.Kept+l.Dollars), fmt.Sprintf("%.2f", r.Bill.Pinned+l.Dollars),
 			ofRecorded(r.Bill.Kept + l.Dollars),
 		})
