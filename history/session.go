@@ -197,7 +197,7 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) { return s.l
 // removed.
 //
 // Word for word copies in later compactions, clearings, branch summaries and plans are erased too: whole lines of a
-// text, and pieces of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
+// text, and runs of 32 bytes or more. A summary describes what it covers in its own words and is not changed; those
 // that cover what is erased are listed in [entry.Erasure.Summaries], so erase them too if they must not reveal it.
 // Checkpoint files, redactions and what was sent to models are outside the session and stay.
 //

@@ -182,7 +182,7 @@ func TestIfBothModesFailTheErrorHoldsBothReasons(t *testing.T) {
 			require.Len(t, d.Requests(), 4)
 			equal(t, before, viewOf(t, d.Session))
 
-			// The third time it asks in smaller pieces.
+			// The third time it asks in smaller segments.
 			d.Say(round(7, 50)...)
 			d.Target.ContextWindow = 2 * budget
 			d.Always(models.SaySummary("Now it works."))
@@ -404,7 +404,7 @@ func TestSimpleModeShowsTheUsersWordsOrFails(t *testing.T) {
 				model := saying("Made of something.")
 				d.Target.Model = model
 				if _, err := d.Render(t.Context(), prompt(d.Session)); err != nil {
-					require.LessOrEqual(t, model.asked(), 1, "the first piece may fit and the next one not")
+					require.LessOrEqual(t, model.asked(), 1, "the first segment may fit and the next one not")
 					require.Empty(t, compactions(d.Session))
 					continue
 				}
@@ -627,7 +627,7 @@ func TestAnUnusableAnswerIsAskedForAgainByTheNextRenderIfNothingElseHelps(t *tes
 	}
 }
 
-func TestAfterTwoUnusableAnswersTheHistoryIsAskedForInSmallerPieces(t *testing.T) {
+func TestAfterTwoUnusableAnswersTheHistoryIsAskedForInSmallerSegments(t *testing.T) {
 	for name, step := range unusable {
 		t.Run(name, func(t *testing.T) {
 			d, model := unusableFixture(t, step, overflowing()...)
@@ -638,7 +638,7 @@ func TestAfterTwoUnusableAnswersTheHistoryIsAskedForInSmallerPieces(t *testing.T
 				sizes = append(sizes, count(quarter{}, model.calls[first].Messages))
 			}
 			require.Equal(t, sizes[0], sizes[1], "the second time the same")
-			require.Less(t, sizes[2], sizes[1]*3/4, "the third time a piece")
+			require.Less(t, sizes[2], sizes[1]*3/4, "the third time a segment")
 			require.LessOrEqual(t, sizes[3], sizes[2])
 		})
 	}

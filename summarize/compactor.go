@@ -114,7 +114,7 @@ func (c *Compactor) emit(ctx context.Context, e event.Event) {
 //
 //  1. Plan: the compactor chooses the cut and the room of the summary, by trying whether the prompt would fit. The plan
 //     is an entry of the session ([entry.Plan]).
-//  2. Summarise: models are asked, in pieces if the history is larger than they take in. A summary that is too long is
+//  2. Summarise: models are asked, in segments if the history is larger than they take in. A summary that is too long is
 //     shortened.
 //  3. Place: the prompt is rendered with the summary. If it fits, the compaction is written to the session. How the
 //     plan ended is an entry too ([entry.PlanEnd]).

@@ -405,7 +405,7 @@ func TestEveryMessageThatACompactionCoversWasShownToItsSummariser(t *testing.T) 
 	}
 }
 
-func TestTheBeginningOfACutTurnThatIsSummarisedInPiecesShowsEachPieceTheSummaryOfTheOneBefore(t *testing.T) {
+func TestTheBeginningOfACutTurnThatIsSummarisedInSegmentsShowsEachSegmentTheSummaryOfTheOneBefore(t *testing.T) {
 	s := newMarkedSession(t, t.Name(), policies.All()["oh-my-pi"], policy.Target{Budget: 4000, Name: "m"})
 	defer func() { require.NoError(t, s.c.Close()) }()
 	s.prompt = shownPrompt(s.c.Session, false, false)
@@ -477,7 +477,7 @@ func thirdFixture(t *testing.T, name string, small func(s *markedSession) func(c
 	return s
 }
 
-func TestAHistoryLargerThanTheSummariserTakesIsAskedInPieces(t *testing.T) {
+func TestAHistoryLargerThanTheSummariserTakesIsAskedInSegments(t *testing.T) {
 	for _, name := range policies.Names() {
 		t.Run(name, func(t *testing.T) {
 			asked, largest := 0, 0
@@ -493,7 +493,7 @@ func TestAHistoryLargerThanTheSummariserTakesIsAskedInPieces(t *testing.T) {
 			_, err := s.render(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, 1, s.checked, "compactions")
-			require.Greater(t, asked, 1, "pieces")
+			require.Greater(t, asked, 1, "segments")
 			require.LessOrEqual(t, largest, 4000)
 			for _, c := range compactions(s.c.Session) {
 				require.False(t, c.Unseen)

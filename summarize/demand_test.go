@@ -213,7 +213,7 @@ func TestRecoverCompactsUntilItsAttemptsEnd(t *testing.T) {
 	d.Messages()
 	d.Say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
-	d.Answers(numberedSummaries(10)...) // in pieces that fit the limit that the model named
+	d.Answers(numberedSummaries(10)...) // in segments that fit the limit that the model named
 	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)

@@ -73,7 +73,7 @@
 //
 //   - A prompt is rendered once, as by package render, and counted once more with all its history. Only a compaction
 //     renders it again: once for each cut that is tried, and once to place the summary.
-//   - A summary takes one request, more if the history is summarised in pieces, and one more if the summary must be
+//   - A summary takes one request, more if the history is summarised in segments, and one more if the summary must be
 //     shortened. If a summary is being made and the prompt does not fit, or reaches the policy's Wait ratio, the render
 //     waits for it, a minute at most by default.
 //   - Each compaction changes the start of the prompt, so the provider cannot read the next request from its cache.
@@ -111,23 +111,23 @@
 // # What holds for all policies
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than the history. The summary
-// replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote it,
-// perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, and the compaction then
-// says so ([entry.Compaction].Unseen). After a compaction, every user message is shown, copied or covered by a summary. A
-// summary is written once and replayed byte for byte. A later compaction sees the
-// summary instead of the history that it covers. A request for a summary, with its answer, fits the model that is
-// asked; a larger history is summarised in pieces.
+// replaces only what was summarised: messages said meanwhile stay, and what it covers was shown to the model that wrote
+// it, perhaps clipped, or stands in an earlier summary. Only a prompt with Drops may leave messages out, and the
+// compaction then says so ([entry.Compaction].Unseen). After a compaction, every user message is shown, copied or
+// covered by a summary. A summary is written once and replayed byte for byte. A later compaction sees the summary
+// instead of the history that it covers. A request for a summary, with its answer, fits the model that is asked; a
+// larger history is summarised in segments.
 //
 // # Failures
 //
 // A compaction that fails leaves what the session shows unchanged. If a model fails, the next one is asked, the agent's
-// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a summary,
-// compaction pauses for 1 step of the agent, doubled with each further failure up to 64 steps, and until the time that a
-// provider named; after that the same is asked again, in smaller pieces from the third unusable answer on. If the prompt
-// does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without the oldest history, or the
-// error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If nothing can be sent without
-// a summary, each render asks for it once, whatever the pause, and if it takes longer than a minute the error is a
-// [*PendingError]. The session keeps all history in any case.
+// own last; no model that failed is asked again by the same attempt. If all fail, or no answer can be used as a
+// summary, compaction pauses for 1 step of the agent, doubled with each further failure up to 64 steps, and until the
+// time that a provider named; after that the same is asked again, in smaller segments from the third unusable answer
+// on. If the prompt does not fit meanwhile, [policy.Overflow].LastResort decides what is returned: a request without
+// the oldest history, or the error, a [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError]. If
+// nothing can be sent without a summary, each render asks for it once, whatever the pause, and if it takes longer than
+// a minute the error is a [*PendingError]. The session keeps all history in any case.
 //
 // If a provider refuses a request as too large, its answer becomes an entry of the session ([entry.Refusal]).
 // [entry.Memory] lists what is learnt from it and when that is forgotten: a single refusal that names no limit bounds

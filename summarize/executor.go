@@ -327,7 +327,7 @@ func (w *walker) compact(ctx context.Context, s *plan.Rendered, d policy.Decisio
 // records too.
 //
 // If the context ends, or an attempt fails for a reason that may pass, retry reports whether there will be another
-// attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of pieces, and the
+// attempt, here or elsewhere. If so, the plan stays pending, and the session keeps the summaries of segments, and the
 // limits that refusals taught, for the next attempt. If retry is nil, there is no other attempt.
 func (c *Compactor) RunPlan(ctx context.Context, plan string, retry func(err error) bool) error {
 	w, ctx, err := c.begin(ctx, nil)

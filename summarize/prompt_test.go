@@ -58,7 +58,7 @@ func TestEveryPromptHasTheInstructionsTheContextAndTheRoom(t *testing.T) {
 	}
 }
 
-// A request that does not fit is an error, and is then made in pieces. A prompt that packs leaves out the oldest work
+// A request that does not fit is an error, and is then made in segments. A prompt that packs leaves out the oldest work
 // instead.
 func TestARequestFitsOrIsAnError(t *testing.T) {
 	m := firstMaterial()

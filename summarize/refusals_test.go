@@ -294,9 +294,9 @@ func TestARoundRefusedAsTooLargeIsSentAgainWithLessOfItsText(t *testing.T) {
 			return chat.Response{}, &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}
 		}
 		answered++
-		return models.SaySummary("A piece of it.")(ctx, r)
+		return models.SaySummary("A segment of it.")(ctx, r)
 	}}, 30)}}}
-	require.Contains(t, text(d.Messages()), "A piece of it.")
+	require.Contains(t, text(d.Messages()), "A segment of it.")
 	require.Positive(t, refused)
 	require.Positive(t, answered)
 }
@@ -323,8 +323,8 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 	require.Contains(t, text(d.Messages()), "It was written.")
 }
 
-// An empty answer to one piece does not mean that a request for more would fail.
-func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
+// An empty answer to one segment does not mean that a request for more would fail.
+func TestAnEmptyAnswerToASegmentDoesNotEndAllCompactions(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(900)
 	d.Answers(models.Say(""), models.Say(""))

@@ -301,7 +301,7 @@ func TestATransientFailureLeavesThePlanToTheNextAttempt(t *testing.T) {
 		require.Less(t, attempts, 30)
 	}
 	require.Greater(t, attempts, 2)
-	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "each attempt continues from the pieces of the one before")
+	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "each attempt continues from the segments of the one before")
 	pending, err := d.Pending(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, policy.PendingNone, pending)

@@ -124,12 +124,12 @@ type Copies struct {
 // copied is the place in texts at which a key first occurs.
 type copied struct{ text, at int }
 
-// pieceSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key of
+// runSize is the number of consecutive bytes that make a copy wherever they occur; each such run contains a key of
 // keySize bytes at a multiple of keySize. A whole line of at least lineSize bytes is a copy too.
 const (
-	pieceSize = 32
-	keySize   = pieceSize / 2
-	lineSize  = 4
+	runSize  = 32
+	keySize  = runSize / 2
+	lineSize = 4
 )
 
 // NewCopies returns a finder of copies that knows no text yet.
@@ -152,8 +152,8 @@ func (c *Copies) Add(body Body) {
 	}
 }
 
-// piece returns the start and end of the copy that contains the key at a place in a text, and false if there is none.
-func (c *Copies) piece(text string, at int) (start, end int, ok bool) {
+// run returns the start and end of the copy that contains the key at a place in a text, and false if there is none.
+func (c *Copies) run(text string, at int) (start, end int, ok bool) {
 	from, ok := c.at[text[at:at+keySize]]
 	if !ok {
 		return 0, 0, false
@@ -166,7 +166,7 @@ func (c *Copies) piece(text string, at int) (start, end int, ok bool) {
 	for i := from.at + keySize; i < len(source) && end < len(text) && source[i] == text[end]; i++ {
 		end++
 	}
-	return start, end, end-start >= pieceSize
+	return start, end, end-start >= runSize
 }
 
 // Without returns a body without its copies, and reports whether it had any.
@@ -216,7 +216,7 @@ func (c *Copies) cut(text string) string {
 	gone := make([]bool, len(text))
 	found := false
 	for i := 0; i+keySize <= len(text); i++ {
-		if start, end, ok := c.piece(text, i); ok {
+		if start, end, ok := c.run(text, i); ok {
 			found = true
 			for k := start; k < end; k++ {
 				gone[k] = true

@@ -158,7 +158,7 @@
 //     longer summary is shortened by the model once, and then cut at a section.
 //   - An answer without a <summary> block is taken whole, without its <analysis> block, if it has 30 characters or
 //     more.
-//   - In full mode a history that is larger than the model takes in is summarised in pieces, each with the summary of
+//   - In full mode a history that is larger than the model takes in is summarised in segments, each with the summary of
 //     those before it.
 //   - The results of one round share half of the budget, and do not get half of the window each: three parallel ones
 //     could not fit. The arguments of its calls share an eighth. [render.Options].PromptBudget sets what both are

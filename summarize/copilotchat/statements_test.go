@@ -1083,7 +1083,7 @@ func TestStatements(t *testing.T) {
 						d.Say(c.say...)
 						begun := time.Now()
 						d.Messages()
-						require.Equal(t, c.waits, time.Since(begun), "the history is summarised in two pieces")
+						require.Equal(t, c.waits, time.Since(begun), "the history is summarised in two segments")
 						require.NoError(t, d.Wait(t.Context()))
 						require.Contains(t, compacttest.Text(d.Messages()), "Made later.")
 						require.Equal(t, c.kinds, compacttest.Kinds((*d.Heard)[4:]))

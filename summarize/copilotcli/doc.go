@@ -122,7 +122,7 @@
 //     [summarize.Compactor.MemoryPressure] it has to take more than a replacement of 100 tokens of words.
 //   - For a model whose window is unknown, the caller has to choose 128,000 tokens: [sizing.Window] has AllowUnknown for
 //     it. A [policy.Target] without any size is more often a mistake than intended.
-//   - A history that does not fit into the model's window beside an answer is summarised in pieces, each with the
+//   - A history that does not fit into the model's window beside an answer is summarised in segments, each with the
 //     summary of those before it. Copilot CLI truncates the request for the summary.
 //   - A summary that is longer than its room is shortened by the model once, and then cut at a section. An empty one,
 //     or one that takes no less than what it replaces, is not put in place.

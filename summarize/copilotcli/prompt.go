@@ -47,7 +47,7 @@ func Prompt() policy.Prompt {
 	return policy.Prompt{Mode: Mode, Request: request, Tools: true}
 }
 
-// goesOn comes before a piece of the conversation that does not begin with a user message.
+// goesOn comes before a segment of the conversation that does not begin with a user message.
 const goesOn = "<" + string(Mode) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
 	string(Mode) + ">"
 

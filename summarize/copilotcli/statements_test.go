@@ -1097,7 +1097,7 @@ func TestStatements(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, "started truncated", compacttest.Kinds(*d.Heard))
 				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
-				// The summary is made in two pieces: the history and an answer exceed the model's window.
+				// The summary is made in two segments: the history and an answer exceed the model's window.
 				require.Equal(t, 2*answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{

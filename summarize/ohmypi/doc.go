@@ -152,7 +152,7 @@
 //   - An endpoint is one model among several: if it fails the agent's own is asked.
 //   - A hook that supplies a compaction may move the cut back, and not forward, because nobody would have summarised
 //     the entries between.
-//   - A history that is larger than the model takes in is summarised in pieces, each with the notes on those before it,
+//   - A history that is larger than the model takes in is summarised in segments, each with the notes on those before it,
 //     unless [Handoff].Packs is set. One text takes at most a quarter of a request.
 //   - After the summary comes a pointer to the transcript, if the session is in a file. It takes about 70 tokens in
 //     each prompt ([policy.Replace].NoBreadcrumb leaves it out).

@@ -24,7 +24,7 @@ func TestAHandoffAsksForNotesThenForUpdatesAndForATurnsBeginning(t *testing.T) {
 	prefix := compacttest.Text(compacttest.MustRenderRequest(t, p.Prefix(compacttest.SecondMaterial())))
 	require.Contains(t, prefix, "And the tests.", "it shows the turn that is cut")
 	require.NotContains(t, prefix, "Fix the build", "it shows no other turn")
-	require.Contains(t, prefix, "started a project", "a turn that is summarised in pieces shows the summary of the piece before")
+	require.Contains(t, prefix, "started a project", "a turn that is summarised in segments shows the summary of the segment before")
 
 	own := compacttest.Text(compacttest.MustRenderRequest(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(compacttest.SecondMaterial())))
 	require.Contains(t, own, "Say it in a word.")

@@ -30,8 +30,8 @@ type Handoff struct {
 	Mentions prompts.Mentions
 	// Question demands the user's open question or request at the end of the notes, word for word. Off by default.
 	Question bool
-	// Packs leaves out what does not fit the model's window, in the order of [prompts.PlainHistory]. If it is not
-	// set, a larger history is summarised in pieces.
+	// Packs leaves out what does not fit the model's window, in the order of [prompts.PlainHistory]. If it is not set,
+	// a larger history is summarised in segments.
 	Packs bool
 }
 

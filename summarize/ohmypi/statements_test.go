@@ -951,7 +951,7 @@ var placed = []statements.Statement{
 			require.Equal(t, []string{"file-701.go", "file-702.go", "file-703.go"}, latest(d).Files.Read)
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "internal/write/attempt.go", Old: "kept = kept && e.ID != j.Plan.FirstKept", New: "kept = kept && e.Message().Text() != j.part(j.covered, j.prefix).TurnPrefix[0].Text()"},
+			{File: engine + "internal/write/attempt.go", Old: "kept = kept && e.ID != j.Plan.FirstKept", New: "kept = kept && e.Message().Text() != j.segment(j.covered, j.prefix).TurnPrefix[0].Text()"},
 			{File: engine + "internal/write/attempt.go", Old: "kept = kept && e.ID != j.Plan.FirstKept", New: "kept = false"},
 		},
 	},

@@ -22,8 +22,8 @@ type Material struct {
 	Summary string
 }
 
-// Before holds what stands for the history that was compacted before; it is empty at the first compaction. If a history is
-// summarised in pieces, it stands for the pieces before.
+// Before holds what stands for the history that was compacted before; it is empty at the first compaction. If a history
+// is summarised in segments, it stands for the segments before.
 type Before struct {
 	// Previous holds the messages, as the agent sees them.
 	Previous []chat.Message
@@ -31,7 +31,8 @@ type Before struct {
 	PreviousSummary string
 }
 
-// Covering holds the history to summarise. If it is summarised in pieces, Covered, Data and TurnPrefix are of one piece.
+// Covering holds the history to summarise. If it is summarised in segments, Covered, Data and TurnPrefix are of one
+// segment.
 type Covering struct {
 	// Covered holds the messages, as the prompt shows them. [chat.Validate] accepts them, except that the last may be the
 	// assistant's.
@@ -127,13 +128,13 @@ type Prompt struct {
 	// Mode is the prompt's name, in events and in the session.
 	Mode Mode
 	// Request returns the tree of the request, which is rendered so that it fits the model that is asked. It must keep
-	// what the user said: a history that does not fit is summarised in pieces.
+	// what the user said: a history that does not fit is summarised in segments.
 	Request func(Material) elements.Node
 	// Read returns the summary in an answer, and a [*SummaryError] if the answer has none. Defaults to the whole text
 	// of the answer.
 	Read func(chat.Response) (string, error)
-	// Drops means that the request may leave covered messages out if they do not fit the model, instead of asking in pieces.
-	// The compaction then says so ([entry.Compaction].Unseen).
+	// Drops means that the request may leave covered messages out if they do not fit the model, instead of asking in
+	// segments. The compaction then says so ([entry.Compaction].Unseen).
 	Drops bool
 	// Background uses the prompt only for summaries that are made in the background.
 	Background bool

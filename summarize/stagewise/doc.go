@@ -113,7 +113,7 @@
 //     which it was begun. If a condition still holds, another is begun at once.
 //   - If a model writes a wrapper tag nevertheless, a backslash is added to it, so that it closes nothing.
 //   - One text takes at most a quarter of a request; the middle of a longer one is cut. A history that is larger than
-//     the model takes in is summarised in pieces, each with the briefing of those before it, unless [Briefing].Packs is
+//     the model takes in is summarised in segments, each with the briefing of those before it, unless [Briefing].Packs is
 //     set. A tool's line has at most 400 bytes, and its error 200; there a label and the first line of an error have 80
 //     characters.
 //   - There are lines for the tools of other agents too, and for more tools, such as those that list folders. A call

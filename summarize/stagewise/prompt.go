@@ -26,7 +26,7 @@ type Briefing struct {
 	// Mentions returns what a message refers to. None by default.
 	Mentions prompts.Mentions
 	// Packs leaves out what does not fit the model's window, in the order of [CompactHistory]. If it is not set, a
-	// larger history is summarised in pieces.
+	// larger history is summarised in segments.
 	Packs bool
 }
 

@@ -277,8 +277,8 @@ func (j *Attempt) UseSupplied(ctx context.Context, s *history.Session, by elemen
 	return d, nil
 }
 
-// part returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.
-func (j *Attempt) part(covered []history.Unit, prefix int) policy.Material {
+// segment returns the material for some of the covered units; the last prefix of them belong to the turn that is cut.
+func (j *Attempt) segment(covered []history.Unit, prefix int) policy.Material {
 	m := j.Material
 	m.Covered, m.Data = history.UnitMessages(covered), history.UnitData(covered)
 	m.TurnPrefix = history.UnitMessages(covered[len(covered)-prefix:])
@@ -286,7 +286,7 @@ func (j *Attempt) part(covered []history.Unit, prefix int) policy.Material {
 }
 
 // Whole returns the material for all covered units.
-func (j *Attempt) Whole() policy.Material { return j.part(j.covered, j.prefix) }
+func (j *Attempt) Whole() policy.Material { return j.segment(j.covered, j.prefix) }
 
 // meter counts the requests of a compaction and their usage. It is safe for concurrent use.
 type meter struct {

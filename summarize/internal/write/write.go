@@ -1,4 +1,4 @@
-// Package write has models write the summary of a plan: in pieces if the history is larger than they take in, and
+// Package write has models write the summary of a plan: in segments if the history is larger than they take in, and
 // shortened if it is too long. It holds no lock during a request and writes nothing to the session.
 package write
 
@@ -42,7 +42,7 @@ type Writer struct {
 	Session      *history.Session // redacts what is sent and reported
 	Candidates   []*Candidate
 	OtherProcess bool // another process sent the prompt
-	Splits       int  // how often to halve the pieces of the history, because answers could not be used
+	Splits       int  // how often to halve the segments of the history, because answers could not be used
 	// finishedBefore holds the answers of an earlier attempt that failed after them.
 	FinishedBefore map[entry.SummaryRequest]string
 	Emit           func(kind event.Kind, change func(*event.Event))
@@ -151,7 +151,7 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (string, error) {
 	j := w.Attempt
 	if p.Prefix == nil || j.prefix == 0 {
-		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
+		return w.inSegments(ctx, c, *j, p, j.covered, j.prefix)
 	}
 	cut := len(j.covered) - j.prefix
 	before, turn, err := j.split(ctx, p)
@@ -159,15 +159,15 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 		return "", err
 	}
 	if cut == 0 || turn.Material.Words < policy.MinWords {
-		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
+		return w.inSegments(ctx, c, *j, p, j.covered, j.prefix)
 	}
 	var texts [2]string
 	var failed [2]error
 	var both sync.WaitGroup
 	ofTurn := p
 	ofTurn.Request, ofTurn.Function = p.Prefix, "Prompt.Prefix"
-	both.Go(func() { texts[0], failed[0] = w.inPieces(ctx, c, before, p, j.covered[:cut], 0) })
-	both.Go(func() { texts[1], failed[1] = w.inPieces(ctx, c, turn, ofTurn, j.covered[cut:], j.prefix) })
+	both.Go(func() { texts[0], failed[0] = w.inSegments(ctx, c, before, p, j.covered[:cut], 0) })
+	both.Go(func() { texts[1], failed[1] = w.inSegments(ctx, c, turn, ofTurn, j.covered[cut:], j.prefix) })
 	both.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
@@ -197,15 +197,15 @@ var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary 
 // is clipped.
 const MaxShrinks = 6
 
-// inPieces asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
-// they are summarised in pieces, each with the summary of those before it.
-func (w *Writer) inPieces(ctx context.Context, c *Candidate, j Attempt, p NamedPrompt, rest []history.Unit, prefix int) (string, error) {
+// inSegments asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
+// they are summarised in segments, each with the summary of those before it.
+func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p NamedPrompt, rest []history.Unit, prefix int) (string, error) {
 	shrinks, n := 0, 0
 	most := max(1, len(rest)>>w.Splits)
 	var refused error
 	for clip := 0; ; {
 		var err error
-		if n, err = w.pieceSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < MaxShrinks {
+		if n, err = w.segmentSize(ctx, c, &j, p, rest, prefix, n, most); errors.Is(err, errOneTooLarge) && w.mayClip && clip < MaxShrinks {
 			clip++ // one round is more than the candidate takes in: clip its texts, more each time
 			first, times, why := rest[0], clip, err
 			clipped, wrong := guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) (history.Unit, error) {
@@ -224,10 +224,10 @@ func (w *Writer) inPieces(ctx context.Context, c *Candidate, j Attempt, p NamedP
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
-		summary, err := w.Ask(ctx, c, p, j.part(rest[:n], max(0, n+prefix-len(rest))))
+		summary, err := w.Ask(ctx, c, p, j.segment(rest[:n], max(0, n+prefix-len(rest))))
 		switch k := refusal.Of(err).Kind; {
 		case k == refusal.Tokens && shrinks < MaxShrinks, k == refusal.Body && shrinks == 0:
-			shrinks++ // the candidate learnt from it, so the next piece is smaller
+			shrinks++ // the candidate learnt from it, so the next segment is smaller
 			refused, n = err, 0
 			continue
 		case k == refusal.Tokens, k == refusal.Body:
@@ -246,7 +246,7 @@ func (w *Writer) inPieces(ctx context.Context, c *Candidate, j Attempt, p NamedP
 	}
 }
 
-// continued returns the job that continues from the summary of a piece.
+// continued returns the job that continues from the summary of a segment.
 func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Attempt, error) {
 	m := j.Material
 	words, err := guard.Value(ctx, guard.NameTokenizer, func() string {
@@ -255,7 +255,7 @@ func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Atte
 	if err != nil {
 		return j, err
 	}
-	// The next piece needs only the words of this summary.
+	// The next segment needs only the words of this summary.
 	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
 	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, 0, nil
 	stand, err := j.replacement(ctx, m)
@@ -268,11 +268,11 @@ func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Atte
 
 var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
 
-// pieceSize returns how many of the units fit into one request with the summary before them, at least one. Their size
-// as text differs from their size as messages, so each guess is rendered. The first guess is the size of the piece
+// segmentSize returns how many of the units fit into one request with the summary before them, at least one. Their size
+// as text differs from their size as messages, so each guess is rendered. The first guess is the size of the segment
 // before, or all units. After that the guess doubles, or follows from the tokens that were needed, and then the range
-// is halved. A piece has at most most units, unless nothing can be split.
-func (w *Writer) pieceSize(ctx context.Context, c *Candidate, j *Attempt, p NamedPrompt, rest []history.Unit, prefix, guess, most int) (int, error) {
+// is halved. A segment has at most most units, unless nothing can be split.
+func (w *Writer) segmentSize(ctx context.Context, c *Candidate, j *Attempt, p NamedPrompt, rest []history.Unit, prefix, guess, most int) (int, error) {
 	if p.Forks {
 		most = len(rest)
 	}
@@ -283,7 +283,7 @@ func (w *Writer) pieceSize(ctx context.Context, c *Candidate, j *Attempt, p Name
 		n = min(n, guess)
 	}
 	for fits+1 < over {
-		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
+		m := j.segment(rest[:n], max(0, n+prefix-len(rest)))
 		_, err := w.render(ctx, c, p, m, w.answer(c))
 		large := failure.TooLarge(err)
 		if large && (n == 1 || p.Forks) { // nothing can be split

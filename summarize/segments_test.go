@@ -23,7 +23,7 @@ func numberedSummaries(n int) []models.Step {
 	return steps
 }
 
-func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
+func TestHistoryLargerThanTheWindowIsSummarisedInSegments(t *testing.T) {
 	for _, c := range []struct{ window, tokens, rounds int }{
 		{800, 60, 75}, {1000, 60, 75}, {1500, 60, 75}, {1500, 150, 30}, {2500, 60, 75}, {3999, 60, 75}, {3000, 300, 15}, {5000, 60, 75},
 	} {
@@ -68,7 +68,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 	}
 }
 
-func TestTheFirstPieceShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
+func TestTheFirstSegmentShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	d := newFileFixture(t, overflowing()...)
 	d.Answers(models.SaySummary("Summary 0."))
 	d.TakesIn(2 * budget)
@@ -80,13 +80,13 @@ func TestTheFirstPieceShowsTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	requests := d.Requests()[1:]
 	require.Greater(t, len(requests), 2)
 	require.Contains(t, requests[0].Messages[1].Text(), "Summary 0.\n\n<transcript path=")
-	require.Equal(t, "<conversation-summary>\nSummary 1.\n</conversation-summary>", requests[1].Messages[1].Text(), "a piece needs no breadcrumb")
+	require.Equal(t, "<conversation-summary>\nSummary 1.\n</conversation-summary>", requests[1].Messages[1].Text(), "a segment needs no breadcrumb")
 	got := compactions(d.Session)[1].Messages[0].Text()
 	require.Contains(t, got, fmt.Sprintf("Summary %d.", len(requests)))
 	require.Equal(t, 1, strings.Count(got, "<transcript "))
 }
 
-func TestAnUnusableAnswerToAPieceEndsTheMode(t *testing.T) {
+func TestAnUnusableAnswerToASegmentEndsTheMode(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
 	d.Answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
@@ -96,7 +96,7 @@ func TestAnUnusableAnswerToAPieceEndsTheMode(t *testing.T) {
 	require.NotContains(t, text(d.Requests()[2].Messages), "Summary 1.", "nothing of the mode that failed is used")
 }
 
-func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
+func TestASummaryOfASegmentThatIsTooLongIsCut(t *testing.T) {
 	d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.TakesIn(1500)
 	d.Target.Model = saying("## One\n" + words(700) + "\n\n## Two\n" + words(800))
@@ -104,7 +104,7 @@ func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
 	require.Equal(t, "started done/full", kinds(*d.Heard))
 }
 
-func TestACancelledPieceLeavesTheViewAsItWas(t *testing.T) {
+func TestACancelledSegmentLeavesTheViewAsItWas(t *testing.T) {
 	d := newFileFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	before := viewOf(t, d.Session)
 	d.TakesIn(1500)
@@ -125,8 +125,8 @@ func TestARoundLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 		before int // rounds before the large one
 		asked  int // requests
 	}{
-		{"the first round, after a piece with the user message", 0, 2},
-		{"a later round, after pieces with other rounds", 20, 3},
+		{"the first round, after a segment with the user message", 0, 2},
+		{"a later round, after segments with other rounds", 20, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
@@ -146,7 +146,7 @@ func TestARoundLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 	}
 }
 
-func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
+func TestADigestInSegmentsHasTheFirstAndTheLastSegment(t *testing.T) {
 	for _, window := range []int{1200, 1500, 2000, 3000} {
 		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
 			d := newFixture(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
@@ -163,15 +163,15 @@ func TestADigestInPiecesHasTheFirstAndTheLastPiece(t *testing.T) {
 			for _, r := range requests {
 				require.LessOrEqual(t, count(quarter{}, r.Messages), window)
 			}
-			require.Contains(t, got, "Fix the build, please: go build", "from the first piece")
+			require.Contains(t, got, "Fix the build, please: go build", "from the first segment")
 			require.Contains(t, got, "- file-74.go\n", "from the last")
 		})
 	}
 }
 
-func TestAPieceIsAsLargeAsFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
+func TestASegmentIsAsLargeAsFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
 	d := newFixture(t, chat.UserMessage(task))
-	d.Say(rounds(1, 4, 1200)...) // one fits into a piece
+	d.Say(rounds(1, 4, 1200)...) // one fits into a segment
 	d.Say(rounds(5, 60, 50)...)
 	d.TakesIn(2000)
 	d.Answers(numberedSummaries(10)...)
@@ -179,8 +179,8 @@ func TestAPieceIsAsLargeAsFitsWhateverTheSizeOfTheOneBefore(t *testing.T) {
 	require.Equal(t, 4+2, len(d.Requests()))
 }
 
-// Summaries of finished pieces are in the session, so the next attempt continues from them.
-func TestFinishedPiecesOutliveAFailure(t *testing.T) {
+// Summaries of finished segments are in the session, so the next attempt continues from them.
+func TestFinishedSegmentsOutliveAFailure(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fails func(asked int) bool
