@@ -115,7 +115,7 @@ func (w *walker) launch(ctx context.Context, o execution) *task {
 	return t
 }
 
-// keepDraft returns a function that keeps a draft for a render.
+// keep returns a function that keeps a summary for a render.
 func (t *task) keep(in *work, x *executor, background bool) func(context.Context, write.Written) error {
 	return func(ctx context.Context, d write.Written) error {
 		if background {
@@ -299,7 +299,7 @@ func (w *walker) settle(ctx context.Context, s *plan.Rendered, put, mustFit bool
 	if t.within != nil {
 		within = t.within(ctx)
 	}
-	m, err := w.measurer(ctx)
+	m, err := w.planner(ctx)
 	if err == nil {
 		var e entry.Entry
 		at := &place.Prompt{Measurer: m, Prompt: w.prompt, Budget: s.Budget, Newest: s.Newest, Messages: len(s.PromptMessages()), MustFit: mustFit}

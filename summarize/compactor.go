@@ -244,8 +244,8 @@ func (w *walker) release() {
 	}
 }
 
-// measurer returns a measurer of the session as it is now.
-func (w *walker) measurer(ctx context.Context) (*plan.Planner, error) {
+// planner returns a planner of the session as it is now.
+func (w *walker) planner(ctx context.Context) (*plan.Planner, error) {
 	l, err := w.c.read(ctx)
 	if err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func (w *walker) writerPrices() []sizing.Prices {
 }
 
 func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendered, error) {
-	m, err := w.measurer(ctx)
+	m, err := w.planner(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -462,7 +462,7 @@ func (w *walker) explain(ctx context.Context, d policy.Decision, o policy.Outcom
 
 // clear writes a clearing of old tool output to the session.
 func (w *walker) clear(ctx context.Context, s *plan.Rendered) error {
-	m, err := w.measurer(ctx)
+	m, err := w.planner(ctx)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (w *walker) writePlan(ctx context.Context, s *plan.Rendered, d policy.Decis
 	if w.c.Session.ReadOnly() {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, storage.ErrReadOnly)
 	}
-	m, err := w.measurer(ctx)
+	m, err := w.planner(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ type execution struct {
 	retry        func(error) bool // reports whether there will be another attempt; nil means no
 }
 
-// run runs a plan: it has the summary written and calls take, which puts the draft in place, or keeps it and returns
+// run runs a plan: it has the summary written and calls take, which puts the summary in place, or keeps it and returns
 // [errReady]. It holds the claim on the plan meanwhile. If the plan fails, it writes that to the session.
 func (x *executor) run(ctx context.Context, o execution, take func(context.Context, write.Written) error) error {
 	most := o.policy.Ask.TimeLimit
@@ -174,7 +174,7 @@ func mayPass(reasons []error) bool {
 	return passes
 }
 
-// draft opens the job of a plan, calls its hooks and has the summary written.
+// summarise opens an attempt at a plan, calls its hooks and has the summary written.
 func (x *executor) summarise(ctx context.Context, o execution) (write.Written, []error) {
 	l, err := x.journal.Read(ctx)
 	if err != nil {

@@ -97,7 +97,7 @@ func (x *executor) runBefore(ctx context.Context, j *write.Attempt) (got Interve
 		j.Material.Workspace = known
 	}
 	if x.hooks.BeforeCompact != nil {
-		occasion, whole := policy.Occasion(j.Plan.Occasion), j.Whole() // now, because a hook that is left behind must not read the job
+		occasion, whole := policy.Occasion(j.Plan.Occasion), j.Whole() // now, because a hook that is left behind must not read the attempt
 		got = hook(ctx, x.hooks, x.emit, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
 			return x.hooks.BeforeCompact(ctx, occasion, whole)
 		})

@@ -174,7 +174,7 @@
 //   - Thresholds by percent or tokens, per agent. A reserve that cannot be right in a small window becomes 15% of it.
 //   - The summary takes at most four fifths of the reserve and at most 16,384 tokens, and that of a turn's beginning half.
 //   - Only reads of skills are spared by clearing. Superseded reads and useless results are cleared first.
-//   - The usage is the larger of the reported and the own estimate: Measure.By = [policy.ByLarger].
+//   - The usage is the larger of the reported and the own estimate: Counting.By = [policy.ByLarger].
 //   - Before a summary, other methods are tried: the provider's own, images, a handoff.
 //   - The notes name the repository's state. The short summary is of the kept messages, and there is one list of files.
 //

@@ -66,8 +66,8 @@ type Counting struct {
 // CountBy says whose count a policy uses.
 type CountBy string
 
-// The measures. The ratio of a provider's count to ours is limited to 0.5 to 4. It is taken from the newest request to
-// the same model since the last compaction, clearing or change of model; without one it is 1.
+// The ways to count. The ratio of a provider's count to ours is limited to 0.5 to 4. It is taken from the newest
+// request to the same model since the last compaction, clearing or change of model; without one it is 1.
 const (
 	// ByCount is our own count.
 	ByCount CountBy = ""
@@ -80,7 +80,7 @@ const (
 // Background says how a summary that is made while the agent goes on is used.
 type Background struct {
 	// Wait is the ratio of the context window at which a prompt waits for the summary that is being made, from 0 to 1.
-	// By default it waits only if the prompt does not fit, by our own count or by the policy's measure.
+	// By default it waits only if the prompt does not fit, by our own count or by the policy's.
 	Wait float64
 	// WaitEnv names an environment variable that sets Wait instead ([Policy.WithEnv]).
 	WaitEnv string

@@ -17,8 +17,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/write"
 )
 
-// Place appends the compaction of a draft, which ends its plan. If at is not nil, the prompt must render with the
-// summary, and fit if at says so. The error is a [*entry.BoundaryError] if the entries to replace are gone.
+// Place appends the compaction of a written summary, which ends its plan. If at is not nil, the prompt must render with
+// the summary, and fit if at says so. The error is a [*entry.BoundaryError] if the entries to replace are gone.
 func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.Entry, error) {
 	none := entry.Entry{}
 	if ctx.Err() != nil {

@@ -247,7 +247,7 @@ func (j *Attempt) checkFirstKept(ctx context.Context, s *history.Session, by ele
 	return nil
 }
 
-// Event returns an event about the job.
+// Event returns an event about the attempt.
 func (j *Attempt) Event(kind event.Kind) event.Event {
 	e := event.Event{
 		Kind: kind, Plan: j.ID, Reason: policy.Occasion(j.Plan.Occasion), Background: j.Plan.Background,

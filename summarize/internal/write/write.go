@@ -36,7 +36,8 @@ import (
 // errSentElsewhere reports that a fork is not possible because another process sent the prompt.
 var errSentElsewhere = errors.New("summarize: another process sent the prompt, so the summary is asked for without its cache")
 
-// Writer asks models for the summary of a job. It holds no lock during a request, and writes nothing to the session.
+// Writer asks models for the summary of an attempt. It holds no lock during a request, and writes nothing to the
+// session.
 type Writer struct {
 	Attempt      *Attempt
 	Session      *history.Session // redacts what is sent and reported
@@ -145,7 +146,7 @@ func (w *Writer) Write(ctx context.Context, prompts []policy.Prompt) (Written, [
 	return Written{}, reasons
 }
 
-// summarise asks a candidate for a summary of everything that the job covers. If a turn is cut and the prompt has a
+// summarise asks a candidate for a summary of everything that the attempt covers. If a turn is cut and the prompt has a
 // Prefix, it makes two requests in parallel, one of them for that turn. If the turn alone is covered, or two summaries
 // would have too little room, it makes one request for everything.
 func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (string, error) {
@@ -179,7 +180,7 @@ func (w *Writer) summarise(ctx context.Context, c *Candidate, p NamedPrompt) (st
 	return prompts.Tidy(merged)
 }
 
-// split splits the job in two, for the history before the turn that is cut and for that turn. The turn gets three
+// split splits the attempt in two, for the history before the turn that is cut and for that turn. The turn gets three
 // eighths of the room for words.
 func (j *Attempt) split(ctx context.Context, p NamedPrompt) (before, turn Attempt, err error) {
 	frame, err := guard.Value(ctx, guard.NameMerge, func() int { return j.Material.Tokenizer.CountText(p.Merge("…", "…")) })
@@ -197,8 +198,8 @@ var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary 
 // is clipped.
 const MaxShrinks = 6
 
-// inSegments asks for a summary of some of the units that a job covers. If they are more than the candidate takes in,
-// they are summarised in segments, each with the summary of those before it.
+// inSegments asks for a summary of some of the units that an attempt covers. If they are more than the candidate takes
+// in, they are summarised in segments, each with the summary of those before it.
 func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p NamedPrompt, rest []history.Unit, prefix int) (string, error) {
 	shrinks, n := 0, 0
 	most := max(1, len(rest)>>w.Splits)
@@ -246,7 +247,7 @@ func (w *Writer) inSegments(ctx context.Context, c *Candidate, j Attempt, p Name
 	}
 }
 
-// continued returns the job that continues from the summary of a segment.
+// continued returns the attempt that continues from the summary of a segment.
 func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Attempt, error) {
 	m := j.Material
 	words, err := guard.Value(ctx, guard.NameTokenizer, func() string {
@@ -548,8 +549,8 @@ func (w *Writer) finish(ctx context.Context, c *Candidate, p NamedPrompt, text s
 	return d, w.addOwnCompaction(ctx, &d, text)
 }
 
-// addOwnCompaction adds the result of the provider's own compaction to the draft of the summary that it came with, if
-// there is room for both.
+// addOwnCompaction adds the result of the provider's own compaction to the summary that it came with, if there is room
+// for both.
 func (w *Writer) addOwnCompaction(ctx context.Context, d *Written, summary string) error {
 	var own chat.Parts
 	w.mu.Lock()
