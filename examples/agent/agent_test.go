@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 	"github.com/promptree-go/promptree/internal/test/sessiontest"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -75,7 +76,7 @@ func runJSON(t *testing.T, args ...string) outcome {
 		sum.Peak = max(sum.Peak, round.Tokens)
 		sum.Dropped += round.Dropped
 	}
-	require.Equal(t, code == exitOK, o.totals.Rounds > 0, "only a finished run has totals")
+	require.Equal(t, code == program.ExitOK, o.totals.Rounds > 0, "only a finished run has totals")
 	return o
 }
 
@@ -98,7 +99,7 @@ func said(t *testing.T, transcript string) []chat.Message {
 
 func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, exitOK, o.code, o.stderr)
+	require.Equal(t, program.ExitOK, o.code, o.stderr)
 	require.Empty(t, o.stderr)
 	require.GreaterOrEqual(t, len(o.rounds), 15)
 	require.Positive(t, o.totals.Compactions)
@@ -121,7 +122,7 @@ func TestAPageShowsEachRound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "run.html")
 			o := runJSON(t, append(args, "-page", file)...)
-			require.Equal(t, exitOK, o.code, o.stderr)
+			require.Equal(t, program.ExitOK, o.code, o.stderr)
 			page, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, o.totals.Rounds, strings.Count(string(page), `,"explain":"`))
@@ -131,7 +132,7 @@ func TestAPageShowsEachRound(t *testing.T) {
 
 func TestSurveyFailsWithoutTheBreadcrumb(t *testing.T) {
 	o := runJSON(t, "-dir", "../..", "-no-breadcrumb")
-	require.Equal(t, exitFailed, o.code)
+	require.Equal(t, program.ExitFailed, o.code)
 	require.Contains(t, o.stderr, "it said: I no longer have the SHA-256 of")
 	require.Contains(t, o.stderr, "nothing says where to look it up")
 	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
@@ -154,7 +155,7 @@ func TestASurveyFinishesInOtherFolders(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := runJSON(t, "-dir", folder(t, test.files))
-			require.Equal(t, exitOK, o.code, o.stderr)
+			require.Equal(t, program.ExitOK, o.code, o.stderr)
 			require.GreaterOrEqual(t, len(o.rounds), 15)
 			require.NoError(t, chat.Validate(append(said(t, o.transcript), chat.UserMessage("Thanks."))))
 		})
@@ -175,7 +176,7 @@ func folder(t *testing.T, files map[string]string) string {
 
 func TestASurveyOfAnEmptyFolderFails(t *testing.T) {
 	o := runJSON(t, "-dir", t.TempDir())
-	require.Equal(t, exitFailed, o.code)
+	require.Equal(t, program.ExitFailed, o.code)
 	require.Contains(t, o.stderr, "there are no files to survey")
 	require.Equal(t, 1, strings.Count(o.stderr, "\n"))
 }
@@ -183,7 +184,7 @@ func TestASurveyOfAnEmptyFolderFails(t *testing.T) {
 func TestATranscriptInTheFolderIsNotSurveyed(t *testing.T) {
 	dir := folder(t, map[string]string{"a.txt": "one two\n"})
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(dir, "t.jsonl")}, &stdout, &stderr), stderr.String())
+	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-dir", dir, "-transcript", filepath.Join(dir, "t.jsonl")}, &stdout, &stderr), stderr.String())
 	require.Contains(t, stdout.String(), "The SHA-256 of a.txt is ")
 }
 
@@ -231,7 +232,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitUsage, run(t.Context(), test.args, &stdout, &stderr))
+			require.Equal(t, program.ExitUsage, run(t.Context(), test.args, &stdout, &stderr))
 			require.Contains(t, stderr.String(), test.want)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 			require.Empty(t, stdout.String())
@@ -270,7 +271,7 @@ func TestBadInputFoundWhileRunningIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := runJSON(t, test.args...)
-			require.Equal(t, exitUsage, o.code)
+			require.Equal(t, program.ExitUsage, o.code)
 			require.Regexp(t, test.want, o.stderr)
 			require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
 		})
@@ -284,13 +285,13 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAFailureToWriteOutputIsReported(t *testing.T) {
 	var stderr bytes.Buffer
-	require.Equal(t, exitFailed, run(t.Context(), []string{"-session", smallSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
+	require.Equal(t, program.ExitFailed, run(t.Context(), []string{"-session", smallSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
 	require.Contains(t, stderr.String(), "no space left on device")
 }
 
 func TestHelpGoesToTheStandardOutput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "-window")
 	require.Empty(t, stderr.String())
 }
@@ -308,7 +309,7 @@ func TestReplayStaysWithinEveryWindow(t *testing.T) {
 				t.Run("in "+window, func(t *testing.T) {
 					t.Parallel()
 					o := runJSON(t, "-session", file, "-window", window)
-					require.Equal(t, exitOK, o.code, o.stderr)
+					require.Equal(t, program.ExitOK, o.code, o.stderr)
 					require.Len(t, o.rounds, asked)
 					if window != "128000" && window != "200000" { // in which the generated session has room
 						require.Positive(t, o.totals.Compactions)
@@ -359,11 +360,11 @@ func TestEveryFormatAndTheTranscriptOfAReplayAreReplayed(t *testing.T) {
 			want, asked := recorded(t, file)
 			require.NotZero(t, asked)
 			o := runJSON(t, "-session", file)
-			require.Equal(t, exitOK, o.code, o.stderr)
+			require.Equal(t, program.ExitOK, o.code, o.stderr)
 			require.Empty(t, cmp.Diff(want, encoded(t, said(t, o.transcript))))
 
 			again := runJSON(t, "-session", o.transcript)
-			require.Equal(t, exitOK, again.code, again.stderr)
+			require.Equal(t, program.ExitOK, again.code, again.stderr)
 			require.Equal(t, o.rounds, again.rounds)
 		})
 	}
@@ -371,12 +372,12 @@ func TestEveryFormatAndTheTranscriptOfAReplayAreReplayed(t *testing.T) {
 
 func TestATranscriptWithCompactionsIsReplayed(t *testing.T) {
 	o := runJSON(t, "-dir", "../..")
-	require.Equal(t, exitOK, o.code, o.stderr)
+	require.Equal(t, program.ExitOK, o.code, o.stderr)
 	require.Positive(t, o.totals.Compactions)
 	want := encoded(t, said(t, o.transcript))
 	for _, window := range []string{"4000", "6000", "128000"} {
 		again := runJSON(t, "-session", o.transcript, "-window", window)
-		require.Equal(t, exitOK, again.code, again.stderr)
+		require.Equal(t, program.ExitOK, again.code, again.stderr)
 		require.Len(t, again.rounds, len(o.rounds))
 		require.Equal(t, window != "128000", again.totals.Compactions > 0)
 		require.Empty(t, cmp.Diff(want, encoded(t, said(t, again.transcript))))
@@ -387,7 +388,7 @@ func TestATranscriptWithCompactionsIsReplayed(t *testing.T) {
 func TestASessionWithoutMessagesIsReplayed(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"s.jsonl": `{"type":"session","id":"a"}` + "\n"}), "s.jsonl")
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
+	require.Equal(t, program.ExitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "\n0 rounds, 0 compactions")
 	require.Empty(t, stderr.String())
 }
@@ -395,13 +396,13 @@ func TestASessionWithoutMessagesIsReplayed(t *testing.T) {
 func TestEveryPolicyIsAccepted(t *testing.T) {
 	for _, name := range policies.Names() {
 		o := runJSON(t, "-session", "../../history/importer/testdata/formats/pi-tree.jsonl", "-policy", name)
-		require.Equal(t, exitOK, o.code, o.stderr)
+		require.Equal(t, program.ExitOK, o.code, o.stderr)
 		require.Positive(t, o.totals.Spent)
 		require.Positive(t, o.totals.Whole)
 	}
 	for flag, want := range map[string]string{"-policy": "use one of a3s, copilot-chat", "-prices": `the prices of model "best" are unknown`} {
 		o := runJSON(t, flag, "best")
-		require.Equal(t, exitUsage, o.code)
+		require.Equal(t, program.ExitUsage, o.code)
 		require.Contains(t, o.stderr, want)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 // cancelling is a writer that interrupts the program after some lines.
@@ -41,7 +42,7 @@ func interrupted(t *testing.T, rounds int, args ...string) (transcript string, p
 	transcript = filepath.Join(t.TempDir(), "transcript.jsonl")
 	out := &cancelling{lines: rounds, cancel: cancel}
 	var stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, run(ctx, append(args, "-json", "-transcript", transcript), out, &stderr))
+	require.Equal(t, program.ExitInterrupted, run(ctx, append(args, "-json", "-transcript", transcript), out, &stderr))
 	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
 	return transcript, out.Bytes()
 }
@@ -77,7 +78,7 @@ func TestInterruptBeforeTheFirstRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, run(ctx, []string{"-dir", "../..", "-json"}, &stdout, &stderr))
+	require.Equal(t, program.ExitInterrupted, run(ctx, []string{"-dir", "../..", "-json"}, &stdout, &stderr))
 	require.Empty(t, stdout.String())
 	require.Contains(t, stderr.String(), "agent: interrupted; transcript: ")
 }
@@ -114,12 +115,12 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	case runtime.GOOS == "windows":
 		t.Skip("needs an interrupt that can be sent to a process")
 	}
-	program := filepath.Join(t.TempDir(), "agent")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	binary := filepath.Join(t.TempDir(), "agent")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
 	require.NoError(t, err, string(built))
 
 	transcript := filepath.Join(t.TempDir(), "transcript.jsonl")
-	cmd := exec.CommandContext(t.Context(), program, "-dir", "../..", "-pace", "200ms", "-json", "-transcript", transcript)
+	cmd := exec.CommandContext(t.Context(), binary, "-dir", "../..", "-pace", "200ms", "-json", "-transcript", transcript)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
@@ -136,7 +137,7 @@ func TestAnInterruptSignalEndsTheProcess(t *testing.T) {
 	}
 	require.NoError(t, lines.Err())
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, program.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
 	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
 	requireEndsWith(t, transcript, printed, rounds)
 }

@@ -15,6 +15,9 @@
 // policies. At the end it prints the cost of the run by the -prices of a model, and the cost without any compaction.
 //
 // -page run.html also writes a page: what filled the window at each step, what was compacted, and each prompt.
+//
+// Exit codes: 0 answered, 1 the answer was not found or something failed, 2 a flag, a file or the window is invalid,
+// 130 interrupted.
 package main
 
 import (
@@ -46,14 +49,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
-)
-
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1 // the agent did not find the answer, or something failed
-	exitUsage       = 2 // a flag, a file or the window is invalid
-	exitInterrupted = program.ExitInterrupted
 )
 
 func main() { program.Main(run) }
@@ -127,7 +122,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return program.ExitOK
 	}
 	transcript := ""
 	out := &noting{Writer: stdout}
@@ -157,47 +152,17 @@ func (n *noting) Write(data []byte) (int, error) {
 // report prints an error in one line and returns the exit code.
 func report(ctx context.Context, err error, transcript string, stderr io.Writer) int {
 	if err == nil {
-		return exitOK
+		return program.ExitOK
 	}
-	kept := ""
+	if _, tooSmall := errors.AsType[*render.BudgetExceededError](err); tooSmall {
+		err = program.UsageError{Err: fmt.Errorf("the -window is too small (tool definitions and a tenth of it are kept free): %w", err)}
+	}
+	code, text := program.Outcome(ctx, err)
 	if transcript != "" {
-		kept = "; transcript: " + transcript
+		text += "; transcript: " + transcript
 	}
-	_, usage := errors.AsType[program.UsageError](err)
-	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintf(stderr, "agent: interrupted%s\n", kept)
-		return exitInterrupted
-	case usage:
-		fmt.Fprintf(stderr, "agent: %s\n", program.OneLine(err))
-		return exitUsage
-	case tooSmall:
-		fmt.Fprintf(stderr, "agent: the -window is too small (tool definitions and a tenth of it are kept free): %s%s\n", program.OneLine(err), kept)
-		return exitUsage
-	default:
-		fmt.Fprintf(stderr, "agent: %s%s\n", program.OneLine(err), kept)
-		return exitFailed
-	}
-}
-
-// openSession opens the transcript, by default a new one in a temporary folder.
-func openSession(path string) (*history.Session, error) {
-	if path == "" {
-		dir, err := os.MkdirTemp("", "promptree-agent-")
-		if err != nil {
-			return nil, err
-		}
-		path = filepath.Join(dir, "transcript.jsonl")
-	}
-	session, err := history.Open(path, history.Options{})
-	if err != nil {
-		return nil, program.UsageError{Err: err}
-	}
-	if session.Leaf() != "" {
-		return nil, errors.Join(program.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", path)}, session.Close())
-	}
-	return session, nil
+	fmt.Fprintf(stderr, "agent: %s\n", text)
+	return code
 }
 
 // work runs the survey or the replay, and returns the path of the transcript.
@@ -239,11 +204,14 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
 		}
 	}
-	session, err := openSession(o.transcript)
+	session, err := agent.OpenSession(o.transcript)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
+	if session.Leaf() != "" {
+		return "", program.UsageError{Err: fmt.Errorf("%s already holds a session: name another file", o.transcript)}
+	}
 
 	var out printer = lines{json.NewEncoder(stdout)}
 	if !o.json {

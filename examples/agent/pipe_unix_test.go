@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 func TestAPipeIsRefusedWithoutWaiting(t *testing.T) {
@@ -16,7 +18,7 @@ func TestAPipeIsRefusedWithoutWaiting(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, flag := range []string{"-session", "-transcript", "-dir"} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), []string{flag, pipe}, &stdout, &stderr), flag)
+		require.Equal(t, program.ExitUsage, run(t.Context(), []string{flag, pipe}, &stdout, &stderr), flag)
 		require.Contains(t, stderr.String(), pipe, flag)
 	}
 }

@@ -14,6 +14,9 @@
 // The answer is printed as it arrives; notes go to standard error, and at the end the cost of the requests, with and
 // without compaction. -policy, one of the six, says when to compact; the same model writes the summaries. The session
 // is stored in a file; -session names one, and continues it if it exists, whichever model wrote it.
+//
+// Exit codes: 0 answered, 1 the model or its server failed, 2 a flag, a key, a file or the window is invalid, 130
+// interrupted.
 package main
 
 import (
@@ -26,7 +29,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
@@ -41,14 +43,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/record"
-)
-
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1 // the model or its server failed
-	exitUsage       = 2 // a flag, a key, a file or the window is invalid
-	exitInterrupted = program.ExitInterrupted
 )
 
 func main() {
@@ -111,7 +105,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return program.ExitOK
 	}
 	out := newTerminal(stdout, stderr)
 	session := ""
@@ -123,45 +117,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // report prints the outcome and the path of the session in one line, and returns the exit code.
 func report(ctx context.Context, err error, session string, out *terminal) int {
-	kept := ""
+	if _, tooSmall := errors.AsType[*render.BudgetExceededError](err); tooSmall {
+		err = program.UsageError{Err: fmt.Errorf("the window is too small: %w", err)}
+	}
+	code, text := program.Outcome(ctx, err)
+	text = cmp.Or(text, "done")
 	if session != "" {
-		kept = "; session: " + session
+		text += "; session: " + session
 	}
-	_, usage := errors.AsType[program.UsageError](err)
-	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
-	switch {
-	case err == nil:
-		out.note("live: done%s", kept)
-		return exitOK
-	case ctx.Err() != nil:
-		out.note("live: interrupted%s", kept)
-		return exitInterrupted
-	case usage:
-		out.note("live: %s%s", oneLine(err), kept)
-		return exitUsage
-	case tooSmall:
-		out.note("live: the window is too small: %s%s", oneLine(err), kept)
-		return exitUsage
-	default:
-		out.note("live: %s%s", oneLine(err), kept)
-		return exitFailed
-	}
-}
-
-// openSession opens the session, by default a new one in a temporary folder.
-func openSession(path string) (*history.Session, error) {
-	if path == "" {
-		dir, err := os.MkdirTemp("", "promptree-live-")
-		if err != nil {
-			return nil, err
-		}
-		path = filepath.Join(dir, "session.jsonl")
-	}
-	session, err := history.Open(path, history.Options{})
-	if err != nil {
-		return nil, program.UsageError{Err: err}
-	}
-	return session, nil
+	out.note("live: %s", text)
+	return code
 }
 
 // writePage writes the page of -page, unless no request was made.
@@ -189,7 +154,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if _, err := os.ReadDir(o.dir); err != nil {
 		return "", program.UsageError{Err: err}
 	}
-	session, err := openSession(o.session)
+	session, err := agent.OpenSession(o.session)
 	if err != nil {
 		return "", err
 	}

@@ -34,15 +34,17 @@ type provider struct {
 	window int
 	// open opens a model.
 	open func(ctx context.Context, w wanted) (served, error)
+	// api is the one of OpenAI's that a server speaks.
+	api openai.API
 }
 
 // providers by the prefix of -model.
 var providers = map[string]provider{
 	"openai": {
-		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openChatCompletions,
+		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openOpenAI, api: openai.ChatCompletions,
 	},
 	"openai-responses": {
-		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openResponses,
+		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openOpenAI, api: openai.Responses,
 	},
 	"anthropic": {keys: []string{"ANTHROPIC_API_KEY"}, address: "ANTHROPIC_BASE_URL", window: 200_000, open: openAnthropic},
 	"gemini": {
@@ -119,18 +121,10 @@ func (w wanted) open(ctx context.Context) (served, error) {
 // base returns the tokenizer for models without an exact one.
 func base() chat.Tokenizer { return tiktoken.O200k() }
 
-func openChatCompletions(ctx context.Context, w wanted) (served, error) {
-	return openOpenAI(ctx, openai.ChatCompletions, w)
-}
-
-func openResponses(ctx context.Context, w wanted) (served, error) {
-	return openOpenAI(ctx, openai.Responses, w)
-}
-
 // openOpenAI opens a model of OpenAI, or of a server that speaks one of its APIs.
-func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
+func openOpenAI(ctx context.Context, w wanted) (served, error) {
 	options := []openaioption.RequestOption{openaioption.WithAPIKey(w.key)}
-	model := &openai.Model{Name: w.name, API: api, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) }}
+	model := &openai.Model{Name: w.name, API: w.api, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) }}
 	if w.address != "" {
 		options = append(options, openaioption.WithBaseURL(w.address))
 	} else {
@@ -150,10 +144,10 @@ func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
 		}
 	}
 	if exact, err := tiktoken.ForModel(w.name); err == nil {
-		s.tokenizer = openai.Counter(api, exact)
+		s.tokenizer = openai.Counter(w.api, exact)
 		return s, nil
 	}
-	s.calibrated = &sizing.Calibrated{Base: openai.Counter(api, base())}
+	s.calibrated = &sizing.Calibrated{Base: openai.Counter(w.api, base())}
 	return s, nil
 }
 

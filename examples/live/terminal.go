@@ -119,8 +119,3 @@ func (t *terminal) repaired(first fmt.Stringer, changes int) {
 	t.mended = true
 	t.line("  The session has content that this model does not accept; requests are repaired (%d changes; the first: %v).", changes, first)
 }
-
-// oneLine returns an error in one line.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
-}

@@ -27,21 +27,28 @@ func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
 // Report returns the exit code of a program that ended with an error or nil. Unless that is [ExitOK], it writes the
-// error, or that the program was interrupted, in one line that begins with the program's name.
+// text of [Outcome] in a line that begins with the program's name.
 func Report(ctx context.Context, name string, err error, stderr io.Writer) int {
+	code, text := Outcome(ctx, err)
+	if code != ExitOK {
+		fmt.Fprintf(stderr, "%s: %s\n", name, text)
+	}
+	return code
+}
+
+// Outcome returns the exit code of a program that ended with an error or nil, and in one line the error, or that the
+// program was interrupted. The line is "" for [ExitOK].
+func Outcome(ctx context.Context, err error) (code int, text string) {
 	_, usage := errors.AsType[UsageError](err)
-	code := ExitFailed
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
-		return ExitOK
+		return ExitOK, ""
 	case ctx.Err() != nil:
-		fmt.Fprintf(stderr, "%s: interrupted\n", name)
-		return ExitInterrupted
+		return ExitInterrupted, "interrupted"
 	case usage:
-		code = ExitUsage
+		return ExitUsage, OneLine(err)
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", name, OneLine(err))
-	return code
+	return ExitFailed, OneLine(err)
 }
 
 // Run parses the arguments of a program, runs it with the options, and returns its exit code. What it writes is made

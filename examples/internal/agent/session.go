@@ -1,0 +1,26 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
+)
+
+// OpenSession opens a session's file, by default a new one in a temporary folder. If the file cannot be opened, the
+// error is a [program.UsageError].
+func OpenSession(path string) (*history.Session, error) {
+	if path == "" {
+		dir, err := os.MkdirTemp("", "promptree-")
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "session.jsonl")
+	}
+	session, err := history.Open(path, history.Options{})
+	if err != nil {
+		return nil, program.UsageError{Err: err}
+	}
+	return session, nil
+}
