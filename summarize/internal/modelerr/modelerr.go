@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"regexp"
 	"strconv"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/provider/refusal"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -39,24 +39,10 @@ func Convert(ctx context.Context, pkg string, err error) error {
 
 var statusText = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
 
-// statusOf returns the HTTP status of an error, or 0 if it has none. Each client library has its own type of error.
+// statusOf returns the HTTP status of an error, which it may have only in its text, or 0 if it has none.
 func statusOf(err error) int {
-	if coded, ok := errors.AsType[interface {
-		error
-		StatusCode() int
-	}](err); ok {
-		return coded.StatusCode()
-	}
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		v := reflect.Indirect(reflect.ValueOf(e))
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		for _, name := range []string{"HTTPStatusCode", "StatusCode", "Code"} {
-			if f := v.FieldByName(name); f.IsValid() && f.CanInt() && f.Int() >= 100 {
-				return int(f.Int())
-			}
-		}
+	if status := refusal.Status(err); status != 0 {
+		return status
 	}
 	if found := statusText.FindStringSubmatch(err.Error()); found != nil {
 		status, _ := strconv.Atoi(found[1])
