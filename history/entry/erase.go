@@ -26,33 +26,28 @@ func Erased(body Body) Body {
 	v := &visitor{show: func(p Passage) string { return erasedFor(p.Text) }, value: none}
 	switch b := body.(type) {
 	case Message:
-		b.Message, b.Data = erasedMessage(b.Message), nil
+		eraseMessage("", &b.Message)
+		b.Data = nil
 		return b
 	case CustomMessage:
 		b.Content, b.Data = erasedParts(b.Content), nil
 		return b
 	case Compaction:
-		b.Messages = each(b.Messages, "", func(_ string, m chat.Message) chat.Message { return erasedMessage(m) })
+		b.Messages = each(b.Messages, "", eraseMessage)
 		b.Thinking, b.Title, b.Summary = nil, "", Summary{Text: erasedFor(b.Text), Extension: b.Extension}
 		return b
 	case BranchSummary:
 		b.Summary = Summary{Text: erasedFor(b.Text), Extension: b.Extension}
 		return b
 	case Clearing:
-		b.Arguments = each(b.Arguments, "", func(_ string, c Cleared) Cleared {
-			c.Text = "{}"
-			return c
-		})
-		b.Results = each(b.Results, "", func(_ string, c Cleared) Cleared {
-			c.Text = cleared(c.Text)
-			return c
-		})
+		b.Arguments = each(b.Arguments, "", func(_ string, c *Cleared) { c.Text = "{}" })
+		b.Results = each(b.Results, "", func(_ string, c *Cleared) { c.Text = cleared(c.Text) })
 		return b
 	case Todos:
 		return Todos{Text: erasedFor(b.Text)}
 	case Preamble:
-		b.System = each(b.System, "", func(_ string, m chat.Message) chat.Message { return erasedMessage(m) })
-		b.Tools = each(b.Tools, "", func(_ string, t chat.Tool) chat.Tool { return chat.Tool{Name: t.Name} })
+		b.System = each(b.System, "", eraseMessage)
+		b.Tools = each(b.Tools, "", func(_ string, t *chat.Tool) { *t = chat.Tool{Name: t.Name} })
 		return b
 	case Plan:
 		b.Instructions, b.Thinking = "", nil
@@ -92,16 +87,15 @@ func cleared(text string) string {
 	return "-"
 }
 
-func erasedMessage(m chat.Message) chat.Message {
+// eraseMessage erases the content of a message.
+func eraseMessage(_ string, m *chat.Message) {
 	m.Name, m.Content = "", erasedParts(m.Content)
-	m.ToolCalls = each(m.ToolCalls, "", func(_ string, c chat.ToolCall) chat.ToolCall {
+	m.ToolCalls = each(m.ToolCalls, "", func(_ string, c *chat.ToolCall) {
 		c.Signature = ""
 		if len(c.Arguments) > len("{}") {
 			c.Arguments = "{}"
 		}
-		return c
 	})
-	return m
 }
 
 // erasedParts returns content with its text erased, and empty content if there was no text.
@@ -197,11 +191,10 @@ func (c *Copies) Without(body Body) (Body, bool) {
 		return v.body(body), changed
 	case Clearing:
 		list := func(of []Cleared, instead func(string) string) []Cleared {
-			return each(of, "", func(_ string, o Cleared) Cleared {
+			return each(of, "", func(_ string, o *Cleared) {
 				if c.cut(o.Text) != o.Text {
 					o.Text, changed = instead(o.Text), true
 				}
-				return o
 			})
 		}
 		b.Results = list(b.Results, cleared)

@@ -34,7 +34,7 @@ func (v *visitor) header(h Header) Header {
 func (v *visitor) body(body Body) Body {
 	switch b := body.(type) {
 	case Message:
-		b.Message = v.message("message", b.Message)
+		v.message("message", &b.Message)
 		b.Data = v.json("message.data", b.Data)
 		return b
 	case Shell:
@@ -63,27 +63,23 @@ func (v *visitor) body(body Body) Body {
 		return b
 	case Todos:
 		b.Text = v.text("todos.text", b.Text)
-		b.Items = each(b.Items, "todos.items", func(path string, t Todo) Todo {
+		b.Items = each(b.Items, "todos.items", func(path string, t *Todo) {
 			t.Text = v.text(path+".text", t.Text)
-			return t
 		})
 		return b
 	case Clearing:
-		b.Results = each(b.Results, "clearing.results", func(path string, c Cleared) Cleared {
+		b.Results = each(b.Results, "clearing.results", func(path string, c *Cleared) {
 			c.Text = v.text(path+".text", c.Text)
-			return c
 		})
-		b.Arguments = each(b.Arguments, "clearing.arguments", func(path string, c Cleared) Cleared {
+		b.Arguments = each(b.Arguments, "clearing.arguments", func(path string, c *Cleared) {
 			c.Text = v.arguments(path+".text", c.Text)
-			return c
 		})
 		return b
 	case Preamble:
 		b.System = each(b.System, "preamble.system", v.message)
-		b.Tools = each(b.Tools, "preamble.tools", func(path string, t chat.Tool) chat.Tool {
+		b.Tools = each(b.Tools, "preamble.tools", func(path string, t *chat.Tool) {
 			t.Description = v.text(path+".description", t.Description)
 			t.Parameters = v.json(path+".parameters", t.Parameters)
-			return t
 		})
 		return b
 	case Plan:
@@ -92,9 +88,8 @@ func (v *visitor) body(body Body) Body {
 		return b
 	case PlanEnd:
 		b.Error = v.text("planEnd.error", b.Error)
-		b.Finished = each(b.Finished, "planEnd.finished", func(path string, a SummaryAnswer) SummaryAnswer {
+		b.Finished = each(b.Finished, "planEnd.finished", func(path string, a *SummaryAnswer) {
 			a.Text = v.text(path+".text", a.Text)
-			return a
 		})
 		return b
 	case Unknown:
@@ -104,51 +99,48 @@ func (v *visitor) body(body Body) Body {
 	return body // it holds only identifiers and counts
 }
 
-// each visits the elements of a list, each with its path.
-func each[T any](list []T, path string, visit func(path string, element T) T) []T {
+// each returns a copy of a list whose elements were visited, each with its path.
+func each[T any](list []T, path string, visit func(path string, element *T)) []T {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i] = visit(path+"["+strconv.Itoa(i)+"]", list[i])
+		visit(path+"["+strconv.Itoa(i)+"]", &list[i])
 	}
 	return list
 }
 
-func (v *visitor) message(path string, m chat.Message) chat.Message {
+func (v *visitor) message(path string, m *chat.Message) {
 	v.role = m.Role
 	m.Name = v.text(path+".name", m.Name)
 	m.Content = v.parts(path+".content", m.Content)
-	m.ToolCalls = each(m.ToolCalls, path+".toolCalls", func(path string, c chat.ToolCall) chat.ToolCall {
+	m.ToolCalls = each(m.ToolCalls, path+".toolCalls", func(path string, c *chat.ToolCall) {
 		c.Arguments = v.arguments(path+".arguments", c.Arguments)
-		return c
 	})
 	v.role = ""
-	return m
 }
 
 // parts visits content. A changed image or document becomes a text, because it would be invalid, and changed thinking
 // loses its signature, so that it is not sent.
 func (v *visitor) parts(path string, parts chat.Parts) chat.Parts {
-	return each(parts, path, func(path string, part chat.Part) chat.Part {
-		switch p := part.(type) {
+	return each(parts, path, func(path string, part *chat.Part) {
+		switch p := (*part).(type) {
 		case chat.Text:
-			return chat.Text(v.text(path+".text", string(p)))
+			*part = chat.Text(v.text(path+".text", string(p)))
 		case chat.Image:
 			if url := v.text(path+".url", p.URL); url != p.URL {
-				return chat.Text(url)
+				*part = chat.Text(url)
 			}
 		case chat.Document:
 			if data := v.text(path+".data", p.Data); data != p.Data {
-				return chat.Text(data)
+				*part = chat.Text(data)
 			}
 		case chat.Thinking:
 			if text := v.text(path+".text", p.Text); text != p.Text {
-				return chat.Thinking{Text: text}
+				*part = chat.Thinking{Text: text}
 			}
 		case chat.Opaque:
 			p.Value = []byte(v.arguments(path+".value", string(p.Value)))
-			return p
+			*part = p
 		}
-		return part
 	})
 }
 
@@ -158,7 +150,7 @@ func (v *visitor) thinking(path string, list []chat.Thinking) []chat.Thinking {
 }
 
 func (v *visitor) summary(path string, s Summary) Summary {
-	file := func(path, name string) string { return v.text(path, name) }
+	file := func(path string, name *string) { *name = v.text(path, *name) }
 	s.Text = v.text(path+".text", s.Text)
 	s.Files.Read = each(s.Files.Read, path+".files.read", file)
 	s.Files.Modified = each(s.Files.Modified, path+".files.modified", file)
