@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/test/extremes"
 )
 
@@ -123,11 +123,7 @@ func oddEntry(r *rand.Rand, text string, value []byte) entry.Entry {
 func talked(t testing.TB, h entry.Header, redact func(entry.Passage) string) (*history.Session, *storage.Memory) {
 	t.Helper()
 	store := &storage.Memory{}
-	n := 0
-	o := history.Options{Header: h, Redact: redact, IDs: func() string {
-		n++
-		return "e" + strconv.Itoa(n)
-	}}
+	o := history.Options{Header: h, Redact: redact, IDs: numbered.IDs()}
 	s, err := history.New(t.Context(), store, o)
 	if err != nil { // nothing was written
 		require.Empty(t, slices.Collect(lines(store)))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -15,16 +14,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
-
-// numbered returns options that give entries the ids e1, e2, and so on.
-func numbered() history.Options {
-	n := 0
-	return history.Options{IDs: func() string {
-		n++
-		return "e" + strconv.Itoa(n)
-	}}
-}
 
 func sessionIn(t *testing.T, store storage.Store, o history.Options) *history.Session {
 	t.Helper()
@@ -36,7 +27,7 @@ func sessionIn(t *testing.T, store storage.Store, o history.Options) *history.Se
 // talk makes a session with entries of many types, two branches and a compaction on each.
 func talk(t *testing.T, store storage.Store) *history.Session {
 	t.Helper()
-	ctx, s := t.Context(), sessionIn(t, store, numbered())
+	ctx, s := t.Context(), sessionIn(t, store, history.Options{IDs: numbered.IDs()})
 	call := chat.ToolCall{ID: "c1", Name: "run", Arguments: `{"cmd":"make <all>"}`}
 	require.NoError(t, s.Append(ctx,
 		chat.UserMessage("one \xff"),
