@@ -192,14 +192,7 @@ func record(ctx context.Context, s *history.Session, said []*genai.Content) erro
 	if err := reuseCallIDs(write, s, messages, known); err != nil {
 		return err
 	}
-	var entries []entry.Entry
-	for _, m := range messages[known:] {
-		entries = append(entries, entry.Entry{Body: entry.Message{Message: m}})
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	if _, err := s.Add(write, entries...); err != nil {
+	if err := s.Append(write, messages[known:]...); err != nil {
 		return fmt.Errorf("adkagent: recording new messages: %w", err)
 	}
 	return nil

@@ -170,9 +170,6 @@ func record(ctx context.Context, s *history.Session, st state, called map[string
 	for _, b := range bodies[known:] {
 		entries = append(entries, entry.Entry{Body: b})
 	}
-	if len(entries) == 0 {
-		return nil
-	}
 	if _, err := s.Add(write, entries...); err != nil {
 		return fmt.Errorf("einoagent: recording new messages: %w", err)
 	}
