@@ -48,14 +48,6 @@ func (t *terminal) say(d chat.Delta) {
 	}
 }
 
-// endLine ends an incomplete line of the text.
-func (t *terminal) endLine() {
-	if t.open {
-		t.open = false
-		_, _ = io.WriteString(t.text, "\n")
-	}
-}
-
 // note prints a note in one line.
 func (t *terminal) note(format string, args ...any) {
 	t.mu.Lock()
@@ -63,8 +55,12 @@ func (t *terminal) note(format string, args ...any) {
 	t.line(format, args...)
 }
 
+// line prints a note in a line of its own.
 func (t *terminal) line(format string, args ...any) {
-	t.endLine()
+	if t.open {
+		t.open = false
+		_, _ = io.WriteString(t.text, "\n")
+	}
 	fmt.Fprintln(t.notes, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
 }
 

@@ -30,10 +30,6 @@ type codexReader struct {
 // codexTurn is a user message and the record before it.
 type codexTurn struct{ before, text string }
 
-func newCodex(b *builder) *codexReader {
-	return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}
-}
-
 // isCodex reports whether an object is the first line of a rollout of either form.
 func isCodex(o *object) bool {
 	if o.is("timestamp", kindText) && o.is("type", kindText) && o.is("payload", kindObject) {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -72,8 +73,7 @@ func (opts Options) Read(r io.Reader) (*Recording, error) {
 	if opts.MaxLine <= 0 {
 		opts.MaxLine = MaxLine
 	}
-	lines := newLineReader(r, opts.MaxLine)
-	lines.readOn = opts.SkipUnreadable
+	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: opts.MaxLine, readOn: opts.SkipUnreadable}
 	first, err := lines.object()
 	if bad, ok := errors.AsType[*LineError](err); ok {
 		if !startsDocument(lines) {
@@ -131,10 +131,10 @@ func detect(o *object, b *builder) (format, error) {
 		return &ownReader{builder: b}, nil
 	case typ == piSession && o.is("id", kindText), typ == piTitle && o.given("v") && o.given("pad"):
 		b.rec.Format = FormatPi
-		return newPi(b), nil
+		return &piReader{builder: b}, nil
 	case isCodex(o):
 		b.rec.Format = FormatCodex
-		return newCodex(b), nil
+		return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}, nil
 	case typ != "" && (o.given("sessionId") || o.given("leafUuid") || o.given("uuid") || typ == claudeSnapshot):
 		b.rec.Format = FormatClaudeCode
 		return newClaude(b), nil

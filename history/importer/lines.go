@@ -19,10 +19,6 @@ type lineReader struct {
 	tooLong bool   // whether that line is longer; it was skipped
 }
 
-func newLineReader(r io.Reader, maxLine int) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: maxLine}
-}
-
 // object returns the object on the next line that is not blank, and io.EOF at the end.
 func (l *lineReader) object() (*object, error) {
 	for {

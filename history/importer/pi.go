@@ -25,8 +25,6 @@ type piReader struct {
 	begun bool
 }
 
-func newPi(b *builder) *piReader { return &piReader{builder: b} }
-
 func (p *piReader) line(number int, o *object, raw []byte) error {
 	typ := o.text("type")
 	switch {

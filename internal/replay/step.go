@@ -41,11 +41,7 @@ func open(number int, path string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	return newSource(number, path, r), nil
-}
-
-func newSource(number int, path string, r *importer.Recording) source {
-	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}
+	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
 }
 
 // modelName returns the name of the last model that the session names, "" if it names none.
