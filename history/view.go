@@ -101,15 +101,13 @@ func (v View) Newest() string {
 // tokens, each in its middle, of which [Limits].Head is kept at the start. It is for a prompt that has less room for them
 // than [Limits].Results says.
 func (v View) NewestWithin(limits Limits, t chat.Tokenizer, limit int) View {
-	v.snapshot = nil // made from the fields
-	v.Turns = slices.Clone(v.Turns)
-	if len(v.Turns) == 0 || len(v.Turns[len(v.Turns)-1].Rounds) == 0 {
+	sn := *v.shown()
+	last := len(sn.turns) - 1
+	if last < 0 || len(sn.turns[last].rounds) == 0 {
 		return v
 	}
-	turn := &v.Turns[len(v.Turns)-1]
-	turn.Rounds = slices.Clone(turn.Rounds)
-	round := &turn.Rounds[len(turn.Rounds)-1]
-	round.Results = slices.Clone(round.Results)
+	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
+	round := sn.round(callAt{last, len(sn.turns[last].rounds) - 1})
 	results := make([]chat.Message, len(round.Results))
 	for i, e := range round.Results {
 		results[i] = e.Message()
@@ -118,7 +116,7 @@ func (v View) NewestWithin(limits Limits, t chat.Tokenizer, limit int) View {
 	for i, m := range results {
 		round.Results[i].Body = entry.Message{Message: m}
 	}
-	return v
+	return sn.view()
 }
 
 // Len returns how many messages of the session are shown, a turn's start and each message of a round counted as one.

@@ -87,6 +87,22 @@ func nodesOf(t testing.TB, e elements.Node, s elements.Sizing) elements.Node {
 	return n
 }
 
+func TestOtherRoundsAreNotFinishedAnewIfTheNewestIsCut(t *testing.T) {
+	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(10)), calls("c2"), chat.ToolResult("c2", numberedLines(100)))
+	shown := func(v history.View) elements.Nodes {
+		n, err := history.TurnRounds{Session: s}.Render(history.WithView(t.Context(), s, v), elements.Sizing{PromptBudget: 4000, Tokenizer: quarter{}})
+		require.NoError(t, err)
+		return n.(elements.Nodes)
+	}
+	v := viewOf(t, s)
+	whole, cut := shown(v), v.NewestWithin(history.Limits{}, quarter{}, 50)
+	before := shown(cut)
+	require.True(t, whole[0] == before[0], "the same element")
+	require.NotEqual(t, whole[1], before[1])
+	require.NotEqual(t, before[1], shown(cut.NewestWithin(history.Limits{}, quarter{}, 30))[1])
+	require.Equal(t, []elements.Nodes{whole, before}, []elements.Nodes{shown(v), shown(cut)}, "each view stays as it was")
+}
+
 func TestTheCallerMayChangeAView(t *testing.T) {
 	s := agenda(t)
 	before, shown := viewOf(t, s), renderedIn(t, t.Context(), prompt(s))
