@@ -129,15 +129,13 @@ func TestAnotherSessionShowsAnErasureAfterRefresh(t *testing.T) {
 
 func TestEntriesOfEveryTypeCanBeErased(t *testing.T) {
 	path := tempFile(t)
-	data, err := os.ReadFile("testdata/format.jsonl")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, data, 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(content(t, "testdata/format.jsonl")), 0o600))
 	s := opened(t, path)
 	var list []string
 	for _, e := range all(t, s) {
 		list = append(list, e.ID)
 	}
-	_, err = s.Erase(t.Context(), list...)
+	_, err := s.Erase(t.Context(), list...)
 	require.NoError(t, err)
 	for _, word := range []string{"hello", "so far", "make", "look", "first this", "words", "a.go", `"k":1`} {
 		require.NotContains(t, content(t, path), word)

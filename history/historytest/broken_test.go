@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,15 +165,18 @@ func TestTheSuiteFindsEachFault(t *testing.T) {
 		})
 		return
 	}
-	names := []string{"none"}
-	for name := range faults {
-		names = append(names, name)
-	}
-	for _, name := range names {
+	findsEach(t, brokenEnv, slices.Collect(maps.Keys(faults)))
+}
+
+// findsEach runs the calling test in a child process for each name of a fault, which it puts into the environment, and
+// for "none". The test must fail except for "none".
+func findsEach(t *testing.T, env string, faults []string) {
+	for _, name := range append(faults, "none") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			child := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsEachFault$")
-			child.Env = append(os.Environ(), brokenEnv+"="+name)
+			test, _, _ := strings.Cut(t.Name(), "/")
+			child := exec.Command(os.Args[0], "-test.run=^"+test+"$")
+			child.Env = append(os.Environ(), env+"="+name)
 			out, err := child.CombinedOutput()
 			if name == "none" {
 				require.NoError(t, err, string(out))

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"iter"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/storage"
@@ -248,21 +245,7 @@ func TestTheSuiteFindsMistakesOfAStoreInADatabase(t *testing.T) {
 		})
 		return
 	}
-	for _, name := range append([]string{"none"}, mistakes...) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			child := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsMistakesOfAStoreInADatabase$")
-			child.Env = append(os.Environ(), mistakeEnv+"="+name)
-			out, err := child.CombinedOutput()
-			if name == "none" {
-				require.NoError(t, err, string(out))
-				return
-			}
-			require.Error(t, err)
-			require.Contains(t, string(out), "--- FAIL")
-			require.NotContains(t, string(out), "panic")
-		})
-	}
+	findsEach(t, mistakeEnv, mistakes)
 }
 
 // mistakeEnv names the mistake of the store that a child process runs the tests on.

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -22,13 +23,6 @@ func compacted(t *testing.T, s *history.Session) string {
 	added, err = s.Add(t.Context(), entry.Entry{Body: entry.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
 	require.NoError(t, err)
 	return added[0].ID
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(data)
 }
 
 func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
@@ -51,8 +45,8 @@ func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 	require.Equal(t, []int{1, 2}, []int{first.Number, second.Number})
 	require.Equal(t, "Second.", second.Title)
 	require.NotEmpty(t, first.Compaction)
-	require.Contains(t, content(t, first.Path), "\nAll of it.\n")
-	index := content(t, filepath.Join(dir, "index.md"))
+	require.Contains(t, compacttest.Content(t, first.Path), "\nAll of it.\n")
+	index := compacttest.Content(t, filepath.Join(dir, "index.md"))
 	require.Contains(t, index, "2 made")
 	require.Contains(t, index, "2. [Second.](002-second.md)")
 
@@ -66,14 +60,14 @@ func TestCheckpointsAreNumberedListedAndIndexedByBranch(t *testing.T) {
 	require.NoError(t, folder.Index(t.Context(), s))
 	const rest = "\n1 more where the conversation has gone another way since.\n\n2. [Second.](002-second.md)\n"
 	made := "\n1 made, each when the conversation was compacted.\n\n1. [Täglich: \\[the\\] build/../fix](001-täglich-the-build-fix.md)\n"
-	require.Equal(t, "# Checkpoints\n"+made+rest, content(t, filepath.Join(dir, "index.md")), "the other branch is listed separately")
+	require.Equal(t, "# Checkpoints\n"+made+rest, compacttest.Content(t, filepath.Join(dir, "index.md")), "the other branch is listed separately")
 
 	require.NoError(t, s.Branch(t.Context(), second.Compaction))
 	on, err = folder.ListOn(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, list, on, "the session returned to the second")
 	require.NoError(t, folder.Index(t.Context(), s))
-	require.Equal(t, index, content(t, filepath.Join(dir, "index.md")))
+	require.Equal(t, index, compacttest.Content(t, filepath.Join(dir, "index.md")))
 	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(t.Context(), s), "nothing to list")
 }
 

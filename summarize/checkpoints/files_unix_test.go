@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -42,7 +43,7 @@ func eachIrregular(t *testing.T, test func(t *testing.T, makeAt func(path string
 			case <-time.After(10 * time.Second):
 				t.Fatal("the test hangs")
 			}
-			require.Empty(t, content(t, file), "the target of a link is not written")
+			require.Empty(t, compacttest.Content(t, file), "the target of a link is not written")
 			require.NoFileExists(t, none)
 		})
 	}
@@ -64,7 +65,7 @@ func TestOnlyRegularFilesAreCheckpoints(t *testing.T) {
 		list, err = folder.List()
 		require.NoError(t, err)
 		require.Equal(t, []checkpoints.Checkpoint{first, third}, list)
-		require.NotContains(t, content(t, filepath.Join(folder.Dir, "index.md")), "002")
+		require.NotContains(t, compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "002")
 	})
 }
 

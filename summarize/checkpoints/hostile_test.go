@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -29,7 +30,7 @@ func TestATitleIsEscapedInItsLine(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, list, 1)
 			require.Equal(t, c.want, list[0].Title)
-			lines := strings.Split(content(t, filepath.Join(folder.Dir, "index.md")), "\n")
+			lines := strings.Split(compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), "\n")
 			require.Contains(t, lines, c.listed)
 		})
 	}
@@ -57,10 +58,10 @@ func FuzzList(f *testing.F) {
 		require.NoError(t, listErr)
 		require.Equal(t, append(before, point), after)
 		if name != "index.md" {
-			require.Equal(t, string(data), content(t, path), "the file is unchanged")
+			require.Equal(t, string(data), compacttest.Content(t, path), "the file is unchanged")
 		}
 		if err == nil {
-			require.Len(t, indexLine.FindAllString(content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
+			require.Len(t, indexLine.FindAllString(compacttest.Content(t, filepath.Join(folder.Dir, "index.md")), -1), len(after), "each checkpoint has a line, and nothing else")
 		}
 	})
 }
