@@ -250,25 +250,21 @@ func (b *filler) pair(messages []tree.ID, by int) {
 
 // tokensOf estimates how many tokens the prompt takes for what was put back.
 func (b *filler) tokensOf(back []restored) (all tokenRange) {
-	whole, framed := map[tree.ID]bool{}, map[tree.ID]bool{} // what is counted with everything in it; with its calls
-	for _, r := range back {
-		if r.Call < 0 {
-			framed[r.Node], whole[r.Node] = true, r.was.Cause != tree.ByEmptiness
+	counted := map[tree.ID]bool{}
+	add := func(n tree.ID) {
+		if !counted[n] {
+			all, counted[n] = all.plus(b.own(n)), true
 		}
 	}
 	for _, r := range back {
-		within := r.Call >= 0 && framed[r.Node]
-		for up := b.state.Tree.Nodes[r.Node].Parent; up != tree.None && !within; up = b.state.Tree.Nodes[up].Parent {
-			within = whole[up]
-		}
 		switch {
-		case within:
-		case r.Call >= 0:
-			all = all.plus(tokenRange{b.count.Call(b.state.Tree.Extra(r.Node).Calls[r.Call]), unknown})
+		case r.Call >= 0 && !counted[r.Node]:
+			all.high += unknown
+		case r.Call >= 0: // with its message
 		case r.was.Cause == tree.ByEmptiness:
-			all = all.plus(b.own(r.Node))
+			add(r.Node)
 		default:
-			b.state.At(tree.Latest).Walk(r.Node, func(n tree.ID) { all = all.plus(b.own(n)) })
+			b.state.At(tree.Latest).Walk(r.Node, add)
 		}
 	}
 	if !b.count.Joins() {
