@@ -142,7 +142,8 @@ func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 // use a [TextChunk] with a break.
 //
 // A prompt with an Expandable is counted during layout, and if it is fitted to several budgets, it is pruned separately
-// for each. As in prompt-tsx, an Expandable that has grown no longer has a priority, so it is pruned last.
+// for each. Several are offered tokens by priority, the highest first. As in prompt-tsx, an Expandable that has grown no
+// longer has a priority, so it is pruned last.
 type Expandable struct {
 	Props
 	Value func(ctx context.Context, s Sizing) (Node, error)

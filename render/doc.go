@@ -157,8 +157,8 @@
 //
 // [Result.Survey] returns for every piece the budget from which on it is kept, and for a text that may be trimmed its
 // size at each budget. It prunes once, as far as possible: 5 ms for 2,000 tags with trimmed text in them, half the time
-// of their render, and 20 ms for 20,000. The time grows in proportion to the pieces. Two things are counted again each time:
-// the list of tools if one of them is removed, and a message in which a part stood between two texts.
+// of their render, and 20 ms for 20,000. The time grows in proportion to the pieces. Two things are counted again each
+// time: the list of tools if one of them is removed, and a message in which a part stood between two texts.
 //
 // # Parts of a prompt that do not change
 //
@@ -306,12 +306,13 @@
 // the text; otherwise it is counted when pruning first needs its count, and never if it is certain to be removed. A
 // second pass writes the tree, and each pruning that fits do not share starts with a pass. After that, each removed
 // piece costs a look at the head of a sorted list on each level above it. A removed text also costs the count of a few
-// bytes where its neighbours meet; other removals share some ten more passes over what is left of their message. So n
-// pieces take n·(depth + log n).
+// bytes where its neighbours meet, and a removed part or call its own count, as long as another of its type is
+// left and no two texts meet; other removals share some ten more passes over what is left of their message. So n pieces
+// take n·(depth + log n).
 //
 // With a tokenizer that is not a [chat.Joiner], each of these passes counts the whole message: 10 to 32 times for a
 // message of 1,000 to 10,000 pieces, in the tests. The same holds for any tokenizer if a message is inside another
-// ([Options.Compatible]). Each part or call that is removed takes two counts of a message that holds nothing else.
+// ([Options.Compatible]).
 //
 // Layout and fitting each run on a goroutine of their own, for which the caller waits, because elements and tokenizers
 // are the caller's code (internal/guard). Elements of the caller's own types that share a flex group render in

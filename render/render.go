@@ -48,8 +48,10 @@ type Options struct {
 	//     LegacyPrioritization, and one in which a message is removed for a limit. With a tool call, the group that it
 	//     is linked to is removed.
 	//   - In the last flex group, elements that ask for a share get what the others leave ([elements.Sizing]).
-	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to be removed. See Trimming
-	//     on the package's page.
+	//   - A text chunk with a break is laid out whole, unless it asks for a share itself, and trimmed rather than dropped
+	//     if it is the last piece to be removed. A required one is trimmed to a limit. See Trimming and Shares on the
+	//     package's page.
+	//   - Tokens to spare are offered to expandables by priority, the highest first, and not in the order of layout.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	//   - A prompt of which pruning leaves no message is an error: [*EmptyError].
 	Compatible bool
@@ -143,7 +145,8 @@ type listing struct {
 //     FlexGrow first, then each FlexGrow value from high to low. The share only says how much an element may use; see
 //     [elements.Props].
 //  2. Limit and grow. Token limits are kept in the reverse order of layout, the whole prompt's budget last. If a limit
-//     has tokens left, they are offered to each [elements.Expandable] in it, in the order of rendering.
+//     has tokens left, they are offered to each [elements.Expandable] and [elements.First] in it, those of the highest
+//     priority first.
 //  3. Prune. If a limit is exceeded, one piece after the other is removed, the least important first, until the exact
 //     count fits. Required pieces stay.
 //  4. If nothing more may be removed and it still does not fit, the error is a [*BudgetExceededError]. If the prompt had

@@ -13,9 +13,9 @@ import (
 // counted.
 type bound struct {
 	container tree.ID
-	known     bool                    // container was counted
-	tokens    int                     // its count
-	freed     int                     // the most tokens that it may have lost since
+	known     bool                   // container was counted
+	tokens    int                    // its count
+	freed     int                    // the most tokens that it may have lost since
 	scale     float64                // tokens that may be freed per token of a removed piece
 	parts     map[tree.ID]*partsLeft // by message; only messages that have parts or calls
 }
