@@ -13,8 +13,8 @@ import (
 // is lost: the session keeps the output. The zero value clears nothing.
 //
 // The newest Keep tokens of output stay; a result that is partly among them stays whole. Each older result is cleared
-// unless it is from one of the Never tools, was cleared already, has fewer tokens than Least, or takes no more than its
-// placeholder. If all of them together save less than Saves, nothing is cleared.
+// unless it is from one of the Never tools, was cleared already, has fewer tokens than Least or LeastPlaceholders, or takes
+// no more than its placeholder. If all of them together save less than Saves, nothing is cleared.
 type ClearRule struct {
 	// Keep is the number of tokens of the newest output that stay. 0 turns clearing off.
 	Keep int
@@ -31,6 +31,9 @@ type ClearRule struct {
 	Saves int
 	// Least is the size, in tokens, below which a result stays. It counts towards Keep. Defaults to 0.
 	Least int
+	// LeastPlaceholders is the same in tokens of the placeholder: with 8, a result stays unless it is at least eight times
+	// as large as what would stand for it. Defaults to 0.
+	LeastPlaceholders int
 	// Never names the tools whose output always stays, ignoring case. It counts towards Keep.
 	Never []string
 	// Placeholder returns the replacement for a result. Defaults to a note that names the entry of the transcript that
@@ -53,7 +56,7 @@ type ClearedOutput struct {
 // Where returns a sentence that tells the model where to find the output.
 func (o ClearedOutput) Where() string {
 	if o.Transcript == "" {
-		return "It is entry " + o.Entry + " of the session's transcript; call the tool again if you need it."
+		return "It is entry " + o.Entry + " of the session's transcript."
 	}
 	return "It is entry " + o.Entry + " of the session's transcript at " + plaintext.PathLine(o.Transcript) + "."
 }

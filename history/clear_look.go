@@ -140,8 +140,9 @@ func (l *looking) clearable() Clearable {
 // clearResult clears a result if its placeholder is smaller, and returns the number of tokens saved.
 func (l *looking) clearResult(c *Clearable, o output) int {
 	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
-	saved := o.tokens - l.t.CountText(text)
-	if saved <= 0 || o.tokens < l.Least || sendable.Blank(text) {
+	placeholder := l.t.CountText(text)
+	saved := o.tokens - placeholder
+	if saved <= 0 || o.tokens < l.Least || float64(o.tokens) < float64(l.LeastPlaceholders)*float64(placeholder) || sendable.Blank(text) {
 		return 0
 	}
 	c.Results = append(c.Results, entry.Cleared{Entry: o.entry, Text: text})

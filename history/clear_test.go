@@ -134,6 +134,8 @@ func TestAClearRuleClearsOutputOlderThanItKeeps(t *testing.T) {
 		{"output that fits stays", rule, "a:60 a:40", "60 40", 0},
 		{"the newest result stays whatever its size", rule, "a:5 a:5000", "- 5000", 3},
 		{"a result no larger than its placeholder stays", rule, "a:2 a:3 a:100", "2 - 100", 1},
+		{"a small result stays", history.ClearRule{Keep: 100, Least: 60, Placeholder: short}, "a:59 a:60 a:100", "59 - 100", 58},
+		{"a result that is not many times its placeholder stays", history.ClearRule{Keep: 100, LeastPlaceholders: 8, Placeholder: short}, "a:15 a:16 a:100", "15 - 100", 14},
 		{"parallel results are cleared one by one", rule, "a:60+a:70+a:80 a:50", "-+-+80 50", 126},
 		{"nothing is cleared if too little is saved", saving, "a:100 a:50 a:100", "100 50 100", 0},
 		{"all older output is cleared if enough is saved", saving, "a:100 a:54 a:100", "- - 100", 150},
@@ -194,7 +196,7 @@ func TestAPlaceholderSaysWhereTheOutputIs(t *testing.T) {
 	}{
 		{"a rule with its own placeholder", keepingRule(), talk(t, user), "[output pruned — re-read file or re-run command if needed]"},
 		{"a rule whose placeholder has the tokens", savingRule(), file, "[Output truncated - 50000 tokens]"},
-		{"the default in memory names the entry", history.ClearRule{Keep: 1}, talk(t, user), "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript; call the tool again if you need it."},
+		{"the default in memory names the entry", history.ClearRule{Keep: 1}, talk(t, user), "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript."},
 		{"the default in a file names the entry and the transcript", history.ClearRule{Keep: 1}, file, "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript at " + file.Path() + "."},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

@@ -37,7 +37,10 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
 					d.Policy = policies.All()[name]
-					d.Policy.Replace.NoBreadcrumb = true // it names the file, which differs
+					d.Policy.Replace.NoBreadcrumb = true // it names the file, which differs, and so do notes for cleared output
+					if d.Policy.Clear.Rule.Placeholder == nil {
+						d.Policy.Clear.Rule.Placeholder = func(o history.ClearedOutput) string { return "[entry " + o.Entry + "]" }
+					}
 					for i := range d.Policy.Trigger {
 						d.Policy.Trigger[i].Background = false // a summary is in the session only once it is made
 					}

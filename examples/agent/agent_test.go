@@ -130,6 +130,18 @@ func TestAPageShowsEachRound(t *testing.T) {
 	}
 }
 
+// Old output is cleared there, and nothing is compacted.
+func TestASurveyFindsTheDetailInALargeWindow(t *testing.T) {
+	for _, name := range policies.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := runJSON(t, "-dir", "../..", "-policy", name, "-window", "200000")
+			require.Equal(t, program.ExitOK, o.code, o.stderr)
+			require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, o.totals.Answer)
+		})
+	}
+}
+
 func TestSurveyFailsWithoutTheBreadcrumb(t *testing.T) {
 	o := runJSON(t, "-dir", "../..", "-no-breadcrumb")
 	require.Equal(t, program.ExitFailed, o.code)

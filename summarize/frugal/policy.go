@@ -1,7 +1,6 @@
 package frugal
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/promptree-go/promptree/history"
@@ -42,7 +41,7 @@ func PolicyAt(loss float64) policy.Policy {
 			{On: policy.OnDemand},
 		},
 		Clear: policy.Clear{
-			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Placeholder: placeholder},
+			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Least: 200, LeastPlaceholders: 8},
 			CostFactor: carry, Loss: loss / 10,
 		},
 		Cut:      history.Cut{Tokens: kept, Share: 0.2},
@@ -50,11 +49,6 @@ func PolicyAt(loss float64) policy.Policy {
 		Replace:  policy.Replace{Max: 4_000},
 		Overflow: policy.Overflow{LastResort: policy.ResortTruncate},
 	}
-}
-
-// placeholder returns the text that replaces cleared output.
-func placeholder(o history.ClearedOutput) string {
-	return "[" + strconv.Itoa(o.Tokens) + " tokens of output left out here: call the tool again if they are needed]"
 }
 
 // carry is the fraction of a compaction's cost that carrying the history must reach before the policy compacts. From

@@ -1,11 +1,13 @@
 package frugal_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/frugal"
@@ -31,6 +33,25 @@ func steps(t *testing.T, p policy.Policy, prices sizing.Prices, rounds int) (com
 		largest = max(largest, r.Tokens)
 	}
 	return len(compacttest.Compactions(d.Session)), largest
+}
+
+// A hash or an exit code costs few tokens and may be needed. What is cleared can be found.
+func TestSmallOutputIsNotClearedAndLargeOutputIsNamed(t *testing.T) {
+	session := &history.Session{}
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("hash the files")))
+	for i, words := range []int{150, 3000, 30_000, 10} {
+		id := fmt.Sprint("c", i)
+		require.NoError(t, session.Append(t.Context(),
+			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}}, chat.ToolResult(id, compacttest.Words(words))))
+	}
+	view, err := session.View(t.Context())
+	require.NoError(t, err)
+	c, ok := frugal.Policy().Clear.Rule.Find(view, compacttest.Quarter{})
+	require.True(t, ok)
+	require.Len(t, c.Results, 1)
+	require.Equal(t, view.Turns[0].Rounds[1].Results[0].ID, c.Results[0].Entry)
+	require.Contains(t, c.Results[0].Text, "It is entry "+c.Results[0].Entry)
+	require.NotContains(t, c.Results[0].Text, "again", "the call may have effects")
 }
 
 // Without prices the rule uses the usual proportions, and without reported usage the messages of the session.

@@ -197,7 +197,7 @@ func (p Policy) Validate() error {
 		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
-		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
+		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Rule.LeastPlaceholders", p.Clear.Rule.LeastPlaceholders), notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
 		notBelow0("Clear.CostFactor", p.Clear.CostFactor), notBelow0("Clear.Loss", p.Clear.Loss),
 		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
