@@ -352,7 +352,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policyFile, "LoweredBase: true", "LoweredBase: false"),
-				statements.Change(engine+"internal/plan/size.go", "return clamp.Sum(t.Budget, ToolTokens(t))", "return clamp.Sum(2*t.Budget, ToolTokens(t))"),
+				statements.Change(engine+"internal/plan/size.go", "return clamp.Sum(t.Budget, ToolTokens(t))", "return clamp.Sum(t.Budget/2, ToolTokens(t))"),
 			},
 		},
 		{
@@ -550,7 +550,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(policyFile, "Background: true, ", ""),
-				statements.Change(engine+"recover.go", "result, err = w.walk(ctx, policy.OnContextLimit)", "result, err = w.resized()"),
+				statements.Change(engine+"recover.go", "result, err = w.walk(ctx, policy.OnContextLimit)", "result, err = w.resized(ctx)"),
 			},
 		},
 		{
@@ -957,7 +957,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, late, got[len(got)-4:])
 				require.NotContains(t, compacttest.Text(d.Request().Messages), "[output 090]")
 			}),
-			Mutants: []statements.Mutant{statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
+			Mutants: []statements.Mutant{statements.Change(engine+"internal/place/place.go", "FirstKept: j.Plan.FirstKept, Thinking", "FirstKept: p.Journal.Session.Leaf(), Thinking")},
 		},
 		{
 			Says: "the cut is never between a call and its results, however late they came",
@@ -1205,8 +1205,8 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/plan/resort.go", "		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))\n",
-					"		messages, _ := g.Truncate(s.Over.Messages, s.PromptTools(m.Target))\n		_, _ = m.Session.Add(ctx, entry.Entry{Body: entry.Compaction{Messages: messages[1:2]}})\n"),
+				statements.Change(engine+"recover.go", "	w.c.emit(ctx, event.Event{\n		Kind: s.Resort.Event,",
+					"	_, _ = w.c.Session.Add(ctx, entry.Entry{Body: entry.Compaction{Messages: result.Messages[1:2]}})\n	w.c.emit(ctx, event.Event{\n		Kind: s.Resort.Event,"),
 			},
 		},
 		{
