@@ -344,7 +344,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policyFile, "{{Ratio: 0.65", "{{On: policy.OnContextLimit, Ratio: 0.65"),
-				statements.Change(engine+"demand.go", "if _, err := w.walk(ctx, policy.OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
+				statements.Change(engine+"demand.go", "if _, err := w.walk(ctx, policy.OnRender); err != nil", "if _, err := w.walk(ctx, policy.OnModelSwitch); err != nil"),
 			},
 		},
 		{
@@ -374,7 +374,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
-			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "\t\treturn policy.PendingRunning\n", "\t\treturn PendingNone\n")},
+			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "\t\treturn policy.PendingRunning\n", "\t\treturn policy.PendingNone\n")},
 		},
 
 		// Where it cuts.
@@ -589,7 +589,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: c.session.Leaf()"),
+				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
 				statements.Change(engine+"internal/place/place.go", "Summary: entry.Summary{Text: d.Text,", `Summary: entry.Summary{Text: "x",`),
 			},
 		},
@@ -608,7 +608,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
 			}),
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: c.session.Leaf()"),
+				statements.Change(engine+"internal/place/place.go", "Messages: d.Messages, FirstKept: j.Plan.FirstKept", "Messages: d.Messages, FirstKept: p.Journal.Session.Leaf()"),
 				statements.Change(engine+"internal/place/place.go", "	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := p.Journal.Session.ViewWith(ctx, compaction)\n"),
 			},
 		},
@@ -662,7 +662,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
-				statements.Change(engine+"internal/write/attempt.go", "m.PreviousSummary = b.Text", "m.PreviousSummary += b.Text"),
+				statements.Change("history/internal/log/carrier.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {"),
 			},
 		},
 		{
