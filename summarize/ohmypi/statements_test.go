@@ -347,7 +347,7 @@ var triggers = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: policyFile, Old: "{Reserve: 16_384, Above: true}", New: "{On: policy.OnBudgetExceeded}"},
-			{File: engine + "demand.go", Old: "w.walk(ctx, policy.OnRender)", New: "w.measure(policy.OnRender)"},
+			{File: engine + "demand.go", Old: "w.walk(ctx, policy.OnRender)", New: "w.measure(ctx, policy.OnRender)"},
 		},
 	},
 	{
@@ -847,6 +847,7 @@ var placed = []statements.Statement{
 			d := fixture(t, turns(1, tooMany-keeps)...)
 			before := d.Session.Leaf()
 			d.Say(turns(tooMany-keeps+1, tooMany)...)
+			whole := d.Session.Leaf()
 			rendered(d)
 			c := latest(d)
 			require.Equal(t, answers[first], c.Text)
@@ -855,6 +856,9 @@ var placed = []statements.Statement{
 			require.NoError(t, err)
 			require.Equal(t, before, cut.Parent)
 			compacttest.Equal(t, turns(1, tooMany), compacttest.Said(d.Session))
+			_, err = d.Navigate(t.Context(), whole, summarize.Navigation{}) // kept by the compaction
+			require.NoError(t, err)
+			compacttest.Equal(t, turns(1, tooMany), view(d))
 			_, err = d.Navigate(t.Context(), before, summarize.Navigation{})
 			require.NoError(t, err)
 			compacttest.Equal(t, turns(1, tooMany-keeps), view(d))
@@ -1011,7 +1015,7 @@ var branches = []statements.Statement{
 			require.Contains(t, list[len(list)-1].Text(), answers[branch])
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "if summary, err = w.summariseBranch(", New: "_ = c.Session.Branch(to)\n\t\tif summary, err = w.summariseBranch("},
+			{File: engine + "branch.go", Old: "if summary, err = w.summariseBranch(", New: "_ = c.Session.Branch(ctx, to)\n\t\tif summary, err = w.summariseBranch("},
 			{File: engine + "branch.go", Old: "return &entry.BranchSummary{From: from, ", New: "return &entry.BranchSummary{From: to, "},
 			{File: sessions + "entry/shown.go", Old: "branchPreamble+b.Text", New: "b.Text"},
 		},
