@@ -662,7 +662,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(prompt, "	if target <= 0 {", "	if prompts.Earlier(m) != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
-				statements.Change("history/internal/log/carrier.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {"),
+				statements.Change("history/internal/log/collector.go", "if k.Is(e.Type()) {", "if _, held := c.Latest[e.Type()]; !held && k.Is(e.Type()) {"),
 			},
 		},
 		{
