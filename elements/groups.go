@@ -161,8 +161,8 @@ func (e Expandable) Render(ctx context.Context, s Sizing) (Node, error) {
 // shown if none fits, and may then be pruned like anything else.
 //
 // The version is chosen at layout, by the element's share of the budget, and again if a limit or the whole prompt has
-// tokens to spare, as for an [Expandable]. Pruning does not choose a smaller version. All that is said of an Expandable
-// holds for a First; the elements in each version that is tried are rendered, those in the one that is shown twice.
+// tokens to spare, as for an [Expandable], unless the first is shown already. Pruning does not choose a smaller version.
+// A First keeps its priority when it grows. Each choice renders the elements of the versions up to the chosen one.
 type First struct {
 	Props
 	Versions Nodes

@@ -25,7 +25,7 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 		return
 	}
 	b := newFiller(f, limit, f.state.Now-tree.Step(len(chosen)))
-	for i := len(chosen) - 1; i >= 0 && b.taken.low < limit && ctx.Err() == nil; i-- {
+	for i := len(chosen) - 1; i >= 0 && b.taken.low < limit && b.misses < maxMisses && ctx.Err() == nil; i-- {
 		if b.taken.low+chosen[i] <= limit {
 			b.try(b.base + tree.Step(i) + 1)
 		}
@@ -49,6 +49,7 @@ type filler struct {
 	uncounted [][]restored   // what was put back since the prompt was counted
 	balance   map[string]int // by the id of a tool call: how often it is sent, less its results
 	unpaired  int            // calls without a result, and results without a call
+	misses    int            // pieces that were counted and did not fit
 }
 
 // restored is a removal that was undone.
@@ -61,10 +62,16 @@ type restored struct {
 // a pass over the tree.
 type tokenRange struct{ low, high int }
 
-func (r tokenRange) plus(s tokenRange) tokenRange { return tokenRange{r.low + s.low, r.high + s.high} }
+func (r tokenRange) plus(s tokenRange) tokenRange {
+	return tokenRange{r.low + s.low, min(unknown, r.high+s.high)}
+}
 
 // unknown is the upper end of a range that is not known.
-const unknown = math.MaxInt32
+const unknown = math.MaxInt32 / 2
+
+// maxMisses is the number of pieces that are counted and do not fit, after which no other is tried: each costs two counts
+// of its message.
+const maxMisses = 100
 
 func newFiller(f *fitting, limit int, base tree.Step) *filler {
 	tokens := f.count.Count(tree.Root)
@@ -112,6 +119,7 @@ func (b *filler) try(step tree.Step) {
 		if b.recount(); b.taken.high <= b.limit {
 			return
 		}
+		b.misses++
 	}
 	b.pair(messages, -1)
 	b.remove(was)
@@ -259,7 +267,7 @@ func (b *filler) tokensOf(back []restored) (all tokenRange) {
 	for _, r := range back {
 		switch {
 		case r.Call >= 0 && !counted[r.Node]:
-			all.high += unknown
+			all.high = unknown
 		case r.Call >= 0: // with its message
 		case r.was.Cause == tree.ByEmptiness:
 			add(r.Node)

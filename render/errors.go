@@ -140,7 +140,8 @@ type BudgetExceededError struct {
 	Path string
 	// Largest lists the largest pieces that could not be removed, at most five, the largest first.
 	Largest []Piece
-	// Breakable is the path of the largest required text that has a break, "" for none. A TokenLimit around it trims it.
+	// Breakable is the path of the largest required text that has a break and is in no TokenLimit, which would trim it; ""
+	// for none.
 	Breakable string
 	// Metadata of the elements that were left.
 	Metadata elements.Metadata

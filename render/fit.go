@@ -198,25 +198,31 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 	if err != nil {
 		return err
 	}
-	large := largest(f.report(n).Kept())
+	breakable := ""
+	if n == tree.Root {
+		breakable = f.breakable()
+	}
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: large, Breakable: f.breakable(large), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
+		Largest: largest(f.report(n).Kept()), Breakable: breakable, Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
 	}
 }
 
-// breakable returns the path of the first of some pieces that is a text with a break, "" for none.
-func (f *fitting) breakable(pieces []Piece) (path string) {
-	paths := map[string]bool{}
+// breakable returns the path of the largest required text with a break that is in no limit, "" for none.
+func (f *fitting) breakable() (path string) {
+	largest := 0
 	f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
-		if f.state.Tree.Nodes[n].Is(tree.Trimmable) {
-			paths[f.state.Tree.Path(n)] = true
+		if !f.state.Tree.Nodes[n].Is(tree.Trimmable) || !f.order.Locked(n) || f.count.Piece(n) <= largest {
+			return
 		}
+		for up := n; up != tree.None; up = f.state.Tree.Nodes[up].Parent {
+			if f.state.Tree.Extra(up).Limit > 0 {
+				return
+			}
+		}
+		largest, path = f.count.Piece(n), f.state.Tree.Path(n)
 	})
-	if i := slices.IndexFunc(pieces, func(p Piece) bool { return paths[p.Path] }); i >= 0 {
-		return pieces[i].Path
-	}
-	return ""
+	return path
 }
 
 // notEmpty returns a result, or an [*EmptyError] if pruning left none of the messages.

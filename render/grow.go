@@ -73,7 +73,11 @@ func isInside(t *tree.Tree, id, container tree.ID) bool {
 func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	used := f.count.Count(f.container(limit))
 	for i, e := range f.growth.all {
-		if e = f.growth.all[i]; !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
+		latest := f.growth.grown[e.Node]
+		if latest == nil {
+			latest = e.Node
+		}
+		if e = f.growth.all[i]; latest.RareOrZero().Largest || !isInside(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
 		first := e.Node.RareOrZero().Used

@@ -856,6 +856,50 @@ func TestFirstShowsTheFirstVersionThatFits(t *testing.T) {
 	require.Equal(t, "User > First > own", failed[*render.ElementError](t, user(elements.First{Versions: elements.Nodes{wrong, line("a")}}), plenty).Path)
 }
 
+// Once at layout, and not again if the largest version is shown.
+func TestTheVersionsOfAFirstAreRenderedOnceForEachChoice(t *testing.T) {
+	calls := 0
+	version := func(letter string, n int) elements.Node {
+		return own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
+			calls++
+			return elements.Nodes{elements.Meta[string]{Value: letter, Local: true}, elements.Text(strings.Repeat(letter, n))}, nil
+		}}
+	}
+	nested := func(depth int) (n elements.Node) {
+		n = version("x", 5)
+		for range depth {
+			n = elements.First{Versions: elements.Nodes{n, line("y")}}
+		}
+		return n
+	}
+	r := rendered(t, user(elements.First{Props: at(3), Versions: elements.Nodes{version("a", 50), version("b", 5)}}), 80)
+	require.Equal(t, 1, calls)
+	require.Equal(t, strings.Repeat("a", 50), r.Messages[0].Text())
+	require.Equal(t, 3, *r.Report().Pieces[0].Priority)
+	require.Len(t, r.Metadata, 1)
+
+	calls = 0
+	rendered(t, user(nested(20)), plenty)
+	require.Equal(t, 1, calls)
+}
+
+func TestAFirstThatGrewKeepsItsPriority(t *testing.T) {
+	first := elements.First{Props: at(1), Versions: elements.Nodes{line(strings.Repeat("a", 50)), line("a")}}
+	limited := elements.TokenLimit{Props: at(1), Max: 100, Children: elements.Nodes{first, chunk(2, strings.Repeat("b", 40))}}
+	layout, err := render.Lay(t.Context(), user(limited, chunk(9, strings.Repeat("c", 60))), render.Options{Budget: 130, Tokenizer: runes})
+	require.NoError(t, err)
+	r, err := layout.Fit(t.Context(), 130)
+	require.NoError(t, err)
+	require.NotContains(t, r.Messages[0].Text(), "a", "it is the first to go")
+	require.Contains(t, r.Messages[0].Text(), "b")
+}
+
+func TestALimitCountsAsItsMaximumForAFirst(t *testing.T) {
+	limited := elements.TokenLimit{Max: 40, Children: elements.Nodes{lines(elements.Text(strings.Repeat("line\n", 100)))}}
+	r := rendered(t, user(elements.First{Versions: elements.Nodes{limited, line("short")}}), 60)
+	require.Contains(t, r.Messages[0].Text(), "line\nline")
+}
+
 func TestTokensToSpareAreOfferedByPriority(t *testing.T) {
 	first := func(p elements.Props, letter string) elements.Node {
 		return elements.First{Props: p, Versions: elements.Nodes{line(strings.Repeat(letter, 50)), line(letter)}}

@@ -87,7 +87,7 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 		text := trim.Text(i)
 		kept := before.withText(chosen.ref, text, i)
 		if container, _ := find(kept, at, false); n.count(container) <= limit {
-			if !tree.Blank(text) && n.layouter.Tokenizer.CountText(text) >= trim.Least() {
+			if !trim.Blank(i) && n.layouter.Tokenizer.CountText(text) >= trim.Least() {
 				n.tree = kept
 			}
 			return
@@ -100,7 +100,7 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 func (n *naive) trimRequired(at ref, limit int) bool {
 	container, _ := find(n.tree, at, false)
 	for most := limit; most >= 0 && !n.layouter.Compatible; most-- {
-		kept, trimmed, blank := n.tree, false, false
+		kept, trimmed := n.tree, false
 		container.walk(func(b *bare) {
 			if !b.Is(tree.Trimmable) || !n.required[b.ref] || n.layouter.Tokenizer.CountText(b.Text) <= most {
 				return
@@ -110,14 +110,15 @@ func (n *naive) trimRequired(at ref, limit int) bool {
 			for i > 1 && n.layouter.Tokenizer.CountText(trim.Text(i)) > most {
 				i--
 			}
-			text := b.Text // it has no break
-			if i > 0 {
-				text, trimmed = trim.Text(i), true
-				kept = kept.withText(b.ref, text, i)
+			for i > 0 && i < b.texts && trim.Blank(i) {
+				i++
 			}
-			blank = blank || tree.Blank(text)
+			if i > 0 && i < b.texts { // else it has no break, or nothing before the first
+				trimmed = true
+				kept = kept.withText(b.ref, trim.Text(i), i)
+			}
 		})
-		if container, _ := find(kept, at, false); trimmed && !blank && n.count(container) <= limit {
+		if container, _ := find(kept, at, false); trimmed && n.count(container) <= limit {
 			n.tree = kept
 			return true
 		}

@@ -50,7 +50,8 @@ type Piece struct {
 	DecidedBy string `json:"decidedBy,omitempty"`
 	// Group is the name of the group that the piece belongs to ([elements.Group]), "" if there is none.
 	Group string `json:"group,omitempty"`
-	// Tokens of the piece by itself: of what is left of it, or if it was dropped, of all of it. A message has fewer tokens than its pieces if they merge, and more for its frame.
+	// Tokens of the piece by itself: of what is left of it, or if it was dropped, of all of it. A message has fewer
+	// tokens than its pieces if they merge, and more for its frame.
 	// For a tool, the tokens that it adds to a list of other tools.
 	Tokens int `json:"tokens"`
 	// TrimmedFrom is the number of tokens before the piece was trimmed to Tokens, 0 if it was not trimmed.

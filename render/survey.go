@@ -28,9 +28,10 @@ type Survey struct {
 	Least int
 }
 
-// Survey returns the budgets from which on the pieces are kept. It prunes the prompt once, as far as possible, whatever
-// the number of pieces, and goes on if no message is left. The error wraps [ErrNoSurvey] if one pruning says nothing about other budgets: with a low
-// water, with backfill, with expandables, or with a tokenizer that is not a [chat.Joiner].
+// Survey returns the budgets from which on the pieces are kept. It prunes the prompt once, as far as possible,
+// whatever the number of pieces, and goes on if no message is left. The error wraps [ErrNoSurvey] if one pruning says
+// nothing about other budgets: with a low water, with backfill, with expandables, or with a tokenizer that is not a
+// [chat.Joiner].
 func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if r == nil || r.survey == nil {
 		return Survey{}, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)

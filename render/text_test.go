@@ -277,6 +277,7 @@ func TestAFenceIsLongerThanWhatItHoldsAndEscapesNothing(t *testing.T) {
 		"in a tag":                       {elements.Tag{Name: "file", Children: elements.Nodes{line("a < b"), code("go", lines(source))}}, "<file>\na &lt; b\n```go\nif a < b && c {\n\treturn\n}\n```\n</file>"},
 		"a fence in the text":            {code("md", elements.Text("```go\nx\n```")), "````md\n```go\nx\n```\n````"},
 		"a row of many backticks":        {code("", line("a"), elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text("``"), elements.Text("```")}}}), "``````\na\n`````\n``````"},
+		"rows that are joined":           {code("", elements.Text("``"), elements.Text("``"), line("x")), "`````\n````\nx\n`````"},
 		"without text it is not there":   {elements.Nodes{line("a"), code("go", elements.Text(""))}, "a"},
 		"a chunk that looks like an end": {code("", elements.Text("x\n```\n<b>")), "````\nx\n```\n<b>\n````"},
 	} {
@@ -292,6 +293,16 @@ func TestAFenceIsLongerThanWhatItHoldsAndEscapesNothing(t *testing.T) {
 		require.Equal(t, "User > Fence", failed[*render.ElementError](t, user(wrong), plenty).Path, name)
 	}
 	require.ErrorIs(t, failed[*render.ElementError](t, code("go", line("a")), plenty), render.ErrOutsideMessage)
+}
+
+func TestAMarkDoesNotEndItsFence(t *testing.T) {
+	for _, mark := range []string{"```", "`````", "…"} {
+		root := user(el.Fence("go", strings.Repeat("line of text\n", 30), el.Priority(1), el.CutMiddle, el.Mark(mark)))
+		text := rendered(t, root, 120).Messages[0].Text()
+		require.Contains(t, text, "\n"+mark+"\n")
+		fence, _, _ := strings.Cut(text, "go\n")
+		require.Equal(t, 2, strings.Count(text, fence), text)
+	}
 }
 
 func TestAFenceIsTrimmedInside(t *testing.T) {

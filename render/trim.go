@@ -74,7 +74,8 @@ func longestWithin(limit, texts int, tokens func(int) int) int {
 
 // leavesEnough reports whether enough is left of the text.
 func (t trimming) leavesEnough(s *tree.State, c *count.Counter) bool {
-	return c.Piece(t.text) >= s.Tree.Extra(t.text).Trim.Least() && !tree.Blank(s.Text(t.text))
+	trim := s.Tree.Extra(t.text).Trim
+	return c.Piece(t.text) >= trim.Least() && !trim.Blank(s.Trimmed(t.text).Index)
 }
 
 // trimRequired trims the required texts in a limit so that it is kept: all to the same number of tokens, by themselves,
@@ -95,10 +96,12 @@ func (f *fitting) trimRequired(container tree.ID, limit int) bool {
 				f.count.Trim(t.text, i)
 				return f.count.Piece(t.text)
 			})
-			f.count.Trim(t.text, max(1, longest))
-			if tree.Blank(f.state.Text(t.text)) {
-				return false
+			trim := f.state.Tree.Extra(t.text).Trim
+			shortest := 1
+			for shortest < t.was && trim.Blank(shortest) {
+				shortest++
 			}
+			f.count.Trim(t.text, max(shortest, longest))
 		}
 		return f.count.Count(container) <= limit
 	}

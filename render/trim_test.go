@@ -87,6 +87,7 @@ func TestRequiredTextIsTrimmedToALimit(t *testing.T) {
 			"before a cache breakpoint":      user(limited(chunk), elements.CacheBreakpoint{}, line("stay")),
 			"in a required element":          limited(elements.UserMessage{Props: must(1), Children: elements.Nodes{lines(conventions(60))}}),
 			"in a group that is required":    user(limited(elements.KeepWith{Children: elements.Nodes{chunk, lines(conventions(60))}})),
+			"after a blank line":             user(limited(requiredChunk(lines("\n\n" + conventions(60))))),
 			"beside one that fits by chance": user(limited(requiredChunk(lines(conventions(1))), chunk)),
 		} {
 			r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
@@ -119,6 +120,7 @@ func TestRequiredTextWithoutALimitIsWholeOrAnErrorThatNamesIt(t *testing.T) {
 		"with a flex of its own":              {user(asking), render.Options{}},
 		"in a required element":               {elements.UserMessage{Props: must(1), Children: elements.Nodes{lines(conventions(60))}}, render.Options{}},
 		"not offered":                         {user(lines(conventions(60))), render.Options{KeepUnranked: true}},
+		"the sixth in size":                   {user(elements.Chunk{Props: must(1), Children: elements.Nodes{line(strings.Repeat("x", 9000)), line(strings.Repeat("x", 9000)), line(strings.Repeat("x", 9000)), line(strings.Repeat("x", 9000)), line(strings.Repeat("x", 9000))}}, chunk), render.Options{}},
 		"not offered, with a flex of its own": {user(elements.TextChunk{Props: elements.Props{FlexBasis: 2}, BreakOn: "\n", Children: elements.Nodes{conventions(60)}}), render.Options{KeepUnranked: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +128,6 @@ func TestRequiredTextWithoutALimitIsWholeOrAnErrorThatNamesIt(t *testing.T) {
 			_, err := render.Render(t.Context(), test.root, test.opts)
 			over, is := errors.AsType[*render.BudgetExceededError](err)
 			require.True(t, is, err)
-			require.Equal(t, over.Largest[0].Path, over.Breakable)
 			require.ErrorContains(t, err, "put "+over.Breakable+" into a limit (el.Limit)")
 
 			test.opts.Budget = plenty
@@ -134,6 +135,39 @@ func TestRequiredTextWithoutALimitIsWholeOrAnErrorThatNamesIt(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, html.UnescapeString(r.Messages[0].Text()), string(conventions(60)))
 		})
+	}
+
+	for name, root := range map[string]elements.Node{
+		"it is in a limit that is too large": user(elements.TokenLimit{Max: 900, Children: elements.Nodes{chunk}}),
+		"it is in a limit that is too small": user(elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk}}),
+		"it is not required":                 user(lines(conventions(60)), elements.CacheBreakpoint{}, line("stay")),
+	} {
+		_, err := render.Render(t.Context(), root, render.Options{Budget: 400, Tokenizer: runes})
+		require.Error(t, err, name)
+		require.NotContains(t, err.Error(), "el.Limit", name)
+	}
+}
+
+func TestNothingIsLeftOfATextButItsMark(t *testing.T) {
+	const mark = "(cut)"
+	long := elements.Text("\n\n" + strings.Repeat("a line of text\n", 40))
+	marked := func(p elements.Props) elements.TextChunk {
+		return elements.TextChunk{Props: p, BreakOn: "\n", Mark: mark, Least: 1, Children: elements.Nodes{long}}
+	}
+	big := requiredChunk(line(strings.Repeat("b", 90)))
+	for name, root := range map[string]elements.Node{
+		"cut to its share":    user(big, marked(elements.Props{FlexBasis: 1})),
+		"trimmed":             user(big, marked(at(1))),
+		"required in a limit": user(big, elements.TokenLimit{Max: 12, Children: elements.Nodes{marked(must(1))}}),
+	} {
+		r, err := render.Render(t.Context(), root, render.Options{Budget: 106, Tokenizer: runes})
+		if name == "required in a limit" {
+			require.ErrorContains(t, err, "needs", name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.NotContains(t, r.Messages[0].Text(), mark, name)
+		require.NotEqual(t, render.Kept, r.Report().Pieces[1].Dropped, name)
 	}
 }
 

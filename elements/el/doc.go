@@ -36,10 +36,13 @@
 //
 //	el.Tag("file", el.Priority(f.Importance), el.Fence("go", f.Source))
 //
-// To show the beginning of each file instead, let the texts themselves share what the rest of the message leaves, fairly
+// To show the beginning of each text instead, let the texts themselves share what the rest of the message leaves, fairly
 // and in proportion to their [Basis]:
 //
-//	el.Each(files, func(f File) el.Node { return el.Lines("// "+f.Path+"\n"+f.Source, el.Basis(1)) })
+//	el.Each(logs, func(log string) el.Node { return el.Lines(log, el.Basis(1)) })
+//
+// They share so as children of one element; in a [Tag] each, they get equal shares, and what one leaves is lost. All
+// that does not ask for a share comes first, whatever the priorities.
 //
 // Priorities do not decide the budget that an element of your own is told: siblings with the same [Grow] get equal
 // shares of the tokens that are left. If more important ones should get their tokens first, set Grow in the order of the

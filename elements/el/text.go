@@ -42,7 +42,8 @@ func breakable(t elements.TextChunk, text string, args []Node) elements.TextChun
 }
 
 // Fence returns code between fences, not escaped and trimmed at a line's end, such as a file or a diff. It takes the
-// options of [Lines]. The language may be "":
+// options of [Lines]; but [Basis] and [Grow] are those of the fence, so they do not cut the text to a share. The
+// language may be "":
 //
 //	elements.Fence{Language: language, Children: elements.Nodes{Lines(source)}}
 func Fence(language, source string, args ...Node) elements.Fence {
@@ -69,8 +70,8 @@ func Mark(text string) Option[elements.TextChunk] {
 	return trimming("Mark", func(t *elements.TextChunk) { t.Mark = text })
 }
 
-// Least sets the fewest tokens to which [Lines], [Words] or a [Fence] are trimmed. If no more would fit, they are dropped.
-// Defaults to 16.
+// Least sets the fewest tokens to which [Lines], [Words] or a [Fence] are trimmed. If no more would fit, they are
+// dropped. Defaults to 16.
 func Least(tokens int) Option[elements.TextChunk] {
 	return trimming("Least", func(t *elements.TextChunk) { t.Least = tokens })
 }

@@ -61,6 +61,7 @@ type Rare struct {
 	Expandable elements.Node // an Expandable or a First
 	Place      any           // its place in the layout, for rendering it again
 	Used       int           // tokens that its first rendering took
+	Largest    bool          // it is a First that shows its first version, so it need not grow
 
 	Frame chat.Message // of a message, without content and calls
 	Calls []elements.ToolCall
@@ -220,6 +221,15 @@ func (n *Node) layoutOrder(yield func(*Node) bool) {
 		if c := &n.Children[i]; c.Name != "" && !yield(c) {
 			return
 		}
+	}
+}
+
+// Take takes the contents of another node.
+func (n *Node) Take(from *Node) {
+	n.Adopt(from.Children)
+	if from.Rare != nil {
+		rare := n.EnsureRare()
+		rare.Order, rare.Globals, rare.Locals, rare.References = from.Rare.Order, from.Rare.Globals, from.Rare.Locals, from.Rare.References
 	}
 }
 

@@ -143,7 +143,10 @@ func (c *cuts) Texts() int {
 }
 
 // Text implements [tree.Trim].
-func (c *cuts) Text(i int) string { return c.escaped(c.keep(i)) }
+func (c *cuts) Text(i int) string { return c.escaped(c.keep(i, c.mark)) }
+
+// Blank implements [tree.Trim].
+func (c *cuts) Blank(i int) bool { return tree.Blank(c.keep(i, "")) }
 
 // Least implements [tree.Trim].
 func (c *cuts) Least() int { return c.least + c.tokenizer.CountText(c.escaped(c.mark)) }
@@ -151,8 +154,8 @@ func (c *cuts) Least() int { return c.least + c.tokenizer.CountText(c.escaped(c.
 // Given implements [tree.Trim].
 func (c *cuts) Given() string { return c.escaped(c.text) }
 
-// keep returns the text cut to a number of segments.
-func (c *cuts) keep(segments int) string {
+// keep returns the text cut to a number of segments, with a mark in place of the others.
+func (c *cuts) keep(segments int, mark string) string {
 	starts, ends := c.segments()
 	all := len(ends)
 	var before, after int // segments that are kept at the beginning, and at the end
@@ -170,19 +173,19 @@ func (c *cuts) keep(segments int) string {
 	beginning, end := "", ""
 	if before > 0 {
 		to := ends[before-1]
-		if c.mark != "" || after > 0 { // something comes after the break
+		if mark != "" || after > 0 { // something comes after the break
 			to = starts[before]
 		}
 		beginning = c.text[:to]
 	}
 	if after > 0 {
 		from := starts[all-after]
-		if c.mark != "" {
+		if mark != "" {
 			from = ends[all-after-1]
 		}
 		end = c.text[from:]
 	}
-	return beginning + c.mark + end
+	return beginning + mark + end
 }
 
 // cut cuts a text to a number of tokens: going from the shortest text to the longest, it takes the last one before the

@@ -215,11 +215,15 @@ func (s *site) value(ctx context.Context, n elements.Node) (elements.Nodes, erro
 			layouter: s.layouter, watch: s.watch, askingLists: s.askingLists, node: s.node.Like(), place: s.place,
 			account: account{budget: s.budget},
 		}
+		try.node.InheritPriority(s.node)
 		if err := try.contents(ctx, listOf(version)); err != nil {
 			return nil, err
 		}
 		if try.cost()+try.over <= s.budget {
-			return listOf(version), nil
+			s.account = try.account
+			s.node.Take(try.node)
+			s.node.EnsureRare().Largest = i == 0
+			return nil, nil
 		}
 	}
 	return nil, nil

@@ -51,6 +51,9 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // the budget.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
 	s := &site{layouter: l, watch: w, node: e.Like(), askingLists: &askingLists{}, place: e.RareOrZero().Place.(place), account: account{budget: min(budget, MaxBudget)}}
+	if _, first := e.RareOrZero().Expandable.(elements.First); first {
+		s.node.InheritPriority(e)
+	}
 	children, err := s.value(ctx, e.RareOrZero().Expandable)
 	if err == nil {
 		err = s.contents(ctx, children)
@@ -172,6 +175,10 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	}
 	if rare := e.RareOrZero(); rare.Expandable != nil {
 		rare.Used = in.consumed()
+	}
+	if limit := it.kind.max; limit > 0 { // it will be pruned to that
+		in.over = max(0, min(in.used+in.over, limit)-in.budget)
+		in.used = min(in.used, in.budget)
 	}
 	return nil
 }

@@ -80,21 +80,26 @@ func layFence(_ context.Context, n elements.Node, s *site) (elements.Nodes, erro
 	if err != nil {
 		return nil, err
 	}
-	ticks := 2
+	var texts strings.Builder
+	marks := 0
 	for _, it := range items {
-		text := firstText(it.element)
-		switch it.element.(type) {
+		switch n := it.element.(type) {
 		case elements.TextChunk:
-			if text, err = s.textOf(it.element.(elements.TextChunk).Children); err != nil {
+			text, err := s.textOf(n.Children)
+			if err != nil {
 				return nil, err
 			}
-		case elements.Text, elements.LineBreak:
+			texts.WriteString("\n" + text + "\n")
+			marks = max(marks, longestRow(n.Mark))
+		case elements.Text:
+			texts.WriteString(string(n))
+		case elements.LineBreak:
+			texts.WriteByte('\n')
 		default:
 			return nil, fmt.Errorf("a %s in a fence: only text may be in one", typeName(it.element))
 		}
-		ticks = max(ticks, longestRow(text))
 	}
-	fence := strings.Repeat("`", ticks+1)
+	fence := strings.Repeat("`", max(3, longestRow(texts.String())+marks+1))
 	s.setEnds(fence+f.Language+"\n", fence)
 	s.escape = false
 	return f.Children, nil

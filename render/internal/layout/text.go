@@ -36,8 +36,10 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 			cuts.cut(s.budget)
 		}
 		if piece.Text = cuts.Given(); cuts.kept >= 0 {
-			piece.Text = cuts.Text(cuts.kept)
-			piece.Flags |= tree.Cut
+			piece.Text, piece.Flags = "", piece.Flags|tree.Cut
+			if !cuts.Blank(cuts.kept) || s.layouter.cutsAllToShare() {
+				piece.Text = cuts.Text(cuts.kept)
+			}
 		}
 		err = s.countText(&piece, s.lazy)
 	} else {

@@ -133,6 +133,8 @@ type Trim interface {
 	Texts() int
 	// Text returns the i-th of them.
 	Text(i int) string
+	// Blank reports whether the i-th of them is nothing but the mark and white space.
+	Blank(i int) bool
 	// Least returns the fewest tokens that a shorter text may have, with the mark.
 	Least() int
 	// Given returns the text as it was given, before layout cut it to its share.
