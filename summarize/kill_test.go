@@ -332,7 +332,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 	}
 	kills, left, cleared, points := numberFrom(t, killsEnv, 6), 0, 0, 0
 	path := ""
-	for kill := range kills {
+	for kill := 0; kill < kills || cleared*points == 0 && kill < 10*kills; kill++ { // on a slow machine the first may come too early
 		if kill%6 == 0 {
 			path = filepath.Join(t.TempDir(), "session.jsonl")
 		}
