@@ -81,10 +81,18 @@ func (t trimming) leavesEnough(s *tree.State, c *count.Counter) bool {
 // trimRequired trims the required texts in a limit so that it is kept: all to the same number of tokens, by themselves,
 // but for those that have fewer. It reports whether that is possible with something left of each.
 func (f *fitting) trimRequired(container tree.ID, limit int) bool {
-	var texts []trimming
+	type required struct {
+		trimming
+		shortest int // index of the shortest text that is not blank
+	}
+	var texts []required
 	f.state.At(tree.Latest).Walk(container, func(n tree.ID) {
 		if f.state.Tree.Nodes[n].Is(tree.Trimmable) && f.order.Locked(n) {
-			texts = append(texts, f.whole(n))
+			t := required{f.whole(n), 1}
+			for trim := f.state.Tree.Extra(n).Trim; t.shortest < t.was && trim.Blank(t.shortest); {
+				t.shortest++
+			}
+			texts = append(texts, t)
 		}
 	})
 	fits := func(most int) bool {
@@ -96,12 +104,7 @@ func (f *fitting) trimRequired(container tree.ID, limit int) bool {
 				f.count.Trim(t.text, i)
 				return f.count.Piece(t.text)
 			})
-			trim := f.state.Tree.Extra(t.text).Trim
-			shortest := 1
-			for shortest < t.was && trim.Blank(shortest) {
-				shortest++
-			}
-			f.count.Trim(t.text, max(shortest, longest))
+			f.count.Trim(t.text, max(t.shortest, longest))
 		}
 		return f.count.Count(container) <= limit
 	}

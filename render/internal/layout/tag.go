@@ -58,7 +58,7 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	return t.Children, nil
 }
 
-// setEnds gives an element two ends around its children, and charges them.
+// setEnds sets the two ends around the children of an element, and charges them.
 func (s *site) setEnds(opening, closing string) {
 	count := s.layouter.Tokenizer.CountText
 	ends := &tree.Tag{Open: opening, Close: closing, OpenTokens: count(opening), CloseTokens: count(closing)}
@@ -83,21 +83,17 @@ func layFence(_ context.Context, n elements.Node, s *site) (elements.Nodes, erro
 	var texts strings.Builder
 	marks := 0
 	for _, it := range items {
-		switch n := it.element.(type) {
-		case elements.TextChunk:
-			text, err := s.textOf(n.Children)
-			if err != nil {
+		text, ok := literal(it.element)
+		if chunk, isChunk := it.element.(elements.TextChunk); isChunk {
+			if text, err = s.textOf(chunk.Children); err != nil {
 				return nil, err
 			}
-			texts.WriteString("\n" + text + "\n")
-			marks = max(marks, longestRow(n.Mark))
-		case elements.Text:
-			texts.WriteString(string(n))
-		case elements.LineBreak:
-			texts.WriteByte('\n')
-		default:
+			text = "\n" + text + "\n"
+			marks = max(marks, longestRow(chunk.Mark))
+		} else if !ok {
 			return nil, fmt.Errorf("a %s in a fence: only text may be in one", typeName(it.element))
 		}
+		texts.WriteString(text)
 	}
 	fence := strings.Repeat("`", max(3, longestRow(texts.String())+marks+1))
 	s.setEnds(fence+f.Language+"\n", fence)

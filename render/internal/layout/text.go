@@ -121,14 +121,21 @@ func (s *site) textOf(children elements.Nodes) (string, error) {
 	items, err := flatten(s.node, s.watch, nil, children)
 	var b strings.Builder
 	for _, it := range items {
-		switch n := it.element.(type) {
-		case elements.Text:
-			b.WriteString(string(n))
-		case elements.LineBreak:
-			b.WriteByte('\n')
-		}
+		text, _ := literal(it.element)
+		b.WriteString(text)
 	}
 	return b.String(), err
+}
+
+// literal returns the text of a Text or a LineBreak. ok is false for any other node.
+func literal(n elements.Node) (text string, ok bool) {
+	switch n := n.(type) {
+	case elements.Text:
+		return string(n), true
+	case elements.LineBreak:
+		return "\n", true
+	}
+	return "", false
 }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
