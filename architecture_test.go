@@ -26,14 +26,15 @@ var imports = map[string][]string{
 	"history/storage": {},
 	"summarize":       {"elements", "sizing", "render", "history"},
 
-	"summarize/policy":      {"elements", "sizing", "history"},
-	"summarize/prompts":     {"elements", "sizing", "history", "summarize/policy", "summarize/internal/breadcrumb", "summarize/internal/summaryblock"},
-	"summarize/a3s":         ofAProduct,
-	"summarize/copilotchat": ofAProduct,
-	"summarize/copilotcli":  ofAProduct,
-	"summarize/frugal":      ofAProduct,
-	"summarize/ohmypi":      ofAProduct,
-	"summarize/stagewise":   ofAProduct,
+	"summarize/policy":              {"elements", "sizing", "history"},
+	"summarize/prompts":             {"elements", "sizing", "history", "summarize/policy", "summarize/internal/breadcrumb", "summarize/internal/summaryblock"},
+	"summarize/internal/breadcrumb": {"elements", "history", "summarize/policy"},
+	"summarize/a3s":                 ofAProduct,
+	"summarize/copilotchat":         ofAProduct,
+	"summarize/copilotcli":          ofAProduct,
+	"summarize/frugal":              ofAProduct,
+	"summarize/ohmypi":              ofAProduct,
+	"summarize/stagewise":           ofAProduct,
 }
 
 // ofAProduct lists what the package of a product may import: nothing of the engine.
@@ -54,8 +55,8 @@ var stages = [][]string{
 		"render/internal/draft", "render/internal/transfer", "render/internal/layout", "render",
 	},
 	{
-		"summarize/internal/breadcrumb", "summarize/internal/summaryblock", "summarize/internal/endless", "summarize/internal/trim",
-		"summarize/policy", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/event",
+		"summarize/internal/summaryblock", "summarize/internal/endless", "summarize/internal/trim",
+		"summarize/policy", "summarize/internal/breadcrumb", "summarize/prompts", "summarize/checkpoints", "summarize/internal/failure", "summarize/internal/guard", "summarize/event",
 		"summarize/internal/journal", "summarize/internal/plan", "summarize/internal/write", "summarize/internal/place", "summarize",
 	},
 }

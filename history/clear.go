@@ -1,12 +1,9 @@
 package history
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/promptree-go/promptree/history/entry"
-	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // ClearRule says which old tool output a session no longer shows, and what replaces it. It asks no model, and nothing
@@ -14,7 +11,8 @@ import (
 //
 // The newest Keep tokens of output stay; a result that is partly among them stays whole. Each older result is cleared
 // unless it is from one of the Never tools, was cleared already, has fewer tokens than Least or LeastPlaceholders, or takes
-// no more than its placeholder. If all of them together save less than Saves, nothing is cleared.
+// no more than its placeholder. What the tools of package recall returned is cleared first: once a quarter as much
+// newer output follows. If all of them together save less than Saves, nothing is cleared.
 type ClearRule struct {
 	// Keep is the number of tokens of the newest output that stay. 0 turns clearing off.
 	Keep int
@@ -36,8 +34,7 @@ type ClearRule struct {
 	LeastPlaceholders int
 	// Never names the tools whose output always stays, ignoring case. It counts towards Keep.
 	Never []string
-	// Placeholder returns the replacement for a result. Defaults to a note that names the entry of the transcript that
-	// holds it.
+	// Placeholder returns the replacement for a result. Defaults to a note with its size and its handle.
 	Placeholder func(ClearedOutput) string
 }
 
@@ -49,21 +46,21 @@ type ClearedOutput struct {
 	Tool string
 	// Tokens of the output. A result of more than a mebibyte may be counted as one token more than the rule keeps.
 	Tokens int
-	// Transcript is the file of the session; "" if there is none.
-	Transcript string
+	// Handle says how the agent reads it ([Session.Handle]).
+	Handle string
 }
 
-// Where returns a sentence that tells the model where to find the output.
-func (o ClearedOutput) Where() string {
-	if o.Transcript == "" {
-		return "It is entry " + o.Entry + " of the session's transcript."
+// After returns words of your own for a placeholder, with the handle behind them.
+func (o ClearedOutput) After(words string) string {
+	if o.Handle == "" {
+		return words
 	}
-	return "It is entry " + o.Entry + " of the session's transcript at " + plaintext.PathLine(o.Transcript) + "."
+	return words + "\n[" + o.Handle + "]"
 }
 
 // clearNote is the default for [ClearRule.Placeholder].
 func clearNote(o ClearedOutput) string {
-	return "[output of " + strconv.Itoa(o.Tokens) + " tokens left out here]\n" + o.Where()
+	return leftOutNote("output of "+strconv.Itoa(o.Tokens)+" tokens", o.Handle)
 }
 
 // Clearable describes what a rule would clear, for deciding whether that pays.
@@ -74,9 +71,4 @@ type Clearable struct {
 	// Carried is the number of tokens that would be cleared, times the number of requests, including the next, that
 	// were sent with them since the rule would have cleared them. Requests are counted by their answers in the view.
 	Carried int
-}
-
-// never reports whether a tool's output stays.
-func (r ClearRule) never(tool string) bool {
-	return slices.ContainsFunc(r.Never, func(name string) bool { return strings.EqualFold(name, tool) })
 }

@@ -2,7 +2,6 @@ package history
 
 import (
 	"encoding/json"
-	"slices"
 	"sort"
 	"strconv"
 
@@ -24,9 +23,7 @@ func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 	}
 	l := looking{ClearRule: r, t: t}
 	sn := v.shown()
-	if sn.reader != nil {
-		l.transcript = sn.reader.Transcript().Name
-	}
+	l.handles = sn.handles()
 	for _, turn := range sn.shown() {
 		for _, round := range turn.rounds {
 			l.add(round)
@@ -41,15 +38,16 @@ func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 // looking walks through the rounds of a view, the oldest first.
 type looking struct {
 	ClearRule
-	t          chat.Tokenizer
-	transcript string
-	outputs    []output // tool results and arguments of calls, in order
-	rounds     int
+	t       chat.Tokenizer
+	handles handles
+	outputs []output // tool results and arguments of calls, in order
+	rounds  int
 }
 
 // output is a tool result, or the arguments of a call.
 type output struct {
-	entry, first string // ids of its entry and of the first entry of its round
+	entry, first entry.Entry // its entry, and the first of its round
+	handle       string
 	round        int
 	call         chat.ToolCall
 	content      chat.Parts // nil for arguments
@@ -60,21 +58,21 @@ type output struct {
 }
 
 // arguments reports whether the output is the arguments of a call.
-func (o output) arguments() bool { return o.entry == o.first }
+func (o output) arguments() bool { return o.entry.ID == o.first.ID }
 
 // add records the next round.
 func (l *looking) add(round *openRound) {
 	n := l.rounds
-	id := round.Assistant.ID
+	first := round.Assistant
 	m := round.Assistant.Message()
 	if l.Arguments > 0 {
 		for _, c := range m.ToolCalls {
-			l.push(output{entry: id, first: id, round: n, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
+			l.push(output{entry: first, first: first, handle: l.handles.ofShown(round, first), round: n, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
 		}
 	}
 	for _, e := range round.sentResults() {
 		result := e.Message()
-		o := output{entry: e.ID, first: id, round: n, content: result.Content, failed: result.IsError, done: slices.Contains(round.cleared, e.ID)}
+		o := output{entry: e, first: first, handle: l.handles.ofShown(round, e), round: n, content: result.Content, failed: result.IsError, done: round.isCleared(e.ID) && !round.isPreview(e.ID)}
 		for _, c := range m.ToolCalls {
 			if c.ID == result.ToolCallID {
 				o.call = c
@@ -116,7 +114,14 @@ func (l *looking) clearable() Clearable {
 				from, old = early, true
 			}
 		}
-		if !old || o.done || l.never(o.call.Name) {
+		if IsLookUp(o.call.Name) && !o.arguments() {
+			keep := l.Keep
+			if l.KeepStale > 0 {
+				keep = min(keep, l.KeepStale)
+			}
+			from, old = l.since(i, keep/4)
+		}
+		if !old || o.done || never(l.Never, o.call.Name) {
 			continue
 		}
 		saved := 0
@@ -126,7 +131,7 @@ func (l *looking) clearable() Clearable {
 			saved = l.clearResult(&c, o)
 		}
 		if saved > 0 && c.First == "" {
-			c.First = o.first
+			c.First = o.first.ID
 		}
 		c.Saved = clamp.Sum(c.Saved, saved)
 		c.Carried = clamp.Sum(c.Carried, clamp.Int(float64(saved)*float64(l.rounds-from+1)))
@@ -139,13 +144,13 @@ func (l *looking) clearable() Clearable {
 
 // clearResult clears a result if its placeholder is smaller, and returns the number of tokens saved.
 func (l *looking) clearResult(c *Clearable, o output) int {
-	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
+	text := l.Placeholder(ClearedOutput{Entry: o.entry.ID, Tool: o.call.Name, Tokens: o.tokens, Handle: o.handle})
 	placeholder := l.t.CountText(text)
 	saved := o.tokens - placeholder
 	if saved <= 0 || o.tokens < l.Least || float64(o.tokens) < float64(l.LeastPlaceholders)*float64(placeholder) || sendable.Blank(text) {
 		return 0
 	}
-	c.Results = append(c.Results, entry.Cleared{Entry: o.entry, Text: text})
+	c.Results = append(c.Results, entry.Cleared{Entry: o.entry.ID, Text: text})
 	return saved
 }
 
@@ -159,7 +164,7 @@ func (l *looking) clearArguments(c *Clearable, o output) int {
 		if n < l.Arguments {
 			return text
 		}
-		return "[" + strconv.Itoa(n) + " tokens left out here]"
+		return leftOutNote(strconv.Itoa(n)+" tokens", o.handle)
 	}
 	text, err := mapStrings(o.call.Arguments, note)
 	if err != nil {
@@ -170,7 +175,7 @@ func (l *looking) clearArguments(c *Clearable, o output) int {
 	if saved <= 0 || !json.Valid([]byte(text)) {
 		return 0
 	}
-	c.Arguments = append(c.Arguments, entry.Cleared{Entry: o.entry, Call: o.call.ID, Text: text})
+	c.Arguments = append(c.Arguments, entry.Cleared{Entry: o.entry.ID, Call: o.call.ID, Text: text})
 	return saved
 }
 

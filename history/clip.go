@@ -67,36 +67,35 @@ func (l Limits) check() error {
 // at the end of a line if one is near. If not even the mark fits, the result is the mark alone, or the text if that
 // takes no more than the mark. A limit or head below 0 counts as 0, a head above 1 as 1.
 func Clip(t chat.Tokenizer, text string, limit int, head float64) string {
+	return clip(t, text, limit, head, mark)
+}
+
+// clip implements [Clip], with the given marks.
+func clip(t chat.Tokenizer, text string, limit int, head float64, mark marking) string {
 	limit = max(0, limit)
 	total := sizeUpTo(t, text, limit)
 	if total <= limit {
 		return text
 	}
-	// A huge text is not counted; its mark states bytes.
-	missing := func(middle string) string { return mark(t.CountText(middle), "tokens") }
-	if huge(text, limit) {
-		missing = func(middle string) string { return mark(len(middle), "bytes") }
+	missing := func(from, to int) string { return mark(t.CountText(text[from:to]), "tokens", from, to) }
+	if huge(text, limit) { // it is not counted, and its mark states bytes
+		missing = func(from, to int) string { return mark(to-from, "bytes", from, to) }
 	}
-	room := limit - t.CountText(mark(len(text), "tokens")) - 4 // seams may add a token or two
+	room := limit - t.CountText(mark(len(text), "tokens", 0, len(text))) - 4 // seams may add a token or two
 	for room > 0 {
 		first := min(max(0, clamp.Share(head, room)), room)
 		start := prefix(t, text, first)
 		end := suffix(t, text[len(start):], room-first)
-		clipped := start + missing(text[len(start):len(text)-len(end)]) + end
+		clipped := start + missing(len(start), len(text)-len(end)) + end
 		if t.CountText(clipped) <= limit {
 			return clipped
 		}
 		room -= max(1, room/20)
 	}
-	if alone := strings.TrimSpace(missing(text)); t.CountText(alone) < total {
+	if alone := strings.TrimSpace(missing(0, len(text))); t.CountText(alone) < total {
 		return alone
 	}
 	return text
-}
-
-// mark returns the text that replaces what was cut.
-func mark(n int, unit string) string {
-	return fmt.Sprintf("\n[... %d %s cut here; the session's transcript has them ...]\n", n, unit)
 }
 
 // huge reports whether a text is so large that it exceeds limit tokens whatever it says, and would be slow to count:
@@ -197,15 +196,15 @@ func fairly(sizes []int, total int) []int {
 }
 
 // clipParts cuts the text among parts so that together they take at most limit tokens. Other parts stay, except that
-// one larger than the limit is replaced by a note.
-func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
+// one larger than the limit is replaced by a note. The handle says where all of them can be read, "" for nowhere.
+func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64, mark marking, handle string) chat.Parts {
 	var text strings.Builder
 	at, others, replaced := -1, 0, false
 	kept := make(chat.Parts, 0, len(parts))
 	for _, p := range parts {
 		s, isText := p.(chat.Text)
 		if !isText {
-			n, note := t.CountPart(p), leftOut(t, p)
+			n, note := t.CountPart(p), leftOut(t, p, handle)
 			if n <= limit || n <= t.CountText(note) {
 				kept = append(kept, p)
 				others += n
@@ -225,7 +224,7 @@ func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat
 		return parts
 	}
 	whole := text.String()
-	clipped := Clip(t, whole, limit-others, head)
+	clipped := clip(t, whole, limit-others, head, mark)
 	if clipped == whole && !replaced {
 		return parts
 	}
@@ -234,7 +233,7 @@ func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat
 }
 
 // leftOut returns the note that replaces a part that is too large to show and cannot be cut.
-func leftOut(t chat.Tokenizer, p chat.Part) string {
+func leftOut(t chat.Tokenizer, p chat.Part, handle string) string {
 	kind := "a value"
 	switch p := p.(type) {
 	case chat.Image:
@@ -242,19 +241,19 @@ func leftOut(t chat.Tokenizer, p chat.Part) string {
 	case chat.Document:
 		kind = "a document (" + p.MediaType + ")"
 	}
-	return fmt.Sprintf("[%s of %d tokens left out here; the session's transcript has it]", kind, t.CountPart(p))
+	return leftOutNote(fmt.Sprintf("%s of %d tokens", kind, t.CountPart(p)), handle)
 }
 
 // clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. The result is still
 // JSON, with its keys in order. Arguments without strings to cut, or that are not JSON, become one string in an object
 // of their own. Arguments that would not shrink stay as they are.
-func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64) string {
+func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64, mark marking) string {
 	if sizeUpTo(t, arguments, limit) <= limit {
 		return arguments
 	}
 	for each := limit; each >= 16; each /= 2 {
 		clipped, err := mapStrings(arguments, func(s string) string {
-			return Clip(t, s, each, head)
+			return clip(t, s, each, head, mark)
 		})
 		if err != nil {
 			break
@@ -264,7 +263,7 @@ func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64) 
 		}
 	}
 	for room := limit; ; room -= max(1, room/8) {
-		whole := object(Clip(t, arguments, room, head))
+		whole := object(clip(t, arguments, room, head, mark))
 		switch n := t.CountText(whole); {
 		case n <= limit:
 			return whole

@@ -72,17 +72,17 @@ func (p naivePath) turn(i int) int {
 // size returns the tokens and the messages of a unit as it is shown.
 func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens, messages int) {
 	if starts(p[i]) {
-		m, _ := history.Turn{Start: p[i]}.MessageWithin(limits, s)
+		m, _ := startWithin(p[i], limits, s)
 		return s.CountMessage(m), 1
 	}
 	round := history.Round{Assistant: p[i]}
 	for _, k := range p.results(i) {
 		round.Results = append(round.Results, p[k])
 	}
-	for _, m := range round.Messages(limits, s) {
+	for _, m := range within(round, limits, s) {
 		tokens += s.CountMessage(m)
 	}
-	return tokens, len(round.Messages(limits, s))
+	return tokens, len(within(round, limits, s))
 }
 
 // naiveCut returns the id of the entry at which a rule cuts, and all at which it may. It tries every entry, by the

@@ -51,7 +51,7 @@ func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Messa
 			messages = append(messages, m)
 		}
 		for _, r := range turn.Rounds {
-			messages = append(messages, r.Messages(limits, s)...)
+			messages = append(messages, within(r, limits, s)...)
 		}
 	}
 	return messages

@@ -57,12 +57,12 @@ func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 	u.Messages, u.Tokens = slices.Clone(u.Messages), 0
 	for i, m := range u.Messages {
 		if share, larger := next(); larger {
-			m.Content = clipParts(t, m.Content, share, head)
+			m.Content = clipParts(t, m.Content, share, head, mark, "")
 		}
 		m.ToolCalls = slices.Clone(m.ToolCalls)
 		for k, c := range m.ToolCalls {
 			if share, larger := next(); larger {
-				m.ToolCalls[k].Arguments = clipArguments(t, c.Arguments, share, head)
+				m.ToolCalls[k].Arguments = clipArguments(t, c.Arguments, share, head, mark)
 			}
 		}
 		u.Messages[i] = m
@@ -90,7 +90,7 @@ func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 	for i, t := range turns {
 		start := -1
 		messages, tokens := t.opening.measure(by, keep, func() []chat.Message {
-			if m, ok := (Turn{Start: t.start}).MessageWithin(limits, s); ok {
+			if m, ok := sn.handles().start(t.start, limits, s); ok {
 				return []chat.Message{m}
 			}
 			return nil
@@ -103,7 +103,10 @@ func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 			})
 		}
 		for _, r := range t.rounds {
-			messages, tokens := r.shown.measure(by, keep, func() []chat.Message { return r.Messages(limits, s) })
+			messages, tokens := r.shown.measure(by, keep, func() []chat.Message {
+				messages, _ := sn.handles().round(r, limits, s)
+				return messages
+			})
 			if len(messages) == 0 {
 				continue
 			}

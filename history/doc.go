@@ -119,7 +119,25 @@
 //   - A [Truncator] is the last guard before a request: it removes the oldest messages from a list that is too long,
 //     and reports what it did.
 //
+//   - A [PreviewRule] finds new output that is large, to be shown as a preview from its first request on.
+//
 // [FileTools] returns the files that were read and modified on a path, compacted or not.
+//
+// # What is left out can be read again
+//
+// Whatever is left out of what an agent sees leaves a mark with its size and its handle ([Session.Handle]): the call that
+// reads it, or the file that has it.
+//
+//	[... 34928 tokens cut here: read_session({"entry":"0c1…","from":1200,"to":90400}) ...]
+//	[output of 640 tokens left out here: /logs/s.jsonl.texts/0c1….txt]
+//
+// If the agent has the tools of package recall, open the session with [Options.Recall], and marks name them. Otherwise a
+// session in a file keeps the texts of long entries beside it, in a folder of the log's name with ".texts": one file an
+// entry, in lines that tools for files can read. They are written before an entry is acknowledged, erased with it, and hold
+// what the log holds, redacted as it is. [storage.FileOptions].NoTexts turns them off; [Session.WriteTexts] writes missing
+// ones. A session in memory without the tools has no handles.
+//
+// [Session.Pin] keeps an entry word for word through compactions.
 //
 // # Secrets
 //
@@ -179,7 +197,7 @@
 // # Erasure
 //
 // [Session.Erase] erases the content of entries for good, with the word for word copies in compactions, clearings and
-// plans, and lists the summaries that cover it. [Session.Remove] removes a session.
+// plans, and its text file, and lists the summaries that cover it. [Session.Remove] removes a session.
 //
 // # Reading the source
 //
@@ -190,6 +208,7 @@
 //	session    the log's face: one call of internal/log for each method
 //	view_*     what a model sees: turns, rounds, the elements that show them
 //	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
-//	clear*, clip, truncate, fileops
+//	clear*, clip, preview, truncate, fileops
 //	           less without a model, and the files that tools touched
+//	handle     the marks of what is left out
 package history

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
@@ -532,16 +531,12 @@ func ExampleRound_Messages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokenizer, err := tiktoken.ForModel("gpt-4o")
-	if err != nil {
-		log.Fatal(err)
-	}
 	view, err := session.View(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
 	round := view.Turns[0].Rounds[0]
-	for _, m := range round.Messages(history.Limits{}, elements.Sizing{PromptBudget: 8000, Tokenizer: tokenizer}) {
+	for _, m := range round.Messages() {
 		if m.Role == chat.RoleTool {
 			fmt.Println(m.ToolCallID, m.Text())
 		}
@@ -584,7 +579,9 @@ func ExampleClip() {
 	// test 0 passed
 	// test 1 passed
 	// test 2 passed
-	// [... 4971 tokens cut here; the session's transcript has them ...]
+	// test 3
+	// [... 4962 tokens cut here ...]
+	// test 996 passed
 	// test 997 passed
 	// test 998 passed
 	// test 999 passed

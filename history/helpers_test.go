@@ -61,6 +61,22 @@ func in(window int) elements.Sizing {
 	return elements.Sizing{TokenBudget: window, PromptBudget: window, Tokenizer: quarter{}}
 }
 
+// within returns a round as it is shown within limits.
+func within(r history.Round, limits history.Limits, s elements.Sizing) []chat.Message {
+	for _, u := range (history.View{Turns: []history.Turn{{Rounds: []history.Round{r}}}}).Units(limits, s) {
+		return u.Messages
+	}
+	return nil
+}
+
+// startWithin returns the start of a turn as it is shown within limits, and false if it says nothing.
+func startWithin(e entry.Entry, limits history.Limits, s elements.Sizing) (chat.Message, bool) {
+	for _, u := range (history.View{Turns: []history.Turn{{Start: e}}}).Units(limits, s) {
+		return u.Messages[0], true
+	}
+	return chat.Message{}, false
+}
+
 // calls returns an assistant message that calls the tool "run" once for each id.
 func calls(ids ...string) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant}

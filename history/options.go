@@ -34,6 +34,9 @@ type Options struct {
 	// valid UTF-8, nothing is written, and the error is a [*entry.RedactError]. It runs in the goroutine that adds
 	// entries, possibly in several at a time, and blocks only that one.
 	Redact func(entry.Passage) string
+	// Recall says that the agent has the tools of package recall. What is left out of a prompt is then marked by a call of
+	// them ([Session.Handle]), and a file has no text files beside it ([storage.Texter]). Off by default.
+	Recall bool
 	// Salvage skips lines that cannot be read ([Session.Skipped] lists them) and reads those around them: an entry
 	// whose parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost
 	// cuts at the one that followed it. If the header cannot be read the session gets one with the id of its first
@@ -54,7 +57,7 @@ type Options struct {
 // forLog returns the options of the session's log.
 func (o Options) forLog() log.Options {
 	of := log.Options{
-		Header: o.Header, MaxLine: cmp.Or(o.MaxLine, o.File.MaxLine), Redact: o.Redact, Salvage: o.Salvage,
+		Header: o.Header, MaxLine: cmp.Or(o.MaxLine, o.File.MaxLine), Redact: o.Redact, Salvage: o.Salvage, Recall: o.Recall,
 		IDs: guarded("Options.IDs", o.IDs), Now: guarded("Options.Now", o.Now),
 	}
 	if o.Cache != nil {

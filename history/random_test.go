@@ -308,7 +308,7 @@ func naiveThinking(entries []entry.Entry) map[string][]chat.Thinking {
 			return nil
 		case m.Role != chat.RoleAssistant:
 		default:
-			sent := history.Round{Assistant: e}.Messages(history.Limits{}, in(1<<40))
+			sent := within(history.Round{Assistant: e}, history.Limits{}, in(1<<40))
 			if len(sent) == 0 {
 				continue
 			}
@@ -355,7 +355,7 @@ func units(v history.View, limits history.Limits, window int) (conversation, req
 			into = &rounds
 		}
 		for _, r := range turn.Rounds {
-			if messages := r.Messages(limits, in(window)); len(messages) > 0 {
+			if messages := within(r, limits, in(window)); len(messages) > 0 {
 				*into = append(*into, told(messages[0]))
 			}
 		}

@@ -26,7 +26,8 @@ type Session struct {
 }
 
 // Open opens the session in a file for writing, and creates the file if it is missing; see [storage.OpenFile]. The log
-// is read from its end back to what the newest compaction keeps. A line in that part that cannot be read is a
+// is read from its end back to what the newest compaction keeps. The texts of long entries are written to files in a
+// folder beside it ([storage.Texter]), so that an agent's tool for files can read them. A line in that part that cannot be read is a
 // [*storage.CorruptError]; [Verify] checks all lines.
 func Open(path string, o Options) (*Session, error) {
 	f, err := storage.OpenFile(path, o.File)
@@ -37,11 +38,28 @@ func Open(path string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Mend(); err != nil {
+	err = f.Mend()
+	if err == nil && !o.Recall {
+		err = f.SweepTexts(func(id string) (bool, error) { return s.inStore(id) })
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
+
+// inStore reports whether the store has an entry.
+func (s *Session) inStore(id string) (bool, error) {
+	_, err := s.Entry(context.Background(), id)
+	if _, missing := errors.AsType[*storage.NoEntryError](err); missing {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// WriteTexts writes the texts of all long entries ([storage.Texter]), for instance of a log that was copied without them,
+// or was written with [Options.Recall]. A session whose store keeps no texts stays as it is.
+func (s *Session) WriteTexts(ctx context.Context) error { return s.log.WriteTexts(ctx) }
 
 // Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads what was appended since.
 // It takes no lock and changes nothing; a torn end is ignored.
@@ -93,9 +111,17 @@ func (s *Session) Header() entry.Header { return s.log.Header() }
 // Path returns the absolute path of the session's file, "" if it has none.
 func (s *Session) Path() string { return s.log.Path() }
 
-// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a
-// [storage.Transcriber].
-func (s *Session) Transcript() storage.Transcript { return s.log.Transcript() }
+// Recall reports whether the session was opened with [Options.Recall].
+func (s *Session) Recall() bool { return s.log.Reading().Recall }
+
+// TextPath returns the path of the text of an entry, if the entry is long ([storage.Texter]); "" if the store keeps no
+// texts.
+func (s *Session) TextPath(id string) string {
+	if of := s.log.Reading().TextPath; of != nil {
+		return of(id)
+	}
+	return ""
+}
 
 // Lines returns the number of lines in the store, the header included; 0 if the store does not count them.
 func (s *Session) Lines(ctx context.Context) (int, error) { return s.log.Lines(ctx) }
@@ -175,6 +201,29 @@ func (s *Session) Compact(ctx context.Context, c entry.Compaction) error {
 // [Options.Redact] sees all texts first.
 func (s *Session) Add(ctx context.Context, entries ...entry.Entry) ([]entry.Entry, error) {
 	return s.log.Add(ctx, entries...)
+}
+
+// Pin keeps an entry word for word through compactions, from the next one on: it is copied beside the summary, as the
+// user's words, within a part of the budget (policy.Replace.Pinned). The entry must be on the path, and something that was
+// said. Pinning it again moves it behind the others. The newest 64 pins of a path count.
+func (s *Session) Pin(ctx context.Context, id string) error {
+	_, err := s.Add(ctx, entry.Entry{Body: entry.Pin{Ref: entry.Ref{ID: id}}})
+	return err
+}
+
+// Unpin ends a pin, from the next compaction on.
+func (s *Session) Unpin(ctx context.Context, id string) error {
+	_, err := s.Add(ctx, entry.Entry{Body: entry.Pin{Ref: entry.Ref{ID: id}, Off: true}})
+	return err
+}
+
+// Pinned returns the pinned entries of the path to an entry, the leaf for "", in the order of the store.
+func (s *Session) Pinned(ctx context.Context, id string) ([]entry.Entry, error) {
+	retained, err := s.Retained(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.Resolve(ctx, retained.Pins...)
 }
 
 // Branch continues the session from an entry on this branch or another; from "" a new conversation starts. Nothing is

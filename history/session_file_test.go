@@ -118,7 +118,7 @@ func requireChained(t testing.TB, s *history.Session) {
 func TestEntriesReturnsTheMessagesThatWereAppended(t *testing.T) {
 	s := talk(t, everything()...)
 	require.Empty(t, s.Path())
-	require.Zero(t, s.Transcript())
+	require.False(t, s.Recall())
 	require.NoError(t, s.Compact(t.Context(), summary("so far", "e2")))
 	entries := all(t, s)
 	for i, m := range everything() {

@@ -97,10 +97,10 @@ func (v View) Newest() string {
 	return round.Assistant.ID
 }
 
-// NewestWithin returns the view with the results of its newest round cut so that together they take at most limit
-// tokens, each in its middle, of which [Limits].Head is kept at the start. It is for a prompt that has less room for them
-// than [Limits].Results says.
-func (v View) NewestWithin(limits Limits, t chat.Tokenizer, limit int) View {
+// NewestWithin returns a view of which elements and [View.Units] show the results of the newest round within limit tokens
+// in all, each cut in its middle, with the fraction head kept at its start ([Limits].Head). It is for a prompt that has
+// less room for them than [Limits].Results says.
+func (v View) NewestWithin(limit int, head float64) View {
 	sn := *v.shown()
 	last := len(sn.turns) - 1
 	if last < 0 || len(sn.turns[last].rounds) == 0 {
@@ -108,14 +108,7 @@ func (v View) NewestWithin(limits Limits, t chat.Tokenizer, limit int) View {
 	}
 	sn.build, sn.turns = min(0, sn.build)-1, slices.Clone(sn.turns) // no turn has this number, so what changes is copied
 	round := sn.round(callAt{last, len(sn.turns[last].rounds) - 1})
-	results := make([]chat.Message, len(round.Results))
-	for i, e := range round.Results {
-		results[i] = e.Message()
-	}
-	clipResults(t, results, limit, limits.withDefaults().Head)
-	for i, m := range results {
-		round.Results[i].Body = entry.Message{Message: m}
-	}
+	round.most, round.head = max(1, limit), head
 	return sn.view()
 }
 
@@ -149,7 +142,7 @@ func (v View) Messages() []chat.Message {
 			list = append(list, m)
 		}
 		for _, r := range t.Rounds {
-			list = append(list, r.whole()...)
+			list = append(list, r.Messages()...)
 		}
 	}
 	return list

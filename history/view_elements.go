@@ -102,7 +102,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 		return nil, err
 	}
 	turns := sn.shown()
-	list := newFinisher(c.Limits, s)
+	list := newFinisher(sn, c.Limits, s)
 	for _, m := range sn.compacted {
 		list.nodes = append(list.nodes, &elements.Finished{Messages: []chat.Message{m}})
 	}
@@ -126,7 +126,7 @@ func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node
 	if len(turns) == 0 {
 		return nil, nil
 	}
-	m, ok := Turn{Start: turns[len(turns)-1].start}.MessageWithin(r.Limits, s)
+	m, ok := sn.handles().start(turns[len(turns)-1].start, r.Limits, s)
 	if !ok {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Nod
 		return nil, nil
 	}
 	last := len(turns) - 1
-	list := newFinisher(r.Limits, s)
+	list := newFinisher(sn, r.Limits, s)
 	for _, round := range turns[last].rounds {
 		list.round(round)
 	}
@@ -154,21 +154,24 @@ func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Nod
 // finisher makes a list of nodes with increasing ranks as priorities, so that the first is pruned first.
 type finisher struct {
 	finishing
-	sizing elements.Sizing
-	keep   bool
-	nodes  elements.Nodes
-	rank   int
+	handles handles
+	sizing  elements.Sizing
+	keep    bool
+	nodes   elements.Nodes
+	rank    int
 }
 
-func newFinisher(limits Limits, s elements.Sizing) *finisher {
-	return &finisher{finishing: finishing{limits, s.PromptBudget, s.Tokenizer}, sizing: s, keep: counting.MayKeep(s.Tokenizer)}
+func newFinisher(sn *snapshot, limits Limits, s elements.Sizing) *finisher {
+	return &finisher{
+		finishing: finishing{limits, s.PromptBudget, s.Tokenizer}, handles: sn.handles(), sizing: s, keep: counting.MayKeep(s.Tokenizer),
+	}
 }
 
 // round appends the next round.
 func (f *finisher) round(r *openRound) {
 	made := f.kept(&r.shown)
 	if made == nil {
-		messages, cut := r.within(f.limits, f.sizing)
+		messages, cut := f.handles.round(r, f.limits, f.sizing)
 		made = f.fresh(&r.shown, !cut, messages...)
 	}
 	if f.rank++; made.messages != nil {
@@ -187,7 +190,7 @@ func (f *finisher) opening(at int, t *openTurn) {
 	made := f.kept(t.opening)
 	if made == nil {
 		var messages []chat.Message
-		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
+		if m, ok := f.handles.start(t.start, f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
 		_, shell := t.start.Body.(entry.Shell) // only the output of a shell command may be cut
@@ -206,7 +209,7 @@ func (f *finisher) kept(m *memo) *finished {
 	case last == nil:
 		return nil
 	case !f.keep || !last.keep || last.by != f.finishing:
-		if !last.whole || last.messages != nil && !fits(last.messages.Messages, f.limits, f.sizing) {
+		if !last.whole || last.messages != nil && !f.limits.fit(last.messages.Messages, f.sizing) {
 			return nil
 		}
 	case last.rank == f.rank:

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -10,67 +12,15 @@ import (
 // noResult is the text in place of a result that is missing.
 const noResult = "(no result: the call was interrupted)"
 
-// Messages returns the round as it is sent: the assistant message, then one result for each of its calls, in their
-// order. It is empty if the assistant said nothing.
+// Messages returns the round as it is sent if nothing is cut: the assistant message, then one result for each of its
+// calls, in their order. It is empty if the assistant said nothing. [View.Units] returns rounds within limits.
 //
-//   - Results together take at most their share of the prompt's budget, each cut in its middle; so do the calls'
-//     arguments.
 //   - A call without a result, as after an interruption, is answered by a note that says so.
 //   - Blank text is left out, and so is thinking that was cut off before it was signed. An assistant message without
 //     text and calls is left out.
 //   - A call without a tool name was cut off and is left out with its result.
 //   - Thinking that a compaction kept ([Round.Thinking]) comes first.
-func (r Round) Messages(limits Limits, s elements.Sizing) []chat.Message {
-	messages, _ := r.within(limits, s)
-	return messages
-}
-
-// within returns the round as it is sent, and reports whether something in it was cut.
-func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
-	messages = r.whole()
-	if len(messages) == 0 || fits(messages, limits, s) {
-		return messages, false
-	}
-	limits = limits.withDefaults()
-	clipCalls(s, messages[0].ToolCalls, limits.arguments(s), limits.Head)
-	clipResults(s, messages[1:], limits.results(s), limits.Head)
-	return messages, true
-}
-
-// clipResults cuts results so that together they take at most limit tokens.
-func clipResults(t chat.Tokenizer, results []chat.Message, limit int, head float64) {
-	sizes := make([]int, len(results))
-	for i, m := range results {
-		sizes[i] = partsUpTo(t, m.Content, limit)
-	}
-	shares := fairly(sizes, limit)
-	for i, size := range sizes {
-		if size > shares[i] {
-			results[i].Content = clipParts(t, results[i].Content, shares[i], head)
-		}
-	}
-}
-
-// fits reports whether a round is within its shares of the prompt's budget, so that nothing is cut.
-func fits(round []chat.Message, limits Limits, s elements.Sizing) bool {
-	limits = limits.withDefaults()
-	left := limits.arguments(s)
-	for _, c := range round[0].ToolCalls {
-		if left -= sizeUpTo(s, c.Arguments, left); left < 0 {
-			return false
-		}
-	}
-	left = limits.results(s)
-	for _, m := range round[1:] {
-		if left -= partsUpTo(s, m.Content, left); left < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// whole returns the round as it is sent if nothing is cut.
-func (r Round) whole() []chat.Message {
+func (r Round) Messages() []chat.Message {
 	assistant := r.Assistant.Message()
 	assistant.Content = sendable.Parts(assistant.Content)
 	var calls []chat.ToolCall // a copy of the calls
@@ -100,21 +50,81 @@ func (r Round) whole() []chat.Message {
 	return messages
 }
 
-// says reports whether the round is sent: whether [Round.Messages] returns any message.
-func (r Round) says() bool { return sendable.Answers(r.Assistant.Message()) }
+// round returns a round as it is sent, and reports whether something in it was cut: results together take at most their
+// share of the prompt's budget, each cut in its middle; so do the calls' arguments.
+func (h handles) round(r *openRound, limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
+	messages = r.Messages()
+	limits = limits.withDefaults()
+	results := limits.results(s)
+	head := limits.Head
+	if r.most > 0 {
+		results, head = min(results, r.most), (Limits{Head: r.head}).withDefaults().Head
+	}
+	if len(messages) == 0 || fits(messages, limits.arguments(s), results, s) {
+		return messages, false
+	}
+	h.clipCalls(s, r, messages[0].ToolCalls, limits.arguments(s), limits.Head)
+	h.clipResults(s, r, messages[1:], results, head)
+	return messages, true
+}
+
+// clipResults cuts results so that together they take at most limit tokens.
+func (h handles) clipResults(t chat.Tokenizer, r *openRound, results []chat.Message, limit int, head float64) {
+	sizes := make([]int, len(results))
+	for i, m := range results {
+		sizes[i] = partsUpTo(t, m.Content, limit)
+	}
+	shares := fairly(sizes, limit)
+	for i, size := range sizes {
+		if size <= shares[i] {
+			continue
+		}
+		m := &results[i]
+		at := slices.IndexFunc(r.Results, func(e entry.Entry) bool { return e.Message().ToolCallID == m.ToolCallID })
+		if at < 0 { // there is no result
+			continue
+		}
+		e := r.Results[at]
+		m.Content = clipParts(t, m.Content, shares[i], head, h.resultMarks(r, e), h.of(e, 0, 0))
+	}
+}
 
 // clipCalls cuts arguments so that together they take at most limit tokens.
-func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
+func (h handles) clipCalls(t chat.Tokenizer, r *openRound, calls []chat.ToolCall, limit int, head float64) {
 	sizes := make([]int, len(calls))
 	for i, c := range calls {
 		sizes[i] = sizeUpTo(t, c.Arguments, limit)
 	}
 	for i, share := range fairly(sizes, limit) {
 		if sizes[i] > share {
-			calls[i].Arguments = clipArguments(t, calls[i].Arguments, share, head)
+			calls[i].Arguments = clipArguments(t, calls[i].Arguments, share, head, h.callMarks(r, calls[i]))
 		}
 	}
 }
+
+// fit reports whether a round is within its shares of the prompt's budget, so that nothing is cut.
+func (l Limits) fit(round []chat.Message, s elements.Sizing) bool {
+	l = l.withDefaults()
+	return fits(round, l.arguments(s), l.results(s), s)
+}
+
+// fits reports whether calls' arguments and results of a round are within limits, so that nothing is cut.
+func fits(round []chat.Message, arguments, results int, t chat.Tokenizer) bool {
+	for _, c := range round[0].ToolCalls {
+		if arguments -= sizeUpTo(t, c.Arguments, arguments); arguments < 0 {
+			return false
+		}
+	}
+	for _, m := range round[1:] {
+		if results -= partsUpTo(t, m.Content, results); results < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// says reports whether the round is sent: whether [Round.Messages] returns any message.
+func (r Round) says() bool { return sendable.Answers(r.Assistant.Message()) }
 
 // Message returns the start of the turn as it is sent ([entry.Entry.Shown]), and false if it says nothing.
 func (t Turn) Message() (chat.Message, bool) {
@@ -123,13 +133,14 @@ func (t Turn) Message() (chat.Message, bool) {
 	return m, ok && sendable.HasAnswer(m.Content)
 }
 
-// MessageWithin returns [Turn.Message] with the output of a shell command cut to its share of the prompt's budget,
-// like a tool result, because the output may exceed any budget. What the user or the application says is never cut.
-func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
-	if shell, ok := t.Start.Body.(entry.Shell); ok {
+// start returns the start of a turn as it is sent, and false if it says nothing. The output of a shell command is cut to
+// its share of the prompt's budget, like a tool result, because the output may exceed any budget. What the user or the
+// application says is never cut.
+func (h handles) start(e entry.Entry, limits Limits, s elements.Sizing) (chat.Message, bool) {
+	if shell, ok := e.Body.(entry.Shell); ok {
 		limits = limits.withDefaults()
-		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
-		t.Start.Body = shell
+		shell.Output = clip(s, shell.Output, limits.results(s), limits.Head, h.marks(e, len(e.Text())-len(shell.Output)))
+		e.Body = shell
 	}
-	return t.Message()
+	return Turn{Start: e}.Message()
 }

@@ -39,14 +39,24 @@ type openTurn struct {
 type openRound struct {
 	build int
 	Round
-	at      storage.Position // position of the assistant's message
-	last    storage.Position // position of the last result, or at
-	cleared []string         // ids of the results that were cleared
-	shown   memo
+	at       storage.Position // position of the assistant's message
+	last     storage.Position // position of the last result, or at
+	replaced []replaced       // entries that are shown with a text that is not their own
+	head     float64          // the fraction of a result that is cut to most that stays at its start
+	most     int              // tokens that its results may take in all, 0 for no limit but that of [Limits]
+	shown    memo
 }
 
 // callAt is the round that contains a call.
 type callAt struct{ turn, round int }
+
+// handles returns the handles of the view's session.
+func (sn *snapshot) handles() handles {
+	if sn.reader == nil {
+		return handles{}
+	}
+	return handlesOf(sn.reader.Reading)
+}
 
 // views holds the most recent snapshot of a session's leaf. The zero value holds none.
 type views struct {
@@ -208,35 +218,62 @@ func (sn *snapshot) clear(c entry.Clearing) {
 	}
 	for _, o := range c.Results {
 		if at := rounds[o.Entry]; at.turn >= 0 {
-			sn.round(at).clearResult(o)
+			sn.round(at).clearResult(o, sn.handles(), c.Preview)
 		}
 	}
 	for _, o := range c.Arguments {
 		if at := rounds[o.Entry]; at.turn >= 0 {
-			sn.round(at).clearArguments(o)
+			sn.round(at).clearArguments(o, sn.handles())
 		}
 	}
 }
 
 // clearResult replaces a result by a text.
-func (r *openRound) clearResult(o entry.Cleared) {
+func (r *openRound) clearResult(o entry.Cleared, h handles, preview bool) {
 	for i, e := range r.Results {
 		m, ok := e.Body.(entry.Message)
 		if !ok || e.ID != o.Entry {
 			continue
 		}
+		r.replace(e, h, preview)
 		m.Content = chat.Parts{chat.Text(o.Text)}
 		r.Results[i].Body = m
-		r.cleared = append(slices.Clip(r.cleared), e.ID)
 	}
 }
 
+// replaced is an entry that is shown with a text that is not its own.
+type replaced struct {
+	id, handle string
+	preview    bool
+}
+
+// replace records that an entry is shown with another text.
+func (r *openRound) replace(e entry.Entry, h handles, preview bool) {
+	next := replaced{e.ID, h.ofShown(r, e), preview}
+	r.replaced = append(slices.DeleteFunc(slices.Clone(r.replaced), func(o replaced) bool { return o.id == e.ID }), next)
+}
+
+// replacedAt returns the index of an entry in replaced, -1 if it is shown as it is.
+func (r *openRound) replacedAt(id string) int {
+	return slices.IndexFunc(r.replaced, func(o replaced) bool { return o.id == id })
+}
+
+// isCleared reports whether an entry of the round is shown with a text that is not its own, and isPreview whether that
+// is a preview.
+func (r *openRound) isCleared(id string) bool { return r.replacedAt(id) >= 0 }
+
+func (r *openRound) isPreview(id string) bool {
+	at := r.replacedAt(id)
+	return at >= 0 && r.replaced[at].preview
+}
+
 // clearArguments replaces the arguments of a call by a text.
-func (r *openRound) clearArguments(o entry.Cleared) {
+func (r *openRound) clearArguments(o entry.Cleared, h handles) {
 	m, ok := r.Assistant.Body.(entry.Message)
 	if !ok || r.Assistant.ID != o.Entry {
 		return
 	}
+	r.replace(r.Assistant, h, false)
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range m.ToolCalls {
 		if m.ToolCalls[i].ID == o.Call {
@@ -263,7 +300,7 @@ func (sn *snapshot) round(at callAt) *openRound {
 	turn := sn.turn(at.turn)
 	r := turn.rounds[at.round]
 	if r.build != sn.build {
-		r = &openRound{build: sn.build, Round: r.Round, at: r.at, last: r.last, cleared: r.cleared}
+		r = &openRound{build: sn.build, Round: r.Round, at: r.at, last: r.last, replaced: r.replaced, most: r.most, head: r.head}
 		r.Results = slices.Clone(r.Results)
 		turn.rounds[at.round] = r
 	}

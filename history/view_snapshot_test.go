@@ -95,11 +95,11 @@ func TestOtherRoundsAreNotFinishedAnewIfTheNewestIsCut(t *testing.T) {
 		return n.(elements.Nodes)
 	}
 	v := viewOf(t, s)
-	whole, cut := shown(v), v.NewestWithin(history.Limits{}, quarter{}, 50)
+	whole, cut := shown(v), v.NewestWithin(50, 0)
 	before := shown(cut)
 	require.True(t, whole[0] == before[0], "the same element")
 	require.NotEqual(t, whole[1], before[1])
-	require.NotEqual(t, before[1], shown(cut.NewestWithin(history.Limits{}, quarter{}, 30))[1])
+	require.NotEqual(t, before[1], shown(cut.NewestWithin(30, 0))[1])
 	require.Equal(t, []elements.Nodes{whole, before}, []elements.Nodes{shown(v), shown(cut)}, "each view stays as it was")
 }
 

@@ -306,6 +306,9 @@ func (w *walker) measure(ctx context.Context, on policy.Occasion) (*plan.Rendere
 func (w *walker) walk(ctx context.Context, on policy.Occasion) (result *render.Result, err error) {
 	ctx, end := w.c.inner.observers.start(ctx, Work{Kind: WorkRender, Reason: on})
 	defer func() { err = w.c.Session.Redacted(ctx, err); end(result, err) }()
+	if err := w.preview(ctx, on); err != nil {
+		return nil, err
+	}
 	for {
 		s, err := w.measure(ctx, on)
 		if err != nil {
@@ -470,18 +473,51 @@ func (w *walker) clear(ctx context.Context, s *plan.Rendered) error {
 	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
 		return err
 	}
-	e, err := w.c.journal().Clear(ctx, clearing)
+	return w.writeClearing(ctx, clearing, s.Occasion, event.Size{
+		TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
+		MessagesBefore: len(s.PromptMessages()), MessagesAfter: len(s.PromptMessages()), Base: s.Base,
+	})
+}
+
+func (w *walker) writeClearing(ctx context.Context, c entry.Clearing, on policy.Occasion, size event.Size) error {
+	e, err := w.c.journal().Clear(ctx, c)
 	if err != nil {
-		w.c.emit(ctx, event.Event{Kind: event.Failed, Reason: s.Occasion, Err: err})
+		w.c.emit(ctx, event.Event{Kind: event.Failed, Reason: on, Err: err})
 		return err
 	}
-	w.c.emit(ctx, event.Event{
-		Kind: event.Cleared, Reason: s.Occasion, Written: event.Written{Entry: e},
-		Size: event.Size{
-			TokensBefore: s.PromptTokens(), TokensAfter: s.PromptTokens() - clearing.Saved,
-			MessagesBefore: len(s.PromptMessages()), MessagesAfter: len(s.PromptMessages()), Base: s.Base,
-		},
-	})
+	w.c.emit(ctx, event.Event{Kind: event.Cleared, Reason: on, Written: event.Written{Entry: e}, Size: size})
+	return nil
+}
+
+// preview writes previews of large new tool output to the session. If that fails, the prompt shows the output.
+func (w *walker) preview(ctx context.Context, on policy.Occasion) error {
+	rule := w.policy.Clear.Preview
+	if rule.Above <= 0 || w.policy.Off || w.c.Session.ReadOnly() {
+		return nil
+	}
+	find := func() (c entry.Clearing, found bool, err error) {
+		view, err := w.c.Session.View(ctx)
+		if err == nil {
+			_, err = guard.Call(ctx, guard.NameTokenizer, 0, func(context.Context) (struct{}, error) {
+				c, found = rule.Find(view, w.target.Tokenizer)
+				return struct{}{}, nil
+			})
+		}
+		return c, found, err
+	}
+	c, found, err := find()
+	if err != nil || !found {
+		return err
+	}
+	if !w.acquired { // another call may have written them
+		if err := w.acquire(ctx); err != nil {
+			return err
+		}
+		if c, found, err = find(); err != nil || !found {
+			return err
+		}
+	}
+	_ = w.writeClearing(ctx, c, on, event.Size{TokensBefore: c.Saved})
 	return nil
 }
 

@@ -266,7 +266,7 @@ func (s *markedSession) check(r *render.Result) {
 			continue
 		}
 		said := k.Message()
-		bare := fmt.Sprintf("[... %d tokens cut here; the session's transcript has them ...]", quarter{}.CountText(said.Text()))
+		bare := fmt.Sprintf("[... %d tokens cut here ...]", quarter{}.CountText(said.Text()))
 		if m := own(said); !prompt[m[0]] && results[said.ToolCallID] != bare { // if nothing else fits, history.Clip returns this
 			s.t.Fatalf("%s: %v of the %s left the prompt, without an event", s.name, m[0], k.Message().Role)
 		}

@@ -30,17 +30,17 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				r := rand.New(rand.NewPCG(uint64(seed), 7))
-				d := fixtureOf(t, opened(t, filepath.Join(dir, "session.jsonl")), chat.UserMessage(task))
+				first, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{IDs: numbered.IDs(), Recall: true}) // no handle names the file
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, first.Close()) })
+				d := fixtureOf(t, first, chat.UserMessage(task))
 				n := 0
 				var model chat.ModelFunc = models.Offline{Tokenizer: quarter{}}.Generate
 				configure := func(d fixture) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
 					d.Policy = policies.All()[name]
-					d.Policy.Replace.NoBreadcrumb = true // it names the file, which differs, and so do notes for cleared output
-					if d.Policy.Clear.Rule.Placeholder == nil {
-						d.Policy.Clear.Rule.Placeholder = func(o history.ClearedOutput) string { return "[entry " + o.Entry + "]" }
-					}
+					d.Policy.Replace.NoBreadcrumb = true // it has the number of lines
 					for i := range d.Policy.Trigger {
 						d.Policy.Trigger[i].Background = false // a summary is in the session only once it is made
 					}
@@ -66,7 +66,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					d.Target.Model = model
 					path := filepath.Join(dir, "copy.jsonl")
 					require.NoError(t, os.WriteFile(path, []byte(content(t, d.Session.Path())), 0o600))
-					copied, err := history.Open(path, history.Options{IDs: numbered.IDs()})
+					copied, err := history.Open(path, history.Options{IDs: numbered.IDs(), Recall: true})
 					require.NoError(t, err)
 					again := fixtureOf(t, copied)
 					configure(again)

@@ -65,7 +65,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool, o options, a *assistan
 	if d.working {
 		config.Workers = river.NewWorkers()
 		river.AddWorker(config.Workers, &jobs.Worker{
-			Sessions: &postgres.Sessions{Pool: pool, Tool: transcriptTool}, Attempt: attempt,
+			Sessions: &postgres.Sessions{Pool: pool}, Attempt: attempt,
 			Compactor: func(_ context.Context, _ jobs.Args, s *history.Session) (*summarize.Compactor, error) {
 				return a.conversation(s).compactor, nil
 			},
@@ -98,7 +98,7 @@ func (d *database) stop() {
 
 // sessions returns the sessions of a tenant.
 func (d *database) sessions(tenant string) *postgres.Sessions {
-	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Tool: transcriptTool, Hooks: []postgres.Hook{d.queue.Hook()}}
+	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Hooks: []postgres.Hook{d.queue.Hook()}}
 }
 
 // open opens a session, which is made if it is missing and create is set.

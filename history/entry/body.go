@@ -29,6 +29,8 @@ type Retained struct {
 	Calls []string `json:"calls,omitempty"`
 	// Latest holds the newest entry of each type.
 	Latest map[Type]Ref `json:"latest,omitempty"`
+	// Pins holds the newest 64 pinned entries, in the order in which they were pinned.
+	Pins []Ref `json:"pins,omitempty"`
 	// Preambles holds the newest 16 by their digests.
 	Preambles map[string]Ref `json:"preambles,omitempty"`
 	// Models holds what was learnt of the newest 64 models ([Memory]).
@@ -185,6 +187,15 @@ type Label struct {
 	Text string `json:"text,omitempty"`
 }
 
+// Pin keeps an entry that was said word for word through compactions: each copies it beside the summary, until the entry
+// is unpinned. See history.Session.Pin.
+type Pin struct {
+	// Ref refers to the pinned entry. history.Session.Add fills in its position.
+	Ref
+	// Off unpins the entry.
+	Off bool `json:"off,omitempty"`
+}
+
 // ModelChange records which model answers from here on.
 type ModelChange struct {
 	Provider string `json:"provider,omitempty"`
@@ -277,6 +288,8 @@ func (Plan) bodyType() Type { return TypePlan }
 func (PlanEnd) bodyType() Type { return TypePlanEnd }
 
 func (Refusal) bodyType() Type { return TypeRefusal }
+
+func (Pin) bodyType() Type { return TypePin }
 
 func (Erasure) bodyType() Type { return TypeErasure }
 

@@ -56,6 +56,7 @@ type line struct {
 	PlanEnd        *PlanEnd        `json:"planEnd,omitempty"`
 	Refusal        *Refusal        `json:"refusal,omitempty"`
 	Erasure        *Erasure        `json:"erasure,omitempty"`
+	Pin            *Pin            `json:"pin,omitempty"`
 }
 
 // Encode returns the entry as a line, without the line break. [CheckDepth] says whether it can be read back everywhere.
@@ -100,6 +101,8 @@ func (e Entry) Encode() ([]byte, error) {
 		l.Refusal = &b
 	case Erasure:
 		l.Erasure = &b
+	case Pin:
+		l.Pin = &b
 	case Unknown:
 		return b.Line, nil
 	default:
@@ -244,6 +247,8 @@ func (l *line) body(t Type) Body {
 		return body(l.Refusal)
 	case TypeErasure:
 		return body(l.Erasure)
+	case TypePin:
+		return body(l.Pin)
 	}
 	return nil
 }
@@ -275,7 +280,7 @@ func (h *headLine) check() error {
 var knownTypes = []Type{
 	TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
 	TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
-	TypeErasure,
+	TypeErasure, TypePin,
 }
 
 // Known reports whether this version writes entries of the type.

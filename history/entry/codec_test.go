@@ -31,6 +31,7 @@ func TestAnEntryOfEachTypeIsReadBackFromItsLine(t *testing.T) {
 		entry.Branch{From: "e9"},
 		entry.Custom{Name: "x", Data: data},
 		entry.Label{Target: "e1", Text: "here"},
+		entry.Pin{Ref: entry.Ref{ID: "e1", At: 7}},
 		entry.ModelChange{Provider: "p", Model: "m"},
 		entry.ThinkingChange{Level: "high"},
 		entry.Todos{Text: "first this", Items: []entry.Todo{{Text: "that", Status: "pending"}}},

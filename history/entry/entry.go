@@ -29,7 +29,7 @@ const MaxID = 128
 
 // Body is the content of an entry: [Message], [Shell], [Compaction], [BranchSummary], [CustomMessage], [Custom],
 // [Label], [ModelChange], [ThinkingChange], [Todos], [Usage], [Clearing], [Preamble], [Plan], [PlanEnd], [Refusal],
-// [Branch], [Erasure], or [Unknown] for an entry of a later version. No other type implements it, so a switch over
+// [Branch], [Pin], [Erasure], or [Unknown] for an entry of a later version. No other type implements it, so a switch over
 // these is complete.
 type Body interface{ bodyType() Type }
 
@@ -60,6 +60,7 @@ const (
 	TypeThinkingChange Type = "thinkingChange"
 	TypeTodos          Type = "todos"
 	TypeUsage          Type = "usage"
+	TypePin            Type = "pin"
 	// Written by compaction.
 	TypeClearing Type = "clearing"
 	TypePreamble Type = "preamble"

@@ -12,7 +12,7 @@ import (
 // bodies has one body of each type.
 var bodies = []entry.Body{
 	entry.Message{}, entry.Shell{}, entry.CustomMessage{}, entry.Compaction{}, entry.BranchSummary{}, entry.Branch{}, entry.Custom{}, entry.Label{}, entry.ModelChange{}, entry.ThinkingChange{},
-	entry.Todos{}, entry.Usage{}, entry.Clearing{}, entry.Preamble{}, entry.Plan{}, entry.PlanEnd{}, entry.Refusal{}, entry.Erasure{}, entry.Unknown{},
+	entry.Todos{}, entry.Usage{}, entry.Clearing{}, entry.Preamble{}, entry.Plan{}, entry.PlanEnd{}, entry.Refusal{}, entry.Erasure{}, entry.Pin{}, entry.Unknown{},
 }
 
 // allParts has one part of each type.

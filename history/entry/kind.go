@@ -28,6 +28,7 @@ const (
 	KindPlanEnd
 	KindRefusal
 	KindErasure
+	KindPin
 )
 
 // Shown reports whether an entry is part of a view.
@@ -46,7 +47,7 @@ var kinds = map[Type]Kind{
 	TypeCompaction: KindCompaction, TypeBranch: KindBranch, TypeCustom: KindCustom, TypeLabel: KindLabel,
 	TypeModelChange: KindModelChange, TypeThinkingChange: KindThinkingChange, TypeTodos: KindTodos, TypeUsage: KindUsage,
 	TypeClearing: KindClearing, TypePreamble: KindPreamble, TypePlan: KindPlan, TypePlanEnd: KindPlanEnd, TypeRefusal: KindRefusal,
-	TypeErasure: KindErasure,
+	TypeErasure: KindErasure, TypePin: KindPin,
 }
 
 // Kind returns the kind of the entry. That of a message depends on its role, and a hidden shell command is not shown.

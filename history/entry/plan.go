@@ -29,6 +29,8 @@ type Plan struct {
 	Mode string `json:"mode,omitempty"`
 	// Instructions by the user who asked for the compaction.
 	Instructions string `json:"instructions,omitempty"`
+	// Pinned is the most tokens that copies of pinned entries may take.
+	Pinned int `json:"pinned,omitempty"`
 	// Preamble is the digest of the [Preamble] with the prompt's system messages and tools; "" if there are none.
 	Preamble string `json:"preamble,omitempty"`
 	// Thinking that is put before what is kept ([Compaction.Thinking]).
@@ -139,6 +141,9 @@ type Clearing struct {
 	Arguments []Cleared `json:"arguments,omitempty"`
 	// Saved is the number of tokens by which the view shrinks.
 	Saved int `json:"saved,omitempty"`
+	// Preview reports that the results are new: their texts are previews, made before a model saw the results. A later
+	// clearing may replace them.
+	Preview bool `json:"preview,omitempty"`
 }
 
 // Cleared is a result, or the arguments of a call, that a [Clearing] replaces.

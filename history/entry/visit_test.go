@@ -100,6 +100,7 @@ func TestEveryTextIsShownToTheRedactorExceptIDsAndNames(t *testing.T) {
 		entry.TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},
 		entry.TypePlanEnd:        {".errorType", ".finished.model", ".finished.request", ".outcome", ".plan"},
 		entry.TypeRefusal:        {".model"},
+		entry.TypePin:            {".id"},
 		entry.TypeErasure:        {".copies", ".entries", ".summaries"},
 		"later":                  {"", ".id", ".parent", ".redacted"},
 	}

@@ -144,6 +144,13 @@ func (a *appender) linked(e entry.Entry, rec *Record) entry.Body {
 			b.Target = id
 		}
 		return b
+	case entry.Pin:
+		id := a.ids[b.ID]
+		if id == "" { // what it pins is not in the recording
+			return entry.Custom{Name: string(entry.TypePin)}
+		}
+		b.Ref = entry.Ref{ID: id}
+		return b
 	case entry.BranchSummary:
 		if id := a.ids[b.From]; id != "" {
 			b.From = id

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
@@ -133,7 +132,7 @@ func checkView(t *testing.T, session *history.Session, leaf string) {
 			messages = append(messages, m)
 		}
 		for _, round := range turn.Rounds {
-			messages = append(messages, round.Messages(history.Limits{}, elements.Sizing{PromptBudget: 1 << 20, Tokenizer: bytesTokenizer{}})...)
+			messages = append(messages, round.Messages()...)
 		}
 	}
 	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("And now?"))), leaf)

@@ -33,9 +33,6 @@ type Sessions struct {
 	Pool Pool
 	// Tenant that owns the sessions. "" is a tenant like any other.
 	Tenant string
-	// Tool is the name of the agent's tool that reads a session, for the breadcrumb beside a summary. Without it there
-	// is no breadcrumb.
-	Tool string
 	// Hooks are called in the transactions of appends. None by default.
 	Hooks []Hook
 }

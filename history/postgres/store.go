@@ -31,7 +31,6 @@ var (
 	_ storage.Eraser      = (*Store)(nil)
 	_ storage.Sharer      = (*Store)(nil)
 	_ storage.Picker      = (*Store)(nil)
-	_ storage.Transcriber = (*Store)(nil)
 )
 
 // ErrNoSession is returned for a session that is missing, or was removed while it was open.
@@ -39,14 +38,6 @@ var ErrNoSession = errors.New("postgres: the session does not exist or was remov
 
 // Shared returns true: others may append too.
 func (s *Store) Shared() bool { return true }
-
-// Transcript returns the session's name for [Sessions.Tool].
-func (s *Store) Transcript() storage.Transcript {
-	if s.sessions.Tool == "" {
-		return storage.Transcript{}
-	}
-	return storage.Transcript{Name: s.name, Tool: s.sessions.Tool}
-}
 
 // Close closes the store. The pool stays open.
 func (s *Store) Close() error {

@@ -27,7 +27,7 @@
 //
 // # Stores of your own
 //
-// Implement [Store]; five methods are enough. [Transcriber], [LineCounter], [Picker], [Eraser], [Sharer],
+// Implement [Store]; five methods are enough. [Texter], [LineCounter], [Picker], [Eraser], [Sharer],
 // [Leaser] and [ReadOnlyer] are optional: each adds an ability to the session or makes it faster. [CheckLines] checks what is
 // appended, [ParseLine] reads a line that was stored as raw JSON. Package historytest has the tests that every store
 // must pass. [Memory] is the smallest example, module history/postgres one with several writers.

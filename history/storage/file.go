@@ -33,6 +33,9 @@ type FileOptions struct {
 	// MaxLine is the maximum length, in bytes, of a line that is read or written. It limits the memory used for one line.
 	// Defaults to 64 MiB.
 	MaxLine int64
+	// NoTexts keeps no texts of long entries beside the log ([Texter]). Off by default, and always on with a Disk of your
+	// own.
+	NoTexts bool
 	// Disk that holds the file. Defaults to that of the operating system.
 	Disk Disk
 }
@@ -134,6 +137,7 @@ func newFile(path string, o FileOptions) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.NoTexts = o.NoTexts || !own
 	if own {
 		if path, err = realPath(path); err != nil {
 			return nil, fmt.Errorf("storage: %w", err)
@@ -147,9 +151,6 @@ func (f *File) ReadOnly() bool { return f.readOnly }
 
 // Path returns the absolute path of the file.
 func (f *File) Path() string { return f.path }
-
-// Transcript names the file, for a tool that reads files.
-func (f *File) Transcript() Transcript { return Transcript{Name: f.path} }
 
 // Recovered describes the torn end that was found on opening, and is nil if there was none. Its SavedTo is set once the
 // torn end was moved.

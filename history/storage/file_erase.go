@@ -137,7 +137,7 @@ func (f *File) finishReplacing() error {
 	return f.options.Disk.Remove(path)
 }
 
-// Remove removes the file and the files beside it that hold torn ends, and closes the store.
+// Remove removes the file, the files beside it that hold torn ends and texts, and closes the store.
 func (f *File) Remove(ctx context.Context) error {
 	f.writing.Lock()
 	_, err := f.state(ctx)
@@ -156,7 +156,7 @@ func (f *File) Remove(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		err = f.removeTorn()
+		err = errors.Join(f.removeTorn(), f.removeTexts())
 	}
 	if err == nil {
 		err = f.options.Disk.SyncDir(filepath.Dir(f.path))

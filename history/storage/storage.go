@@ -13,7 +13,7 @@ import (
 // parents, not the content of lines. It is safe for concurrent use; package historytest has the tests that every store
 // must pass.
 //
-// Optional interfaces add abilities: see [Transcriber], [LineCounter], [Picker], [Eraser], [Sharer],
+// Optional interfaces add abilities: see [Texter], [LineCounter], [Picker], [Eraser], [Sharer],
 // [Leaser] and [ReadOnlyer].
 type Store interface {
 	// End returns the position after the last line, including lines that others appended, and 0 if there are none.
@@ -60,18 +60,15 @@ type Stored struct {
 	At, End Position
 }
 
-// Transcriber is a [Store] whose lines an agent can read with a tool.
-type Transcriber interface {
-	// Transcript returns what a breadcrumb refers to.
-	Transcript() Transcript
-}
-
-// Transcript is what the breadcrumb beside a summary refers to, so that an agent finds what the summary leaves out.
-type Transcript struct {
-	// Name by which the tool finds it; for a file, its absolute path.
-	Name string
-	// Tool is the name of the tool that reads it. "" means a tool that reads files.
-	Tool string
+// Texter is a [Store] that also keeps the texts of long entries in files, for an agent whose tools read files by lines.
+// The log is the truth: the files are made from it, and removing them loses nothing.
+type Texter interface {
+	// TextPath returns the absolute path of the text of an entry, "" if the store keeps no texts.
+	TextPath(id string) string
+	// WriteText writes the text of an entry in place of an earlier one, whole or not at all.
+	WriteText(ctx context.Context, id string, text []byte) error
+	// RemoveText removes the text of an entry, if there is one.
+	RemoveText(ctx context.Context, id string) error
 }
 
 // LineCounter is a [Store] that can count its lines.

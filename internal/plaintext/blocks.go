@@ -166,7 +166,7 @@ func escapeNotes(text string) string {
 }
 
 // cutMark matches the mark of [history.Clip].
-var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here; the session's transcript has them \.\.\.\])$`)
+var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here \.\.\.\])$`)
 
 // Shortened returns a text, cut if it is long. The mark of the cut is a note.
 func Shortened(text string, clip func(string) string) string {

@@ -17,6 +17,8 @@ const (
 	PreviousSummaryTag = "previous-summary"
 	// DraftTag holds a summary that is too long.
 	DraftTag = "summary-draft"
+	// PinnedTag holds a pinned entry.
+	PinnedTag = "pinned"
 	// CompactionTag marks the request for a summary that follows a conversation.
 	CompactionTag = "conversation-compaction"
 )
@@ -34,7 +36,7 @@ const (
 var ownTags = MatchTags(
 	SummaryTag, "transcript", PreviousHistoryTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
 	"read-files", "modified-files", "conversation-start",
-	ConversationTag, HistoryTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag,
+	ConversationTag, HistoryTag, "user", "assistant", PreviousSummaryTag, "additional-context", CompactionTag, DraftTag, PinnedTag,
 )
 
 // MatchTags returns an expression that matches opening and closing tags of these names. Its group is the text after the

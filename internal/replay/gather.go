@@ -218,7 +218,6 @@ func covered(ctx context.Context, s *history.Session, e entry.Entry, t chat.Toke
 		kept = said
 	}
 	first = kept
-	whole := elements.Sizing{PromptBudget: math.MaxInt32, TokenBudget: math.MaxInt32, Tokenizer: t}
 	add := func(id string, list ...chat.Message) {
 		if at, ok := places[id]; ok && at < kept {
 			messages = append(messages, list...)
@@ -230,7 +229,7 @@ func covered(ctx context.Context, s *history.Session, e entry.Entry, t chat.Toke
 			add(t.Start.ID, m)
 		}
 		for _, r := range t.Rounds {
-			add(r.Assistant.ID, r.Messages(history.Limits{Results: 1, Arguments: 1}, whole)...)
+			add(r.Assistant.ID, r.Messages()...)
 		}
 	}
 	return messages, first, kept, nil

@@ -16,8 +16,8 @@ func Policy() policy.Policy {
 		Trigger:  policy.Trigger{{Ratio: 0.80}},
 		Clear: policy.Clear{Rule: history.ClearRule{
 			Keep: 40_000,
-			Placeholder: func(history.ClearedOutput) string {
-				return "[output pruned — re-read file or re-run command if needed]"
+			Placeholder: func(o history.ClearedOutput) string {
+				return o.After("[output pruned — re-read file or re-run command if needed]")
 			},
 		}},
 		Cut:     history.Cut{First: 2, Messages: 20},

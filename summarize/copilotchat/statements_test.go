@@ -1008,7 +1008,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("prompts.ConversationSummary}", "prompts.ConversationSummary, NoBreadcrumb: true}"),
-				{File: engine + "internal/plan/plan.go", Old: "Lines: lines}", New: "Lines: lines + 1}"},
+				{File: engine + "internal/plan/plan.go", Old: "Path: s.Path(), Lines: lines}", New: "Path: s.Path(), Lines: lines + 1}"},
 				{File: engine + "internal/plan/plan.go", Old: "t.Tool, t.Example = tool, example", New: "t.Tool = tool\n\t\t_ = example"},
 				{File: engine + "internal/plan/plan.go", Old: "t.Tool, t.Example = tool, example", New: "_, _ = tool, example"},
 			},
@@ -1019,7 +1019,7 @@ func TestStatements(t *testing.T) {
 				_, got := compacted(t)
 				require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
 			},
-			Mutants: []statements.Mutant{{File: engine + "internal/plan/plan.go", Old: `if kept.Name == "" || p.Replace.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Replace.NoBreadcrumb {`}},
+			Mutants: []statements.Mutant{{File: engine + "internal/plan/plan.go", Old: `if p.Replace.NoBreadcrumb || s.Path() == "" && !s.Recall() {`, New: `if p.Replace.NoBreadcrumb {`}},
 		},
 		{
 			Says: "summary and breadcrumb are written once, and replayed byte for byte from then on",

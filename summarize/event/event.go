@@ -46,8 +46,10 @@ const (
 	// Dropped: the entries to replace are not on the path any more, because of an undo or a switch of branch. Err
 	// is a [*entry.BoundaryError].
 	Dropped Kind = "dropped"
-	// Cleared: old tool output was replaced by placeholders.
+	// Cleared: old tool output was replaced by placeholders, or new output by previews.
 	Cleared Kind = "cleared"
+	// PinLeft: a pinned entry (Entry) does not fit beside the summary; Why says by how much. Its handle stands there.
+	PinLeft Kind = "pin left out"
 	// Truncated: the last resort left the oldest messages out of a request. The session keeps them.
 	Truncated Kind = "truncated"
 	// LetGo: the last resort pruned history, or pieces without a priority, out of a request. The session keeps the
@@ -188,7 +190,7 @@ type Written struct {
 	Summary string   `json:"summary,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Mended  []string `json:"mended,omitempty"`
-	// Entry is the id of the compaction, or of the clearing, in the session.
+	// Entry is the id of the compaction, the clearing or the pinned entry in the session.
 	Entry string `json:"entry,omitempty"`
 	// Checkpoint is where the summary was written to.
 	Checkpoint checkpoints.Checkpoint `json:"checkpoint,omitzero"`

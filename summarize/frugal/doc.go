@@ -32,7 +32,8 @@
 // saves: then the policy compacts earlier, and before the request, not concurrently. Old tool output is cleared by the
 // same rule, in batches, because each batch breaks the cache. All of it is cleared at once if the cache is cold or a
 // compaction has broken it. A result of fewer than 200 tokens stays, and so does one that is not eight times as large
-// as the note that would stand for it, which names its entry of the transcript. Output that newer output made stale is
+// as the note that would stand for it, which says how the agent reads it again. New output of more than 8,000 tokens is
+// shown as a preview of 2,000 from the start ([history.PreviewRule]). Output that newer output made stale is
 // cleared earlier, together with long texts in old arguments. The cheapest model is asked for the summary: the agent's
 // own by a fork of its request, which reads the cache, or a model of [summarize.Compactor.Models] with prices.
 //

@@ -41,6 +41,7 @@ func PolicyAt(loss float64) policy.Policy {
 			{On: policy.OnDemand},
 		},
 		Clear: policy.Clear{
+			Preview:    history.PreviewRule{Above: 8_000, Tokens: 2_000},
 			Rule:       history.ClearRule{Keep: kept, KeepStale: kept / 2, Arguments: 300, Saves: 500, Least: 200, LeastPlaceholders: 8},
 			CostFactor: carry, Loss: loss / 10,
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/compacttest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/frugal"
@@ -37,7 +38,8 @@ func steps(t *testing.T, p policy.Policy, prices sizing.Prices, rounds int) (com
 
 // A hash or an exit code costs few tokens and may be needed. What is cleared can be found.
 func TestSmallOutputIsNotClearedAndLargeOutputIsNamed(t *testing.T) {
-	session := &history.Session{}
+	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
+	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("hash the files")))
 	for i, words := range []int{150, 3000, 30_000, 10} {
 		id := fmt.Sprint("c", i)
@@ -50,7 +52,7 @@ func TestSmallOutputIsNotClearedAndLargeOutputIsNamed(t *testing.T) {
 	require.True(t, ok)
 	require.Len(t, c.Results, 1)
 	require.Equal(t, view.Turns[0].Rounds[1].Results[0].ID, c.Results[0].Entry)
-	require.Contains(t, c.Results[0].Text, "It is entry "+c.Results[0].Entry)
+	require.Contains(t, c.Results[0].Text, `read_session({"entry":"`+c.Results[0].Entry+`"})`)
 	require.NotContains(t, c.Results[0].Text, "again", "the call may have effects")
 }
 

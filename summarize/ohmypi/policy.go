@@ -27,7 +27,7 @@ func Policy() policy.Policy {
 		Clear: policy.Clear{Always: true, Rule: history.ClearRule{
 			Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"},
 			Placeholder: func(o history.ClearedOutput) string {
-				return "[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]"
+				return o.After("[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]")
 			},
 		}},
 		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},

@@ -57,6 +57,9 @@ type Staying struct {
 	// anyway. Kept holds the newest messages. The prompt goes on to show Kept; if Head is to be seen, the replacement
 	// must show it.
 	Head, Kept []chat.Message
+	// Pinned holds the pinned entries that are not shown any more after the compaction. The engine shows them behind the
+	// replacement.
+	Pinned []Pinned
 	// Breadcrumb says where the whole history can be looked up.
 	Breadcrumb Breadcrumb
 	// Reminder is text for the agent's model after the summary; "" for most models.
@@ -110,10 +113,26 @@ type Workspace struct {
 // Skill is a set of instructions that the agent was given by name. Path is its file, "" if it has none.
 type Skill struct{ Name, Path, Instructions string }
 
+// Pinned is a pinned entry.
+type Pinned struct {
+	// Entry is its id, and Role whose words it has.
+	Entry string
+	Role  chat.Role
+	// Text holds its words, or a note with its handle if they do not fit (Left), of Tokens tokens.
+	Text   string
+	Left   bool
+	Tokens int
+}
+
 // Breadcrumb says where everything that was said can be looked up. The zero value means nowhere.
 type Breadcrumb struct {
+	// Recall says that the agent looks it up with the tools of package recall. The other fields are empty then, but for
+	// Lines.
+	Recall bool
 	// Path of the transcript, absolute.
 	Path string
+	// Texts is the folder that holds the texts of long entries, "" if there is none.
+	Texts string
 	// Lines of the transcript.
 	Lines int
 	// Tool with which the agent reads files; "" if no such tool is known.

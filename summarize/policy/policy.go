@@ -111,6 +111,8 @@ type Background struct {
 type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule
+	// Preview says which new tool output is shown as previews. The zero value shows all of it.
+	Preview history.PreviewRule
 	// Share is the part of the context window that Rule keeps at most, above 0 and up to 1. By default the window does
 	// not count.
 	Share float64
@@ -148,6 +150,10 @@ type Replace struct {
 	ReadTool string
 	// NoBreadcrumb leaves out the pointer to the transcript. A session in memory never has one.
 	NoBreadcrumb bool
+	// Pinned is the largest part of the budget that copies of pinned entries ([history.Session.Pin]) may take in addition,
+	// from 0 to 1. A pinned entry that does not fit is reported by an event, and its handle stands in its place.
+	// Defaults to 0.1.
+	Pinned float64
 	// FileTools says which files the agent's tools read and modify. Defaults to [history.DefaultFileTools].
 	FileTools history.FileTools
 	// Checkpoints writes each summary to summarize.Compactor.Checkpoints. Off by default.
@@ -197,12 +203,13 @@ func (p Policy) Validate() error {
 		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
-		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Rule.LeastPlaceholders", p.Clear.Rule.LeastPlaceholders), notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
+		notBelow0("Clear.Rule.Least", p.Clear.Rule.Least), notBelow0("Clear.Rule.LeastPlaceholders", p.Clear.Rule.LeastPlaceholders), notBelow0("Clear.Preview.Above", p.Clear.Preview.Above), notBelow0("Clear.Preview.Tokens", p.Clear.Preview.Tokens),
+		notBelow0("Clear.Behind", p.Clear.Behind), notBelow0("Clear.Idle", p.Clear.Idle),
 		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
 		notBelow0("Clear.CostFactor", p.Clear.CostFactor), notBelow0("Clear.Loss", p.Clear.Loss),
 		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
-		share("Clear.Share", p.Clear.Share), share("Cut.Share", p.Cut.Share), share("Replace.Share", p.Replace.Share),
+		share("Clear.Share", p.Clear.Share), share("Cut.Share", p.Cut.Share), share("Replace.Share", p.Replace.Share), share("Replace.Pinned", p.Replace.Pinned),
 		share("Cut.Limits.Results", p.Cut.Limits.Results), share("Cut.Limits.Arguments", p.Cut.Limits.Arguments),
 		share("Cut.Limits.Head", p.Cut.Limits.Head),
 	); err != nil {
@@ -237,6 +244,9 @@ func notBelow0[T int | time.Duration | float64](name string, v T) error {
 func (p Policy) WithDefaults() Policy {
 	if p.Replace.Share == 0 {
 		p.Replace.Share = 0.2
+	}
+	if p.Replace.Pinned == 0 {
+		p.Replace.Pinned = 0.1
 	}
 	if p.Replace.Max == 0 {
 		p.Replace.Max = 10_000

@@ -84,6 +84,22 @@ func Afterword(m policy.Material) elements.Nodes {
 	return elements.Nodes{textblock.Line(breadcrumbText(m.Breadcrumb)), textblock.Line(m.Reminder)}
 }
 
+// Pinned returns one user message with the pinned entries, each in a tag.
+func Pinned(m policy.Material) elements.Node {
+	var lines elements.Nodes
+	for _, p := range m.Pinned {
+		if p.Text != "" {
+			lines = append(lines, textblock.Line(PinnedText(p)))
+		}
+	}
+	return elements.UserMessage{Props: elements.Props{Required: true}, Children: lines}
+}
+
+// PinnedText returns a pinned entry in its tag.
+func PinnedText(p policy.Pinned) string {
+	return fmt.Sprintf("<%s entry=%q role=%q>\n%s\n</%[1]s>", plaintext.PinnedTag, plaintext.Untagged(p.Entry), p.Role, plaintext.Untagged(p.Text))
+}
+
 // Clip cuts the middle out of a text that takes more than the given tokens, and marks the place.
 func Clip(m policy.Material, text string, tokens int) string {
 	return history.Clip(m.Tokenizer, text, max(1, tokens), history.DefaultHead)
@@ -91,5 +107,5 @@ func Clip(m policy.Material, text string, tokens int) string {
 
 // breadcrumbText returns the breadcrumb as text, "" for nowhere.
 func breadcrumbText(t policy.Breadcrumb) string {
-	return breadcrumb.Text(t.Path, t.Lines, t.Tool, t.Example)
+	return breadcrumb.Text(t)
 }

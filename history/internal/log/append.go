@@ -190,7 +190,12 @@ func (l *Log) add(ctx context.Context, entries []entry.Entry, root bool) ([]entr
 				return nil, InEntry(describe(added, i), err)
 			}
 		}
-		ends, err := r.store.Append(ctx, end, lines...)
+		var ends []storage.Position
+		if err = l.writeTexts(ctx, r, added, lines); err == nil {
+			if ends, err = r.store.Append(ctx, end, lines...); err != nil {
+				err = l.unwriteTexts(ctx, r, added, err)
+			}
+		}
 		r.staged = nil
 		if err == nil {
 			l.take(a, added, lines, ends)
@@ -323,6 +328,13 @@ func (a *adding) stage(ctx context.Context, e *entry.Entry, root bool) (storage.
 		if b.Retained.Lines > 0 {
 			b.Retained.Lines += len(a.staged)
 		}
+		e.Body = b
+	case entry.Pin:
+		at, err := a.checkPin(ctx, b.ID)
+		if err != nil {
+			return storage.Line{}, err
+		}
+		b.At = at
 		e.Body = b
 	case entry.Clearing:
 		if err := a.checkClearing(ctx, b); err != nil {

@@ -228,6 +228,34 @@ func (b *branchEnd) checkArguments(ctx context.Context, o entry.Cleared) error {
 }
 
 // checkCleared returns the node of the entry that an element of a clearing names.
+// checkPin returns the position of an entry that a pin names, 0 if it is being added too. The entry must be on the path,
+// and be something that was said.
+func (b *branchEnd) checkPin(ctx context.Context, id string) (storage.Position, error) {
+	i, reason, err := b.r.locate(ctx, b.path, b.end, id)
+	var n Node
+	switch {
+	case err != nil:
+		return 0, err
+	case reason == entry.BoundaryCovered:
+		e, at, err := b.r.lookUp(ctx, b.end, entry.Ref{ID: id})
+		if err != nil {
+			return 0, err
+		}
+		n = newNode(e, at)
+	case reason != "":
+		return 0, fmt.Errorf("entry %q %s", id, reason)
+	default:
+		n = b.path.Nodes[i]
+	}
+	if !n.Kind.Shown() {
+		return 0, fmt.Errorf("entry %q is nothing that was said", id)
+	}
+	if _, staged := b.r.staged[n.At]; staged {
+		return 0, nil
+	}
+	return n.At, nil
+}
+
 func (b *branchEnd) checkCleared(ctx context.Context, o entry.Cleared) (Node, error) {
 	if o.Entry == "" {
 		return Node{}, errors.New("no entry is named")

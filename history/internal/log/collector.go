@@ -15,6 +15,7 @@ const (
 	mostSaid      = 1000
 	mostCalls     = 1000
 	mostPreambles = 16
+	mostPins      = 64
 )
 
 // collector gathers what a compaction retains.
@@ -23,6 +24,7 @@ type collector struct{ entry.Retained }
 // collectorOf returns a collector with a copy of what a compaction retains.
 func collectorOf(c entry.Retained) collector {
 	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
+	c.Pins = slices.Clone(c.Pins)
 	c.Calls = slices.Clone(c.Calls)
 	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
 	return collector{c}
@@ -36,7 +38,7 @@ func (c *collector) place(p Path) {
 		}
 		return r
 	}
-	for _, list := range [][]entry.Ref{c.Head, c.Clearings, c.Said} {
+	for _, list := range [][]entry.Ref{c.Head, c.Clearings, c.Said, c.Pins} {
 		for i, r := range list {
 			if r.At == 0 {
 				list[i] = at(r)
@@ -91,6 +93,11 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 		if slices.ContainsFunc(b.Results, names) || slices.ContainsFunc(b.Arguments, names) {
 			c.Clearings = newest(append(c.Clearings, ref), MostHead)
 		}
+	case entry.Pin:
+		c.Pins = slices.DeleteFunc(c.Pins, func(r entry.Ref) bool { return r.ID == b.ID })
+		if !b.Off {
+			c.Pins = newest(append(c.Pins, b.Ref), mostPins)
+		}
 	case entry.Preamble:
 		delete(c.Preambles, b.Digest)
 		if len(c.Preambles) == mostPreambles { // the new one is kept, whatever the positions of the others
@@ -105,6 +112,7 @@ func (c *collector) add(e entry.Entry, k entry.Kind, ref entry.Ref) {
 func bounded(c entry.Retained) entry.Retained {
 	c.Head = c.Head[:min(len(c.Head), MostHead)]
 	c.Clearings, c.Calls, c.Models = newest(c.Clearings, MostHead), newest(c.Calls, mostCalls), newest(c.Models, entry.MaxModels)
+	c.Pins = newest(c.Pins, mostPins)
 	if more := len(c.Said) - mostSaid; more > 0 {
 		c.Said = slices.Delete(c.Said, 1, 1+more)
 	}

@@ -51,11 +51,17 @@ func (l *Log) Erase(ctx context.Context, ids ...string) (entry.Erasure, error) {
 			return entry.Erasure{}, err
 		}
 	}
+	if err := l.removeTexts(ctx, r, e.changed); err != nil {
+		return entry.Erasure{}, err
+	}
 	_, err = do(ctx, r.store, "Replace", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Replace(ctx, e.lines...) })
 	if err != nil {
 		return entry.Erasure{}, err
 	}
 	if err := l.reload(ctx, r, end); err != nil {
+		return entry.Erasure{}, err
+	}
+	if err := l.writeTexts(ctx, r, e.changed, nil); err != nil {
 		return entry.Erasure{}, err
 	}
 	_, err = l.add(ctx, []entry.Entry{{Body: e.erasure}}, false)
@@ -94,6 +100,7 @@ type eraser struct {
 	below   []map[string]bool // for each entry, the ids of its descendants and its own
 	copies  *entry.Copies
 	lines   []storage.Stored
+	changed []entry.Entry // those of the lines
 }
 
 func (e *eraser) visit(line storage.Stored, found entry.Entry) error {
@@ -142,6 +149,6 @@ func (e *eraser) visit(line storage.Stored, found entry.Entry) error {
 		return err
 	}
 	line.Data = data
-	e.lines = append(e.lines, line)
+	e.lines, e.changed = append(e.lines, line), append(e.changed, found)
 	return nil
 }

@@ -23,6 +23,7 @@ type Options struct {
 	IDs     func(context.Context) (string, error)
 	Now     func(context.Context) (time.Time, error)
 	Cache   *Cache // nil for the one that all logs of the process share
+	Recall  bool
 }
 
 // writable returns a line that was encoded, or an error if it is nested too deep or too long to be written.
@@ -41,6 +42,7 @@ func (o Options) writable(line []byte, err error) ([]byte, error) {
 // an empty log in memory. It is safe for concurrent use.
 type Log struct {
 	options Options
+	reading Reading
 	claims  claims
 
 	writing Lock            // held while appending, and while waiting for the store
@@ -62,6 +64,7 @@ type Log struct {
 func (l *Log) Open(ctx context.Context, store storage.Store, o Options) error {
 	store = guarded(store)
 	l.options, l.store, l.key = o, store, sessions.Add(1)
+	l.reading = readingOf(store, o.Recall)
 	end, err := store.End(ctx)
 	if err != nil {
 		return err
@@ -141,7 +144,7 @@ func (l *Log) Now(ctx context.Context) (time.Time, error) {
 
 // reader returns a reader of the session's entries. The caller holds mu, or has the only reference.
 func (l *Log) reader() *Reader {
-	r := &Reader{store: l.store, cache: l.options.Cache, Key: l.key}
+	r := &Reader{Reading: l.reading, store: l.store, cache: l.options.Cache, Key: l.key}
 	if r.cache == nil {
 		r.cache = sharedCache
 	}
@@ -181,14 +184,6 @@ func (l *Log) Path() string {
 		return f.Path()
 	}
 	return ""
-}
-
-// Transcript returns what a breadcrumb refers to, and the zero value if the session's store is not a
-// [storage.Transcriber]. See history.Session.Transcript.
-func (l *Log) Transcript() storage.Transcript {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.reader().Transcript()
 }
 
 // Recovered describes the torn end that was found on opening, and is nil if there was none. See

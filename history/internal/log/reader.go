@@ -13,18 +13,11 @@ import (
 
 // Reader reads entries from a store, through a cache.
 type Reader struct {
+	Reading
 	store  storage.Store
 	cache  *Cache
 	Key    uint64
 	staged map[storage.Position]entry.Entry // entries that are not in the store yet
-}
-
-// Transcript returns what a breadcrumb refers to.
-func (r *Reader) Transcript() storage.Transcript {
-	if t, ok := unwrapped(r.store).(storage.Transcriber); ok {
-		return ability(r.store, t.Transcript)
-	}
-	return storage.Transcript{}
 }
 
 func (r *Reader) cached(at storage.Position) (entry.Entry, bool) {

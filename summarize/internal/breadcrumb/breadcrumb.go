@@ -9,31 +9,42 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
+	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// Text returns a text that says where the full transcript is and how to read it: its path, its number of lines, the
-// tool with which the agent reads files, and an example of a call ([Find]). The last two may be "". Without a path the
-// text is "".
-func Text(path string, lines int, tool, example string) string {
-	if path == "" {
+// Text returns a text that says where the full transcript is and how to read it, "" for nowhere: the tools of package
+// recall; or its path and number of lines, the folder with the texts of long entries, the tool with which the agent reads
+// files, and an example of a call ([Find]).
+func Text(b policy.Breadcrumb) string {
+	of, how := "", ""
+	switch {
+	case b.Recall:
+		how = "search it with " + history.SearchTool + `({"query":"…"}) and read an entry with ` + history.ReadTool + `({"entry":"…"}).`
+	case b.Path == "":
 		return ""
+	default:
+		of = "path=" + quotedPath(b.Path) + " "
+		how = "look it up in the full transcript"
+		if b.Tool != "" {
+			how += " with the tool " + plaintext.Untagged(plaintext.OneLine(b.Tool, 100))
+		}
+		if b.Example != "" {
+			how += ", for example:\n" + plaintext.Untagged(call(b.Path, b.Lines, b.Example))
+		} else {
+			how += "."
+		}
+		if b.Texts != "" {
+			how += "\nEntries too long for a line are also in " + quotedPath(b.Texts) + ", a text file each, by id."
+		}
 	}
-	how := "look it up in the full transcript"
-	if tool != "" {
-		how += " with the tool " + plaintext.Untagged(plaintext.OneLine(tool, 100))
-	}
-	if example != "" {
-		how += ", for example:\n" + plaintext.Untagged(call(path, lines, example))
-	} else {
-		how += "."
-	}
-	return fmt.Sprintf(`%spath=%s lines="%d">
+	return fmt.Sprintf(`%s%slines="%d">
 The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
 results, what you wrote yourself), %s
-</transcript>`, plaintext.TranscriptOpen, quotedPath(path), lines, how)
+</transcript>`, plaintext.TranscriptOpen, of, b.Lines, how)
 }
 
 // Placeholders in an example.

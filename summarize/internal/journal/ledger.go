@@ -133,7 +133,9 @@ func (l *Ledger) add(e entry.Entry) {
 			l.Answered = e.Time
 		}
 	case entry.Clearing:
-		l.reported, l.Cleared = report{}, true
+		if !b.Preview { // no request showed what it replaces
+			l.reported, l.Cleared = report{}, true
+		}
 	case entry.ModelChange:
 		l.reported, l.Last, l.Answered = report{}, entry.Usage{}, time.Time{}
 	case entry.Usage:

@@ -4,6 +4,7 @@ package place
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history/entry"
@@ -89,6 +90,13 @@ func (p *Placer) Place(ctx context.Context, d write.Written, at *Prompt) (entry.
 		e.Checkpoint = point
 	}
 	p.Emit(ctx, e)
+	for _, pin := range m.Pinned {
+		if pin.Left {
+			left := j.Event(event.PinLeft)
+			left.Entry, left.Why = pin.Entry, fmt.Sprintf("it takes %d tokens, and all pinned entries may take %d", pin.Tokens, j.Plan.Pinned)
+			p.Emit(ctx, left)
+		}
+	}
 	return found, nil
 }
 

@@ -97,7 +97,7 @@ func (m *Planner) LayOut(ctx context.Context, prompt elements.Node, view history
 	o.Budget, o.Tokenizer, o.KeepUnranked, o.History = budget, m.Target.Tokenizer, true, render.HistoryRequired
 	o.PromptBudget = m.Sizing().PromptBudget // the size that elements clip texts by is the same in each attempt
 	if newest > 0 {
-		view = view.NewestWithin(m.Policy.Cut.Limits, m.Target.Tokenizer, newest)
+		view = view.NewestWithin(newest, m.Policy.Cut.Limits.Head)
 	}
 	ctx, shown := history.WithShown(ctx, m.Session, view)
 	layout, err := render.Lay(ctx, prompt, o)
@@ -119,7 +119,7 @@ func (m *Planner) Measure(ctx context.Context, prompt elements.Node, on policy.O
 		return nil, err
 	}
 	if s.Sendable = s.Fits; !s.Fits {
-		s.Resort = m.lastResort(ctx, s)
+		s.Resort = m.noteLeftOut(ctx, s, m.lastResort(ctx, s))
 		s.Sendable = s.Resort.Result != nil
 	}
 	return s, nil
@@ -190,13 +190,12 @@ func (m *Planner) count(ctx context.Context, s *Rendered, prompt elements.Node, 
 // everything that is not history and room for a summary of the other history. It is 0 if the round is within that, or
 // cannot be.
 func (m *Planner) leftForNewest(ctx context.Context, s *Rendered, exceeded error) (int, error) {
-	turns := s.View.Turns
-	if len(turns) == 0 || len(turns[len(turns)-1].Rounds) == 0 {
+	units := s.View.Units(m.Policy.Cut.Limits, m.Sizing())
+	if len(units) == 0 || units[len(units)-1].Start {
 		return 0, nil
 	}
-	rounds := turns[len(turns)-1].Rounds
 	frame, results := 0, 0
-	for _, message := range rounds[len(rounds)-1].Messages(m.Policy.Cut.Limits, m.Sizing()) {
+	for _, message := range units[len(units)-1].Messages {
 		whole := guard.Counted(m.Target.Tokenizer.CountMessage(message))
 		if message.Role == chat.RoleTool {
 			message.Content = nil

@@ -3,10 +3,10 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -58,6 +58,7 @@ func (m *Planner) choose(ctx context.Context, prompt elements.Node, s *Rendered,
 		Policy: m.Policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(m.Policy.Ask.Mode),
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.PromptTokens(), Model: m.Target.Name,
 		Background: d.Do == policy.ActStart, Until: time.Now().Add(m.Policy.Ask.TimeLimit), Preamble: preamble.Digest,
+		Pinned: clamp.Share(m.Policy.Replace.Pinned, s.Budget),
 	}
 	wanted := max(m.room(s.Budget), frame+policy.MinWords)
 	excess := m.excess(s, d) // must go too, or the condition would hold again at once
@@ -161,9 +162,12 @@ func (m *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 	if material.Breadcrumb, err = Transcript(ctx, m.Session, m.Policy, material.Tools); err != nil {
 		return 0, err
 	}
+	if material.Pinned, err = m.pinned(ctx, s); err != nil {
+		return 0, err
+	}
 	material.Reminder = QuirksOf(m.Policy.Ask, m.Target.Name).Reminder
 	result, err := guard.Call(ctx, guard.NameReplacement, m.Policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{m.Policy.Replace.With(material)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: m.Target.Tokenizer})
+		return render.Render(ctx, Stand(m.Policy, material), render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: m.Target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
@@ -179,13 +183,18 @@ func (m *Planner) frame(ctx context.Context, s *Rendered) (int, error) {
 
 // Transcript returns the breadcrumb of a session: where everything that was said can be looked up.
 func Transcript(ctx context.Context, s *history.Session, p policy.Policy, tools []chat.Tool) (policy.Breadcrumb, error) {
-	kept := s.Transcript()
-	if kept.Name == "" || p.Replace.NoBreadcrumb {
+	if p.Replace.NoBreadcrumb || s.Path() == "" && !s.Recall() {
 		return policy.Breadcrumb{}, nil
 	}
 	lines, err := s.Lines(ctx)
-	t := policy.Breadcrumb{Path: kept.Name, Lines: lines}
-	if tool, example, ok := breadcrumb.Find(tools, cmp.Or(kept.Tool, p.Replace.ReadTool)); ok {
+	if s.Recall() {
+		return policy.Breadcrumb{Recall: true, Lines: lines}, err
+	}
+	t := policy.Breadcrumb{Path: s.Path(), Lines: lines}
+	if text := s.TextPath("x"); text != "" {
+		t.Texts = filepath.Dir(text)
+	}
+	if tool, example, ok := breadcrumb.Find(tools, p.Replace.ReadTool); ok {
 		t.Tool, t.Example = tool, example
 	}
 	return t, err

@@ -3,11 +3,13 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/event"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
@@ -53,6 +55,33 @@ func (m *Planner) lastResort(ctx context.Context, s *Rendered) Resorted {
 		return Resorted{}
 	}
 	return Resorted{Result: result, Event: event.LetGo}
+}
+
+// noteLeftOut returns the result with a note behind the system messages that says how the agent reads the history that it
+// leaves out, if the agent can and there is room.
+func (m *Planner) noteLeftOut(ctx context.Context, s *Rendered, r Resorted) Resorted {
+	if r.Result == nil || len(r.Result.Messages) >= len(s.Over.Messages) || len(s.View.Turns) == 0 {
+		return r
+	}
+	first := s.View.Turns[0].Start
+	if rounds := s.View.Turns[0].Rounds; first.ID == "" && len(rounds) > 0 {
+		first = rounds[0].Assistant
+	}
+	whole, err := m.Session.Entry(ctx, first.ID)
+	handle := m.Session.Handle(whole, 0, 0)
+	if err != nil || handle == "" {
+		return r
+	}
+	note := chat.UserMessage(fmt.Sprintf("[%d messages of this conversation left out here, from %s on]", len(s.Over.Messages)-len(r.Result.Messages), handle))
+	noted := *r.Result
+	counted, err := guard.Value(ctx, guard.NameTokenizer, func() int { return guard.Counted(m.Target.Tokenizer.CountMessage(note)) })
+	if noted.Tokens = clamp.Sum(noted.Tokens, counted); err != nil || noted.Tokens > noted.Budget {
+		return r
+	}
+	at := slices.IndexFunc(noted.Messages, func(m chat.Message) bool { return m.Role != chat.RoleSystem })
+	noted.Messages = slices.Insert(slices.Clone(noted.Messages), max(0, at), note)
+	r.Result = &noted
+	return r
 }
 
 // truncated returns the prompt without its oldest messages.

@@ -112,14 +112,18 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		m.Notes = []string{quirk.Note}
 	}
 	m.Reminder = quirk.Reminder
-	if len(quirk.WithoutTools) > 0 {
+	without := append(slices.Clip(quirk.WithoutTools), history.ReadTool, history.SearchTool)
+	if slices.ContainsFunc(j.covered, func(u history.Unit) bool { return calls(u, without) }) {
 		j.covered = slices.Clone(j.covered)
 		for i, u := range j.covered {
-			j.covered[i].Messages = plaintext.WithoutTools(u.Messages, quirk.WithoutTools)
+			j.covered[i].Messages = plaintext.WithoutTools(u.Messages, without)
 			if len(j.covered[i].Messages) == 0 || j.covered[i].Messages[0].Role != u.Messages[0].Role {
 				j.covered[i].Data = nil // the message that it belongs to is gone
 			}
 		}
+	}
+	if m.Pinned, err = plan.Pins(ctx, s, id, planned.FirstKept, planned.Pinned, t.Tokenizer); err != nil {
+		return nil, err
 	}
 	shown, opening := shownStarts(point)
 	for _, said := range point.Head {
@@ -128,6 +132,13 @@ func Open(ctx context.Context, s *history.Session, id string, l *journal.Ledger,
 		}
 	}
 	return j, j.readPath(ctx, s, shown)
+}
+
+// calls reports whether a unit calls one of the named tools.
+func calls(u history.Unit, names []string) bool {
+	return slices.ContainsFunc(u.Messages, func(m chat.Message) bool {
+		return slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return slices.Contains(names, c.Name) })
+	})
 }
 
 // shownStarts returns the ids of the first messages of turns that are shown after a cut, and the first message of the

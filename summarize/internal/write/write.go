@@ -28,6 +28,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/internal/endless"
 	"github.com/promptree-go/promptree/summarize/internal/failure"
 	"github.com/promptree-go/promptree/summarize/internal/guard"
+	"github.com/promptree-go/promptree/summarize/internal/plan"
 	"github.com/promptree-go/promptree/summarize/internal/trim"
 	"github.com/promptree-go/promptree/summarize/policy"
 	"github.com/promptree-go/promptree/summarize/prompts"
@@ -258,7 +259,7 @@ func (w *Writer) continued(ctx context.Context, j Attempt, summary string) (Atte
 	}
 	// The next segment needs only the words of this summary.
 	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
-	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, 0, nil
+	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head, m.Pinned = policy.Breadcrumb{}, policy.Workspace{}, entry.Files{}, nil, 0, nil, nil
 	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err
@@ -591,7 +592,7 @@ func (j *Attempt) replacement(ctx context.Context, m policy.Material) ([]chat.Me
 		m.Room = max(1, min(m.Room, j.replaced-1))
 	}
 	result, err := guard.Call(ctx, guard.NameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{j.Policy.Replace.With(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+		return render.Render(ctx, plan.Stand(j.Policy, m), render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &policy.SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}

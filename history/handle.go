@@ -1,0 +1,117 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/log"
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+// The names of the tools by which an agent reads and searches its session, those of package recall. A session opened
+// with [Options.Recall] names them where something is left out of a prompt.
+const (
+	ReadTool   = "read_session"
+	SearchTool = "search_session"
+)
+
+// Handle returns what a mark in a prompt names so that the agent can read what an entry says, from one offset of
+// [entry.Entry.Text] to another, in bytes; all of it if both are 0. The same entry has the same handle at any time:
+//
+//	read_session({"entry":"0c1…","from":1200,"to":90400})  if the agent has the tool ([Options.Recall])
+//	/logs/s.jsonl.texts/0c1….txt lines 24-310              for a long entry of a session in a file
+//	entry 0c1… of /logs/s.jsonl                            for a short one
+//
+// In other stores it is "".
+func (s *Session) Handle(e entry.Entry, from, to int) string {
+	return handlesOf(s.log.Reading()).of(e, from, to)
+}
+
+// handles makes the handles of a session. The zero value knows only ids.
+type handles struct{ log.Reading }
+
+func handlesOf(r log.Reading) handles { return handles{r} }
+
+// of implements [Session.Handle].
+func (h handles) of(e entry.Entry, from, to int) string {
+	id, _ := plainjson.Marshal(e.ID) // strings always encode
+	switch {
+	case h.Recall && to > 0:
+		return fmt.Sprintf(`%s({"entry":%s,"from":%d,"to":%d})`, ReadTool, id, from, to)
+	case h.Recall:
+		return fmt.Sprintf(`%s({"entry":%s})`, ReadTool, id)
+	case h.TextPath != nil && e.NeedsTextFile():
+		path := plaintext.PathLine(h.TextPath(e.ID))
+		if to > 0 {
+			text := e.Text()
+			path += fmt.Sprintf(" lines %d-%d", entry.LineOf(text, from), entry.LineOf(text, to-1))
+		}
+		return path
+	case h.Path != "":
+		return "entry " + plaintext.OneLine(e.ID, entry.MaxID) + " of " + plaintext.PathLine(h.Path)
+	}
+	return ""
+}
+
+// leftOutNote returns what stands for something that is left out whole.
+func leftOutNote(what, handle string) string {
+	if handle != "" {
+		handle = ": " + handle
+	}
+	return "[" + what + " left out here" + handle + "]"
+}
+
+// marking returns the text that stands for what was cut from offset from to offset to of a text of n tokens or bytes.
+type marking func(n int, unit string, from, to int) string
+
+// mark marks what was cut from a text without saying where it can be read.
+func mark(n int, unit string, _, _ int) string {
+	return cutNote(n, unit, "")
+}
+
+// marks returns the marks of a text that begins at an offset of [entry.Entry.Text].
+func (h handles) marks(e entry.Entry, offset int) marking {
+	return func(n int, unit string, from, to int) string {
+		return cutNote(n, unit, h.of(e, offset+from, offset+to))
+	}
+}
+
+// resultMarks returns the marks of a result of a round. What was cleared is not the entry's text, so no range is named.
+func (h handles) resultMarks(r *openRound, e entry.Entry) marking {
+	if r.isCleared(e.ID) {
+		return func(n int, unit string, _, _ int) string { return cutNote(n, unit, h.ofShown(r, e)) }
+	}
+	return h.marks(e, 0)
+}
+
+// callMarks returns the marks of the arguments of a call of a round. They name the call, because what is cut from a string
+// in JSON is not a part of the text.
+func (h handles) callMarks(r *openRound, c chat.ToolCall) marking {
+	handle := func() string {
+		if r.isCleared(r.Assistant.ID) {
+			return h.ofShown(r, r.Assistant)
+		}
+		at := r.Assistant.CallAt(c.ID)
+		return h.of(r.Assistant, at, at+len(c.Name)+len(c.Arguments)+len("()"))
+	}
+	return func(n int, unit string, _, _ int) string { return cutNote(n, unit, handle()) }
+}
+
+// ofShown returns the handle of an entry of a round, whatever the round shows in its place.
+func (h handles) ofShown(r *openRound, e entry.Entry) string {
+	if at := r.replacedAt(e.ID); at >= 0 {
+		return r.replaced[at].handle
+	}
+	return h.of(e, 0, 0)
+}
+
+// cutNote returns what stands for the middle of a text.
+func cutNote(n int, unit, handle string) string {
+	if handle != "" {
+		handle = ": " + handle
+	}
+	return "\n[... " + strconv.Itoa(n) + " " + unit + " cut here" + handle + " ...]\n"
+}

@@ -1,0 +1,111 @@
+package log
+
+import (
+	"context"
+	"errors"
+
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+)
+
+// Reading says how an agent can read entries.
+type Reading struct {
+	Recall   bool                   // with the tools of package recall
+	Path     string                 // of the log, "" if it is not a file
+	TextPath func(id string) string // of the text of an entry, nil if the store keeps none
+}
+
+// readingOf returns how entries in a store can be read.
+func readingOf(s storage.Store, recall bool) Reading {
+	r := Reading{Recall: recall}
+	if f, ok := unwrapped(s).(interface{ Path() string }); ok {
+		r.Path = ability(s, f.Path)
+	}
+	if t, ok := unwrapped(s).(storage.Texter); ok && !recall && ability(s, func() string { return t.TextPath("x") }) != "" {
+		r.TextPath = t.TextPath
+	}
+	return r
+}
+
+// Reading returns how entries can be read.
+func (l *Log) Reading() Reading { return l.reading }
+
+// writeTexts writes the texts of long entries, before the entries are appended: a mark that names a text must not come
+// before it. Lines holds the lines of the entries, if they are known.
+func (l *Log) writeTexts(ctx context.Context, r *Reader, entries []entry.Entry, lines []storage.Line) error {
+	if l.reading.TextPath == nil {
+		return nil
+	}
+	for i, e := range entries {
+		if lines != nil && len(lines[i].Data) <= entry.LongLine {
+			continue
+		}
+		if err := l.writeText(ctx, r, e); err != nil {
+			return l.unwriteTexts(ctx, r, entries[:i], err)
+		}
+	}
+	return nil
+}
+
+// writeText writes the text of an entry, if it is long.
+func (l *Log) writeText(ctx context.Context, r *Reader, e entry.Entry) error {
+	if !e.NeedsTextFile() {
+		return nil
+	}
+	t := unwrapped(r.store).(storage.Texter)
+	_, err := do(ctx, r.store, "WriteText", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.WriteText(ctx, e.ID, e.TextFile())
+	})
+	return err
+}
+
+// WriteTexts writes the texts of all long entries. See history.Session.WriteTexts.
+func (l *Log) WriteTexts(ctx context.Context) error {
+	if err := l.begins(ctx); err != nil {
+		return err
+	}
+	defer l.writing.Release()
+	r, _, _, err := l.State()
+	if err != nil || l.reading.TextPath == nil {
+		return err
+	}
+	for e, err := range l.Entries(ctx) {
+		if err == nil {
+			err = l.writeText(ctx, r, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unwriteTexts removes the texts of entries that were not appended, and returns the error for which they were not. If it
+// is not known whether they were, the texts stay.
+func (l *Log) unwriteTexts(ctx context.Context, r *Reader, entries []entry.Entry, err error) error {
+	if _, unknown := errors.AsType[*storage.StoreError](err); unknown || l.reading.TextPath == nil {
+		return err
+	}
+	if failed := l.removeTexts(context.WithoutCancel(ctx), r, entries); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// removeTexts removes the texts of entries.
+func (l *Log) removeTexts(ctx context.Context, r *Reader, entries []entry.Entry) error {
+	t, ok := unwrapped(r.store).(storage.Texter)
+	if !ok {
+		return nil
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.Kind().Shown() {
+			_, err := do(ctx, r.store, "RemoveText", func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, t.RemoveText(ctx, e.ID)
+			})
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

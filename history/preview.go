@@ -1,0 +1,91 @@
+package history
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/internal/outline"
+	"github.com/promptree-go/promptree/internal/clamp"
+)
+
+// PreviewRule says which new tool results a session shows as previews, from the first request on. A preview is made of
+// the handle of the result and what its structure tells (keys and counts of JSON, the header of a table, the files of a
+// diff, the errors of a log), or else of its head and tail. The zero value makes none.
+//
+// A preview is an [entry.Clearing], so it is decided once, and the session shows the same bytes wherever it is opened.
+type PreviewRule struct {
+	// Above is the size, in tokens, above which a result is shown as a preview. 0 turns previews off.
+	Above int
+	// Tokens of a preview at most. Defaults to a quarter of Above.
+	Tokens int
+	// Never names the tools whose results are always shown, ignoring case. Those of package recall are among them.
+	Never []string
+}
+
+// Find returns the clearing that shows results of the newest round as previews, and false if there is none to show so.
+// Call it before each request, and add the clearing with [Session.Add]. Results that hold more than text, and those that
+// no tool of the agent's could read ([Session.Handle]), are left alone.
+func (r PreviewRule) Find(v View, t chat.Tokenizer) (entry.Clearing, bool) {
+	sn := v.shown()
+	turns := sn.shown()
+	c := entry.Clearing{Preview: true}
+	if r.Above <= 0 || len(turns) == 0 || len(turns[len(turns)-1].rounds) == 0 {
+		return c, false
+	}
+	rounds := turns[len(turns)-1].rounds
+	round := rounds[len(rounds)-1]
+	for _, e := range round.sentResults() {
+		m := e.Message()
+		tool := round.tool(m.ToolCallID)
+		handle := sn.handles().of(e, 0, 0)
+		if handle == "" || round.isCleared(e.ID) || IsLookUp(tool) || never(r.Never, tool) || !onlyText(m.Content) {
+			continue
+		}
+		text := e.Text()
+		total := t.CountText(text)
+		if total <= r.Above {
+			continue
+		}
+		preview := r.preview(t, sn.handles(), e, text, total)
+		if n := t.CountText(preview); n < total {
+			c.Results = append(c.Results, entry.Cleared{Entry: e.ID, Text: preview})
+			c.Saved = clamp.Sum(c.Saved, total-n)
+		}
+	}
+	return c, len(c.Results) > 0
+}
+
+// preview returns the preview of a text of total tokens.
+func (r PreviewRule) preview(t chat.Tokenizer, h handles, e entry.Entry, text string, total int) string {
+	limit := r.Tokens
+	if limit <= 0 {
+		limit = r.Above / 4
+	}
+	head := cutNote(total, "tokens", h.of(e, 0, 0))
+	for bytes := 4 * limit; bytes >= 200; bytes -= bytes / 8 {
+		outlined, ok := outline.Of(text, bytes)
+		if !ok {
+			break
+		}
+		if preview := strings.TrimPrefix(head, "\n") + outlined; t.CountText(preview) <= limit {
+			return preview
+		}
+	}
+	return clip(t, text, limit, DefaultHead, h.marks(e, 0))
+}
+
+// onlyText reports whether parts are all text.
+func onlyText(parts chat.Parts) bool {
+	return !slices.ContainsFunc(parts, func(p chat.Part) bool { _, text := p.(chat.Text); return !text })
+}
+
+// IsLookUp reports whether a tool is one of package recall, which read and search the session. What they return was said
+// before: it is the first to be cleared, and no summary repeats it as new.
+func IsLookUp(tool string) bool { return tool == ReadTool || tool == SearchTool }
+
+// never reports whether a list names a tool, ignoring case.
+func never(names []string, tool string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, tool) })
+}
