@@ -118,7 +118,6 @@
 //     its middle.
 //   - A [Truncator] is the last guard before a request: it removes the oldest messages from a list that is too long,
 //     and reports what it did.
-//
 //   - A [PreviewRule] finds new output that is large, to be shown as a preview from its first request on.
 //
 // [FileTools] returns the files that were read and modified on a path, compacted or not.
