@@ -75,7 +75,7 @@ func ofRows(text, separator string, sure bool, limit int) []line {
 			}
 		}
 		if failed(row) {
-			facts.add(fmt.Sprintf("row %d: ", rows), row, 2)
+			facts.add(fmt.Sprintf("row %d: ", rows), row, 1)
 		}
 		if rows == 1 {
 			lines = append(lines, line{rank: 2, text: "  first: " + cut(row, facts.width)})
