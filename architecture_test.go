@@ -24,6 +24,7 @@ var imports = map[string][]string{
 	"history":         {"elements", "sizing"},
 	"history/entry":   {"elements/chat", "sizing", "history/storage", "history/internal/sendable"},
 	"history/storage": {},
+	"history/recall":  {"elements/chat", "history"},
 	"summarize":       {"elements", "sizing", "render", "history"},
 
 	"summarize/policy":              {"elements", "sizing", "history"},
@@ -43,7 +44,7 @@ var ofAProduct = []string{"elements", "sizing", "history", "summarize/policy", "
 // forbidden lists imports that are forbidden although their paths would allow them.
 var forbidden = map[string]*regexp.Regexp{
 	"elements": regexp.MustCompile(`^elements/el`),
-	"history":  regexp.MustCompile(`^history/(importer|historytest)`),
+	"history":  regexp.MustCompile(`^history/(importer|historytest|recall)`),
 	"sizing":   regexp.MustCompile(`^sizing/`),
 }
 

@@ -1,0 +1,58 @@
+// Package recall holds two tools by which an agent reads and searches everything that was said in its session, also
+// what its prompt no longer shows or shows cut:
+//
+//	session, err := history.Open("session.jsonl", history.Options{Recall: true})
+//	...
+//	tools := recall.Tools{Session: session}
+//	request.Tools = append(request.Tools, tools.Declared()...)
+//	...
+//	for _, call := range answer.ToolCalls {
+//		result, ok, err := tools.Answer(ctx, call)
+//		if err != nil {
+//			return err // of the store or the context
+//		}
+//		if !ok {
+//			result = run(ctx, call) // a tool of yours
+//		}
+//		...
+//	}
+//
+// With [history.Options].Recall, the marks in a prompt hold calls of these tools. Package summarize/agent declares and
+// answers them by itself.
+//
+// # Reading
+//
+// [history.ReadTool] returns a part of what an entry says ([entry.Entry.Text]), by offsets in bytes:
+//
+//	read_session({"entry":"0c1…","from":1200,"to":90400})
+//
+// An answer begins and ends at whole characters, says how long the text is, and ends with the call that reads on. By
+// following those calls every byte can be read. The end of an id, of 4 bytes or more, may stand for the id if no other
+// entry's id ends in it. Bytes that are not UTF-8 are shown as U+FFFD.
+//
+// # Searching
+//
+// [history.SearchTool] finds the entries that were said and hold all of some words, or match a pattern, the newest
+// first:
+//
+//			search_session({"query":"policy.go \"let it go\" retr*"})
+//			search_session({"pattern":"E[0-9]{4}"})
+//
+//		  - A word is found in any case, and anywhere, also within a longer word, so that parts of paths and identifiers are
+//		    found. With a * at its end it is found only at the start of a word.
+//		  - A phrase in quotes is found as it stands, in any case. It is also found in JSON, where quotes and line ends in it
+//		    are escaped.
+//		  - A pattern is a regular expression of package [regexp]. It has at most 1,000 bytes, and repetitions with
+//	    counts that are not large.
+//
+// Each match is shown with its role, the name of the tool, the places where most of the words stand together, and the
+// call that reads from there. An answer says how many older entries match, and holds the call that shows them. A call
+// searches at most 32 MiB and begins no further entry after 2 seconds; its answer then holds the call that goes on.
+// Calls of these two tools and their results are not searched.
+//
+// # Limits
+//
+// No answer exceeds [Tools].MaxBytes and MaxTokens, unless ids or names of tools have more than 64 bytes. A prompt cuts
+// results that take more than half of its budget ([history.Limits]), so set MaxTokens to an eighth of the budget or
+// less, which [MinBytes] allows for budgets of 4,000 tokens or more: 1,000 bytes are 250 to 500 tokens.
+package recall

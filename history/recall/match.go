@@ -1,0 +1,182 @@
+package recall
+
+import (
+	"cmp"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+// span is a part of a text, in bytes.
+type span struct{ from, to int }
+
+// finder finds what a query asks for in a text.
+type finder interface {
+	matches(text string) bool
+	// places returns the places to show of a text that matches, the best first.
+	places(text string) []span
+}
+
+const (
+	maxPattern = 1000 // bytes
+	maxProgram = 300  // instructions of a pattern; the time that it takes grows with them
+	maxPlaces  = 3    // shown of an entry
+	maxHits    = 200  // places of one word that are looked at in an entry
+	near       = 200  // bytes within which words stand together
+)
+
+// finder returns the finder of a query whose call has at most room bytes.
+func (q Query) finder(room int) (finder, error) {
+	words := wordsOf(q.Words)
+	switch {
+	case len(callOf("", Query{Words: q.Words, Pattern: q.Pattern})) > min(room, maxPattern):
+		return nil, wrong("the query is too long: give a few words of it")
+	case (len(words) > 0) == (q.Pattern != ""):
+		return nil, wrong(`give either a query, such as {"query":"deploy key"}, or a pattern`)
+	case q.Pattern == "":
+		return words, nil
+	}
+	pattern, err := regexp.Compile(q.Pattern)
+	if err != nil {
+		return nil, wrong("%s", plaintext.Cut(err.Error(), 300))
+	}
+	parsed, _ := syntax.Parse(q.Pattern, syntax.Perl)
+	program, _ := syntax.Compile(parsed.Simplify())
+	switch {
+	case len(program.Inst) > maxProgram:
+		return nil, wrong("the pattern repeats too much: write +, * or smaller counts")
+	case pattern.MatchString(""):
+		return nil, wrong("the pattern matches the empty text: leave out what may be missing")
+	}
+	return expression{pattern}, nil
+}
+
+// expression is a pattern.
+type expression struct{ *regexp.Regexp }
+
+func (e expression) matches(text string) bool { return e.MatchString(text) }
+
+func (e expression) places(text string) (places []span) {
+	for _, at := range e.FindAllStringIndex(text, maxPlaces) {
+		places = append(places, span{at[0], at[1]})
+	}
+	return places
+}
+
+// words are the words and phrases of a query.
+type words []term
+
+type term struct {
+	forms  []string // folded: the word or phrase, and a phrase as it stands in JSON
+	prefix bool     // only at the start of a word
+}
+
+// wordsOf splits a query. A phrase ends at a quote that a space follows.
+func wordsOf(query string) words {
+	var terms words
+	for query = strings.TrimSpace(query); query != ""; query = strings.TrimSpace(query) {
+		phrase, quoted := strings.CutPrefix(query, `"`)
+		if quoted {
+			phrase, query, _ = strings.Cut(phrase+" ", `" `)
+			phrase = strings.TrimSpace(phrase)
+			escaped, _ := plainjson.Marshal(phrase)
+			terms = append(terms, term{forms: []string{fold(phrase), fold(string(escaped[1 : len(escaped)-1]))}})
+		} else {
+			end := strings.IndexFunc(query+" ", unicode.IsSpace)
+			word, prefix := strings.CutSuffix(strings.TrimRight(query[:end], `"`), "*")
+			terms, query = append(terms, term{[]string{fold(word)}, prefix}), query[end:]
+		}
+	}
+	return slices.DeleteFunc(terms, func(t term) bool { return t.forms[0] == "" })
+}
+
+// next returns the first place of the term in a folded text, at an offset or after it.
+func (t term) next(folded string, from int) (found span, ok bool) {
+	for _, form := range t.forms {
+		for at := from; ; at++ {
+			i := strings.Index(folded[at:], form)
+			if at += i; i < 0 || ok && at >= found.from {
+				break
+			}
+			before, _ := utf8.DecodeLastRuneInString(folded[:at])
+			if !t.prefix || !unicode.IsLetter(before) && !unicode.IsNumber(before) {
+				found, ok = span{at, at + len(form)}, true
+				break
+			}
+		}
+	}
+	return found, ok
+}
+
+func (ws words) matches(text string) bool {
+	folded := fold(text)
+	return !slices.ContainsFunc(ws, func(t term) bool { _, ok := t.next(folded, 0); return !ok })
+}
+
+// places returns the places near which most of the words stand.
+func (ws words) places(text string) (best []span) {
+	type hit struct {
+		span
+		term, words int
+	}
+	var hits []hit
+	folded := fold(text)
+	for i, t := range ws {
+		at, ok := t.next(folded, 0)
+		for n := 0; ok && n < maxHits; n++ {
+			hits = append(hits, hit{at, i, 0})
+			at, ok = t.next(folded, at.to)
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Compare(a.from, b.from) })
+	for i := range hits {
+		seen := map[int]bool{}
+		for _, h := range hits[i:] {
+			if h.from > hits[i].from+near {
+				break
+			}
+			seen[h.term] = true
+		}
+		hits[i].words = len(seen)
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.words, a.words) })
+	var shown []hit
+	for _, h := range hits {
+		if len(shown) < maxPlaces && !slices.ContainsFunc(shown, func(s hit) bool { return max(h.from-s.from, s.from-h.from) <= near }) {
+			shown = append(shown, h)
+			best = append(best, span{unfolded(text, h.from), unfolded(text, h.to)})
+		}
+	}
+	return best
+}
+
+// fold returns a text in which letters that differ only in case are the same.
+func fold(text string) string {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return strings.Map(foldRune, text)
+		}
+	}
+	return strings.ToLower(text)
+}
+
+func foldRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
+
+// unfolded returns the offset in a text that belongs to one in the folded text. Folding may change the length of a
+// character.
+func unfolded(text string, at int) int {
+	n := 0
+	for i, r := range text {
+		if n >= at {
+			return i
+		}
+		n += utf8.RuneLen(foldRune(r))
+	}
+	return len(text)
+}

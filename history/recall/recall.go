@@ -1,0 +1,144 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// MinBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
+const MinBytes = 1000
+
+// Tools are the tools of one session. They are safe for concurrent use.
+type Tools struct {
+	// Session that is read and searched.
+	Session *history.Session
+	// Branches says that all branches are searched: the path to the leaf, then the others from the newest leaf on. By
+	// default only that path is. Each search then reads the log from its start. Off by default.
+	Branches bool
+	// MaxBytes is the maximum length of an answer. Defaults to 4,000; less than [MinBytes] counts as MinBytes.
+	MaxBytes int
+	// MaxTokens is the maximum size of an answer, as counted by Tokenizer. No limit by default.
+	MaxTokens int
+	Tokenizer chat.Tokenizer
+}
+
+// ArgumentError says what is wrong with the arguments of a call, and what to do.
+type ArgumentError struct{ Reason string }
+
+func (e *ArgumentError) Error() string { return "recall: " + e.Reason }
+
+func wrong(format string, args ...any) error { return &ArgumentError{fmt.Sprintf(format, args...)} }
+
+const readDescription = `Read, word for word, what was said earlier in this conversation: messages, tool calls and tool results, also those that are no longer shown or are shown cut. ` +
+	`Where something is left out, a mark holds the call that reads it, such as [... 5210 tokens cut here: ` + history.ReadTool + `({"entry":"0c1f","from":1200,"to":90400}) ...]. ` +
+	`A long text is returned in parts; each part ends with the call that reads on.`
+
+const readSchema = `{"type":"object","properties":{` +
+	`"entry":{"type":"string","description":"id of the entry"},` +
+	`"from":{"type":"integer","description":"first byte; 0 if left out"},` +
+	`"to":{"type":"integer","description":"byte after the last; the end of the text if left out"}},"required":["entry"]}`
+
+const searchDescription = `Search everything that was said earlier in this conversation, the newest first, also what is no longer shown. ` +
+	`Give a query or a pattern. Each match comes with the ` + history.ReadTool + ` call that reads it.`
+
+const searchSchema = `{"type":"object","properties":{` +
+	`"query":{"type":"string","description":"words that must all occur in one message or result, in any case, also within longer words; word* only at the start of a word; \"a phrase\" as it stands"},` +
+	`"pattern":{"type":"string","description":"a regular expression (RE2) instead"},` +
+	`"before":{"type":"string","description":"id of an entry: search what is older"}}}`
+
+// Declared returns the two tools, to be declared to a model.
+func (t Tools) Declared() []chat.Tool {
+	return []chat.Tool{
+		{Name: history.ReadTool, Description: readDescription, Parameters: json.RawMessage(readSchema)},
+		{Name: history.SearchTool, Description: searchDescription, Parameters: json.RawMessage(searchSchema)},
+	}
+}
+
+// isLookUp reports whether a tool is one of these.
+func isLookUp(tool string) bool { return tool == history.ReadTool || tool == history.SearchTool }
+
+// Answer returns the result of a call, and false if it is not a call of these tools. If the arguments are wrong, the
+// result says so to the model. The error is that of the store or the context.
+func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
+	if !isLookUp(call.Name) {
+		return chat.Message{}, false, nil
+	}
+	var text string
+	var r Range
+	var q Query
+	if call.Name == history.ReadTool {
+		if err = decode(call.Arguments, &r); err == nil {
+			text, err = t.Read(ctx, r)
+		}
+	} else if err = decode(call.Arguments, &q); err == nil {
+		text, err = t.Search(ctx, q)
+	}
+	mistake, isMistake := errors.AsType[*ArgumentError](err)
+	if isMistake {
+		text, err = mistake.Reason, nil
+	}
+	result = chat.ToolResult(call.ID, text)
+	result.IsError = isMistake
+	return result, true, err
+}
+
+func decode(arguments string, to any) error {
+	if err := json.Unmarshal([]byte(arguments), to); err != nil {
+		return wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
+	}
+	return nil
+}
+
+// within calls write with the maximum length of an answer, and again with a smaller one while the answer has too many
+// tokens.
+func (t Tools) within(ctx context.Context, write func(limit int) (string, error)) (string, error) {
+	if t.Session == nil {
+		return "", errors.New("recall: Tools.Session is not set: set the session that is read")
+	}
+	limit := max(t.MaxBytes, MinBytes)
+	if t.MaxBytes <= 0 {
+		limit = 4000
+	}
+	counted := t.MaxTokens > 0 && t.Tokenizer != nil
+	if counted {
+		limit = max(MinBytes, min(limit, 3*t.MaxTokens)) // a usual token has 3 or 4 bytes
+	}
+	for {
+		text, err := write(limit)
+		if err != nil || !counted || limit == MinBytes {
+			return text, err
+		}
+		tokens := t.Tokenizer.CountText(text)
+		if tokens <= t.MaxTokens {
+			return text, nil
+		}
+		limit = max(MinBytes, limit*t.MaxTokens/tokens*9/10)
+	}
+}
+
+// callOf returns a call as a model writes it.
+func callOf(tool string, arguments any) string {
+	data, _ := plainjson.Marshal(arguments) // texts and numbers always encode
+	return tool + "(" + string(data) + ")"
+}
+
+// describe returns what an entry is, in words. Tool is the name of the tool whose result it is, "" if it is not known.
+func describe(e entry.Entry, tool string) string {
+	switch e.Kind() {
+	case entry.KindTool:
+		if tool != "" {
+			return "result of " + tool
+		}
+		return "tool result"
+	case entry.KindUser, entry.KindAssistant:
+		return string(e.Message().Role) + " message"
+	}
+	return string(e.Type())
+}

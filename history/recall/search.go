@@ -1,0 +1,227 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/storage"
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+// Query says what to search for: the arguments of [history.SearchTool].
+type Query struct {
+	// Words that must all occur; see the package comment.
+	Words string `json:"query,omitempty"`
+	// Pattern is a regular expression to search for instead.
+	Pattern string `json:"pattern,omitempty"`
+	// Before is the id of an entry; what is older is searched. Everything by default.
+	Before string `json:"before,omitempty"`
+}
+
+// Limits of one search.
+const (
+	maxScan  = 32 << 20 // bytes
+	maxTime  = 2 * time.Second
+	perEntry = 256 // bytes that an entry counts as in addition to its text
+)
+
+// Search returns the answer to a call of [history.SearchTool]. The error is an [*ArgumentError] if the query is not one.
+func (t Tools) Search(ctx context.Context, q Query) (string, error) {
+	return t.within(ctx, func(limit int) (string, error) {
+		find, err := q.finder(limit / 4)
+		if err != nil {
+			return "", err
+		}
+		p := page{query: q, limit: limit}
+		scanned, end := 0, time.Now().Add(maxTime)
+		for s, err := range t.said(ctx, q.Before) {
+			if gone, ok := errors.AsType[*storage.NoEntryError](err); ok && gone.ID == q.Before {
+				return "", wrong("there is no entry %q: leave before out to search from the newest", plaintext.OneLine(q.Before, 64))
+			}
+			if err != nil {
+				return "", err
+			}
+			if scanned > maxScan || scanned > 0 && time.Now().After(end) {
+				p.stopped = true
+				break
+			}
+			scanned += len(s.text) + perEntry
+			if s.text != "" && find.matches(s.text) {
+				p.add(s, find)
+			}
+			p.last = s.entry.ID
+		}
+		return p.String(), nil
+	})
+}
+
+// page is one answer of a search.
+type page struct {
+	query   Query
+	limit   int
+	blocks  []string
+	ids     []string // of the entries in blocks
+	size    int      // of the blocks, with those that did not fit
+	more    int      // entries that match and are not shown
+	last    string   // the last entry that was searched
+	stopped bool     // before the last entry
+}
+
+// add adds an entry that matches.
+func (p *page) add(s said, find finder) {
+	if p.size > p.limit {
+		p.more++
+		return
+	}
+	width, call, shown := p.limit/8, Range{Entry: s.entry.ID}, s.text+"\n"
+	if len(s.text) > width {
+		places := find.places(s.text)
+		call.From, shown = len(s.text), ""
+		for _, place := range places {
+			cut := excerpt(s.text, place, width)
+			call.From = min(call.From, cut.from)
+			shown += fmt.Sprintf("%d: %s\n", cut.from, s.text[cut.from:cut.to])
+		}
+	}
+	block := fmt.Sprintf("%s, %d bytes: %s\n%s", plaintext.OneLine(s.what, 128), len(s.text), callOf(history.ReadTool, call), strings.ToValidUTF8(shown, ""))
+	p.blocks, p.ids, p.size = append(p.blocks, block), append(p.ids, s.entry.ID), p.size+len(block)
+}
+
+// String returns the answer, within its limit.
+func (p *page) String() string {
+	for {
+		text, n := strings.Join(p.blocks, "")+p.end(), len(p.blocks)-1
+		if len(text) <= p.limit || n < 1 {
+			return text
+		}
+		p.blocks, p.ids, p.more = p.blocks[:n], p.ids[:n], p.more+1
+	}
+}
+
+// end returns the last line of the answer.
+func (p *page) end() string {
+	next, atLeast := p.query, ""
+	if p.stopped {
+		next.Before, atLeast = p.last, "at least "
+	}
+	switch {
+	case p.more > 0:
+		next.Before = p.ids[len(p.ids)-1]
+		return fmt.Sprintf("[%s%d older entries match too: %s]", atLeast, p.more, callOf(history.SearchTool, next))
+	case p.stopped:
+		return fmt.Sprintf("[not everything is searched yet; to go on: %s]", callOf(history.SearchTool, next))
+	case len(p.blocks) == 0:
+		return "[nothing matches: try fewer words, or a part of one]"
+	}
+	return "[nothing older matches]"
+}
+
+// excerpt returns the part of a text to show of a place: whole lines if they are short.
+func excerpt(text string, place span, width int) span {
+	from, to := max(0, place.from-width/4), min(place.to, place.from+width/2)
+	end := min(len(text), from+width)
+	if i := strings.IndexByte(text[from:place.from], '\n'); from > 0 && i >= 0 {
+		from += i + 1
+	}
+	if i := strings.LastIndexByte(text[to:end], '\n'); end < len(text) && i >= 0 {
+		end = to + i
+	}
+	return span{start(text, from), start(text, end)}
+}
+
+// said is an entry with the text that is searched, "" if it is not.
+type said struct {
+	entry entry.Entry
+	what  string
+	text  string
+}
+
+// said returns the entries that are older than one, the newest first.
+func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
+	return func(yield func(said, error) bool) {
+		tools := map[string]string{} // names by the ids of calls
+		var pending []entry.Entry    // from a result back to its call
+		skip := before != ""
+		for e, err := range t.back(ctx, before) {
+			if err != nil {
+				yield(said{}, err)
+				return
+			}
+			for _, c := range e.Message().ToolCalls {
+				tools[c.ID] = c.Name
+			}
+			if skip {
+				skip = e.ID != before
+				continue
+			}
+			pending = append(pending, e)
+			if pending[0].Kind() == entry.KindTool && e.Kind() != entry.KindAssistant {
+				continue
+			}
+			for _, e := range pending {
+				if !yield(searched(e, tools), nil) {
+					return
+				}
+			}
+			pending = nil
+		}
+		for _, e := range pending { // their calls are on a branch that was read before
+			if !yield(searched(e, tools), nil) {
+				return
+			}
+		}
+		if skip {
+			yield(said{}, &storage.NoEntryError{ID: before})
+		}
+	}
+}
+
+// searched returns what is searched of an entry: what was said, but for look-ups.
+func searched(e entry.Entry, tools map[string]string) said {
+	tool := tools[e.Message().ToolCallID]
+	s := said{entry: e, what: describe(e, tool)}
+	if !e.Kind().Shown() || isLookUp(tool) {
+		return s
+	}
+	s.text = e.Text()
+	for _, c := range e.Message().ToolCalls {
+		if from := e.CallAt(c.ID); isLookUp(c.Name) {
+			to := from + len(c.Name) + len(c.Arguments) + len("()")
+			s.text = s.text[:from] + strings.Repeat(" ", to-from) + s.text[to:]
+		}
+	}
+	return s
+}
+
+// back returns the entries from one, the newest first. With Branches they begin with the newest entry instead.
+func (t Tools) back(ctx context.Context, from string) iter.Seq2[entry.Entry, error] {
+	if !t.Branches {
+		return t.Session.Back(ctx, from)
+	}
+	return func(yield func(entry.Entry, error) bool) {
+		leaves, err := t.Session.Leaves(ctx)
+		if err != nil {
+			yield(entry.Entry{}, err)
+			return
+		}
+		seen := map[string]bool{}
+		for _, leaf := range slices.Backward(append(leaves, t.Session.Leaf())) {
+			for e, err := range t.Session.Back(ctx, leaf) {
+				if err == nil && seen[e.ID] {
+					break
+				}
+				seen[e.ID] = true
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
