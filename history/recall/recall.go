@@ -108,7 +108,7 @@ func (t Tools) within(ctx context.Context, write func(limit int) (string, error)
 	}
 	counted := t.MaxTokens > 0 && t.Tokenizer != nil
 	if counted {
-		limit = max(MinBytes, min(limit, 3*t.MaxTokens)) // a usual token has 3 or 4 bytes
+		limit = max(MinBytes, min(limit, 4*t.MaxTokens)) // a usual token has 3 or 4 bytes
 	}
 	for {
 		text, err := write(limit)

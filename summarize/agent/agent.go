@@ -6,10 +6,10 @@
 //		if err != nil {
 //			return err
 //		}
-//		if len(answer.Message().ToolCalls) == 0 && !answer.GoOn {
+//		if len(answer.Open) == 0 && !answer.GoOn {
 //			return nil
 //		}
-//		for _, call := range answer.Message().ToolCalls {
+//		for _, call := range answer.Open {
 //			if err := session.Append(ctx, run(ctx, call)); err != nil {
 //				return err
 //			}
@@ -22,13 +22,20 @@
 //   - It asks the model. After a transient failure it waits and tries again.
 //   - If the provider refuses the request as too large, it asks again as [summarize.Compactor.Recover] says, with a
 //     smaller request.
-//   - It appends the answer and the usage that the provider reported.
+//   - It answers the calls of the tools of package recall, if it offers them ([Agent].Recall).
+//   - It appends the answer, these results, and the usage that the provider reported.
 //   - When the turn is over, it compacts the session if the policy says so.
 //
-// The caller appends what the user says and what tools return.
+// The caller appends what the user says and what other tools return.
 //
 // If the budget changes between steps, because a sizing.Calibrated counter learns, set it with
 // [summarize.Compactor.Retarget].
+//
+// With Recall the model can read and search all that the session holds, also what its prompt no longer shows:
+//
+//	session, err := history.Open("session.jsonl", history.Options{Recall: true})
+//	...
+//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt, Recall: &recall.Tools{}}
 //
 // A step costs a render, a request to a model and an append. A compaction costs one or more further requests; see
 // package summarize.
@@ -38,6 +45,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,13 +53,18 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/provider/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	internal "github.com/promptree-go/promptree/summarize/internal/guard"
 	"github.com/promptree-go/promptree/summarize/policy"
 )
+
+// ErrNoRecall reports that [Agent].Recall is set and the session was opened without [history.Options].Recall.
+var ErrNoRecall = errors.New("agent: Agent.Recall is set, but what is left out of prompts is not marked with its calls: open the session with history.Options.Recall")
 
 // ErrNothingSaid reports that a step was to be made on a session in which nothing was said.
 var ErrNothingSaid = errors.New("agent: the session is empty: append what the user says before the step")
@@ -68,6 +81,11 @@ type Agent struct {
 	Temperature *float64
 	// ToolChoice says whether the model may call tools. Defaults to [chat.ToolChoiceAuto].
 	ToolChoice chat.ToolChoice
+	// Recall, if set, holds the tools by which the model reads and searches the session, which must have been opened with
+	// [history.Options].Recall. They are declared with the target's tools, or with those of the prompt, and count towards
+	// the budget. Their calls are answered by the step. Session defaults to the compactor's. MaxTokens defaults to an
+	// eighth of the budget, and less if one answer of the model has more than two such calls. Off by default.
+	Recall *recall.Tools
 	// Stream, if set, is called with each piece of an answer as it arrives. If an answer fails halfway and is requested
 	// again, it streams from the start again; OnRetry is called in between.
 	Stream func(chat.Delta)
@@ -91,12 +109,15 @@ type Answer struct {
 	// Result is the rendered prompt, or nil if none was rendered.
 	Result *render.Result
 	// Entry is the id of the answer's entry in the session, or "" if the answer was not appended. It is set together
-	// with an error only if the context ended after the append, in the work that follows a turn.
+	// with an error only if the session could not be read for a call of [Agent].Recall, or if the context ended after
+	// the append, in the work that follows a turn.
 	Entry string
+	// Open holds the calls that the caller answers: all but those of [Agent].Recall.
+	Open []chat.ToolCall
 	// Refusals is the number of times that the provider refused the request as too large.
 	Refusals int
-	// GoOn reports whether the policy appended a message in the user's place after the turn. If so, make another step
-	// to answer it.
+	// GoOn reports whether to make another step although no call is open, because the step has answered all calls, or
+	// because the policy appended a message in the user's place after the turn.
 	GoOn bool
 }
 
@@ -134,9 +155,13 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	case before == "" && a.Compactor.Session != nil:
 		return answer, ErrNothingSaid
 	}
+	prompt, err := a.offer(ctx)
+	if err != nil {
+		return answer, err
+	}
 	var refused error
 	for {
-		result, err := a.prompt(ctx, refused)
+		result, err := a.render(ctx, prompt, refused)
 		if refused != nil && errors.Is(err, refused) { // nothing was tried
 			if _, tried := errors.AsType[*summarize.RecoveryError](err); !tried {
 				return answer, fmt.Errorf("agent: asking the model: %w", refused)
@@ -162,6 +187,8 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 		{Body: entry.Message{Message: answer.Response.Message}},
 		{Body: a.Compactor.Usage(answer.Result, answer.Response, "")},
 	}
+	results, failed := a.lookUp(ctx, &answer)
+	entries = append(entries, results...)
 	write, done := callback.Outlive(ctx) // append even if the context ends now
 	defer done()
 	// The session's own check finds no conflict if the compactor has written after the others' messages.
@@ -178,9 +205,9 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	}
 	answer.Entry = added[0].ID
 	if len(answer.Response.Message.ToolCalls) > 0 {
-		return answer, nil
+		return answer, failed
 	}
-	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, a.Prompt); err != nil && ctx.Err() != nil {
+	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, prompt); err != nil && ctx.Err() != nil {
 		return answer, context.Cause(ctx)
 	}
 	return answer, nil // if the prompt does not fit now, the next step returns the error
@@ -203,13 +230,79 @@ func newest(ctx context.Context, s *history.Session) (string, error) {
 	return "", nil
 }
 
-// prompt renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails
-// transiently, and waits for a summary that is still being made, up to the time limit of a compaction.
-func (a *Agent) prompt(ctx context.Context, refused error) (*render.Result, error) {
-	if refused != nil {
-		return a.Compactor.Recover(ctx, a.Prompt, refused, "")
+// offer returns the prompt of a step in which the tools of Recall are declared: by the target, or by the prompt if the
+// target has no tools.
+func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
+	session, target := a.Compactor.Session, a.Compactor.Current()
+	switch {
+	case a.Recall == nil || session == nil || target.Tokenizer == nil: // the compactor returns the error
+		return a.Prompt, nil
+	case !session.Recall():
+		return nil, ErrNoRecall
+	case slices.ContainsFunc(target.Tools, func(t chat.Tool) bool { return t.Name == history.ReadTool }):
+		return a.Prompt, nil
 	}
-	return again(ctx, a, func() (*render.Result, error) { return a.Compactor.RenderOrWait(ctx, a.Prompt) })
+	if len(target.Tools) == 0 {
+		prompt := elements.Nodes{a.Prompt}
+		for _, tool := range a.Recall.Declared() {
+			prompt = append(prompt, elements.Tool{Props: elements.Props{Required: true}, Tool: tool})
+		}
+		return prompt, nil
+	}
+	own := target.Tools
+	target.Tools = append(slices.Clone(own), a.Recall.Declared()...)
+	err := guard(ctx, internal.NameTokenizer, func() {
+		target.Budget -= target.Tokenizer.CountTools(target.Tools) - target.Tokenizer.CountTools(own)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.Prompt, a.Compactor.Retarget(ctx, target)
+}
+
+// lookUp returns the results of the calls of Recall, and sets the other calls of the answer.
+func (a *Agent) lookUp(ctx context.Context, answer *Answer) (results []entry.Entry, err error) {
+	answer.Open = answer.Response.Message.ToolCalls
+	if a.Recall == nil || len(answer.Open) == 0 {
+		return nil, nil
+	}
+	tools := *a.Recall
+	if tools.Session == nil {
+		tools.Session = a.Compactor.Session
+	}
+	if tools.MaxTokens == 0 {
+		tools.MaxTokens, tools.Tokenizer = answer.Result.Budget/max(8, 4*len(answer.Open)), a.Compactor.Current().Tokenizer
+	}
+	calls := answer.Open
+	answer.Open = nil
+	for _, call := range calls {
+		var result chat.Message
+		var ok bool
+		var failed error
+		err := guard(ctx, internal.NameTokenizer, func() { result, ok, failed = tools.Answer(ctx, call) })
+		if err == nil {
+			err = failed
+		}
+		if err != nil {
+			return results, fmt.Errorf("agent: answering a call of %s: %w", call.Name, err)
+		}
+		if ok {
+			results = append(results, entry.Entry{Body: entry.Message{Message: result}})
+		} else {
+			answer.Open = append(answer.Open, call)
+		}
+	}
+	answer.GoOn = len(answer.Open) == 0
+	return results, nil
+}
+
+// render renders the prompt, smaller than a refused one. It retries if the prompt needs a summary and making that fails
+// transiently, and waits for a summary that is still being made, up to the time limit of a compaction.
+func (a *Agent) render(ctx context.Context, prompt elements.Node, refused error) (*render.Result, error) {
+	if refused != nil {
+		return a.Compactor.Recover(ctx, prompt, refused, "")
+	}
+	return again(ctx, a, func() (*render.Result, error) { return a.Compactor.RenderOrWait(ctx, prompt) })
 }
 
 // ask sends a rendered prompt, and retries transient failures.
