@@ -15,6 +15,9 @@ import (
 // MinBytes is the lower limit of [Tools].MaxBytes, and the size to which MaxTokens reduces an answer at most.
 const MinBytes = 1000
 
+// ErrUnmarked reports that the marks in a session's prompts do not hold calls of the tools. [Tools] work all the same.
+var ErrUnmarked = errors.New("recall: the marks in prompts do not name the tools: open the session with history.Options.Recall")
+
 // Tools are the tools of one session. They are safe for concurrent use.
 type Tools struct {
 	// Session that is read and searched.

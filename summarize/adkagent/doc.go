@@ -68,6 +68,16 @@
 // own function that opens a log by its name. Each session that was used keeps its log open until the service is closed.
 // The plugin also works with any other session service of adk.
 //
+// # Looking up what is no longer shown
+//
+// Give the agent two tools that read and search the whole conversation, and let the marks in its prompts name them:
+//
+//	session, err := history.Open("session.jsonl", history.Options{Recall: true})
+//	...
+//	tools, err := adkagent.RecallTools(options) // those of the plugin
+//	...
+//	llmagent.Config{Tools: append(mine, tools...)} // and the rest of your configuration
+//
 // # Several agents and conversations
 //
 // Each agent sees a conversation of its own: adk tells it in user messages what other agents did. So each agent needs

@@ -63,9 +63,6 @@ import (
 	"github.com/promptree-go/promptree/summarize/policy"
 )
 
-// ErrNoRecall reports that [Agent].Recall is set and the session was opened without [history.Options].Recall.
-var ErrNoRecall = errors.New("agent: Agent.Recall is set, but what is left out of prompts is not marked with its calls: open the session with history.Options.Recall")
-
 // ErrNothingSaid reports that a step was to be made on a session in which nothing was said.
 var ErrNothingSaid = errors.New("agent: the session is empty: append what the user says before the step")
 
@@ -238,7 +235,7 @@ func (a *Agent) offer(ctx context.Context) (elements.Node, error) {
 	case a.Recall == nil || session == nil || target.Tokenizer == nil: // the compactor returns the error
 		return a.Prompt, nil
 	case !session.Recall():
-		return nil, ErrNoRecall
+		return nil, fmt.Errorf("agent: Agent.Recall: %w", recall.ErrUnmarked)
 	case slices.ContainsFunc(target.Tools, func(t chat.Tool) bool { return t.Name == history.ReadTool }):
 		return a.Prompt, nil
 	}

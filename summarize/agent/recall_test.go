@@ -153,7 +153,7 @@ func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
 	a := newAgent(t, 1000, policy.Policy{})
 	a.Recall = &recall.Tools{}
 	_, err := a.Step(t.Context())
-	require.ErrorIs(t, err, agent.ErrNoRecall)
+	require.ErrorIs(t, err, recall.ErrUnmarked)
 }
 
 // failing is a store that cannot be read from its end.

@@ -54,6 +54,16 @@
 //     the checkpoint was made, that continuation remains as another branch.
 //   - The same question, asked again after it was answered, is a new question.
 //
+// # Looking up what is no longer shown
+//
+// Give the agent two tools that read and search the whole conversation, and let the marks in its prompts name them:
+//
+//	session, err := history.Open("session.jsonl", history.Options{Recall: true})
+//	...
+//	tools, err := einoagent.RecallTools(options) // those of the middleware
+//	...
+//	config.ToolsConfig.Tools = append(mine, tools...)
+//
 // # Several agents and conversations
 //
 // A session belongs to one agent. Give sub-agents, and agents to which others transfer, middlewares with sessions of

@@ -1,0 +1,61 @@
+package adkagent
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/functiontool"
+
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/summarize/internal/framework"
+)
+
+// RecallTools returns the tools of package recall, by which the agent reads and searches what its prompt no longer
+// shows. Add them to the agent's tools. The options are those of the plugin; sessions must be opened with
+// [history.Options].Recall. An answer takes an eighth of the budget at most.
+func RecallTools(o Options) ([]tool.Tool, error) {
+	if err := framework.CheckRecall(o.Compactor); err != nil {
+		return nil, err
+	}
+	p := &callbacks{options: o}
+	var list []tool.Tool
+	for _, d := range (recall.Tools{}).Declared() {
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(d.Parameters, &schema); err != nil {
+			return nil, err
+		}
+		lookUp, err := functiontool.New(functiontool.Config{Name: d.Name, Description: d.Description, InputSchema: &schema},
+			func(ctx agent.Context, arguments map[string]any) (string, error) {
+				return p.lookUp(ctx, d.Name, arguments)
+			})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, lookUp)
+	}
+	return list, nil
+}
+
+// lookUp answers a call of a tool of package recall.
+func (p *callbacks) lookUp(ctx agent.Context, name string, arguments map[string]any) (string, error) {
+	c, has, err := p.conversation(ctx)
+	if err == nil && !has {
+		err = errors.New("adkagent: this agent has no session to read")
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := plainjson.Marshal(arguments)
+	if err != nil {
+		return "", err
+	}
+	result, err := framework.LookUp(ctx, c.Compactor, name, string(data))
+	if err == nil && result.IsError {
+		err = errors.New(result.Text())
+	}
+	return result.Text(), err
+}

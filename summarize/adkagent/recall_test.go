@@ -1,0 +1,65 @@
+package adkagent_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/summarize/adkagent"
+)
+
+func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
+	s, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{Recall: true})
+	require.NoError(t, err)
+	defer s.Close()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("No key. ", 3000)+"The key is K-7. "+strings.Repeat("No key. ", 3000)), chat.AssistantMessage("Yes.")))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("There was a key.")}}))
+	m := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) {
+		name, arguments, last := history.ReadTool, map[string]any{"entry": "nothing"}, ""
+		if f := r.contents[len(r.contents)-1].Parts[0].FunctionResponse; f != nil {
+			last = fmt.Sprint(f.Response["result"], f.Response["error"])
+		}
+		switch n {
+		case 0:
+		case 1:
+			require.Contains(t, last, `there is no entry "nothing"`)
+			name, arguments = history.SearchTool, map[string]any{"query": `"key is"`}
+		case 2:
+			_, key, _ := strings.Cut(last, "The key is ")
+			require.NotEmpty(t, key, last)
+			name, arguments = history.ReadTool, map[string]any{"entry": s.Header().ID, "from": 24_000}
+			for e := range s.PathTo(t.Context(), "") {
+				arguments["entry"] = e.ID
+				break
+			}
+		default:
+			require.LessOrEqual(t, len(last), 4100)
+			_, key, _ := strings.Cut(last, "The key is ")
+			return says(key[:3]), nil
+		}
+		return &model.LLMResponse{Content: genai.NewContentFromFunctionCall(name, arguments, genai.RoleModel)}, nil
+	}}
+	c := compactorOn(t, s)
+	tools, err := adkagent.RecallTools(adkagent.Options{Agent: "coder", Compactor: c})
+	require.NoError(t, err)
+	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, append(tools, readTool(t, nil))...), pluginOn(t, c))
+	e := follow(r.Run(t.Context(), "user", "1", genai.NewContentFromText("What was the key?", genai.RoleUser), agent.RunConfig{}))
+	require.NoError(t, e.err)
+	require.Equal(t, "K-7", e.last())
+}
+
+func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
+	_, err := adkagent.RecallTools(adkagent.Options{Agent: "coder", Compactor: compactorOn(t, &history.Session{})})
+	require.ErrorIs(t, err, recall.ErrUnmarked)
+}

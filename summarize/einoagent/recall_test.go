@@ -1,0 +1,52 @@
+package einoagent_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/recall"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+)
+
+func TestAnAgentLooksUpWhatItsPromptNoLongerShows(t *testing.T) {
+	s, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{Recall: true})
+	require.NoError(t, err)
+	defer s.Close()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("No key. ", 3000)+"The key is K-7. "+strings.Repeat("No key. ", 3000)), chat.AssistantMessage("Yes.")))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("There was a key.")}}))
+	m := &scripted{answer: func(n int, r request) (*schema.Message, error) {
+		call := schema.ToolCall{ID: string(rune('a' + n)), Type: "function"}
+		switch last := r.messages[len(r.messages)-1].Content; n {
+		case 0:
+			call.Function = schema.FunctionCall{Name: history.ReadTool, Arguments: `{"entry":"nothing"}`}
+		case 1:
+			require.Contains(t, last, `there is no entry "nothing"`)
+			call.Function = schema.FunctionCall{Name: history.SearchTool, Arguments: `{"query":"\"key is\""}`}
+		default:
+			require.LessOrEqual(t, len(last), 4000)
+			_, key, _ := strings.Cut(last, "The key is ")
+			return says(key[:3]), nil
+		}
+		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{call}}, nil
+	}}
+	c := compactorOn(t, s)
+	tools, err := einoagent.RecallTools(einoagent.Options{Compactor: c})
+	require.NoError(t, err)
+	e := run(t, agentOf(t, c, m, append(tools, readTool(t, nil))...), false, schema.UserMessage("What was the key?"))
+	require.NoError(t, e.err)
+	require.Equal(t, "K-7", e.last())
+	require.Len(t, m.requests[0].tools, 3)
+	require.Equal(t, c.Current().Tools[0].Name, history.ReadTool)
+}
+
+func TestLookUpsNeedASessionWhoseMarksNameThem(t *testing.T) {
+	_, err := einoagent.RecallTools(einoagent.Options{Compactor: compactorOn(t, &history.Session{})})
+	require.ErrorIs(t, err, recall.ErrUnmarked)
+}
