@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/entry"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -34,16 +32,10 @@ type assistant struct {
 }
 
 const instructions = `You are the assistant of a chat. Answer in a few sentences. Where you need something word for word that is not shown
-any more, read it in the transcript of this conversation with the tool ` + transcriptTool + `.`
+any more, look it up.`
 
-// transcriptTool is the agent's only tool. The breadcrumb beside a summary names it.
-const transcriptTool = "read_transcript"
-
-var tools = []chat.Tool{{
-	Name: transcriptTool, Description: "Read lines of the transcript of this conversation: everything that was said, word for word.",
-	Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string","description":"the transcript's name, which may be left out"},` +
-		`"from":{"type":"integer","description":"first line, from 1"},"to":{"type":"integer","description":"last line"}},"required":["from","to"]}`),
-}}
+// tools are the agent's only tools. The step of the agent answers their calls.
+var tools = recall.Tools{}.Declared()
 
 // newAssistant returns the assistant. Change it to use another model or policy.
 func newAssistant(o options, log *slog.Logger) (*assistant, error) {
@@ -89,11 +81,10 @@ func (a *assistant) conversation(s *history.Session) *conversation {
 
 func (c *conversation) close() error { return errors.Join(c.compactor.Close(), c.session.Close()) }
 
-// Limits of the answer to one message, and of a tool's result.
+// Limits of the answer to one message, and of what clients see of a tool's result.
 const (
 	maxRounds = 20
-	maxLines  = 50
-	maxResult = 4000 // bytes
+	maxShown  = 500 // bytes
 )
 
 // newest returns the newest message on the path to the leaf, the zero value if there is none.
@@ -108,11 +99,8 @@ func (c *conversation) newest(ctx context.Context) (entry.Entry, error) {
 
 // answer asks the model until it calls no more tools.
 func (c *conversation) answer(ctx context.Context, maxTokens int) error {
-	if err := c.finishRound(ctx); err != nil {
-		return err
-	}
 	steps := &agent.Agent{
-		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: maxTokens,
+		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: maxTokens, Recall: &recall.Tools{},
 		Stream: func(d chat.Delta) {
 			if text, ok := d.(chat.Text); ok && text != "" {
 				c.out.send("text", map[string]string{"text": string(text)})
@@ -134,77 +122,19 @@ func (c *conversation) answer(ctx context.Context, maxTokens int) error {
 		if done {
 			return nil // the answer is stored, even if the policy's work after the turn failed
 		}
-		if err == nil {
-			err = c.run(ctx, calls)
+		for _, e := range answer.Results {
+			c.out.send("result", map[string]string{"entry": e.ID, "text": clip(e.Message().Text(), maxShown)})
+		}
+		for _, call := range answer.Open { // run tools of your own here
+			result := chat.ToolResult(call.ID, "there is no tool "+call.Name)
+			result.IsError = true
+			err = errors.Join(err, c.session.Append(ctx, result))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return errLong
-}
-
-// finishRound runs the calls of the newest message that have no result, for example after a crash between an answer and
-// its results.
-func (c *conversation) finishRound(ctx context.Context) error {
-	answered := map[string]bool{}
-	for e, err := range c.session.Back(ctx, "") {
-		if err != nil {
-			return err
-		}
-		switch m := e.Message(); {
-		case e.Type() != entry.TypeMessage:
-		case m.Role == chat.RoleTool:
-			answered[m.ToolCallID] = true
-		default:
-			open := slices.DeleteFunc(slices.Clone(m.ToolCalls), func(call chat.ToolCall) bool { return answered[call.ID] })
-			return c.run(ctx, open)
-		}
-	}
-	return nil
-}
-
-// run runs calls and stores their results. A mistake of the model becomes the result, so that the model sees it.
-func (c *conversation) run(ctx context.Context, calls []chat.ToolCall) error {
-	for _, call := range calls {
-		result, err := c.lookUp(ctx, call)
-		if err != nil {
-			return err
-		}
-		added, err := c.session.Add(ctx, entry.Entry{Body: entry.Message{Message: result}})
-		if err != nil {
-			return err
-		}
-		c.out.send("result", map[string]string{"entry": added[0].ID, "text": clip(result.Text(), maxResult/8)})
-	}
-	return nil
-}
-
-// lookUp returns lines of the transcript. Line 1 is the session's header.
-func (c *conversation) lookUp(ctx context.Context, call chat.ToolCall) (chat.Message, error) {
-	var args struct{ From, To int }
-	if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil || call.Name != transcriptTool {
-		result := chat.ToolResult(call.ID, "call "+transcriptTool+` with {"from": 1, "to": 10}, for example`)
-		result.IsError = true
-		return result, nil
-	}
-	var b strings.Builder
-	n := 1
-	for e, err := range c.session.Entries(ctx) {
-		if err != nil {
-			return chat.Message{}, err
-		}
-		if n++; n < args.From {
-			continue
-		}
-		if n > args.To || n-max(args.From, 1) >= maxLines || b.Len() > maxResult {
-			break
-		}
-		if m, ok := e.Body.(entry.Message); ok {
-			fmt.Fprintf(&b, "%d %s: %s %v\n", n, m.Role, clip(m.Text(), maxResult/2), m.ToolCalls)
-		}
-	}
-	return chat.ToolResult(call.ID, cmp.Or(b.String(), "nothing was said in these lines")), nil
 }
 
 // clip returns the beginning of a text.
@@ -215,7 +145,7 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
-// offline is a model that needs no network. If the user mentions the transcript, it reads the transcript first.
+// offline is a model that needs no network. If the user mentions the transcript, it looks up the numbers in it first.
 type offline struct {
 	tokenizer chat.Tokenizer
 	think     time.Duration // for an answer or a summary
@@ -235,7 +165,7 @@ func (m offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	answer := chat.AssistantMessage("You said, and that is all that I know, offline: " + clip(last.Text(), 200))
 	if last.Role != chat.RoleTool && strings.Contains(last.Text(), "transcript") {
 		answer = chat.AssistantMessage("Let me look it up.")
-		answer.ToolCalls = []chat.ToolCall{{Name: transcriptTool, Arguments: `{"from": 1, "to": 10}`}}
+		answer.ToolCalls = []chat.ToolCall{{Name: history.SearchTool, Arguments: `{"pattern": "[0-9]+"}`}}
 	}
 	for piece := range strings.SplitAfterSeq(answer.Text(), ", ") {
 		req.Stream(chat.Text(piece))

@@ -57,6 +57,9 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
+// sessionOptions are those with which every process opens sessions.
+var sessionOptions = history.Options{Recall: true}
+
 // newDatabase starts the workers.
 func newDatabase(ctx context.Context, pool *pgxpool.Pool, o options, a *assistant) (*database, error) {
 	d := &database{pool: pool, assistant: a, finish: o.finish, working: o.work > 0}
@@ -65,7 +68,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool, o options, a *assistan
 	if d.working {
 		config.Workers = river.NewWorkers()
 		river.AddWorker(config.Workers, &jobs.Worker{
-			Sessions: &postgres.Sessions{Pool: pool}, Attempt: attempt,
+			Sessions: &postgres.Sessions{Pool: pool}, Options: sessionOptions, Attempt: attempt,
 			Compactor: func(_ context.Context, _ jobs.Args, s *history.Session) (*summarize.Compactor, error) {
 				return a.conversation(s).compactor, nil
 			},
@@ -107,7 +110,7 @@ func (d *database) open(ctx context.Context, id sessionID, create bool) (*conver
 	if create {
 		open = d.sessions(id.tenant).Open
 	}
-	session, err := open(ctx, id.name, history.Options{})
+	session, err := open(ctx, id.name, sessionOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -109,8 +109,10 @@ type Answer struct {
 	// with an error only if the session could not be read for a call of [Agent].Recall, or if the context ended after
 	// the append, in the work that follows a turn.
 	Entry string
-	// Open holds the calls that the caller answers: all but those of [Agent].Recall.
-	Open []chat.ToolCall
+	// Open holds the calls that the caller answers: all but those of [Agent].Recall. Results holds the entries of the
+	// results of those.
+	Open    []chat.ToolCall
+	Results []entry.Entry
 	// Refusals is the number of times that the provider refused the request as too large.
 	Refusals int
 	// GoOn reports whether to make another step although no call is open, because the step has answered all calls, or
@@ -200,7 +202,7 @@ func (a *Agent) Step(ctx context.Context) (answer Answer, err error) {
 	if err != nil {
 		return answer, fmt.Errorf("agent: appending the answer: %w", err)
 	}
-	answer.Entry = added[0].ID
+	answer.Entry, answer.Results = added[0].ID, added[2:]
 	if len(answer.Response.Message.ToolCalls) > 0 {
 		return answer, failed
 	}

@@ -54,6 +54,8 @@ func TestLookUpsAreAnsweredByTheStep(t *testing.T) {
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, answer.Open)
+	require.Len(t, answer.Results, 1)
+	require.Equal(t, a.Compactor.Session.Leaf(), answer.Results[0].ID)
 	require.True(t, answer.GoOn)
 	answer, err = a.Step(t.Context())
 	require.NoError(t, err)
