@@ -11,11 +11,12 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// The names of the tools by which an agent reads and searches its session, those of package recall. A session opened
+// The names of the tools by which an agent reads and searches its session, and pins entries: those of package recall. A session opened
 // with [Options.Recall] names them where something is left out of a prompt.
 const (
 	ReadTool   = "read_session"
 	SearchTool = "search_session"
+	PinTool    = "pin_session"
 )
 
 // Handle returns what a mark in a prompt names so that the agent can read what an entry says, from one offset of

@@ -1,4 +1,4 @@
-// Package recall holds two tools by which an agent reads and searches everything that was said in its session, also
+// Package recall holds tools by which an agent reads and searches everything that was said in its session, also
 // what its prompt no longer shows or shows cut:
 //
 //	session, err := history.Open("session.jsonl", history.Options{Recall: true})
@@ -49,6 +49,12 @@
 // call that reads from there. An answer says how many older entries match, and holds the call that shows them. A call
 // searches at most 32 MiB and begins no further entry after 2 seconds; its answer then holds the call that goes on.
 // Calls of these two tools and their results are not searched.
+//
+// # Pinning
+//
+// With [Tools].Pins the agent may pin entries, which then stay word for word through compactions:
+//
+//	pin_session({"entry":"0c1…"})
 //
 // # Limits
 //

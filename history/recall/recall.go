@@ -25,6 +25,9 @@ type Tools struct {
 	// Branches says that all branches are searched: the path to the leaf, then the others from the newest leaf on. By
 	// default only that path is. Each search then reads the log from its start. Off by default.
 	Branches bool
+	// Pins offers a third tool, [history.PinTool], by which the agent pins entries and unpins them ([history.Session.Pin]). Off
+	// by default.
+	Pins bool
 	// MaxBytes is the maximum length of an answer. Defaults to 4,000; less than [MinBytes] counts as MinBytes.
 	MaxBytes int
 	// MaxTokens is the maximum size of an answer, as counted by Tokenizer. No limit by default.
@@ -56,32 +59,39 @@ const searchSchema = `{"type":"object","properties":{` +
 	`"pattern":{"type":"string","description":"a regular expression (RE2) instead"},` +
 	`"before":{"type":"string","description":"id of an entry: search what is older"}}}`
 
-// Declared returns the two tools, to be declared to a model.
+const pinDescription = `Keep an entry of this conversation word for word in sight, whatever is summarised later: a decision, a plan, exact values. ` +
+	`Pin few and short ones, and unpin what is no longer needed.`
+
+const pinSchema = `{"type":"object","properties":{` +
+	`"entry":{"type":"string","description":"id of the entry, which ` + history.SearchTool + ` finds"},` +
+	`"off":{"type":"boolean","description":"true to unpin it"}},"required":["entry"]}`
+
+// Declared returns the tools, to be declared to a model.
 func (t Tools) Declared() []chat.Tool {
-	return []chat.Tool{
+	tools := []chat.Tool{
 		{Name: history.ReadTool, Description: readDescription, Parameters: json.RawMessage(readSchema)},
 		{Name: history.SearchTool, Description: searchDescription, Parameters: json.RawMessage(searchSchema)},
 	}
+	if t.Pins {
+		tools = append(tools, chat.Tool{Name: history.PinTool, Description: pinDescription, Parameters: json.RawMessage(pinSchema)})
+	}
+	return tools
 }
-
-// isLookUp reports whether a tool is one of these.
-func isLookUp(tool string) bool { return tool == history.ReadTool || tool == history.SearchTool }
 
 // Answer returns the result of a call, and false if it is not a call of these tools. If the arguments are wrong, the
 // result says so to the model. The error is that of the store or the context.
 func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Message, ok bool, err error) {
-	if !isLookUp(call.Name) {
+	if !history.IsLookUp(call.Name) && (!t.Pins || call.Name != history.PinTool) {
 		return chat.Message{}, false, nil
 	}
 	var text string
-	var r Range
-	var q Query
-	if call.Name == history.ReadTool {
-		if err = decode(call.Arguments, &r); err == nil {
-			text, err = t.Read(ctx, r)
-		}
-	} else if err = decode(call.Arguments, &q); err == nil {
-		text, err = t.Search(ctx, q)
+	switch call.Name {
+	case history.ReadTool:
+		text, err = answer(ctx, call, t.Read)
+	case history.SearchTool:
+		text, err = answer(ctx, call, t.Search)
+	default:
+		text, err = answer(ctx, call, t.pin)
 	}
 	mistake, isMistake := errors.AsType[*ArgumentError](err)
 	if isMistake {
@@ -92,11 +102,36 @@ func (t Tools) Answer(ctx context.Context, call chat.ToolCall) (result chat.Mess
 	return result, true, err
 }
 
-func decode(arguments string, to any) error {
-	if err := json.Unmarshal([]byte(arguments), to); err != nil {
-		return wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
+// answer calls a tool with the arguments of a call.
+func answer[A any](ctx context.Context, call chat.ToolCall, tool func(context.Context, A) (string, error)) (string, error) {
+	var arguments A
+	if err := json.Unmarshal([]byte(call.Arguments), &arguments); err != nil {
+		return "", wrong("the arguments are not an object of the tool's schema: write texts in quotes and numbers without")
 	}
-	return nil
+	return tool(ctx, arguments)
+}
+
+// pinned holds the arguments of [history.PinTool].
+type pinned struct {
+	Entry string `json:"entry"`
+	Off   bool   `json:"off"`
+}
+
+// pin pins an entry, or unpins it.
+func (t Tools) pin(ctx context.Context, p pinned) (string, error) {
+	return t.within(ctx, func(int) (string, error) {
+		e, err := t.entry(ctx, p.Entry)
+		if err != nil {
+			return "", err
+		}
+		if !e.Kind().Shown() {
+			return "", wrong("entry %s is nothing that was said", e.ID)
+		}
+		if p.Off {
+			return "Unpinned.", t.Session.Unpin(ctx, e.ID)
+		}
+		return "Pinned.", t.Session.Pin(ctx, e.ID)
+	})
 }
 
 // within calls write with the maximum length of an answer, and again with a smaller one while the answer has too many

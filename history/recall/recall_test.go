@@ -473,3 +473,32 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 }
+
+func TestAnAgentPinsEntriesIfItMay(t *testing.T) {
+	session, err := history.New(t.Context(), &storage.Memory{}, history.Options{Recall: true})
+	require.NoError(t, err)
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("The key is 4711.")))
+	id := session.Leaf()
+	_, ok, err := recall.Tools{Session: session}.Answer(t.Context(), chat.ToolCall{ID: "x", Name: history.PinTool, Arguments: `{"entry":"` + id + `"}`})
+	require.NoError(t, err)
+	require.False(t, ok, "the tool is not offered")
+	tools := recall.Tools{Session: session, Pins: true}
+	require.Len(t, tools.Declared(), 3)
+	pin := func(arguments string) chat.Message {
+		result, ok, err := tools.Answer(t.Context(), chat.ToolCall{ID: "x", Name: history.PinTool, Arguments: arguments})
+		require.NoError(t, err)
+		require.True(t, ok)
+		return result
+	}
+	pinned := func() []entry.Entry {
+		list, err := session.Pinned(t.Context(), "")
+		require.NoError(t, err)
+		return list
+	}
+	require.True(t, pin(`{"entry":"nobody"}`).IsError)
+	require.False(t, pin(`{"entry":"`+id+`"}`).IsError)
+	require.Len(t, pinned(), 1)
+	require.True(t, pin(`{"entry":"`+session.Leaf()+`"}`).IsError, "a pin is nothing that was said")
+	require.False(t, pin(`{"entry":"`+id[10:]+`","off":true}`).IsError)
+	require.Empty(t, pinned())
+}

@@ -187,12 +187,12 @@ func (t Tools) said(ctx context.Context, before string) iter.Seq2[said, error] {
 func searched(e entry.Entry, tools map[string]string) said {
 	tool := tools[e.Message().ToolCallID]
 	s := said{entry: e, what: describe(e, tool)}
-	if !e.Kind().Shown() || isLookUp(tool) {
+	if !e.Kind().Shown() || history.IsLookUp(tool) {
 		return s
 	}
 	s.text = e.Text()
 	for _, c := range e.Message().ToolCalls {
-		if from := e.CallAt(c.ID); isLookUp(c.Name) {
+		if from := e.CallAt(c.ID); history.IsLookUp(c.Name) {
 			to := from + len(c.Name) + len(c.Arguments) + len("()")
 			s.text = s.text[:from] + strings.Repeat(" ", to-from) + s.text[to:]
 		}
