@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,6 +139,23 @@ func TestASurveyFindsTheDetailInALargeWindow(t *testing.T) {
 			o := runJSON(t, "-dir", "../..", "-policy", name, "-window", "200000")
 			require.Equal(t, program.ExitOK, o.code, o.stderr)
 			require.Regexp(t, `^The SHA-256 of \S+ is [0-9a-f]{64}\.$`, o.totals.Answer)
+		})
+	}
+}
+
+func TestASurveyFindsTheDetailWithLookUps(t *testing.T) {
+	for _, name := range policies.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stderr bytes.Buffer
+			transcript := filepath.Join(t.TempDir(), "t.jsonl")
+			code := run(t.Context(), []string{"-dir", "../..", "-policy", name, "-recall", "-no-breadcrumb", "-transcript", transcript}, io.Discard, &stderr)
+			require.Equal(t, program.ExitOK, code, stderr.String())
+			messages := said(t, transcript)
+			require.True(t, slices.ContainsFunc(messages, func(m chat.Message) bool {
+				return len(m.ToolCalls) > 0 && m.ToolCalls[0].Name == history.SearchTool
+			}))
+			require.NoError(t, chat.Validate(append(messages, chat.UserMessage("Thanks."))))
 		})
 	}
 }

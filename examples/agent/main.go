@@ -6,7 +6,7 @@
 // An agent surveys a folder (this repository, or -dir) with tools that really list, read, search and count, in a window
 // so small that excerpts and hints are pruned and the history is compacted. At the end it is asked for a detail that
 // its summary lacks, and finds it in the transcript that the summary names. The model is scripted; the results of the
-// tools are real. It needs no key and no network.
+// tools are real. It needs no key and no network. With -recall it finds the detail with the tools of package recall.
 //
 //	go run ./examples/agent -session FILE -window 200000
 //
@@ -37,6 +37,7 @@ import (
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/program/sessionfile"
 	"github.com/promptree-go/promptree/internal/program/visible"
@@ -60,6 +61,7 @@ type options struct {
 	prices                   sizing.Prices // of the model
 	window                   int
 	json, noBreadcrumb       bool
+	recall                   bool
 	pace                     time.Duration
 }
 
@@ -89,6 +91,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "price the run as this model's (published prices)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what happens without it")
+	flags.BoolVar(&o.recall, "recall", false, "look things up with the tools of package recall instead of those for files")
 	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, program.UsageError{Err: err}
@@ -204,7 +207,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
 		}
 	}
-	session, err := agent.OpenSession(o.transcript)
+	session, err := agent.OpenSession(o.transcript, o.recall)
 	if err != nil {
 		return "", err
 	}
@@ -254,6 +257,9 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	worker := &agent.Agent{
 		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
 		Tokenizer: tokenizer, Window: window, Policy: o.compactBy(), Prices: o.prices, Pace: o.pace, OnRound: onRound, Recorder: recorder,
+	}
+	if o.recall {
+		worker.Recall = &recall.Tools{}
 	}
 	defer worker.Close()
 	if _, err := worker.Ask(ctx, surveyTask); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 )
 
 // survey is the scripted model. It knows its steps in advance and takes everything else from the messages. It lists the
@@ -44,7 +45,7 @@ func (s *survey) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	last := req.Messages[len(req.Messages)-1]
 	switch {
 	case recalling(req.Messages):
-		return s.recall(req.Messages)
+		return s.recall(req)
 	case last.Role == chat.RoleUser:
 		return s.call("I begin with an overview.", s.tool("list_files", map[string]any{"path": "."})), nil
 	case s.plan == nil:
@@ -113,8 +114,10 @@ func recalling(messages []chat.Message) bool {
 	return false
 }
 
-// recall answers from the messages or, if they lack the detail, from the transcript that the summary names.
-func (s *survey) recall(messages []chat.Message) (chat.Response, error) {
+// recall answers from the messages or, if they lack the detail, looks it up: by a tool for that if there is one, or else
+// in the transcript that the summary names.
+func (s *survey) recall(req chat.Request) (chat.Response, error) {
+	messages := req.Messages
 	sum := regexp.MustCompile(regexp.QuoteMeta(s.first) + `: \d+ lines, \d+ words, \d+ bytes, sha256 ([0-9a-f]{64})`)
 	transcript, searched := "", ""
 	for _, m := range messages {
@@ -130,7 +133,12 @@ func (s *survey) recall(messages []chat.Message) (chat.Response, error) {
 		}
 	}
 	last := messages[len(messages)-1]
+	searches := slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Name == history.SearchTool })
 	switch {
+	case searches && last.Role != chat.RoleTool:
+		return s.call("It is not shown any more. I search for it.", s.tool(history.SearchTool, map[string]any{"query": `"` + s.first + `: " sha256`})), nil
+	case searches:
+		return say("The session does not have it: " + last.Text()), nil
 	case transcript == "":
 		return say(fmt.Sprintf("I no longer have the SHA-256 of %s, and nothing says where to look it up.", s.first)), nil
 	case searched != "" && last.Role == chat.RoleTool:

@@ -154,7 +154,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if _, err := os.ReadDir(o.dir); err != nil {
 		return "", program.UsageError{Err: err}
 	}
-	session, err := agent.OpenSession(o.session)
+	session, err := agent.OpenSession(o.session, false)
 	if err != nil {
 		return "", err
 	}

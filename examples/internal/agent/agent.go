@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	steps "github.com/promptree-go/promptree/summarize/agent"
@@ -31,6 +32,8 @@ type Agent struct {
 	Session *history.Session
 	// Tools that the model may call.
 	Tools *Tools
+	// Recall, if set, holds further tools, by which the model reads and searches the session.
+	Recall *recall.Tools
 	// Tokenizer of the model. It is not needed if Calibrated is set.
 	Tokenizer chat.Tokenizer
 	// Calibrated, if set, counts instead of Tokenizer, with its margin. It learns from the usage of each request.
@@ -110,6 +113,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 	}
 	agent := &steps.Agent{
 		Compactor: a.compactor, Prompt: a.prompt(), MaxTokens: a.MaxTokens, MaxWait: longestWait, Stream: a.Stream, OnRetry: a.OnRetry,
+		Recall: a.Recall,
 	}
 	if a.Calibrated != nil {
 		agent.Observe = a.Calibrated.Observe
@@ -124,7 +128,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 				return "", err
 			}
 		}
-		for _, call := range answer.Message().ToolCalls {
+		for _, call := range answer.Open {
 			if err := a.Session.Append(ctx, a.Tools.Run(ctx, call)); err != nil {
 				return "", err
 			}
@@ -133,7 +137,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			return "", err
 		}
 		switch {
-		case answer.GoOn: // to the message that the policy appended
+		case answer.GoOn: // to the results of look-ups, or the message that the policy appended
 		case len(answer.Message().ToolCalls) == 0:
 			if r := answer.Response.StopReason; r == chat.StopMaxTokens || r == chat.StopFiltered {
 				return "", &CutOffError{Reason: r}
@@ -267,7 +271,7 @@ func (a *Agent) report(ctx context.Context, answer steps.Answer) error {
 	compacted := a.compacted
 	a.compacted = nil
 	a.meter.Prices = a.Prices
-	err := a.meter.AddRequest(ctx, a.Session, a.tokenizer(), result, answer.Response, a.Tools.Definitions(), time.Now())
+	err := a.meter.AddRequest(ctx, a.Session, a.tokenizer(), result, answer.Response, a.compactor.Current().Tools, time.Now())
 	a.mu.Unlock()
 	if a.rounds++; a.OnRound == nil || err != nil {
 		return err

@@ -8,9 +8,10 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 )
 
-// OpenSession opens a session's file, by default a new one in a temporary folder. If the file cannot be opened, the
+// OpenSession opens a session's file, by default a new one in a temporary folder. Recall says that the agent has the
+// tools of package recall. If the file cannot be opened, the
 // error is a [program.UsageError].
-func OpenSession(path string) (*history.Session, error) {
+func OpenSession(path string, recall bool) (*history.Session, error) {
 	if path == "" {
 		dir, err := os.MkdirTemp("", "promptree-")
 		if err != nil {
@@ -18,7 +19,7 @@ func OpenSession(path string) (*history.Session, error) {
 		}
 		path = filepath.Join(dir, "session.jsonl")
 	}
-	session, err := history.Open(path, history.Options{})
+	session, err := history.Open(path, history.Options{Recall: recall})
 	if err != nil {
 		return nil, program.UsageError{Err: err}
 	}
