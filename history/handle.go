@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/entry"
@@ -38,6 +39,11 @@ func handlesOf(r log.Reading) handles { return handles{r} }
 
 // of implements [Session.Handle].
 func (h handles) of(e entry.Entry, from, to int) string {
+	return h.ofText(e, e.Text, from, to)
+}
+
+// ofText is [handles.of] with the entry's text.
+func (h handles) ofText(e entry.Entry, text func() string, from, to int) string {
 	id, _ := plainjson.Marshal(e.ID) // strings always encode
 	switch {
 	case h.Recall && to > 0:
@@ -47,8 +53,7 @@ func (h handles) of(e entry.Entry, from, to int) string {
 	case h.TextPath != nil && e.NeedsTextFile():
 		path := plaintext.PathLine(h.TextPath(e.ID))
 		if to > 0 {
-			text := e.Text()
-			path += fmt.Sprintf(" lines %d-%d", entry.LineOf(text, from), entry.LineOf(text, to-1))
+			path += fmt.Sprintf(" lines %d-%d", entry.LineOf(text(), from), entry.LineOf(text(), to-1))
 		}
 		return path
 	case h.Path != "":
@@ -75,8 +80,9 @@ func mark(n int, unit string, _, _ int) string {
 
 // marks returns the marks of a text that begins at an offset of [entry.Entry.Text].
 func (h handles) marks(e entry.Entry, offset int) marking {
+	text := sync.OnceValue(e.Text)
 	return func(n int, unit string, from, to int) string {
-		return cutNote(n, unit, h.of(e, offset+from, offset+to))
+		return cutNote(n, unit, h.ofText(e, text, offset+from, offset+to))
 	}
 }
 
@@ -91,13 +97,13 @@ func (h handles) resultMarks(r *openRound, e entry.Entry) marking {
 // callMarks returns the marks of the arguments of a call of a round. They name the call, because what is cut from a string
 // in JSON is not a part of the text.
 func (h handles) callMarks(r *openRound, c chat.ToolCall) marking {
-	handle := func() string {
+	handle := sync.OnceValue(func() string {
 		if r.isCleared(r.Assistant.ID) {
 			return h.ofShown(r, r.Assistant)
 		}
 		at := r.Assistant.CallAt(c.ID)
 		return h.of(r.Assistant, at, at+len(c.Name)+len(c.Arguments)+len("()"))
-	}
+	})
 	return func(n int, unit string, _, _ int) string { return cutNote(n, unit, handle()) }
 }
 
