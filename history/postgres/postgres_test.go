@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/history/entry"
 	"github.com/promptree-go/promptree/history/historytest"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/history/recall"
 	"github.com/promptree-go/promptree/history/storage"
 	"github.com/promptree-go/promptree/internal/test/postgrestest"
 )
@@ -124,6 +126,25 @@ func TestAnAppendAndTheViewAfterItTakeOneRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, v.Turns, 5)
 	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
+}
+
+func TestALookUpFindsWhatACompactionLeftOut(t *testing.T) {
+	s, err := (&postgres.Sessions{Pool: migrated(t)}).Open(t.Context(), "long", history.Options{Recall: true, Cache: history.NewCache(1)})
+	require.NoError(t, err)
+	filler := strings.Repeat(`"nothing",`, 5000)
+	call := chat.AssistantMessage("I look.")
+	call.ToolCalls = []chat.ToolCall{{ID: "1", Name: "list", Arguments: "{}"}}
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("What is there?"), call, chat.ToolResult("1", "["+filler+`"the key is K-7",`+filler+"]"), chat.AssistantMessage("Much.")))
+	require.NoError(t, s.Compact(t.Context(), entry.Compaction{Messages: []chat.Message{chat.UserMessage("There was much.")}}))
+	tools := recall.Tools{Session: s}
+	found, err := tools.Search(t.Context(), recall.Query{Words: "key is"})
+	require.NoError(t, err)
+	require.Contains(t, found, "result of list, 100019 bytes")
+	require.Contains(t, found, "K-7")
+	id := regexp.MustCompile(`"entry":"(\w+)"`).FindStringSubmatch(found)[1]
+	text, err := tools.Read(t.Context(), recall.Range{Entry: id[len(id)-8:], From: 49_900, To: 50_100})
+	require.NoError(t, err)
+	require.Contains(t, text, `"the key is K-7"`)
 }
 
 func TestResolveReadsEntriesInOneRoundTrip(t *testing.T) {

@@ -146,37 +146,25 @@ func (ws words) places(text string) (best []span) {
 		hits[i].words = len(seen)
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.words, a.words) })
-	var shown []hit
 	for _, h := range hits {
-		if len(shown) < maxPlaces && !slices.ContainsFunc(shown, func(s hit) bool { return max(h.from-s.from, s.from-h.from) <= near }) {
-			shown = append(shown, h)
-			best = append(best, span{unfolded(text, h.from), unfolded(text, h.to)})
+		if len(best) < maxPlaces && !slices.ContainsFunc(best, func(b span) bool { return max(h.from-b.from, b.from-h.from) <= near }) {
+			best = append(best, h.span)
 		}
 	}
 	return best
 }
 
-// fold returns a text in which letters that differ only in case are the same.
+// fold returns a text of the same length in which letters that differ only in case are the same. A letter whose cases
+// have different lengths stays.
 func fold(text string) string {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return strings.Map(foldRune, text)
-		}
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return strings.ToLower(text) // faster
 	}
-	return strings.ToLower(text)
-}
-
-func foldRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
-
-// unfolded returns the offset in a text that belongs to one in the folded text. Folding may change the length of a
-// character.
-func unfolded(text string, at int) int {
-	n := 0
+	folded := []byte(text)
 	for i, r := range text {
-		if n >= at {
-			return i
+		if f := unicode.ToLower(unicode.ToUpper(r)); f != r && utf8.RuneLen(f) == utf8.RuneLen(r) {
+			utf8.EncodeRune(folded[i:], f)
 		}
-		n += utf8.RuneLen(foldRune(r))
 	}
-	return len(text)
+	return string(folded)
 }

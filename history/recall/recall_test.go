@@ -234,7 +234,7 @@ func TestDeclaredToolsAreValid(t *testing.T) {
 }
 
 func TestWordsPhrasesAndPatterns(t *testing.T) {
-	text := "Open summarize/frugal/policy.go, then retry.\nError E1234: the deploy key \"K-7\" is\nmissing in STRASSE and Straße; ÅNGSTRÖM 273 \u212A."
+	text := "Open summarize/frugal/policy.go, then retry.\nError E1234: the deploy key \"K-7\" is\nmissing in STRASSE and Straße; ÅNGSTRÖM 273 ΟΔΟΣ."
 	s := sessionOf(t, chat.UserMessage("Something else."), chat.UserMessage(text), calling("I edit.", [3]string{"1", "edit", `{"old":"import \"react\"\nlet x"}`}))
 	tools := recall.Tools{Session: s}
 	for _, c := range []struct {
@@ -256,8 +256,8 @@ func TestWordsPhrasesAndPatterns(t *testing.T) {
 		{recall.Query{Words: "\"is\nmissing\""}, "e2"},
 		{recall.Query{Words: `open "deploy key`}, "e2"},
 		{recall.Query{Words: "straße"}, "e2"},
-		{recall.Query{Words: "STRAẞE"}, "e2"},
-		{recall.Query{Words: "ångström k."}, "e2"},
+		{recall.Query{Words: "ångström 273"}, "e2"},
+		{recall.Query{Words: "οδος"}, "e2"},
 		{recall.Query{Words: `"import "react""`}, "e3"},
 		{recall.Query{Words: "\"react\"\nlet\""}, "e3"},
 		{recall.Query{Words: "edit"}, "e3"},
@@ -448,7 +448,7 @@ func FuzzAnswersKeepTheirLimit(f *testing.F) {
 		if m := ask(t, tools, history.SearchTool, recall.Query{Words: words}); !m.IsError {
 			all(t, tools, limit, history.SearchTool, recall.Query{Words: words})
 		}
-		if word := strings.Trim(words, "* \"\n"); word != "" && len(word) < 100 && slices.Equal(strings.Fields(word), []string{word}) {
+		if word := strings.Trim(words, "* \"\n"); word != "" && utf8.ValidString(word) && len(word) < 100 && slices.Equal(strings.Fields(word), []string{word}) {
 			require.Contains(t, ask(t, tools, history.SearchTool, recall.Query{Words: word}).Text(), "read_session(")
 		}
 	})

@@ -28,34 +28,26 @@ func RecallTools(o Options) ([]tool.Tool, error) {
 		if err := json.Unmarshal(d.Parameters, &schema); err != nil {
 			return nil, err
 		}
-		lookUp, err := functiontool.New(functiontool.Config{Name: d.Name, Description: d.Description, InputSchema: &schema},
-			func(ctx agent.Context, arguments map[string]any) (string, error) {
-				return p.lookUp(ctx, d.Name, arguments)
-			})
+		lookUp := func(ctx agent.Context, arguments map[string]any) (string, error) {
+			c, has, err := p.conversation(ctx)
+			if err != nil || !has {
+				return "this agent has no session to read", err
+			}
+			data, err := plainjson.Marshal(arguments)
+			if err != nil {
+				return "", err
+			}
+			result, err := framework.LookUp(ctx, c.Compactor, d.Name, string(data))
+			if err == nil && result.IsError {
+				err = errors.New(result.Text())
+			}
+			return result.Text(), err
+		}
+		t, err := functiontool.New(functiontool.Config{Name: d.Name, Description: d.Description, InputSchema: &schema}, lookUp)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, lookUp)
+		list = append(list, t)
 	}
 	return list, nil
-}
-
-// lookUp answers a call of a tool of package recall.
-func (p *callbacks) lookUp(ctx agent.Context, name string, arguments map[string]any) (string, error) {
-	c, has, err := p.conversation(ctx)
-	if err == nil && !has {
-		err = errors.New("adkagent: this agent has no session to read")
-	}
-	if err != nil {
-		return "", err
-	}
-	data, err := plainjson.Marshal(arguments)
-	if err != nil {
-		return "", err
-	}
-	result, err := framework.LookUp(ctx, c.Compactor, name, string(data))
-	if err == nil && result.IsError {
-		err = errors.New(result.Text())
-	}
-	return result.Text(), err
 }
